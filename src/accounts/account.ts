@@ -1,4 +1,3 @@
-import type { Eventual } from './eventual.ts'
 import type { LiveBounds } from './live-bounds.ts'
 
 /** Who pays. One live object per account; what it has and what it holds is the admission's (admission.ts). */
@@ -44,7 +43,7 @@ export interface Directory {
    * What memory holds, and else the store (ruling R16): a key is valid from the moment the command that made it returned.
    * @throws StoreSilent when the store does not answer, by then nobody knows whether the key is valid (ruling C5).
    */
-  findKey(digest: string): Eventual<ApiKey | undefined>
+  findKey(digest: string): Promise<ApiKey | undefined>
   /** Of the accounts that memory holds. */
   findKnownAccount(id: string): Account | undefined
   /** The valid keys that memory holds. */

@@ -1,10 +1,9 @@
 import type { ApiKey } from './account.ts'
 import type { Balances } from './balances.ts'
 import type { Budget } from './budget.ts'
-import { type Eventual, whenThere } from './eventual.ts'
 import { type Balance, hold, isAdmitted } from './holds.ts'
 import type { Ledger } from './ledger.ts'
-import { type LocalWindows, narrower, type Place, type WindowFigures, type Windows } from './limits.ts'
+import { narrower, type Place, type WindowFigures, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
 /** Why a request may not run now. What its client is told is the gateway's business. */
@@ -53,12 +52,12 @@ export type Entered = Disposable & {
    * Holds what the answer will probably cost, in nano-credits (ruling C2). Asked once. A refusal for credit gives the
    * place in the window back (ruling R1).
    */
-  admit(holdNanos: bigint): Eventual<Admitted | Refused>
+  admit(holdNanos: bigint): Promise<Admitted | Refused>
   /**
    * To be asked before a request is told what is wrong with its body: the order of the checks is that of R1, also where
    * credit and window are decided behind the body. Uses the place. @returns what `enter` would have refused it for.
    */
-  judge(): Eventual<Refused | undefined>
+  judge(): Promise<Refused | undefined>
   /**
    * The request's checks are over: nothing more is asked. One that ends before it has asked, for whatever reason, still
    * uses its place (ruling R1); what was admitted ends with its release.
@@ -73,7 +72,7 @@ export type Entered = Disposable & {
  */
 export interface Admission {
   /** To be called once for a request whose key is valid and whose account is active. */
-  enter(key: ApiKey): Eventual<Entered | Refused>
+  enter(key: ApiKey): Promise<Entered | Refused>
   /** How an account stands now (ruling R13), asked by one of its keys; undefined where the store cannot give the figure at once. */
   look(accountId: string, bounds?: LiveBounds): Standing | undefined
   /** What of the budget of a key is not spent, in nano-credits, as far as it is known here; its holds are not deducted. */
@@ -95,7 +94,7 @@ export type AdmissionOptions = {
   /** In force now; a reload may put others in their place. */
   windows(): Windows
   /** Of keys, each with a limit of its own. */
-  keyWindows: LocalWindows
+  keyWindows: Windows
   whyBlocked: Ledger['whyBlocked']
   isShedding(): boolean
   /** Unix milliseconds: by which windows of the calendar end. */
@@ -123,18 +122,17 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return { balanceNanos: balance.balanceNanos, window: narrower(window, own) }
   }
 
-  function enter({ account, bounds }: ApiKey): Eventual<Entered | Refused> {
+  async function enter({ account, bounds }: ApiKey): Promise<Entered | Refused> {
     if (whyBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
     const withoutBudget = bounds && judgeBudget(bounds)
     if (withoutBudget) return withoutBudget
     if (isShedding()) return { ok: false, why: 'busy' }
-    const placing = bounds?.requestsPerMinute === undefined ? windows().take(account.id) : takeBoth(account.id, bounds)
-    return whenThere<KeyPlace, Entered | Refused>(placing, (place) => {
-      if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
-      return new Entry(balance, bounds, place, { isBlocked: () => whyBlocked(account.id) !== undefined, judgeBudget })
-    })
+    const place: KeyPlace =
+      bounds?.requestsPerMinute === undefined ? windows().take(account.id) : takeBoth(account.id, bounds)
+    if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
+    return new Entry(balance, bounds, place, { isBlocked: () => whyBlocked(account.id) !== undefined, judgeBudget })
   }
 
   function judgeBudget(bounds: LiveBounds): Refused | undefined {
@@ -149,28 +147,23 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 
   /** Both windows as one: what one of them refuses uses no place of the other (ruling R15). */
-  function takeBoth(accountId: string, { scope, requestsPerMinute: rate }: LiveBounds): Eventual<KeyPlace> {
+  function takeBoth(accountId: string, { scope, requestsPerMinute: rate }: LiveBounds): KeyPlace {
     if (keyWindows.isFull(scope, rate)) {
       const account = windows().look(accountId)
       if (account?.left === 0) return { ok: false, why: 'rate', retryAfterSeconds: Math.max(1, account.resetSeconds) }
       const { resetSeconds } = keyWindows.look(scope, rate)
       return { ok: false, why: 'key_rate', retryAfterSeconds: Math.max(1, resetSeconds) }
     }
-    return whenThere(windows().take(accountId), (place) => {
-      if (!place.ok) return place
-      const own = keyWindows.take(scope, rate)
-      if (!own.ok) {
+    const place = windows().take(accountId)
+    if (!place.ok) return place
+    const own = keyWindows.take(scope, rate)
+    return {
+      ok: true,
+      giveBack() {
         place.giveBack()
-        return { ...own, why: 'key_rate' }
-      }
-      return {
-        ok: true,
-        giveBack() {
-          place.giveBack()
-          own.giveBack()
-        },
-      }
-    })
+        if (own.ok) own.giveBack()
+      },
+    }
   }
 }
 
@@ -200,7 +193,7 @@ class Entry implements Entered {
    * Asked for again, since while this one's body was read other requests may have taken their holds, or the store may have
    * been lost (ruling C5).
    */
-  admit(holdNanos: bigint): Admitted | Refused {
+  async admit(holdNanos: bigint): Promise<Admitted | Refused> {
     if (this.#judge.isBlocked()) return { ok: false, why: 'unwritable' }
     const refused = isAdmitted(this.#balance)
       ? this.#bounds && this.#judge.judgeBudget(this.#bounds)
@@ -211,7 +204,7 @@ class Entry implements Entered {
   }
 
   /** All was decided when it entered. */
-  judge(): undefined {}
+  async judge(): Promise<undefined> {}
 
   /** Its place was taken when it entered. */
   [Symbol.dispose](): void {}

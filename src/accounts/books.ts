@@ -28,7 +28,6 @@ import type {
   Total,
   VerifyOptions,
 } from './entries.ts'
-import type { Eventual } from './eventual.ts'
 import { nameOfKey } from './keys.ts'
 import { onBehalf } from './on-behalf.ts'
 import {
@@ -157,6 +156,9 @@ export interface Books {
   /** Does every digest of the audit trail again. Findings in words; none when it is whole. */
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
+
+/** SQLite returns a value, PostgreSQL a promise of one. */
+type Eventual<T> = T | Promise<T>
 
 /** What a store does for the books: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
 export interface BookStore {

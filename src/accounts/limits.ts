@@ -1,13 +1,4 @@
-import type { Eventual } from './eventual.ts'
-
 export type Place = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
-
-/** Counts per key in fixed windows: a window opens at the key's first request and all is forgotten at its end (spec 8). */
-export interface Windows {
-  take(key: string): Eventual<Place>
-  /** Undefined where it cannot be had at once. */
-  look(key: string): WindowFigures | undefined
-}
 
 /** The one with fewer places left (ruling R13). */
 export function narrower(one: WindowFigures | undefined, other: WindowFigures | undefined): WindowFigures | undefined {
@@ -34,16 +25,16 @@ export type WindowOptions = {
 
 type Window = { endsMs: number; taken: number }
 
-/** In the memory of the one process that serves: answers at once. */
-export type LocalWindows = {
-  /** @param most in place of the limit of all, for who has one of his own. */
+/** Counts per key in fixed windows: a window opens at the key's first request and all is forgotten at its end (spec 8). */
+export type Windows = {
+  /** @param most replaces the common limit for a key that has its own */
   take(key: string, most?: number): Place
   look(key: string, most?: number): WindowFigures
   /** Whether `take` would refuse; takes nothing. */
   isFull(key: string, most?: number): boolean
 }
 
-export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): LocalWindows {
+export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): Windows {
   // In the order of opening, which is also the order of ending.
   const windows = new Map<string, Window>()
   return { take, look, isFull: (key, most = limit) => (findOpen(key, clockMs())?.taken ?? 0) >= most }
@@ -107,9 +98,9 @@ export function underLimit<T>(limit: () => number, open: (limit: number) => T): 
 /** Counts failed authentications per address (ruling R4). Only who fails is ever throttled. */
 export interface Throttle {
   /** Whether the next failure of this address would be throttled. Counts nothing. */
-  isThrottled(ip: string): Eventual<boolean>
+  isThrottled(ip: string): boolean
   /** Notes a failure. The one after the limit, and every later one in the window, is throttled. */
-  fail(ip: string): Eventual<FailedAuth>
+  fail(ip: string): Promise<FailedAuth>
 }
 
 /** What a failed authentication is told: that it failed, or beyond the limit to wait. */

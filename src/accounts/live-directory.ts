@@ -46,7 +46,10 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       hearChange = hear
     },
     findKnownKey,
-    findKey: (digest) => findKnownKey(digest) ?? readAgain(digest).then(() => findKnownKey(digest)),
+    async findKey(digest) {
+      if (!keys.has(digest)) await readAgain(digest)
+      return findKnownKey(digest)
+    },
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),

@@ -1,5 +1,5 @@
 import { type Admission, type AdmissionOptions, createAdmission } from './admission.ts'
-import { createThrottle, createWindows, type LocalThrottle, underLimit } from './limits.ts'
+import { createThrottle, createWindows, type Throttle, underLimit } from './limits.ts'
 import type { AdmissionLimits, ThrottleLimits } from './server-store.ts'
 
 const windowMs = 60_000
@@ -14,7 +14,7 @@ export function openLocalAdmission(
   return createAdmission({ ...store, windows, keyWindows, isShedding, nowMs })
 }
 
-export function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): LocalThrottle {
+export function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): Throttle {
   const throttle = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
-  return { isThrottled: (ip) => throttle().isThrottled(ip), fail: (ip) => throttle().fail(ip) }
+  return { isThrottled: (ip) => throttle().isThrottled(ip), fail: async (ip) => throttle().fail(ip) }
 }

@@ -4,7 +4,6 @@ import type { Admission, Admitted, Entered, Refused, Standing } from './admissio
 import type { Balances } from './balances.ts'
 import { neverMs, spentAt } from './budget.ts'
 import type { DeskAnswer, DeskFigures, DeskOrder, KeyScope, PlaceTaken, WindowCount } from './desk.ts'
-import type { Eventual } from './eventual.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures } from './limits.ts'
 import type { LiveBounds } from './live-bounds.ts'
@@ -98,7 +97,7 @@ export class RemoteAdmission {
     }
   }
 
-  #enter(limits: AdmissionLimits, key: ApiKey): Eventual<Entered | Refused> {
+  async #enter(limits: AdmissionLimits, key: ApiKey): Promise<Entered | Refused> {
     if (this.#whyBlocked(key.account.id)) return { ok: false, why: 'unwritable' }
     const entry = new RemoteEntry((holdNanos, place) => this.#ask(limits, key, holdNanos, place))
     const { account, bounds } = key
@@ -302,7 +301,7 @@ class RemoteEntry implements Entered {
     return refused ?? { ok: true, release }
   }
 
-  judge(): Promise<Refused | undefined> | undefined {
+  async judge(): Promise<Refused | undefined> {
     return this.#hasAsked ? undefined : this.#takePlace()
   }
 

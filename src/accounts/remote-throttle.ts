@@ -37,7 +37,7 @@ export function createRemoteThrottle(
     return findOver(ipKey(ip)) !== undefined || (isSilent && local().isThrottled(ip))
   }
 
-  function fail(ip: string): FailedAuth | Promise<FailedAuth> {
+  async function fail(ip: string): Promise<FailedAuth> {
     const key = ipKey(ip)
     const counted = local().fail(ip)
     const known = findOver(key)

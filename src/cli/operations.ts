@@ -165,9 +165,9 @@ async function readPages(
 /** What only a running gateway has is asked of it. */
 const unasked = {
   explain: () => Promise.resolve('unknown'),
-  listUpstreams: () => [],
+  listUpstreams: async () => [],
   listModels: () => [],
-  listWebhooks: () => [],
+  listWebhooks: async () => [],
   heldOf: () => 0n,
   readHolds: async () => new Map(),
   writeTraffic: async () => false,

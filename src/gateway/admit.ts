@@ -2,7 +2,6 @@ import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import type { Admission, Entered, Refused } from '../accounts/admission.ts'
 import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
-import { type Eventual, whenThere } from '../accounts/eventual.ts'
 import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
@@ -10,35 +9,32 @@ import { type Exchange, mayCallTools } from './exchange.ts'
 import type { CallRecord } from './record.ts'
 
 /** Credit and the window, as far as the store decides them before the body is read. @throws GatewayError 402, 429, 500. */
-export function enter(admission: Admission, key: ApiKey): Eventual<Entered> {
-  const entering = admission.enter(key)
-  return whenThere(entering instanceof Promise ? entering.catch(explainSilence) : entering, (answer) => {
-    if (answer.ok) return answer
-    throw explain(answer, key)
-  })
+export async function enter(admission: Admission, key: ApiKey): Promise<Entered> {
+  const answer = await admission.enter(key).catch(explainSilence)
+  if (answer.ok) return answer
+  throw explain(answer, key)
 }
 
 /**
- * What to tell of an error behind `enter`: where the store decides credit and window behind the body, what they refuse
- * comes first all the same (ruling R1).
+ * The error that the client gets for one thrown after `enter`. A store that decides credit and window after the body is
+ * asked first: its refusal goes before any fault of the body (ruling R1).
  */
-export function inOrder(entered: Entered, key: ApiKey, error: unknown): Eventual<unknown> {
-  // Nobody hears of anything else.
+export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
+  // Clients see no other error.
   if (!(error instanceof GatewayError)) return error
-  const judging = entered.judge()
-  if (!(judging instanceof Promise)) return judging ? explain(judging, key) : error
-  return judging.then((refused) => (refused ? explain(refused, key) : error), explainSilence)
+  const refused = await entered.judge().catch(explainSilence)
+  return refused ? explain(refused, key) : error
 }
 
 /** Holds what the answer will probably cost (ruling C2), and notes it. @returns the release. @throws GatewayError 402, 429, 500. */
-export function takeHold(
+export async function takeHold(
   config: Config,
   key: ApiKey,
   entered: Entered,
   model: Model,
   exchange: Exchange,
   record: CallRecord,
-): Eventual<() => void> {
+): Promise<() => void> {
   const { holdOutputTokens } = config.billing
   const cap = exchange.outputTokensCap
   const usage = {
@@ -54,14 +50,10 @@ export function takeHold(
   // How often a tool will be called nobody knows: once, where one may be (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   const holdNanos = priceNanos(prices, usage) + callNanos
-  const admitting = entered.admit(holdNanos)
-  return whenThere(admitting instanceof Promise ? admitting.catch(explainSilence) : admitting, (answer) => {
-    if (answer.ok) {
-      record.holdNanos = holdNanos
-      return answer.release
-    }
-    throw explain(answer, key)
-  })
+  const answer = await entered.admit(holdNanos).catch(explainSilence)
+  if (!answer.ok) throw explain(answer, key)
+  record.holdNanos = holdNanos
+  return answer.release
 }
 
 /** What an admission refuses, in our words; of credit whose it is and what is left, never what is held (ruling R13). */

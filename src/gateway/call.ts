@@ -1,4 +1,3 @@
-import type { Eventual } from '../accounts/eventual.ts'
 import type { WireName } from '../catalog/model.ts'
 import type { BodyShare } from './bodies.ts'
 
@@ -21,7 +20,7 @@ export interface Call {
    * @throws GatewayError 429 where there is no room for it, 413, 400 for a content encoding or framing fault, 408 for a body that does not come.
    * @throws ClientGone when the client leaves before the body is whole.
    */
-  readBody(share: BodyShare): Eventual<Buffer>
+  readBody(share: BodyShare): Promise<Buffer>
   /** One whole answer. */
   reply(status: number, contentType: string, body: string | Uint8Array): void
   /** The head of an event stream, status 200. It goes out with the first write. */

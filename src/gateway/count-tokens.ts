@@ -14,16 +14,14 @@ import type { CallRecord } from './record.ts'
  * sends nothing to a model (spec 4.2, ruling R1).
  */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
-  const identified = identify(gateway, call, record)
-  const { account, bounds } = identified instanceof Promise ? await identified : identified
+  const { account, bounds } = await identify(gateway, call, record)
   if (gateway.isStrained() || gateway.isShedding()) throw makeWay()
   using place = gateway.counting.enter(account.id)
   if (place === undefined) throw makeWay()
   using share = gateway.bodies.enter(account.id)
   const bytes = await call.readBody(share)
   if (!gateway.counting.mayCount(bytes.length)) throw makeWay()
-  const turn = gateway.turns.take(account.id, bytes.length)
-  if (turn !== undefined) await turn
+  await gateway.turns.take(account.id, bytes.length)
   if (call.isGone) throw new ClientGone()
   const body = new ClientBody(bytes)
   findModel(gateway.snapshots.current.config, body, record, bounds)

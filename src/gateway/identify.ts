@@ -1,7 +1,5 @@
 import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import { authenticate } from '../accounts/authenticate.ts'
-import { type Eventual, whenThere } from '../accounts/eventual.ts'
-import type { FailedAuth } from '../accounts/limits.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
@@ -9,21 +7,20 @@ import type { CallRecord } from './record.ts'
 
 /**
  * Whose key this is (spec 5, rulings R4, R7, R16). A failing request may be throttled; one with a valid key that is known here never is.
- * @returns at once where memory knows.
  * @throws GatewayError 401, 429; 500 when the store that alone knows is silent, which is nobody's failure (ruling C5).
  */
-export function identify(gateway: Gateway, call: Call, record: CallRecord): Eventual<ApiKey> {
+export async function identify(gateway: Gateway, call: Call, record: CallRecord): Promise<ApiKey> {
   const authorization = call.header('authorization')
   const xApiKey = call.header('x-api-key')
   const credentials = { ...(authorization ? { authorization } : {}), ...(xApiKey ? { xApiKey } : {}) }
   const { directory, throttle } = gateway
   const isThrottled = () => throttle.isThrottled(call.ip)
-  const found = authenticate({ directory, nowMs: gateway.nowMs(), isThrottled }, credentials)
-  const identified = whenThere(found, (found) => {
-    if (typeof found === 'object') return welcome(gateway, record, found.key)
-    return whenThere(throttle.fail(call.ip), (failure): never => refuseKey(found, failure))
-  })
-  return identified instanceof Promise ? identified.catch(explainSilence) : identified
+  const asking = { directory, nowMs: gateway.nowMs(), isThrottled }
+  const found = await authenticate(asking, credentials).catch(explainSilence)
+  if (typeof found === 'object') return welcome(gateway, record, found.key)
+  const { throttled, retryAfterSeconds } = await throttle.fail(call.ip)
+  if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
+  throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
 }
 
 function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
@@ -42,11 +39,6 @@ export function noteAccount(gateway: Gateway, record: CallRecord, { account }: A
   record.accountId = account.id
   if (account.state !== 'active' || gateway.barred.has(account.id))
     throw new GatewayError('account_suspended', texts.suspended)
-}
-
-function refuseKey(found: 'missing' | 'invalid', { throttled, retryAfterSeconds }: FailedAuth): never {
-  if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
-  throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
 }
 
 function explainSilence(error: Error): never {

@@ -19,8 +19,8 @@ export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: 
 }
 
 /**
- * From the key to the bill. The checks run in the order they stand here (ruling R1); what is there at once is not awaited.
- * Nor is the last line: what a request is made of shall not live as long as its answer.
+ * From the key to the bill. The checks run in the order of the lines (ruling R1). The last line is not awaited, so that
+ * what a request is made of does not live as long as its answer.
  */
 async function walk(
   gateway: Gateway,
@@ -29,29 +29,23 @@ async function walk(
   record: CallRecord,
   payer: ApiKey | undefined,
 ): Promise<void> {
-  const identified = payer ?? identify(gateway, call, record)
-  const key = identified instanceof Promise ? await identified : identified
+  const key = payer ?? (await identify(gateway, call, record))
   const { account } = key
-  const entering = enter(gateway.admission, key)
-  using entered = entering instanceof Promise ? await entering : entering
+  using entered = await enter(gateway.admission, key)
   using share = gateway.bodies.enter(account.id)
   try {
-    const reading = call.readBody(share)
-    const bytes = reading instanceof Promise ? await reading : reading
-    const turn = gateway.turns.take(account.id, bytes.length)
-    if (turn !== undefined) await turn
+    const bytes = await call.readBody(share)
+    await gateway.turns.take(account.id, bytes.length)
     if (call.isGone) throw new ClientGone()
     const { config } = snapshot
     const asked = readRequest({ gateway, config, call, record, accountId: account.id, bounds: key.bounds }, bytes)
     const { model, affinity, asking } = asked
-    const holding = takeHold(config, key, entered, model, asking.exchange, record)
-    const release = holding instanceof Promise ? await holding : holding
+    const release = await takeHold(config, key, entered, model, asking.exchange, record)
     // What is sent has been made of it, unless another target wants it made anew.
     if (asking.exchangeFor === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
     return new Delivery(parts, asking).run()
   } catch (error) {
-    const told = inOrder(entered, key, error)
-    throw told instanceof Promise ? await told : told
+    throw await inOrder(entered, key, error)
   }
 }

@@ -35,11 +35,11 @@ export type TurnParts = {
  */
 export type Turns = {
   /**
-   * Undefined: now. Else resolves when it is this request's turn.
+   * Resolves when it is this request's turn: at once while nothing is scarce.
    * @param bytes of its body
    * @throws GatewayError 429 when that did not come in `patienceMs`; only who asked for most waits so long
    */
-  take(accountId: string, bytes: number): Promise<void> | undefined
+  take(accountId: string, bytes: number): Promise<void>
 }
 
 type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => void; refuse: (why: Error) => void }
@@ -56,7 +56,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
   const used = createUsed()
   return { take }
 
-  function take(accountId: string, bytes: number): Promise<void> | undefined {
+  async function take(accountId: string, bytes: number): Promise<void> {
     const nowMs = clockMs()
     const isFree = waiting.size === 0 && (firstMs === undefined || nowMs - firstMs < budgetMs)
     if (isFree && mayBegin(bytes, nowMs)) {
@@ -65,9 +65,9 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
         soon(endTurn)
       }
       note(accountId, bytes, nowMs)
-      return undefined
+      return
     }
-    return new Promise((begin, refuse) => {
+    await new Promise<void>((begin, refuse) => {
       const own = waiting.get(accountId)
       const waiter = { accountId, bytes, sinceMs: nowMs, begin, refuse }
       if (own) own.push(waiter)

@@ -9,7 +9,7 @@ export type ScrapedMetrics = {
   /** What a scraper has to bring; a reload may change it. */
   token(): string | undefined
   contentType: string
-  write(): string | Promise<string>
+  write(): Promise<string>
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
 }
@@ -25,7 +25,7 @@ export function createMetricsHandler(metrics: ScrapedMetrics) {
       tellProblem(response, refusal)
       return
     }
-    new Promise<string>((resolve) => resolve(metrics.write())).then(
+    metrics.write().then(
       (text) => {
         const length = { 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' }
         response.writeHead(200, { 'content-type': metrics.contentType, ...length })

@@ -22,7 +22,7 @@ export type AdminOperations = Running & {
 type Handler = (request: IncomingMessage, response: ServerResponse) => void
 
 type AdminParts = {
-  isReady: () => Readiness | Promise<Readiness>
+  isReady: () => Promise<Readiness>
   api: Handler
   metrics: Handler
   /** The web console. */
@@ -143,7 +143,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, { status, me
 async function answerProbe(
   { method }: IncomingMessage,
   path: string,
-  isReady: () => Readiness | Promise<Readiness>,
+  isReady: () => Promise<Readiness>,
 ): Promise<{ status: number; body: object }> {
   const isRead = method === 'GET' || method === 'HEAD'
   if (isRead && path === '/healthz') return { status: 200, body: { status: 'ok' } }

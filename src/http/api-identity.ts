@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Books, Principal } from '../accounts/books.ts'
-import type { LocalThrottle, LocalWindows } from '../accounts/limits.ts'
+import type { LocalThrottle, Windows } from '../accounts/limits.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOf, digestOfCookie } from '../operations/session.ts'
 import { cookieName, readCookie, type Site } from './api-guard.ts'
@@ -12,8 +12,8 @@ export type IdentityParts = {
   /** Of failures to show a token. */
   throttle: LocalThrottle
   /** Of the questions of each operator, and of each owner of a key. */
-  rates: LocalWindows
-  ownerRates: LocalWindows
+  rates: Windows
+  ownerRates: Windows
   /** The digest of a token that reads what memory has: of the process that has started this one. */
   parentDigest?: string | undefined
 }

@@ -17,12 +17,11 @@ export function isDeclaredTooLarge({ declaredBytes }: HttpExchange, bodyBytesMax
 }
 
 /**
- * The whole body, counted while it is read; at once where it came with its head. Says `100 Continue` first where the client waits
- * for it.
+ * The whole body, counted while it is read. Sends `100 Continue` first if the client waits for it.
  * @param share what the request may hold; what is taken from it is its caller's to give back
  * @throws GatewayError 429 where there is no room for it; 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
  */
-export function readBody(exchange: HttpExchange, limits: BodyLimits, share: BodyShare): Buffer | Promise<Buffer> {
+export async function readBody(exchange: HttpExchange, limits: BodyLimits, share: BodyShare): Promise<Buffer> {
   // Nothing more will come of it.
   if (exchange.body.isGone) throw new ClientGone()
   const encoding = exchange.header('content-encoding')

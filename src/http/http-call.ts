@@ -1,4 +1,3 @@
-import type { Eventual } from '../accounts/eventual.ts'
 import type { WireName } from '../catalog/model.ts'
 import type { BodyShare } from '../gateway/bodies.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
@@ -65,7 +64,7 @@ export class HttpCall implements Call, AnswerListener {
     return isCredential(name) ? this.#exchange.fields.first(name) : this.#exchange.header(name)
   }
 
-  readBody(share: BodyShare): Eventual<Buffer> {
+  readBody(share: BodyShare): Promise<Buffer> {
     return readBody(this.#exchange, this.#limits, share)
   }
 

@@ -94,9 +94,9 @@ export type Context = {
 /** What is known of the running gateway, and what it can be told. */
 export type Running = {
   explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'>
-  listUpstreams(): readonly UpstreamState[] | Promise<readonly UpstreamState[]>
+  listUpstreams(): Promise<readonly UpstreamState[]>
   listModels(): readonly ModelRow[]
-  listWebhooks(): readonly WebhookState[] | Promise<readonly WebhookState[]>
+  listWebhooks(): Promise<readonly WebhookState[]>
   /** What running requests hold of the budget of a key, by its digest, as far as this process knows; in nano-credits. */
   heldOf(keyDigest: string): bigint
   /** No other server has its store: what its memory has last is what the ledger has last. */

@@ -66,7 +66,7 @@ export function openAdmin(parts: Parts): Admin {
   })
   const operations = createOperations({
     ...{ gateway, recents, store, traffic: parts.traffic, reportBug },
-    listWebhooks: webhooks.list,
+    listWebhooks: async () => webhooks.list(),
     watch: events.watch,
     readStatus: () => {
       const [lagMs, clock] = [telemetry.readLagMs(), store.clock.text ?? null]
@@ -82,7 +82,7 @@ export function openAdmin(parts: Parts): Admin {
   })
   const door = parentDigest && createWorkerDoor({ running: operations, play, reportBug, parentDigest })
   const server = createAdmin({
-    isReady: () => (isReady() === true && store.clock.text ? { note: store.clock.text } : isReady()),
+    isReady: async () => (isReady() === true && store.clock.text ? { note: store.clock.text } : isReady()),
     ...{ api: adminApi.api, pages: adminApi.pages },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(door && { door: { path: doorPath, answer: door } }),
@@ -109,7 +109,7 @@ export function watchGateway(gateway: () => Gateway): Events {
   return new Events({
     clockMs: () => gateway().clockMs(),
     nowMs: () => gateway().nowMs(),
-    listUpstreams: () => listUpstreams(gateway()),
+    listUpstreams: async () => listUpstreams(gateway()),
     tellAccounts: (ids) => tellKnownAccounts(gateway(), ids),
     countStreams: () => countStreams(gateway()),
     reportBug: (bug) => gateway().reportBug(bug),

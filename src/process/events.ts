@@ -29,7 +29,7 @@ export type EventParts = {
   /** Unix milliseconds. */
   nowMs(): number
   /** As they are now. */
-  listUpstreams(): readonly UpstreamState[] | Promise<readonly UpstreamState[]>
+  listUpstreams(): Promise<readonly UpstreamState[]>
   /** Accounts as they are told; without those that are not known here. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number

@@ -39,7 +39,7 @@ export function createOperations(parts: Parts): AdminOperations {
     explain,
     listWebhooks,
     heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
-    listUpstreams: () => listUpstreams(gateway),
+    listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog.entries),
     isAlone: config().store.engine === 'sqlite',
     rememberedSinceMs: () => recents.wholeSinceMs,

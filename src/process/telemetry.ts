@@ -43,7 +43,7 @@ export async function openTelemetry(config: Config, current: () => Config, log: 
         isLoopback: isLoopback(config.adminListen),
         token: () => current().metrics.token?.reveal(),
         contentType: expositionType,
-        write: metrics.write,
+        write: async () => metrics.write(),
         reportBug: (bug) => log.event('error', 'bug', { error: bug.stack }),
       })
     },

@@ -60,8 +60,10 @@ function start({ limit = 300 } = {}) {
 
 const plain = { balance: 100, free: 100, taken: 1, endsInMs: 60_000 }
 
-function letIn(answer: Entered | Refused | Promise<Entered | Refused>): Entered {
-  assert.ok(!(answer instanceof Promise) && answer.ok, 'nothing has to be asked')
+/** Comes to its end only where nothing has to be asked: no test answers meanwhile. */
+async function letIn(entering: Promise<Entered | Refused>): Promise<Entered> {
+  const answer = await entering
+  assert.ok(answer.ok)
   return answer
 }
 
@@ -95,7 +97,7 @@ test('R1 X7: of an account nobody knows the store is asked before the body, for 
 
 test('R1 X7: an account that had credit enters unasked; place and hold are one question', async () => {
   const { enter, answer, told } = await startKnown()
-  const entered = letIn(enter())
+  const entered = await letIn(enter())
   await turn()
   assert.deepEqual(told, [])
   const admitting = entered.admit(9n)
@@ -124,22 +126,22 @@ test('C2 X7: nobody is refused for credit by what was so a while ago: the store 
 
 test('X7: a window that was full is full until it ends, without a question; unless the limit was raised', async () => {
   const { enter, answer, state, told } = await startKnown()
-  const admitting = letIn(enter()).admit(1n)
+  const admitting = (await letIn(enter())).admit(1n)
   await answer('rate', { taken: 300, endsInMs: 30_000 })
   assert.deepEqual(await admitting, { ok: false, why: 'rate', retryAfterSeconds: 30 })
   state.nowMs = 20_500
-  assert.deepEqual(enter(), { ok: false, why: 'rate', retryAfterSeconds: 10 })
+  assert.deepEqual(await enter(), { ok: false, why: 'rate', retryAfterSeconds: 10 })
   state.limit = 301
-  letIn(enter())
+  await letIn(enter())
   state.limit = 300
   state.nowMs = 30_000
-  letIn(enter())
+  await letIn(enter())
   assert.deepEqual(told, [])
 })
 
 test('R1 X7: a request whose body is wrong is judged first; whichever way it ends it uses its place once', async () => {
   const { enter, answer, takeAsks } = await startKnown()
-  const wrong = letIn(enter())
+  const wrong = await letIn(enter())
   const judging = wrong.judge()
   assert.equal((await answer('no_credit', { balance: 0, free: 0 })).place, 'take')
   assert.deepEqual(await judging, { ok: false, why: 'no_credit', balanceNanos: 0n })
@@ -147,7 +149,7 @@ test('R1 X7: a request whose body is wrong is judged first; whichever way it end
   await turn()
   assert.deepEqual(takeAsks(), [])
   const { enter: enterAgain, takeAsks: takeAgain } = await startKnown()
-  const abandoned = letIn(enterAgain())
+  const abandoned = await letIn(enterAgain())
   abandoned[Symbol.dispose]()
   await turn()
   assert.deepEqual(
@@ -161,7 +163,7 @@ test('R1 X7: one that entered by asking has its place, and is not judged again',
   const entering = enter()
   await answer('admitted')
   const entered = (await entering) as Entered
-  assert.equal(entered.judge(), undefined)
+  assert.equal(await entered.judge(), undefined)
   entered[Symbol.dispose]()
   await turn()
   assert.deepEqual(takeAsks(), [])
@@ -177,30 +179,30 @@ test('R1 X7: a process that sheds takes no place, and tells first of credit that
   const other = enter()
   await answer('admitted')
   assert.deepEqual(await other, { ok: false, why: 'busy' })
-  assert.deepEqual(enter(), { ok: false, why: 'busy' })
+  assert.deepEqual(await enter(), { ok: false, why: 'busy' })
 })
 
 test('C5 X7: a silent store is silence, and one that takes no debits is not asked', async () => {
   const { enter, answer, state, told } = start()
-  const entering = enter() as Promise<unknown>
+  const entering = enter()
   await answer('silent')
   await assert.rejects(entering, StoreSilent)
   state.blocked.add('acct_1')
-  assert.deepEqual(enter(), { ok: false, why: 'unwritable' })
+  assert.deepEqual(await enter(), { ok: false, why: 'unwritable' })
   await turn()
   assert.deepEqual(told, [])
 })
 
 test('Y16 X7: of an account that is blocked the store is not asked, when it enters and at its hold; of another one it is', async () => {
   const { enter, answer, state, told } = await startKnown()
-  const [first, second] = [letIn(enter()), letIn(enter())]
+  const [first, second] = [await letIn(enter()), await letIn(enter())]
   state.blocked.add('acct_2')
   const admitting = first.admit(1n)
   await answer('admitted')
   assert.equal((await admitting).ok, true)
   state.blocked.add('acct_1')
   assert.deepEqual(await second.admit(1n), { ok: false, why: 'unwritable' })
-  assert.deepEqual(enter(), { ok: false, why: 'unwritable' })
+  assert.deepEqual(await enter(), { ok: false, why: 'unwritable' })
   await turn()
   assert.deepEqual(told, [])
 })
@@ -218,14 +220,14 @@ test('X7 C5: what is owed is told to the desk, and held there until the store ha
 
 test('X7 F-P15: another desk is told what is held, and asked what was not answered; one that will not come is silence', async () => {
   const { admission, enter, answer } = await startKnown()
-  const admitting = letIn(enter()).admit(9n)
+  const admitting = (await letIn(enter())).admit(9n)
   await answer('admitted')
   await admitting
   admission.balances.owe('acct_2', 4n)
-  const waiting = letIn(enter()).admit(3n)
+  const waiting = (await letIn(enter())).admit(3n)
   await turn()
   admission.disconnect()
-  const late = letIn(enter()).admit(2n)
+  const late = (await letIn(enter())).admit(2n)
   const again: DeskOrder[] = []
   admission.connect((orders) => void again.push(...orders))
   assert.deepEqual(
@@ -239,7 +241,7 @@ test('X7 F-P15: another desk is told what is held, and asked what was not answer
   )
   admission.disconnect(new Error('dead twice'))
   for (const asked of [waiting, late]) await assert.rejects(asked as Promise<unknown>, StoreSilent)
-  await assert.rejects(letIn(enter()).admit(1n) as Promise<unknown>, StoreSilent)
+  await assert.rejects((await letIn(enter())).admit(1n), StoreSilent)
 })
 
 test('R13 X7: how an account stands is what was told last: by an answer, or by a debit that was posted', async () => {
@@ -266,7 +268,7 @@ const ofKey = { window: { taken: 1, endsInMs: 60_000 }, budget: { leftNanos: 9n,
 test('R15 X7: the store is asked by the key’s scope, and a hold and its release are of both', async () => {
   const { open, answer, told } = await startKnown()
   const asker = narrow()
-  const admitting = letIn(open.enter(asker)).admit(9n)
+  const admitting = (await letIn(open.enter(asker))).admit(9n)
   const asked = await answer('admitted', { key: ofKey })
   assert.deepEqual(asked.key, { id: 'key_8', requestsPerMinute: 5, budgetNanos: 50n })
   const { release } = (await admitting) as Admitted
@@ -281,7 +283,7 @@ test('R15 X7: the store is asked by the key’s scope, and a hold and its releas
 test('R15 X7: a key that is bound to models alone is asked for as its account, and holds nothing of its own', async () => {
   const { open, answer, told } = await startKnown()
   const asker = narrow({ budget: undefined, requestsPerMinute: undefined })
-  const admitting = letIn(open.enter(asker)).admit(9n)
+  const admitting = (await letIn(open.enter(asker))).admit(9n)
   assert.equal((await answer('admitted')).key, undefined)
   ;((await admitting) as Admitted).release()
   await turn()
@@ -292,18 +294,17 @@ test('R15 X7: what the store says of a key is told with its budget, what is left
   const { open, answer, state } = await startKnown()
   const asker = narrow()
   const spent = { ...ofKey, budget: { leftNanos: -3n, freeNanos: -3n, renewsMs: 123 } }
-  const first = letIn(open.enter(asker)).admit(1n)
+  const first = (await letIn(open.enter(asker))).admit(1n)
   await answer('budget_spent', { key: spent })
   const { budget } = asker.bounds
   assert.deepEqual(await first, { ok: false, why: 'budget_spent', budget, leftNanos: 0n, renewsMs: 123 })
   // Nobody is refused for what was true a while ago.
   const second = open.enter(asker)
-  assert.ok(second instanceof Promise)
   await answer('budget_held', { key: { ...ofKey, window: { taken: 5, endsInMs: 30_000 } } })
   assert.deepEqual(await second, { ok: false, why: 'budget_held', budget, leftNanos: 9n, renewsMs: 123 })
-  assert.deepEqual(open.enter(asker), { ok: false, why: 'key_rate', retryAfterSeconds: 30 })
+  assert.deepEqual(await open.enter(asker), { ok: false, why: 'key_rate', retryAfterSeconds: 30 })
   state.nowMs = 30_000
-  const third = letIn(open.enter(asker)).admit(1n)
+  const third = (await letIn(open.enter(asker))).admit(1n)
   await answer('key_rate', { key: { ...ofKey, window: { taken: 5, endsInMs: 60_000 } } })
   assert.deepEqual(await third, { ok: false, why: 'key_rate', retryAfterSeconds: 60 })
 })

@@ -11,17 +11,21 @@ import { modelOf } from '../native/models.ts'
 /** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
 const key = { account: { name: 'tester' } } as ApiKey
 
-function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTokensCap: number, choices = 1): bigint {
+async function held(
+  holdOutputTokens: Config['billing']['holdOutputTokens'],
+  outputTokensCap: number,
+  choices = 1,
+): Promise<bigint> {
   let heldNanos = 0n
   const entered = {
-    admit: (nanos: bigint) => {
+    admit: async (nanos: bigint) => {
       heldNanos = nanos
       return { ok: true, release() {} }
     },
   } as unknown as Entered
   const prices = { ...modelOf('chat').prices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
   const exchange = { outputTokensCap, choices, inputTokensEstimate: 100 } as Exchange
-  takeHold(
+  await takeHold(
     { billing: { holdOutputTokens } } as Config,
     key,
     entered,
@@ -32,26 +36,26 @@ function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTok
   return heldNanos
 }
 
-test('C2 a hold assumes the cap, and at most hold_output_tokens', () => {
-  assert.equal(held(1_024, 50), 200_000n + 500_000n)
-  assert.equal(held(1_024, 128_000), 200_000n + 10_240_000n)
+test('C2 a hold assumes the cap, and at most hold_output_tokens', async () => {
+  assert.equal(await held(1_024, 50), 200_000n + 500_000n)
+  assert.equal(await held(1_024, 128_000), 200_000n + 10_240_000n)
 })
 
-test('C2 C7 of several answers each is held', () => {
-  assert.equal(held(1_024, 8 * 128_000, 8), 200_000n + 8n * 10_240_000n)
-  assert.equal(held(1_024, 8 * 50, 8), 200_000n + 8n * 500_000n)
-  assert.equal(held('cap', 8 * 50, 8), 200_000n + 8n * 500_000n)
+test('C2 C7 of several answers each is held', async () => {
+  assert.equal(await held(1_024, 8 * 128_000, 8), 200_000n + 8n * 10_240_000n)
+  assert.equal(await held(1_024, 8 * 50, 8), 200_000n + 8n * 500_000n)
+  assert.equal(await held('cap', 8 * 50, 8), 200_000n + 8n * 500_000n)
 })
 
-test('B19 C16 hold_output_tokens: cap holds what the cap can cost', () => {
-  assert.equal(held('cap', 50), 200_000n + 500_000n)
-  assert.equal(held('cap', 128_000), 200_000n + 1_280_000_000n)
+test('B19 C16 hold_output_tokens: cap holds what the cap can cost', async () => {
+  assert.equal(await held('cap', 50), 200_000n + 500_000n)
+  assert.equal(await held('cap', 128_000), 200_000n + 1_280_000_000n)
 })
 
-test('C11 a hold is made at the step that its input reaches, and assumes one call where the provider may run tools', () => {
+test('C11 a hold is made at the step that its input reaches, and assumes one call where the provider may run tools', async () => {
   let heldNanos = 0n
   const entered = {
-    admit: (nanos: bigint) => {
+    admit: async (nanos: bigint) => {
       heldNanos = nanos
       return { ok: true, release() {} }
     },
@@ -64,13 +68,13 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
     steps: [{ ...base, above: 50, inputNanos: 2_000_000n, outputNanos: 2_000_000n }],
     calls: { web_search: 7_000n, file_search: 9_000n },
   }
-  const hold = (inputTokensEstimate: number, isOutputCapped: boolean) => {
+  const hold = async (inputTokensEstimate: number, isOutputCapped: boolean) => {
     const bounds = { inputTokensMax: 1, isOutputCapped }
     const exchange = { outputTokensCap: 100, choices: 1, inputTokensEstimate, bounds } as Exchange
     const config = { billing: { holdOutputTokens: 1_024 } } as Config
-    takeHold(config, key, entered, modelOf('chat', { prices }), exchange, {} as CallRecord)
+    await takeHold(config, key, entered, modelOf('chat', { prices }), exchange, {} as CallRecord)
     return heldNanos
   }
-  assert.deepEqual([hold(50, true), hold(51, true)], [150n, 302n])
-  assert.deepEqual([hold(50, false), hold(51, false)], [9_150n, 9_302n])
+  assert.deepEqual([await hold(50, true), await hold(51, true)], [150n, 302n])
+  assert.deepEqual([await hold(50, false), await hold(51, false)], [9_150n, 9_302n])
 })

@@ -85,8 +85,8 @@ test('R1 C5 where credit and window are decided behind the body, 402 and 429 com
 test('C5 a store that does not say whether an account has credit is 500, in enter as in admit', async (t) => {
   const silent = () => Promise.reject(new StoreSilent('canary-silent'))
   const { gateway } = await start(t)
-  const entered: Entered = { ok: true, admit: silent, judge: () => undefined, [Symbol.dispose]: () => {} }
-  for (const enter of [silent, () => entered]) {
+  const entered: Entered = { ok: true, admit: silent, judge: async () => undefined, [Symbol.dispose]: () => {} }
+  for (const enter of [silent, async () => entered]) {
     gateway.server.gateway.admission = { enter, look: () => undefined, lookBudget: () => 0n }
     const response = await gateway.post('/v1/chat/completions', good)
     const { error } = (await response.json()) as { error: { code: string; message: string } }

@@ -181,7 +181,7 @@ test('operate §6 pipelined requests are answered each for itself, in their orde
 test('operate §6 who sends his request slowly is hung up on, and keeps nobody waiting', async () => {
   const handler = (_: unknown, response: ServerResponse) => response.end()
   const admin = createAdmin({
-    isReady: () => true,
+    isReady: async () => true,
     api: handler,
     metrics: handler,
     pages: handler,
@@ -218,7 +218,7 @@ test('operate §6 who does not take his answer is hung up on, and so is who does
     response.on('close', () => left++)
     Readable.from(pieces()).pipe(response)
   }
-  const parts = { isReady: () => true, api: handler, metrics: handler, pages: handler }
+  const parts = { isReady: async () => true, api: handler, metrics: handler, pages: handler }
   const plain = createAdmin({ ...parts, times: { stallMs: 100 } })
   const { socket, write } = await openRaw(`http://127.0.0.1:${await listen(plain)}`)
   socket.pause()

@@ -144,7 +144,12 @@ test('X9 a page that gives its own name the address of the listener reads nothin
 
 test('X9 off loopback nobody reads them without a token', () => {
   const request = { method: 'GET', headers: { host: 'localhost' } } as IncomingMessage
-  const metrics = { contentType: '', write: () => '', token: () => undefined as string | undefined, reportBug() {} }
+  const metrics = {
+    contentType: '',
+    write: async () => '',
+    token: () => undefined as string | undefined,
+    reportBug() {},
+  }
   assert.equal(judgeScrape(request, { ...metrics, isLoopback: true }), undefined)
   assert.equal(judgeScrape(request, { ...metrics, isLoopback: false }), 'unauthenticated')
 })
