@@ -1,6 +1,6 @@
 import { createReadStream, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { lineBytesMax } from '../../src/process/loggable.ts'
+import { lineBytesMax } from '../../src/log/loggable.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { runProgram } from './gateway.ts'
 import type { Setting } from './setting.ts'

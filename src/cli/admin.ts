@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { originOf } from './origin.ts'
+import { originOf } from '../programs/origin.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /** A server's answer to `GET path` on its admin listener, or why there is none: a clause for people. */

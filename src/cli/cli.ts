@@ -5,7 +5,7 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { Problem } from '../config/problem.ts'
-import { version } from '../process/version.ts'
+import { version } from '../host/version.ts'
 import { asksToServe } from './asked.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 

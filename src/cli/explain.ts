@@ -20,6 +20,6 @@ export async function explainWithout(command: Command, requestId: string, told: 
     throw new Error(
       `The ledger has no debit of request ${requestId}, and no server could be asked: refused and failed requests have none`,
     )
-  const { explainDebit } = await import('../process/explanation.ts')
+  const { explainDebit } = await import('../live/explanation.ts')
   return explainDebit(debit)
 }

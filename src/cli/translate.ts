@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../catalog/model.ts'
-import type { DescribedAnswer, DescribedRequest, Refusal, Translation } from '../process/translation.ts'
+import type { DescribedAnswer, DescribedRequest, Refusal, Translation } from '../live/translation.ts'
 import type { GlobalOptions } from './options.ts'
 import { formatFields, formatTable, printError } from './print.ts'
 import { unreadable } from './unreadable.ts'
@@ -39,7 +39,7 @@ export function addTranslateCommand(program: Command): void {
       const options = command.optsWithGlobals<Options>()
       checkUse(request, options, command)
       const { glanceAtConfig } = await import('../config/load.ts')
-      const { describeTranslation } = await import('../process/translation.ts')
+      const { describeTranslation } = await import('../live/translation.ts')
       const config = glanceAtConfig(options)
       // One byte more than is taken tells that it is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)

@@ -6,7 +6,7 @@ import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstrea
 import type { Failure } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'
-import type { Flow, Held } from './flow.ts'
+import type { Flow, Held } from './fairness/flow.ts'
 import type { Ticking } from './gateway.ts'
 import { Pace } from './pace.ts'
 

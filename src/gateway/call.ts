@@ -1,5 +1,5 @@
 import type { WireName } from '../catalog/model.ts'
-import type { BodyShare } from './bodies.ts'
+import type { BodyShare } from './fairness/bodies.ts'
 
 /**
  * A client's request and its answer as the walks see them: no socket, no HTTP module. `http/` makes one per request.

@@ -1,7 +1,7 @@
 import { free } from '../bytes/free.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
-import { type BodyShare, tooLarge } from '../gateway/bodies.ts'
 import { ClientGone } from '../gateway/call.ts'
+import { type BodyShare, tooLarge } from '../gateway/fairness/bodies.ts'
 import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'

@@ -1,6 +1,6 @@
 import type { WireName } from '../catalog/model.ts'
-import type { BodyShare } from '../gateway/bodies.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
+import type { BodyShare } from '../gateway/fairness/bodies.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { wires } from '../wires/wires.ts'
 import { type BodyLimits, readBody } from './body.ts'

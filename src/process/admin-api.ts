@@ -4,13 +4,13 @@ import { isIP } from 'node:net'
 import type { Books } from '../accounts/books.ts'
 import { createCalendar } from '../accounts/calendar.ts'
 import { createThrottle, createWindows } from '../accounts/limits.ts'
+import type { ApiParts, createApi } from '../admin/api.ts'
+import { createConsole } from '../admin/console.ts'
+import { type AdminOperations, renewAdmin } from '../admin/listener.ts'
 import type { Config } from '../config/config.ts'
-import { type AdminOperations, renewAdmin } from '../http/admin.ts'
-import type { ApiParts, createApi } from '../http/api.ts'
-import { createConsole } from '../http/console.ts'
+import { version } from '../host/version.ts'
 import { createPeerReader } from '../http/peer.ts'
 import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
-import { version } from './version.ts'
 
 type Parts = {
   config: Config
@@ -53,7 +53,7 @@ export function createAdminApi(parts: Parts) {
   }
   let readPeer = createPeerReader(config.trustedProxies)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
-  const open = async () => (await import('../http/api.ts')).createApi(apiParts)
+  const open = async () => (await import('../admin/api.ts')).createApi(apiParts)
   const apiParts: ApiParts = {
     books,
     running: operations,

@@ -1,6 +1,6 @@
 import type { Config, StorePlace } from '../config/config.ts'
+import type { Log } from '../log/log.ts'
 import { demoAccount, demoCure, findGift } from './demo.ts'
-import type { Log } from './log.ts'
 
 /** How soon a database that did not answer is asked again. */
 const retryMs = 1_000

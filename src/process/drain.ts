@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Edge } from '../http/server.ts'
-import type { Log } from './log.ts'
+import type { Log } from '../log/log.ts'
 
 /** How long what was cut at the drain's deadline may take to be settled and written out (faults F-P3). */
 const cutMs = 4_000

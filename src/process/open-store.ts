@@ -4,11 +4,11 @@ import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Config } from '../config/config.ts'
+import { readSealKey } from '../host/seal-key.ts'
+import { version } from '../host/version.ts'
 import { type OpenStoreOptions, prepareServerStore } from '../store/open.ts'
+import type { WorkerRole } from '../workers/role.ts'
 import { createDemo, type Demo } from './demo.ts'
-import { readSealKey } from './seal-key.ts'
-import { version } from './version.ts'
-import type { WorkerRole } from './worker-role.ts'
 
 type Parts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
 type Opened = { store: ServerStore; demo: Demo | undefined }

@@ -1,16 +1,16 @@
+import { createMetricsHandler } from '../admin/metrics.ts'
 import type { Config } from '../config/config.ts'
 import { isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
 import type { Tracing } from '../gateway/tracing.ts'
-import { createMetricsHandler } from '../http/admin-metrics.ts'
+import { version } from '../host/version.ts'
+import type { Log } from '../log/log.ts'
 import { expositionType } from '../telemetry/exposition.ts'
 import type { Family } from '../telemetry/instruments.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Otlp } from '../telemetry/otlp/otlp.ts'
 import { passOn } from '../telemetry/pass-on.ts'
-import type { Log } from './log.ts'
-import { version } from './version.ts'
 
 /** What a server tells its operator's monitoring. */
 export type Telemetry = {

@@ -1,7 +1,7 @@
+import type { Log } from '../log/log.ts'
 import { families } from '../telemetry/families.ts'
 import { Counter } from '../telemetry/instruments.ts'
 import type { ConnectionWatch } from '../upstream/upstreams.ts'
-import type { Log } from './log.ts'
 
 const everyMs = 60_000
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import fc from 'fast-check'
-import { commandLine, likelyShell, setLine } from '../../src/cli/setup/shells.ts'
+import { commandLine, likelyShell, setLine } from '../../src/programs/shells.ts'
 
 // Tried in fish 3.6 too; here they are read by the rules of each shell's manual.
 const nasty = ["it's", '$HOME `x` "y" \\', "\\'", '’‘‚‛', '%PATH% !x ; & | # *', ' ', '-x.y', 'a:b,c@d', 'é日本']

@@ -1,7 +1,7 @@
 import test, { before } from 'node:test'
 import { Command } from 'commander'
-import { programs } from '../../src/cli/setup/programs/index.ts'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
+import { programs } from '../../src/programs/known/index.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createReaders } from '../../src/gateway/readers.ts'
+import { createReaders } from '../../src/gateway/fairness/readers.ts'
 
 test('C12 a place that is given back is one place, of the account and of all', () => {
   const readers = createReaders()

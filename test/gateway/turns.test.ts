@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setImmediate } from 'node:timers/promises'
 import type { GatewayError } from '../../src/errors.ts'
-import { budgetMs, createTurns, heavyBytes } from '../../src/gateway/turns.ts'
+import { budgetMs, createTurns, heavyBytes } from '../../src/gateway/fairness/turns.ts'
+import { turn } from '../support/waiting.ts'
 
 /** A loop that is turned by hand. What is begun takes its time at once, as the walk of a request does. */
 function createLoop() {
@@ -30,7 +30,7 @@ function createLoop() {
         nowMs += takesMs
       }
       turns.take(account, bytes).then(work, (error: GatewayError) => void refused.push(`${account}: ${error.code}`))
-      await setImmediate()
+      await turn()
     },
     advance(ms: number): void {
       nowMs += ms
@@ -45,7 +45,7 @@ function createLoop() {
       for (const act of now) {
         act()
         // What one callback lets go on has done its work before the next.
-        await setImmediate()
+        await turn()
       }
     },
     get isIdle() {

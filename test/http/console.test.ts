@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import test, { after, before } from 'node:test'
 import { brotliDecompressSync } from 'node:zlib'
-import { openConsole } from '../../src/http/console-files.ts'
+import { openConsole } from '../../src/admin/console-files.ts'
 import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 

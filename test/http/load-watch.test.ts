@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createLoadWatch } from '../../src/process/load-watch.ts'
+import { createLoadWatch } from '../../src/host/load-watch.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
 test('F-P10 a loop that is late by more than 200 ms for 5 s sheds, until it is in time again', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import { describeTranslation } from '../../src/process/translation.ts'
+import { describeTranslation } from '../../src/live/translation.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 
 /* Requests as people get them wrong, on every wire, and the whole text that they read (N-F16). */

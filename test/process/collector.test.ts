@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { pathToFileURL } from 'node:url'
 
-const moduleUrl = pathToFileURL(join(import.meta.dirname, '../../src/process/collector.ts')).href
+const moduleUrl = pathToFileURL(join(import.meta.dirname, '../../src/host/collector.ts')).href
 
 /** Collects everything, behind another's choice. */
 const program = `const { calmCollector } = await import(process.argv[1])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { missingDescriptors, watchDescriptors } from '../../src/process/descriptors.ts'
+import { missingDescriptors, watchDescriptors } from '../../src/host/descriptors.ts'
 
 test('B24 F-P11 running out of descriptors is told once, with how often and how long at its end; other failures are none', () => {
   const told: [string, string, Record<string, unknown>][] = []

@@ -36,7 +36,7 @@ test('X7 a connection that was on its way to a worker that died is answered by a
   const [main, own] = [join(folder, 'main.mjs'), join(folder, 'worker.mjs')]
   writeFileSync(main, program)
   writeFileSync(own, worker)
-  const handovers = pathToFileURL(join(import.meta.dirname, '../../src/process/handovers.ts')).href
+  const handovers = pathToFileURL(join(import.meta.dirname, '../../src/workers/handovers.ts')).href
   const args = ['--no-warnings', main, handovers, own, String(await freePort())]
   const told = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: patienceMs, killSignal: 'SIGKILL' })
   assert.equal(told, 'other,other\n')

@@ -3,9 +3,9 @@ import test from 'node:test'
 import type { ClockBook, ClockNews } from '../../src/accounts/clock.ts'
 import type { Block } from '../../src/accounts/ledger.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
-import { watchIncidents } from '../../src/process/incidents.ts'
-import { signWebhook } from '../../src/process/webhook-send.ts'
 import type { PoolRow } from '../../src/upstream/pool.ts'
+import { watchIncidents } from '../../src/webhooks/incidents.ts'
+import { signWebhook } from '../../src/webhooks/send.ts'
 
 const row = (model: string, state: PoolRow['state'], account = 'a') =>
   ({ model, upstream: 'up', account, priority: 0, state, cause: 'status_401' }) as PoolRow

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Try } from '../../src/gateway/record.ts'
-import { type Kept, PackedRecords } from '../../src/process/packed-records.ts'
+import { type Kept, PackedRecords } from '../../src/live/packed-records.ts'
 
 const name = fc.constantFrom('a', 'b', 'sim')
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER })

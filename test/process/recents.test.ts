@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { CallRecord } from '../../src/gateway/record.ts'
-import { createRecents } from '../../src/process/recents.ts'
+import { createRecents } from '../../src/live/recents.ts'
 import { collect } from '../support/garbage.ts'
 
 function usedBytes(): number {

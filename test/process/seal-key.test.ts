@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
-import { readSealKey } from '../../src/process/seal-key.ts'
+import { readSealKey } from '../../src/host/seal-key.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
 import { testFolder } from '../support/folder.ts'
 import { configFile, model, newFolder, serve } from '../support/serve.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
-import { judgeAnswer } from '../../src/process/upstream-trouble.ts'
+import { judgeAnswer } from '../../src/live/upstream-trouble.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import { samples } from '../support/account-refusals.ts'
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { scrapeWorkers } from '../../src/process/worker-metrics.ts'
 import { resultOf } from '../../src/telemetry/attempt-results.ts'
 import { writeExposition } from '../../src/telemetry/exposition.ts'
 import type { FamilyFacts } from '../../src/telemetry/families.ts'
 import { Counter, Histogram, Reading } from '../../src/telemetry/instruments.ts'
 import { mergeExpositions } from '../../src/telemetry/merge-expositions.ts'
+import { scrapeWorkers } from '../../src/workers/metrics.ts'
 import { startTestGateway } from '../support/gateway.ts'
 
 const facts = (more: Partial<FamilyFacts>): FamilyFacts => ({

@@ -17,7 +17,7 @@ const allowed: Record<string, string> = {
   'catalog/presets.ts': 'what providers speak, as data',
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
-  'process/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
+  'live/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
   'telemetry/otlp/conventions.ts': 'no wire: what OpenTelemetry calls the operation',
   'wires/chat/fields.ts': 'what becomes of its fields on each other wire',
   'wires/messages/fields.ts': 'what becomes of its fields on each other wire',
@@ -33,7 +33,7 @@ test('N1 a wire is called by its name in its folder and in a few listed files on
 /** Its own folder; and the simulator, which is an upstream of our own and shares no code with the wires. */
 function isOwn(file: string, wire: WireName): boolean {
   // An agent or SDK speaks the wires it speaks.
-  if (file.startsWith('cli/setup/programs/')) return true
+  if (file.startsWith('programs/known/')) return true
   if (file.startsWith('simulator/') || file.startsWith(`wires/${wire}/`)) return true
   // One wire's name is also what another calls its conversation.
   return wireNames.some(

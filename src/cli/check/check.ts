@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import type { Asked } from '../../process/ask-upstreams.ts'
+import type { Asked } from '../../live/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from '../options.ts'
 import { formatTable, print, withoutSecretsIn } from '../print.ts'
 import { clearProgress, showProgress } from '../progress.ts'
@@ -70,7 +70,7 @@ async function load(options: Options): Promise<Config> {
 async function askAll(config: Config, { everyModel, timeout }: Options): Promise<Asked[]> {
   // The simulator is part of a server that runs.
   if (config.isBuiltIn) return []
-  const { askUpstreams } = await import('../../process/ask-upstreams.ts')
+  const { askUpstreams } = await import('../../live/ask-upstreams.ts')
   try {
     return await askUpstreams(config, {
       ...(everyModel && { everyModel }),

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { originOf } from '../../programs/origin.ts'
 import { timeoutOption } from '../options.ts'
-import { originOf } from '../origin.ts'
 import { formatTable, note, print } from '../print.ts'
 import { clearProgress, showProgress } from '../progress.ts'
 import type { Finding, Probe, Target } from './probe.ts'

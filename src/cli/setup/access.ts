@@ -1,11 +1,10 @@
 import type { Command } from 'commander'
 import type { Catalog } from '../../catalog/catalog.ts'
-import type { WireName } from '../../catalog/model.ts'
 import { findNearIds } from '../../catalog/near-ids.ts'
-import { originOf } from '../origin.ts'
-import { findFigures, type Known } from './figures.ts'
+import { type Found, findFigures } from '../../programs/figures.ts'
+import { originOf } from '../../programs/origin.ts'
+import type { Access } from '../../programs/program.ts'
 import { askModels } from './gateway-models.ts'
-import type { Access } from './program.ts'
 
 /** What was asked for, checked in itself. */
 export type AccessOptions = {
@@ -16,17 +15,6 @@ export type AccessOptions = {
   smallModel?: string
   contextWindow?: number
   maxOutput?: number
-}
-
-export type Found = {
-  access: Access
-  figures: Known
-  /** Its own, where the operator's file says it; a list does not (spec 2.9). */
-  modelWire: WireName | undefined
-  /** Whether it is run beside the operator's file. */
-  isOperator: boolean
-  /** Sentences for the person. */
-  notes: string[]
 }
 
 const keyPlaceholder = 'sk-tri-YOUR-KEY'

@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../../catalog/model.ts'
+import { programs } from '../../programs/known/index.ts'
+import type { Program } from '../../programs/program.ts'
+import type { Settings } from '../../programs/settings.ts'
+import { likelyShell, type ShellName, shellNames } from '../../programs/shells.ts'
 import { usage } from '../options.ts'
 import { isJson, note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
-import type { Program } from './program.ts'
-import { programs } from './programs/index.ts'
-import type { Settings } from './settings.ts'
-import { likelyShell, type ShellName, shellNames } from './shells.ts'
 
 type Options = AccessOptions & {
   wire?: WireName
@@ -67,7 +67,7 @@ async function setUp(asked: string, options: Options, command: Command): Promise
   if (program.asks && told === undefined) notes.push(isWriting ? program.asks.otherwise : program.asks.ifPrinted)
   const settings = program.settings({ ...access, told }, wire)
   if (isWriting) await write(name, settings, options, command)
-  const { colleagueLine, describe, describeWindow, toData } = await import('./describe.ts')
+  const { colleagueLine, describe, describeWindow, toData } = await import('../../programs/describe.ts')
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)

@@ -2,10 +2,10 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
+import type { SettingsFile } from '../../programs/settings.ts'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
-import type { SettingsFile } from './settings.ts'
 
 /** What is to become of a file. `before` is undefined where there is none. */
 export type Plan = { path: string; before: string | undefined; after: string }

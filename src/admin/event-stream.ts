@@ -1,0 +1,45 @@
+import type { Answer } from './answer.ts'
+import { tooMany } from './identity.ts'
+
+/** So many streams of events an operator may read at once. */
+const streamsMax = 20
+
+/** How often it is asked whether what opened a stream is still good, in ms. */
+const lookMs = 5_000
+
+/**
+ * Streams of events, each as long as the token or cookie that opened it. They need no timers: there is something to send
+ * each second.
+ * @param nowMs Unix milliseconds
+ */
+export function createEventStreams(nowMs: () => number) {
+  const counts = new Map<string, number>()
+  return open
+
+  /** @throws ProblemError where the operator reads too many. */
+  function open(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): Answer {
+    const count = counts.get(actor) ?? 0
+    if (count >= streamsMax) throw tooMany('You read as many streams as one may: close one.', 5)
+    counts.set(actor, count + 1)
+    const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
+    return { status: 200, headers, pieces: read(events, isStillGood), onClose: () => leave(actor) }
+  }
+
+  function leave(actor: string): void {
+    const count = counts.get(actor)! - 1
+    if (count === 0) counts.delete(actor)
+    else counts.set(actor, count)
+  }
+
+  async function* read(events: AsyncIterable<string>, isStillGood: () => Promise<boolean>): AsyncIterable<string> {
+    let lookedMs = nowMs()
+    for await (const event of events) {
+      const now = nowMs()
+      if (now - lookedMs >= lookMs) {
+        lookedMs = now
+        if (!(await isStillGood())) return
+      }
+      yield event
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Books, Principal } from '../accounts/books.ts'
+import type { LocalThrottle, Windows } from '../accounts/limits.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { digestOf, digestOfCookie } from '../operations/session.ts'
+import { cookieName, readCookie, type Site } from './guard.ts'
+import type { Matched } from './request.ts'
+
+export type IdentityParts = {
+  /** Opened when they are first asked for. @throws StoreSilent and the like */
+  books(): Promise<Books>
+  /** Of failures to show a token. */
+  throttle: LocalThrottle
+  /** Of the questions of each operator, and of each owner of a key. */
+  rates: Windows
+  ownerRates: Windows
+  /** The digest of a token that reads what memory has: of the process that has started this one. */
+  parentDigest?: string | undefined
+}
+
+/** Who asks, and how often he may. */
+export function createIdentity(parts: IdentityParts) {
+  return { identify, failed }
+
+  /** @throws ProblemError where he is nobody, or asks too often. */
+  async function identify(
+    headers: IncomingHttpHeaders,
+    site: Site,
+    address: string,
+  ): Promise<{ who: Principal; isCookie: boolean; isStillGood: () => Promise<boolean> }> {
+    const { authorization } = headers
+    const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+    const cookie = authorization === undefined ? readCookie(headers, cookieName(site)) : undefined
+    if (authorization === undefined && cookie === undefined)
+      throw new ProblemError('unauthenticated', 'Show a token: Authorization: Bearer tri-op-….', challenge)
+    const digest = cookie === undefined ? digestOf(bearer ?? '') : digestOfCookie(cookie)
+    const kind = cookie === undefined ? 'bearer' : 'cookie'
+    const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
+    if (digest === undefined || !who) throw failed(address)
+    const place = takePlace(who)
+    if (place?.ok === false) throw tooMany('You ask too often.', place.retryAfterSeconds)
+    return { who, isCookie: cookie !== undefined, isStillGood }
+
+    /** Of what goes on for long. A store that is silent says nothing against it. */
+    async function isStillGood(): Promise<boolean> {
+      try {
+        return (await findPrincipal(digest!, kind)) !== undefined
+      } catch {
+        return true
+      }
+    }
+  }
+
+  /** The process that has started this one has counted what its operators ask, each for himself: here they would be one. */
+  function takePlace(who: Principal) {
+    if (who === parent) return undefined
+    return who.kind === 'owner' ? parts.ownerRates.take(who.key.id) : parts.rates.take(who.actor)
+  }
+
+  async function findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined> {
+    if (kind === 'bearer' && digest === parts.parentDigest) return parent
+    return (await parts.books()).findPrincipal(digest, kind)
+  }
+
+  function failed(address: string): ProblemError {
+    const { throttled, retryAfterSeconds } = parts.throttle.fail(address)
+    return throttled
+      ? tooMany('Too many wrong tokens from your address.', retryAfterSeconds)
+      : new ProblemError('unauthenticated', 'This is no token and no key, or no longer.', challenge)
+  }
+}
+
+const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
+
+/** The process that has started this one asks what it tells of all of them. */
+const parent: Principal = {
+  kind: 'operator',
+  actor: 'triwire',
+  name: 'triwire',
+  role: 'viewer',
+  expiresMs: Number.POSITIVE_INFINITY,
+  operatorId: undefined,
+}
+
+/** @throws ProblemError for what he may not, and what there is not. */
+export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
+  if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
+  if ('allow' in matched) {
+    const allow = matched.allow.join(', ')
+    throw new ProblemError('method_not_allowed', `It takes ${allow}.`, { headers: { allow } })
+  }
+  const { role } = matched.operation
+  const isAllowed =
+    role === 'anyone' || role === 'owner' || (who?.kind === 'operator' && (role === 'viewer' || who.role === 'admin'))
+  if (!isAllowed)
+    throw new ProblemError('forbidden', role === 'admin' ? 'An admin may do this.' : 'An operator may do this.')
+  return matched
+}
+
+export function tooMany(detail: string, seconds: number): ProblemError {
+  return new ProblemError('rate_limited', detail, { headers: { 'retry-after': `${seconds}` } })
+}

@@ -1,0 +1,164 @@
+import type { WireName } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
+import { within } from '../host/within.ts'
+import { createKeyring } from '../upstream/keyring.ts'
+import { createPool } from '../upstream/pool.ts'
+import { createPoolMemory } from '../upstream/pool-memory.ts'
+import { createUpstreams } from '../upstream/send.ts'
+import type { Target } from '../upstream/target.ts'
+import type { ResponseHeaders, UpstreamRequest, Upstreams } from '../upstream/upstreams.ts'
+import { ClientBody } from '../wires/requests/client-body.ts'
+import { wires } from '../wires/wires.ts'
+import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
+
+/** What an upstream account made of one cheap question. */
+export type Asked = {
+  upstream: string
+  account: string | null
+  /** The model that was asked for, by its id in the catalog, and what the upstream calls it. */
+  model: string
+  upstream_model: string
+  wire: WireName
+  ok: boolean
+  /** What is the matter; null where nothing is. */
+  trouble: Trouble | null
+  /** Until the answer was whole, or failed. */
+  ms: number
+  /** One sentence for the operator: what is wrong, and the cure. Never a key. */
+  note: string
+}
+
+export type AskOptions = {
+  /** Each model of an account is asked for, not the first only. */
+  everyModel?: boolean
+  /** How long one answer may take. */
+  timeoutMs: number
+  /** Tells which is asked next. */
+  onNext?: (target: Target) => void
+}
+
+/** Nobody pays for more than a few tokens. What a model wants at least its profile says. */
+const question = {
+  model: 'any',
+  max_tokens: 16,
+  messages: [{ role: 'user', content: 'Say hello.' }],
+}
+
+/** As much as is looked at of an answer, in bytes. */
+const answerBytesMax = 65_536
+
+const headerBytesMax = 16_384
+
+/**
+ * Asks each account that is switched on of each upstream one question for a model that it serves, by the connections,
+ * proxies, paths and keys that a server with this configuration would use. The providers bill some 20 tokens for each.
+ * What no model names is not asked.
+ */
+export async function askUpstreams(config: Config, { everyModel, timeoutMs, onNext }: AskOptions): Promise<Asked[]> {
+  const clockMs = () => performance.now()
+  const troubles = new Map<string, string>()
+  const keyring = createKeyring(clockMs, (_level, event, { account, why }) => {
+    if (event === 'key_failed') troubles.set(`${account}`, `${why}`)
+  })
+  const limits = { connectMs: config.timeouts.connectMs, headerBytesMax }
+  const upstreams = createUpstreams(config.upstreams, limits)
+  try {
+    await within(keyring.prepare(config.upstreams.values()), timeoutMs)
+    const found: Asked[] = []
+    for (const target of findTargets(config, keyring.keyOf, everyModel === true)) {
+      onNext?.(target)
+      found.push(await ask(upstreams, target, timeoutMs, troubles))
+    }
+    return found
+  } finally {
+    keyring.close()
+    await upstreams.close()
+  }
+}
+
+/** In the order of the catalog; each account once, or once for each name of a model. */
+function findTargets(
+  { catalog, upstreams }: Config,
+  keyOf: Parameters<typeof createPool>[2],
+  everyModel: boolean,
+): Target[] {
+  const pool = createPool(
+    upstreams,
+    createPoolMemory(() => 0),
+    keyOf,
+  )
+  const seen = new Set<string>()
+  return catalog.entries.flatMap((model) =>
+    pool.listTargets(model).filter(({ upstream, account, model: { upstreamModel, wire } }) => {
+      const id = JSON.stringify([upstream.name, account?.name, ...(everyModel ? [wire, upstreamModel] : [])])
+      if (seen.has(id)) return false
+      seen.add(id)
+      return true
+    }),
+  )
+}
+
+async function ask(
+  upstreams: Upstreams,
+  target: Target,
+  timeoutMs: number,
+  troubles: ReadonlyMap<string, string>,
+): Promise<Asked> {
+  const { upstream, account, key, model } = target
+  const started = performance.now()
+  const told = { upstream: upstream.name, account: account?.name ?? null, model: model.id, wire: model.wire }
+  const whole = { ...told, upstream_model: model.upstreamModel }
+  if (account && key?.value === undefined) {
+    const why = troubles.get(`${upstream.name}/${account.name}`) ?? 'nothing has told one in time'
+    return { ...whole, ok: false, trouble: 'no_key', ms: 0, note: `has no key to send: ${why}` }
+  }
+  const answer = await send(upstreams, target, requestFor(target), timeoutMs)
+  const verdict = judgeAnswer(answer, target)
+  const ms = Math.round(performance.now() - started)
+  return { ...whole, ok: verdict.trouble === null, ms, ...verdict }
+}
+
+function send(upstreams: Upstreams, target: Target, request: UpstreamRequest, timeoutMs: number): Promise<Came> {
+  return new Promise((resolve) => {
+    let head: { status: number; type: string; headers: ResponseHeaders } | undefined
+    const pieces: Buffer[] = []
+    let bytes = 0
+    const finish = (came: Came) => {
+      clearTimeout(timer)
+      resolve(came)
+    }
+    const whole = () => finish({ ...head!, text: Buffer.concat(pieces).toString('utf8') })
+    const flight = upstreams.send(target, request, {
+      onHead: (status, type, headers) => {
+        head = { status, type, headers }
+      },
+      onData(piece) {
+        pieces.push(Buffer.from(piece))
+        bytes += piece.length
+        if (bytes < answerBytesMax) return
+        flight.abort()
+        whole()
+      },
+      onEnd: whole,
+      onError: (fault) => finish({ fault }),
+    })
+    const timer = setTimeout(() => {
+      flight.abort()
+      finish({ fault: 'timeout' })
+    }, timeoutMs)
+  })
+}
+
+/** As the gateway would make it of a client's, for this very target. */
+function requestFor(target: Target): UpstreamRequest {
+  const { translator, credential, versionHeaders } = wires[target.model.wire]
+  const context = { cacheKey: undefined, unseal: () => undefined }
+  const body = new ClientBody(Buffer.from(JSON.stringify(question)))
+  const asked = wires.messages.translator.decodeRequest(body, context)
+  const { messagesHeaders } = target.upstream
+  return {
+    body: Buffer.from(translator.encodeRequest(asked, target.model).body),
+    credential,
+    headers: versionHeaders ? [[`${messagesHeaders}-version`, versionHeaders.versionDefault]] : [],
+  }
+}

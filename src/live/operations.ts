@@ -1,0 +1,169 @@
+import { StoreSilent } from '../accounts/account.ts'
+import type { FoundDebit } from '../accounts/entries.ts'
+import type { ServerStore } from '../accounts/server-store.ts'
+import type { AdminOperations } from '../admin/listener.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { within } from '../host/within.ts'
+import type { RequestRow, Status } from '../operations/live-shapes.ts'
+import { listModels } from '../operations/models.ts'
+import { fits, type Holds, isBeyond } from '../operations/request-order.ts'
+import type { Explanation, UpstreamState } from '../operations/shapes.ts'
+import type { PoolRow } from '../upstream/pool.ts'
+import type { Events } from './events.ts'
+import { explainDebit, explainRecord } from './explanation.ts'
+import type { Recents } from './recents.ts'
+import { isTold, rowOf } from './request-rows.ts'
+import type { TrafficWriter } from './traffic-writer.ts'
+import { workbench } from './workbench.ts'
+
+/** So long a reading of figures waits for what is not written yet, in ms: then it tells what there is. */
+const trafficMs = 500
+
+type Parts = {
+  gateway: Gateway
+  recents: Recents
+  store: Pick<ServerStore, 'findDebit' | 'directory' | 'sharedTraffic'>
+  traffic: Pick<TrafficWriter, 'write'>
+  watch: Events['watch']
+  readStatus: () => Status
+  /** Opened behind what they are told by. */
+  listWebhooks: AdminOperations['listWebhooks']
+  reportBug: (bug: Error) => void
+}
+
+/** What operators may ask of a running server. */
+export function createOperations(parts: Parts): AdminOperations {
+  const { gateway, recents, store, watch, readStatus, listWebhooks, reportBug } = parts
+  const config = () => gateway.snapshots.current.config
+  return {
+    explain,
+    listWebhooks,
+    heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
+    listUpstreams: async () => listUpstreams(gateway),
+    listModels: () => listModels(config().catalog.entries),
+    isAlone: config().store.engine === 'sqlite',
+    rememberedSinceMs: () => recents.wholeSinceMs,
+    listRequests,
+    findRequests,
+    watch,
+    readStatus: async () => readStatus(),
+    readHolds: async () => readHolds(gateway),
+    writeTraffic,
+    steer,
+    ...workbench(config),
+    reportBug,
+  }
+
+  /** From memory, else from the ledger. */
+  async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
+    const recent = recents.find(requestId) ?? findUnderWay(requestId)
+    if (recent === undefined) {
+      const debit = await findDebit(requestId)
+      if (debit === undefined) return 'unknown'
+      return debit === 'silent' ? debit : explainDebit(debit)
+    }
+    // Where these end is settled behind the request: while the ledger is silent they are what they were.
+    const isOpen = recent.settled === 'spooled' || recent.settled === 'refused'
+    const debit = isOpen ? await findDebit(requestId) : undefined
+    return explainRecord(recent, gateway.clockMs(), debit === 'silent' ? undefined : debit)
+  }
+
+  async function findDebit(requestId: string): Promise<FoundDebit | undefined | 'silent'> {
+    try {
+      return await store.findDebit(requestId)
+    } catch (error) {
+      if (error instanceof StoreSilent) return 'silent'
+      throw error
+    }
+  }
+
+  function findUnderWay(requestId: string) {
+    for (const { record } of gateway.deliveries) if (record.id === requestId) return record
+    return undefined
+  }
+
+  /** They lie in the order of their ends; those of one millisecond are put into that of their ids. */
+  async function listRequests(...[filter, limit, beyond]: Parameters<AdminOperations['listRequests']>) {
+    const found: RequestRow[] = []
+    let group: RequestRow[] = []
+    let groupMs: number | undefined
+    for (const recent of recents.list()) {
+      if (recent.overMs !== groupMs) {
+        take()
+        if (found.length >= limit) break
+        groupMs = recent.overMs
+      }
+      if ((beyond && recent.overMs > beyond.atMs) || !isTold(recent)) continue
+      const row = rowOf(recent)
+      if (fits(row, filter) && (!beyond || isBeyond(row, beyond))) group.push(row)
+    }
+    take()
+    return found.slice(0, limit)
+
+    function take(): void {
+      found.push(...group.sort((a, b) => compare(b.request_id, a.request_id)))
+      group = []
+    }
+  }
+
+  async function findRequests(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const asked = new Set(ids)
+    const found = new Set<string>()
+    if (asked.size > 0) for (const id of recents.ids()) if (asked.has(id)) found.add(id)
+    return found
+  }
+
+  async function writeTraffic(): Promise<boolean> {
+    parts.store.sharedTraffic?.want()
+    let isWritten = false
+    await within(
+      parts.traffic.write().then((is) => {
+        isWritten = is
+      }),
+      trafficMs,
+    )
+    return isWritten
+  }
+
+  async function steer(...[steering, place]: Parameters<AdminOperations['steer']>) {
+    const { pool } = gateway.snapshots.current
+    return pool.steer(steering, place, config().catalog.entries).map(tellRow)
+  }
+}
+
+/** In the order of models, then of upstreams; an upstream's accounts as they are configured. */
+export function listUpstreams({ snapshots }: Gateway): UpstreamState[] {
+  const { pool, config } = snapshots.current
+  const rows = pool.list(config.catalog.entries)
+  return rows.sort((a, b) => compare(a.model, b.model) || compare(a.upstream, b.upstream)).map(tellRow)
+}
+
+/** What runs here holds. */
+export function readHolds({ deliveries }: Gateway): Holds {
+  const holds = new Map<string, bigint>()
+  for (const { record } of deliveries) {
+    const { holdNanos = 0n, accountId } = record
+    if (accountId !== undefined) holds.set(accountId, (holds.get(accountId) ?? 0n) + holdNanos)
+  }
+  return holds
+}
+
+function tellRow(row: PoolRow) {
+  const { model, upstream, account, priority, state, cause, isHeard, waitMs, failures, retriesLeft } = row
+  return {
+    model,
+    upstream,
+    account: account ?? null,
+    priority,
+    state,
+    cause: cause ?? null,
+    heard: isHeard,
+    wait_ms: waitMs === undefined ? null : Math.ceil(waitMs),
+    failures,
+    retries_left: retriesLeft,
+  } satisfies UpstreamState
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

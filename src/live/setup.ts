@@ -1,0 +1,102 @@
+import type { WireName } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
+import type { ClientRow, Setup } from '../operations/live-shapes.ts'
+import type { SetupAsked } from '../operations/operation.ts'
+import { ProblemError, wrongField } from '../operations/problem.ts'
+import { describeWindow, linesOf } from '../programs/describe.ts'
+import { findFigures } from '../programs/figures.ts'
+import { programs } from '../programs/known/index.ts'
+import { originOf } from '../programs/origin.ts'
+import type { Access, Program } from '../programs/program.ts'
+import type { Settings } from '../programs/settings.ts'
+import { shellNames } from '../programs/shells.ts'
+
+/** Stands where a key belongs: nobody is shown one. */
+const placeholder = '$TRIWIRE_API_KEY'
+
+/** What people call them, where that is not their name with a capital. */
+const titles: Readonly<Record<string, string>> = {
+  'openai-node': 'OpenAI SDK for Node',
+  'openai-python': 'OpenAI SDK for Python',
+  'anthropic-node': 'Anthropic SDK for Node',
+  'anthropic-python': 'Anthropic SDK for Python',
+  'claude-code': 'Claude Code',
+  opencode: 'OpenCode',
+  'qwen-code': 'Qwen Code',
+  copilot: 'GitHub Copilot CLI',
+  'kimi-code': 'Kimi Code',
+  cn: 'Continue',
+  'mini-swe-agent': 'mini-SWE-agent',
+  vscode: 'VS Code',
+  'ai-sdk': 'AI SDK',
+  langchain: 'LangChain',
+  'openai-agents': 'OpenAI Agents SDK',
+}
+
+const languages: Readonly<Record<string, string>> = {
+  'openai-node': 'javascript',
+  'anthropic-node': 'javascript',
+  'ai-sdk': 'javascript',
+}
+
+export function listClients(): ClientRow[] {
+  return Object.entries(programs).map(([client, { wires }]) => ({ client, title: titleOf(client), wires }))
+}
+
+/**
+ * What `triwire setup` prints, for a server's own address and models.
+ * @throws ProblemError for a client or model that there is not
+ */
+export function setUp({ catalog, listen, tls }: Config, client: string, asked: SetupAsked): Setup {
+  const program = new Map(Object.entries(programs)).get(client)
+  if (!program) throw new ProblemError('not_found', `There is no client "${client}": GET /setup lists them.`)
+  const ids = [...catalog.models.keys()]
+  const model = asked.model ?? ids[0]
+  if (model === undefined || !ids.includes(model)) throw wrongField('model', 'is no model that clients can name')
+  if (/[\p{C}'"`\\]/u.test(model)) throw wrongField('model', 'has quotes or control characters: give it an alias')
+  const wire = chooseWire(program, asked.isOwner ? undefined : catalog.models.get(model)?.wire, asked.wire)
+  const figures = findFigures(model, {}, catalog.models.get(model))
+  const { contextWindow, outputTokensMax } = figures
+  const origin = asked.url === undefined ? originOf(listen, tls ? 'https' : 'http') : readUrl(asked.url)
+  const own = { contextWindow, outputTokensMax }
+  const access: Access = { origin, key: placeholder, model, ...own, small: { model, ...own } }
+  const settings = program.settings(access, wire)
+  const window = describeWindow(program, client, { access, figures })
+  return {
+    client,
+    title: titleOf(client),
+    wire,
+    model,
+    base_url: origin,
+    files: filesOf(client, settings),
+    lines: shellNames.flatMap((shell) => {
+      const text = linesOf(settings, shell).join('\n')
+      return text === '' ? [] : [{ shell, text }]
+    }),
+    steps: settings.steps ?? [],
+    notes: [...(program.asks ? [program.asks.ifPrinted] : []), ...(window ? [window] : [])],
+  }
+}
+
+function titleOf(client: string): string {
+  return titles[client] ?? client.charAt(0).toUpperCase() + client.slice(1)
+}
+
+function chooseWire({ wires }: Program, modelWire: WireName | undefined, asked: WireName | undefined): WireName {
+  if (asked !== undefined && !wires.includes(asked)) throw wrongField('wire', `must be one of ${wires.join(', ')}`)
+  return asked ?? wires.find((wire) => wire === modelWire) ?? wires[0]!
+}
+
+function filesOf(client: string, { files = [], code }: Settings): Setup['files'] {
+  const own = files.map(({ path, text }) => ({ path, language: /\.(toml|yaml)$/.exec(path)?.[1] ?? 'json', text }))
+  return code === undefined ? own : [...own, { path: null, language: languages[client] ?? 'python', text: code }]
+}
+
+/** Without a final `/v1`, as the command takes it. */
+function readUrl(text: string): string {
+  const url = URL.parse(text)
+  const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
+  if (!isWeb || url.username !== '' || url.password !== '' || /[?#'"`\\\s]/.test(text))
+    throw wrongField('url', 'must be the address of a gateway, such as https://gateway.example')
+  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+}

@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto'
+import { formatCredits } from '../accounts/credit.ts'
+import { createSealer, scopeKey } from '../accounts/seal.ts'
+import { splice } from '../bytes/json.ts'
+import { setMembers } from '../bytes/json-edit.ts'
+import type { Model, WireName } from '../catalog/model.ts'
+import type { Config } from '../config/config.ts'
+import { withSimulator } from '../config/load.ts'
+import { GatewayError } from '../errors.ts'
+import { type FieldFate, fieldFates } from '../gateway/field-fates.ts'
+import { type ClientAnswer, type PlayedAnswer, type Rehearsed, rehearse, type ToldError } from '../gateway/rehearse.ts'
+import { readSealKey } from '../host/seal-key.ts'
+import type { Loss } from '../inference/request.ts'
+import { ClientBody } from '../wires/requests/client-body.ts'
+import { wires } from '../wires/wires.ts'
+import { type ExplainedUsage, explainUsage } from './explanation.ts'
+
+export type TranslationOptions = {
+  /** Headers of the client, names in lower case. */
+  headers?: ReadonlyMap<string, string>
+  /** The account whose conversation keys are scoped, and whose envelopes are opened. */
+  accountId?: string
+  /** Of several upstreams of the model the one that is asked. */
+  upstream?: string
+  /** What the model answers. @param status as it came; 200 where nobody says */
+  answer?: { body: Buffer; status?: number }
+  /** Unix milliseconds. */
+  nowMs?: () => number
+}
+
+/** What a request is for its model, where there is one; and an answer for its client. */
+export type Translation = { ok: true; model: string; from: WireName; to: WireName; upstream: string } & (
+  | DescribedRequest
+  | { path?: never }
+) & { answer?: DescribedAnswer }
+
+export type DescribedRequest = {
+  /** With its query. */
+  path: string
+  /** In the order in which they are sent: all but the credential, and without the values that the configuration gives. */
+  headers: readonly (readonly [name: string, value: string])[]
+  /** Exactly as it is sent. */
+  body: string
+  fields: readonly FieldFate[]
+  /** As the access log has them (ruling T9). */
+  losses: readonly Loss[]
+}
+
+export type DescribedAnswer = {
+  status: number
+  content_type: string
+  /** Exactly as the client gets it, but for ids and times. */
+  body: string
+  /** The connection is closed before the answer has an end. */
+  cut: boolean
+  outcome: string
+  /** Why it failed, in the words of the log. */
+  cause: string | null
+  /** What would be billed; null where nothing is. */
+  usage: ExplainedUsage | null
+  usage_source: string | null
+  /** In credits. */
+  cost: string | null
+  /** What was wrong with the model's figures (ruling C6). */
+  doubts: readonly string[]
+}
+
+export type Refusal = { ok: false; refusal: ToldError }
+
+/** No store has it: the first characters of every account's id, and then none. */
+const nobody = 'acct_0000000000000000'
+
+/**
+ * What the gateway would make of a request, and of its answer: by its own walk, with nobody asked, nothing sent and nothing
+ * stored. Keys, credit and windows are not looked at. It is done in one go: a body of the largest keeps the loop as long as a
+ * request of that size does, and an answer as long as it is.
+ * @param bytes the client's body; undefined: only an answer is looked at, as one to the smallest request
+ * @param modelId a model or alias of the catalog, whatever the body names; undefined: the one that it names
+ * @throws NotServedError where the options name an upstream that does not serve the model.
+ */
+export async function describeTranslation(
+  config: Config,
+  wire: WireName,
+  bytes: Buffer | undefined,
+  modelId: string | undefined,
+  options: TranslationOptions = {},
+): Promise<Translation | Refusal> {
+  const { headers, accountId = nobody, upstream, nowMs = Date.now } = options
+  const answer = options.answer && playedAnswer(options.answer)
+  const model = findModel(config, bytes, modelId)
+  if (upstream !== undefined) checkUpstream(model, upstream)
+  const body = bytes === undefined ? smallestRequest(wire, model, modelId, answer) : nameModel(bytes, modelId)
+  const key = config.sealKey ? readSealKey(config.sealKey, config.store) : randomBytes(32)
+  const rehearsed = await rehearse(
+    {
+      config: config.isBuiltIn ? withSimulator(config, 'http://127.0.0.1') : config,
+      wire,
+      header: (name) => headers?.get(name),
+      accountId,
+      sealer: createSealer(key),
+      scopeKey,
+      upstream,
+      answer,
+      nowMs,
+    },
+    body,
+    bytes?.length,
+  )
+  if (rehearsed.state === 'refused') return { ok: false, refusal: rehearsed.refusal }
+  const { model: asked, sent } = rehearsed
+  const pair = { ok: true as const, model: asked.id, from: wire, to: asked.wire, upstream: sent.upstream }
+  const answered = rehearsed.answer && { answer: describeAnswer(rehearsed.answer, rehearsed) }
+  return bytes ? { ...pair, ...describeRequest(config, wire, body, rehearsed), ...answered } : { ...pair, ...answered }
+}
+
+type Sent = Extract<Rehearsed, { state: 'sent' }>
+
+/** Undefined where there is none: that is the walk's to tell. */
+function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
+  const { models } = config.catalog
+  if (modelId !== undefined) return models.get(modelId)
+  const named = bytes && readBody(bytes)
+  return named?.isString('model') ? models.get(named.value('model') as string) : undefined
+}
+
+/** The upstream that was named is none of the model's. */
+export class NotServedError extends Error {
+  readonly modelId: string
+
+  constructor(modelId: string, upstream: string, names: string) {
+    super(`${modelId} is not served by "${upstream}": name one of ${names}`)
+    this.modelId = modelId
+  }
+}
+
+function checkUpstream(model: Model | undefined, name: string): void {
+  if (model === undefined || model.routes.some(({ upstream }) => upstream === name)) return
+  const names = [...new Set(model.routes.map(({ upstream }) => upstream))].join(', ')
+  throw new NotServedError(model.id, name, names)
+}
+
+/** The body as if its client had named this model; one that is no JSON stays as it is. */
+function nameModel(bytes: Buffer, modelId: string | undefined): Buffer {
+  const body = modelId === undefined ? undefined : readBody(bytes)
+  if (body === undefined || body.value('model') === modelId) return bytes
+  return splice(bytes, setMembers(body.range, body.members, new Map([['model', JSON.stringify(modelId)]])))
+}
+
+function readBody(bytes: Buffer): ClientBody | undefined {
+  try {
+    return new ClientBody(bytes)
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined
+    throw error
+  }
+}
+
+/** The smallest request of a wire, with all the output that the model has, so that no figure is too large for it. */
+function smallestRequest(
+  wire: WireName,
+  model: Model | undefined,
+  modelId: string | undefined,
+  answer: PlayedAnswer | undefined,
+): Buffer {
+  const { conversation, caps, isCapRequired } = wires[wire].request
+  return Buffer.from(
+    JSON.stringify({
+      model: modelId,
+      [conversation.field]: [{ role: 'user', content: 'Hello' }],
+      ...(isCapRequired && { [caps[0]!]: model?.outputTokensMax ?? 1 }),
+      stream: answer?.contentType === eventStream,
+    }),
+  )
+}
+
+const eventStream = 'text/event-stream'
+
+/** A stream or JSON, told by its first characters: those of a field of an event, or of a comment. */
+function playedAnswer({ body, status = 200 }: NonNullable<TranslationOptions['answer']>): PlayedAnswer {
+  const start = body.toString('utf8', 0, 200).replace(/^\ufeff?\s*/, '')
+  const isStream = /^(?:(?:event|data|id|retry)\s*:|:)/.test(start)
+  return { status, contentType: isStream ? eventStream : 'application/json', body }
+}
+
+function describeRequest(
+  config: Config,
+  wire: WireName,
+  bytes: Buffer,
+  { model, sent, record }: Sent,
+): DescribedRequest {
+  const { losses = [] } = record
+  return {
+    path: sent.path,
+    headers: tellHeaders(config, model, sent),
+    body: sent.body.toString('utf8'),
+    fields: fieldFates({ wire, bytes, model, body: sent.body, losses }),
+    losses,
+  }
+}
+
+/** What the configuration sends beside a key may be one too. */
+function tellHeaders(
+  config: Config,
+  { routes }: Model,
+  { upstream, headers }: Sent['sent'],
+): DescribedRequest['headers'] {
+  const configured = [config.upstreams.get(upstream), ...routes.filter((route) => route.upstream === upstream)]
+  const hidden = new Set(configured.flatMap((one) => [...(one?.headers.keys() ?? [])]))
+  const pairs = headers.flatMap((name, at) => (at % 2 === 0 ? [[name, headers[at + 1]!] as const] : []))
+  return pairs.map(([name, value]) => [name, hidden.has(name) ? '[configured]' : value])
+}
+
+function describeAnswer({ debit, ...answer }: ClientAnswer, { record }: Sent): DescribedAnswer {
+  return {
+    status: answer.status,
+    content_type: answer.contentType,
+    body: answer.body.toString('utf8'),
+    cut: answer.isCut,
+    outcome: record.outcome ?? 'ok',
+    cause: record.cause ?? null,
+    usage: debit ? explainUsage(debit.usage, debit.calls) : null,
+    usage_source: debit?.usageSource ?? null,
+    cost: debit ? formatCredits(debit.amountNanos) : null,
+    doubts: record.flags ?? [],
+  }
+}

@@ -1,0 +1,128 @@
+import { formatCredits } from '../accounts/credit.ts'
+import type { Config } from '../config/config.ts'
+import type { CallRecord } from '../gateway/record.ts'
+import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from './loggable.ts'
+import { createLogSink } from './sink.ts'
+
+/** A method is a word; longer ones are no method. */
+const methodCharactersMax = 20
+
+export type Log = {
+  /** One line per request. */
+  access(record: CallRecord, error?: unknown): void
+  /** What happens to the process itself. */
+  event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
+  /** A line of another process, as it is: a pipe takes no long line whole, so that one sink has to write them all. */
+  pass(line: string): void
+  /** Resolves when all that was taken is written, or after so long: a blocked sink keeps nobody from leaving. */
+  flush(withinMs?: number): Promise<void>
+}
+
+export type LogOptions = {
+  level: 'info' | 'error'
+  /** Lines for people instead of JSON. */
+  isPretty: boolean
+  /** The file descriptor; stderr (ruling X4). */
+  descriptor?: number
+  nowMs: () => number
+}
+
+/** Whether lines are for people: as it is asked for, else where a person watches stderr. */
+export function isPrettyOn(format: Config['log']['format']): boolean {
+  return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true)
+}
+
+/**
+ * The log. What may never be in it: keys, digests, prompts, answers (ruling U5): a record has no field for them, and what a
+ * client could have put into those it has is taken out here, for every line. Writing never blocks a request.
+ */
+export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
+  const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))
+
+  return { access, event, pass: sink.put, flush: sink.flush }
+
+  function access(record: CallRecord, error?: unknown): void {
+    const isBad = error !== undefined || (record.status ?? 0) >= 500
+    if (level === 'error' && !isBad) return
+    sink.put(isPretty ? textLine(prettyAccess(record)) : jsonLineOfNames(accessFields(record)))
+    if (error !== undefined)
+      event('error', 'bug', { id: record.id, error: error instanceof Error ? error.stack : String(error) })
+  }
+
+  function event(eventLevel: 'info' | 'error', name: string, fields: Record<string, unknown> = {}): void {
+    if (level === 'error' && eventLevel === 'info') return
+    sink.put(lineOf(eventLevel, name, fields))
+  }
+
+  function lineOf(eventLevel: 'info' | 'error', name: string, fields: Record<string, unknown>): string {
+    const time = new Date(nowMs()).toISOString()
+    if (!isPretty) return jsonLine({ time, level: eventLevel, event: name, ...fields })
+    const told = Object.entries(fields).map(([key, value]) => `${key}=${show(value)}`)
+    return textLine(`${time.slice(11, 23)} ${name} ${told.join(' ')}`)
+  }
+}
+
+/** The fields of an access line: names, counts and times (docs/operating.md lists them). */
+function accessFields(record: CallRecord): Record<string, unknown> {
+  const { usage } = record
+  return {
+    time: new Date(record.startedMs).toISOString(),
+    id: record.id,
+    method: record.method.slice(0, methodCharactersMax),
+    path: loggablePath(record.path),
+    ip: record.ip,
+    account: record.account,
+    account_id: record.accountId,
+    key: record.keyPrefix,
+    key_id: record.keyId,
+    wire: record.wire,
+    model: record.model,
+    alias: record.alias,
+    model_wire: record.modelWire,
+    stream: record.stream,
+    upstream: record.upstream,
+    upstream_account: record.upstreamAccount,
+    attempts: record.attempts,
+    // Where there is one account there was nothing to choose.
+    why: record.why === 'only' ? undefined : record.why,
+    status: record.status,
+    code: record.code,
+    cause: record.cause,
+    first_byte_ms: record.firstByteMs === undefined ? undefined : Math.round(record.firstByteMs),
+    end_ms: record.endMs === undefined ? undefined : Math.round(record.endMs),
+    usage: usage && {
+      input: usage.inputTokens,
+      cache_read: usage.cacheReadTokens,
+      cache_write: usage.cacheWriteTokens,
+      cache_write_1h: usage.cacheWrite1hTokens,
+      output: usage.outputTokens,
+      reasoning: usage.reasoningTokens,
+    },
+    usage_source: record.usageSource,
+    calls: record.calls,
+    cost: record.costNanos === undefined ? undefined : formatCredits(record.costNanos),
+    losses: record.losses?.map(({ field }) => field),
+    flags: record.flags,
+    outcome: record.outcome ?? 'ok',
+  }
+}
+
+function prettyAccess(record: CallRecord): string {
+  const time = new Date(record.startedMs).toISOString().slice(11, 23)
+  const took = record.endMs === undefined ? '' : ` ${Math.round(record.endMs)}ms`
+  const cost = record.costNanos === undefined ? '' : ` ${formatCredits(record.costNanos)}cr`
+  const tokens = record.usage
+    ? ` ${record.usage.inputTokens}+${record.usage.cacheReadTokens}c→${record.usage.outputTokens}t`
+    : ''
+  const why =
+    record.outcome === undefined || record.outcome === 'ok'
+      ? ''
+      : ` ${[record.outcome, record.code, record.cause].filter(Boolean).join('/')}`
+  const who = record.account ? ` ${record.account}` : ''
+  const model = record.model ? ` ${record.model}` : ''
+  return `${time} ${record.status ?? '---'} ${record.method.slice(0, methodCharactersMax)} ${loggablePath(record.path)}${who}${model}${tokens}${cost}${took}${why} ${record.id}`
+}
+
+function show(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, replaceBigint)
+}

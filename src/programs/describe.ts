@@ -1,0 +1,65 @@
+import type { WireName } from '../catalog/model.ts'
+import type { Found } from './figures.ts'
+import type { Program } from './program.ts'
+import type { Settings } from './settings.ts'
+import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
+
+/** What a person copies: the files unless they were shown already, the variables, the commands. */
+export function describe({ files = [], steps = [], code, ...rest }: Settings, shell: ShellName, isShown: boolean) {
+  const lines = linesOf(rest, shell)
+  return [
+    ...(isShown ? [] : files.flatMap(({ path, text }) => [`# ${path}`, text])),
+    ...(files.length > 0 && lines.length > 0 ? [`# in the shell${shell === 'posix' ? '' : ` (${shell})`}`] : []),
+    ...lines,
+    ...steps,
+    ...(code === undefined ? [] : [code]),
+  ].join('\n')
+}
+
+export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName): string[] {
+  const variables = Object.entries(env).map(([name, value]) => setLine(shell, name, value))
+  return [...variables, ...commands.map((words) => commandLine(shell, words))]
+}
+
+/** The same for programs. `run` is for a POSIX shell, `lines` has what each shell is told. */
+export function toData({ files = [], env, commands, steps, code }: Settings) {
+  const written = files.map(({ path, text }) => ({ path, text }))
+  return {
+    ...(written.length > 0 && { file: written[0], files: written }),
+    ...(env && { env }),
+    ...(commands && { run: commands.map((words) => commandLine('posix', words)).join(' && ') }),
+    ...((env || commands) && {
+      lines: Object.fromEntries(shellNames.map((shell) => [shell, linesOf({ env, commands }, shell)])),
+    }),
+    ...(steps && { steps }),
+    ...(code !== undefined && { code }),
+  }
+}
+
+/** What is said of the window: who says it, or what the program takes it for. */
+export function describeWindow(
+  { assumes }: Program,
+  name: string,
+  { access, figures }: Pick<Found, 'access' | 'figures'>,
+): string | undefined {
+  const { contextWindow, outputTokensMax, windowFrom } = figures
+  if (assumes === undefined) return undefined
+  if (contextWindow === undefined)
+    return `no context window is known of ${access.model}: say it with --context-window; ${name} assumes ${assumes}`
+  if (!windowFrom?.startsWith('the preset ')) return undefined
+  const output = outputTokensMax === undefined ? '' : `, ${outputTokensMax} of them output`
+  return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: another window is said with --context-window`
+}
+
+/** What an operator sends to somebody who has no file: with the figures, which no list tells. */
+export function colleagueLine(name: string, wire: WireName, { access, figures }: Found, url: string | undefined) {
+  const { model, small } = access
+  const { contextWindow, outputTokensMax } = figures
+  const words: Word[] = [
+    ...['npx', 'triwire', 'setup', name, '--url', url ?? 'https://YOUR-GATEWAY', '--key', 'sk-tri-THEIR-KEY'],
+    ...['--model', model, ...(small.model === model ? [] : ['--small-model', small.model]), '--wire', wire],
+    ...(contextWindow === undefined ? [] : ['--context-window', String(contextWindow)]),
+    ...(outputTokensMax === undefined ? [] : ['--max-output', String(outputTokensMax)]),
+  ]
+  return commandLine('posix', words)
+}

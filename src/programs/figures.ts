@@ -1,0 +1,40 @@
+import type { Model, WireName } from '../catalog/model.ts'
+import { presets } from '../catalog/presets.ts'
+import type { Access, Figures } from './program.ts'
+
+/** What is known of a model, and who says it; the list of a gateway tells neither window nor maximum (spec 2.9). */
+export type Known = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
+
+/** What `setup` found out before it describes a program. */
+export type Found = {
+  access: Access
+  figures: Known
+  /** The model's own wire, if the operator's file names it; a list does not (spec 2.9). */
+  modelWire: WireName | undefined
+  /** Whether the command runs beside the operator's file. */
+  isOperator: boolean
+  /** Sentences for the person. */
+  notes: string[]
+}
+
+/** The first that says a figure is believed: the command, the operator's own file, the presets. */
+export function findFigures(id: string, asked: Partial<Figures>, model: Model | undefined): Known {
+  const preset = findPreset(id)
+  const outputTokensMax = asked.outputTokensMax ?? model?.outputTokensMax ?? preset?.outputTokensMax
+  if (asked.contextWindow !== undefined)
+    return { contextWindow: asked.contextWindow, outputTokensMax, windowFrom: 'the command' }
+  if (model?.contextWindow !== undefined)
+    return { contextWindow: model.contextWindow, outputTokensMax, windowFrom: 'the configuration' }
+  if (preset) return { contextWindow: preset.contextWindow, outputTokensMax, windowFrom: `the preset ${preset.name}` }
+  return { contextWindow: undefined, outputTokensMax }
+}
+
+/** By the id, also with a provider's name before it. */
+function findPreset(id: string) {
+  const bare = id.slice(id.lastIndexOf('/') + 1)
+  for (const [name, { models }] of Object.entries(presets)) {
+    const model = models.find((one) => one.id === bare)
+    if (model) return { name, contextWindow: model.contextWindow, outputTokensMax: model.maxOutputTokens }
+  }
+  return undefined
+}

@@ -1,0 +1,67 @@
+import type { ClockBook, ClockNews } from '../accounts/clock.ts'
+import type { seenEvents } from '../accounts/warnings.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { randomText } from '../ids/base62.ts'
+import type { PoolRow } from '../upstream/pool.ts'
+import type { Message } from './words.ts'
+
+type Seen = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
+
+/**
+ * What only this process sees: that nobody is left who may be asked for a model, that the ledger takes no debits, of all accounts or
+ * of some, and that its clock is wrong. Each incident is told once, from its beginning to its end, by an id of the process and the
+ * incident (ruling X15).
+ */
+export function watchIncidents({ snapshots, ledger, nowMs }: Seen, clock: Pick<ClockBook, 'news' | 'text'>) {
+  const processId = randomText(12)
+  const open = new Set<string>()
+  let incidents = 0
+  return look
+
+  /** @returns those that have begun since the last look */
+  function look(): Message[] {
+    const begun: Message[] = []
+    const { pool, config } = snapshots.current
+    const { down, isDoubtful } = findDown(pool.list(config.catalog.entries))
+    const isBlocked = ledger.whyBlocked() !== undefined || ledger.backlog().blockedAccounts > 0
+    note('ledger_unwritable', '', isBlocked ? tellBacklog : undefined)
+    for (const problem of ['moved', 'rest', 'ahead'] as const satisfies ClockNews['problem'][])
+      note('clock_wrong', problem, clock.news?.problem === problem ? () => ({ problem, text: clock.text }) : undefined)
+    for (const model of [...open].filter((name) => name.startsWith('upstream_down ')).map((name) => name.slice(14)))
+      if (!down.has(model) && !isDoubtful(model)) open.delete(`upstream_down ${model}`)
+    for (const [model, rows] of down) note('upstream_down', model, () => ({ model, upstreams: rows.map(tellRow) }))
+    return begun
+
+    function note(event: (typeof seenEvents)[number], of: string, tell: (() => object) | undefined): void {
+      const name = `${event} ${of}`
+      if (tell === undefined) open.delete(name)
+      else if (!open.has(name)) {
+        open.add(name)
+        const data = tell() as Message['data']
+        begun.push({ id: `${event}:${processId}:${++incidents}`, event, atMs: nowMs(), data })
+      }
+    }
+  }
+
+  function tellBacklog(): object {
+    const { waiting, spooled, oldestMs, blockedAccounts } = ledger.backlog()
+    const all = ledger.whyBlocked() !== undefined
+    return { queued: waiting, spooled, oldest_ms: Math.round(oldestMs), all, accounts: blockedAccounts }
+  }
+}
+
+/**
+ * Models of which no upstream account may be asked now. One that may be asked once, to see how it goes, says nothing of its model:
+ * an outage that was told is not over, and none begins.
+ */
+function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
+  const byModel = Map.groupBy(rows, ({ model }) => model)
+  const has = (model: string, state: PoolRow['state']) =>
+    byModel.get(model)?.some((row) => row.state === state) === true
+  const down = new Map([...byModel].filter(([model]) => !has(model, 'ready') && !has(model, 'trial')))
+  return { down, isDoubtful: (model) => has(model, 'trial') && !has(model, 'ready') }
+}
+
+function tellRow({ upstream, account, state, cause }: PoolRow): object {
+  return { upstream, account: account ?? null, state, cause: cause ?? null }
+}

@@ -1,0 +1,335 @@
+import type { Books } from '../accounts/books.ts'
+import { type Warning, type Watched, warningKeptMs } from '../accounts/warnings.ts'
+import type { Config, Webhook } from '../config/config.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { sha256Hex } from '../ids/digest.ts'
+import type { Log } from '../log/log.ts'
+import type { WebhookState } from '../operations/shapes.ts'
+import { families } from '../telemetry/families.ts'
+import { Counter, type Family } from '../telemetry/instruments.ts'
+import { watchIncidents } from './incidents.ts'
+import { Lane } from './lane.ts'
+import { createSender, type SendResult } from './send.ts'
+import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './tries.ts'
+import { bodyOf, type Message, messageOf } from './words.ts'
+
+/** Tells operators what they asked to be warned of (ruling X15). */
+export type Webhooks = {
+  list(): WebhookState[]
+  families: readonly Family[]
+  /** Tells the store what to warn of, before anything is served. Resolves where it cannot be told too: each look tries again. */
+  begin(): Promise<void>
+  /** Lets everything be looked at: once a second by itself. Resolves when what is due was tried. */
+  look(): Promise<void>
+  close(): Promise<void>
+}
+
+type Parts = {
+  config: Pick<Config, 'webhooks'>
+  gateway: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs' | 'clockMs'>
+  clock: Parameters<typeof watchIncidents>[1]
+  /** Of the store, opened when they are first asked for. */
+  books(): Promise<Books>
+  /** Whether other servers tell what the store has: while a file is changed, theirs may have other receivers. */
+  isShared: boolean
+  log: Log
+  /** How long a receiver may take, in ms; a test's is impatient. */
+  waitMs?: number | undefined
+}
+
+/** So long on average, at random: of servers that look in step one would always be the first, whomever it has to tell. */
+const lookMs = 1_000
+
+/** So long another process leaves alone what this one has taken: longer than all tries of it take. */
+const leaseMs = 120_000
+
+/** So many are taken at once, and so often in one look. */
+const [atOnceMax, takingsMax] = [10, 10]
+
+/** Messages of this process that wait; what else comes is dropped, and says so. */
+const queueMax = 1_000
+
+type Told = { atMs: number; result: SendResult }
+
+type Receiver = Webhook & {
+  name: string
+  lane: Lane
+  pending: Set<string>
+  last: Told | undefined
+  told: number
+  failed: number
+  lastFailure: Told | undefined
+}
+
+type Queued = { message: Message; tries: Tries; dueMs: number }
+
+/** Keeps what has become of a message so far. */
+type Keep = (next: Next | undefined) => Promise<void>
+
+export function openWebhooks({ config, ...parts }: Parts): Webhooks {
+  const deliveries = new Counter(families.webhooks)
+  const own = { families: [deliveries] }
+  const nothing = async () => {}
+  if (config.webhooks.length === 0) return { ...own, list: () => [], begin: nothing, look: nothing, close: nothing }
+  const teller = new Teller(config.webhooks, { ...parts, deliveries })
+  return {
+    ...own,
+    list: () => teller.list(),
+    begin: () => teller.begin(),
+    look: () => teller.look(),
+    close: () => teller.close(),
+  }
+}
+
+type TellerParts = Omit<Parts, 'config'> & { deliveries: Counter }
+
+class Teller {
+  readonly #parts: TellerParts
+  readonly #receivers: readonly Receiver[]
+  readonly #watched: Watched
+  readonly #sender: ReturnType<typeof createSender>
+  readonly #findIncidents: () => Message[]
+  /** Of this process. */
+  #queue: Queued[] = []
+  /** What is being told, by its id. */
+  readonly #tellings = new Map<string, Promise<void>>()
+  #isWatched = false
+  /** The store could not be asked when it was last, and that is told. */
+  #isSilent = false
+  #looking: Promise<void> | undefined
+  #isClosed = false
+  #timer: NodeJS.Timeout
+
+  constructor(webhooks: readonly Webhook[], parts: TellerParts) {
+    this.#parts = parts
+    this.#receivers = webhooks.map((one) => ({
+      ...one,
+      name: sha256Hex(one.url.reveal()).slice(0, 12),
+      lane: new Lane(parts.gateway.clockMs),
+      pending: new Set<string>(),
+      last: undefined,
+      ...{ told: 0, failed: 0, lastFailure: undefined },
+    }))
+    const lows = webhooks.flatMap(({ belowNanos }) => (belowNanos === undefined ? [] : [belowNanos]))
+    this.#watched = {
+      lowNanos: [...new Set(lows)],
+      budgets: webhooks.some(({ events }) => events.has('key_budget_80') || events.has('key_budget_spent')),
+    }
+    this.#sender = createSender(parts.waitMs)
+    this.#findIncidents = watchIncidents(parts.gateway, parts.clock)
+    this.#timer = this.#lookLater()
+  }
+
+  list(): WebhookState[] {
+    return this.#receivers.map(({ shown, events, belowNanos, last, pending, told, failed, lastFailure }) => ({
+      url: shown,
+      events: [...events],
+      below_nanos: belowNanos,
+      last: last && formatTold(last),
+      pending: pending.size,
+      ...{ told, failed },
+      last_failure: lastFailure && formatTold(lastFailure),
+    }))
+  }
+
+  async begin(): Promise<void> {
+    try {
+      await this.#watch()
+    } catch (error) {
+      this.#tellSilence(error)
+    }
+  }
+
+  async look(): Promise<void> {
+    await this.#lookOnce()
+    await Promise.all(this.#tellings.values())
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    // What is under way is cut: its id says that it is the same when it comes again.
+    await this.#sender.close()
+    await this.#looking
+    await Promise.all(this.#tellings.values())
+  }
+
+  #lookLater(): NodeJS.Timeout {
+    return setTimeout(
+      () => {
+        void this.#lookOnce()
+        this.#timer = this.#lookLater()
+      },
+      lookMs * (0.5 + Math.random()),
+    )
+  }
+
+  /** One at a time: who comes meanwhile waits for the one under way. No receiver is waited for. */
+  #lookOnce(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    this.#looking ??= this.#findMessages().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async #findMessages(): Promise<void> {
+    try {
+      for (const message of this.#findIncidents()) this.#enqueue(message)
+      this.#tellOwn()
+      await this.#tellStored()
+    } catch (error) {
+      this.#tellBug(error)
+    }
+  }
+
+  #enqueue(message: Message): void {
+    if (this.#queue.length >= queueMax) {
+      this.#parts.log.event('error', 'webhook_dropped', { warning: message.event, id: message.id })
+      return
+    }
+    this.#queue.push({ message, tries: untried, dueMs: 0 })
+  }
+
+  #tellOwn(): void {
+    const { nowMs } = this.#parts.gateway
+    for (const one of this.#queue) {
+      if (!isDue(one.dueMs, nowMs())) continue
+      this.#begin(one.message, one.tries, async (next) => {
+        if (next) Object.assign(one, { tries: next.tries, dueMs: nowMs() + next.afterMs })
+        else this.#queue = this.#queue.filter((other) => other !== one)
+      })
+    }
+  }
+
+  /** What cannot be read or written down now is taken again when its lease is over. */
+  async #tellStored(): Promise<void> {
+    try {
+      const books = await this.#watch()
+      for (let n = 0; n < takingsMax && !this.#isClosed; n++) {
+        const taken = await books.takeWarnings(leaseMs, atOnceMax)
+        for (const warning of taken.toSorted(compareAges)) {
+          if (this.#tellings.has(warning.id)) continue
+          const keep: Keep = (next) =>
+            books.settleWarning(warning.id, next && { tries: JSON.stringify(next.tries), afterMs: next.afterMs })
+          const tries = readTries(warning.tries)
+          // Most of what nobody here wants is told by its kind.
+          const isOfKind = this.#receivers.some(({ events }) => events.has(warning.event))
+          const message = isOfKind ? await messageOf(warning, books) : undefined
+          if (message && this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
+          else await keep(this.#leave(warning, tries))
+        }
+        this.#isSilent = false
+        if (taken.length < atOnceMax) return
+      }
+    } catch (error) {
+      this.#tellSilence(error)
+    }
+  }
+
+  async #watch(): Promise<Books> {
+    const books = await this.#parts.books()
+    if (!this.#isWatched) await books.watch(this.#watched)
+    this.#isWatched = true
+    return books
+  }
+
+  /** For those who have somebody to tell it. */
+  #leave({ atMs }: Pick<Warning, 'atMs'>, tries: Tries): Next | undefined {
+    const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
+    return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
+  }
+
+  /** What is being told is not begun again. */
+  #begin(message: Message, tries: Tries, keep: Keep): void {
+    const { id } = message
+    if (this.#tellings.has(id)) return
+    const telling = this.#tell(message, tries, keep)
+      .catch((error) => this.#tellSilence(error))
+      .finally(() => this.#tellings.delete(id))
+    this.#tellings.set(id, telling)
+  }
+
+  /** Tells it to all who want it and are due, each in his own lane; who has had it is noted at once, whoever hangs. */
+  async #tell(message: Message, tries: Tries, keep: Keep): Promise<void> {
+    const telling = new Telling(message.atMs, tries)
+    const body = bodyOf(message)
+    const meant = this.#receivers.filter((one) => isFor(one, message) && !telling.isOver(one.name))
+    let [waiting, keeping] = [meant.length, Promise.resolve()]
+    await Promise.all(
+      meant.map(async (one) => {
+        await this.#tellOne(one, message, body, telling)
+        waiting--
+        if (waiting === 0 || !telling.isOver(one.name)) return
+        keeping = keeping
+          .then(() => keep({ tries: telling.tries, afterMs: leaseMs }))
+          .catch((error) => this.#tellSilence(error))
+      }),
+    )
+    await keeping
+    const names = meant.map(({ name }) => name)
+    await keep(telling.nextOf(names, this.#parts.gateway.nowMs()))
+  }
+
+  async #tellOne(one: Receiver, message: Message, body: string, telling: Telling): Promise<void> {
+    const { nowMs } = this.#parts.gateway
+    const { count, dueMs } = telling.leftOf(one.name)
+    if (!isDue(dueMs, nowMs())) return
+    const entered = one.lane.enter(() => this.#send(one, message, body))
+    const result = 'comeInMs' in entered ? 'behind' : await entered
+    const waitMs = 'comeInMs' in entered ? entered.comeInMs : result === undefined ? 0 : pauseMs(count)
+    const isLast = nowMs() - message.atMs + waitMs > warningKeptMs
+    if (result === 'ok' || result === 'gone' || isLast) telling.end(one.name)
+    else {
+      const isTold = result !== undefined && result !== 'behind'
+      telling.postpone(one.name, { count: isTold ? count + 1 : count, dueMs: nowMs() + waitMs })
+    }
+    const isOver = telling.isOver(one.name)
+    if (isOver) one.pending.delete(message.id)
+    else one.pending.add(message.id)
+    if (result === 'ok' || result === undefined || (result === 'behind' && !isOver)) return
+    this.#parts.log.event('error', isOver ? 'webhook_given_up' : 'webhook_failed', {
+      ...{ webhook: one.shown, warning: message.event, id: message.id, result, tries: count + 1 },
+    })
+  }
+
+  /** @returns undefined where it was not told, or cut: this process ends */
+  async #send(one: Receiver, { id }: Message, body: string): Promise<SendResult | undefined> {
+    if (this.#isClosed) return undefined
+    const nowMs = this.#parts.gateway.nowMs()
+    const result = await this.#sender.send({ url: one.url.reveal(), secret: one.secret.reveal(), id, body, nowMs })
+    if (this.#isClosed && result !== 'ok') return undefined
+    one.last = { atMs: nowMs, result }
+    if (result === 'ok') one.told++
+    else {
+      one.failed++
+      one.lastFailure = one.last
+    }
+    this.#parts.deliveries.add(1, result)
+    return result
+  }
+
+  #tellSilence(error: unknown): void {
+    if (this.#isSilent) return
+    this.#isSilent = true
+    this.#parts.log.event('error', 'webhooks_silent', { error: (error as Error).message })
+  }
+
+  /** Of ours; the store's silence is not thrown this far. */
+  #tellBug(error: unknown): void {
+    this.#parts.log.event('error', 'bug', { error: (error as Error).stack })
+  }
+}
+
+/** The oldest first: a receiver is told what happened in its order. */
+function compareAges(one: Warning, other: Warning): number {
+  return one.atMs - other.atMs || (one.id < other.id ? -1 : 1)
+}
+
+function isFor({ events, belowNanos }: Receiver, message: Message): boolean {
+  return events.has(message.event) && (message.belowNanos === undefined || message.belowNanos === belowNanos)
+}
+
+function formatTold({ atMs, result }: Told) {
+  return { at: new Date(atMs).toISOString(), result }
+}
