@@ -1,11 +1,16 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { Books } from '../accounts/books.ts'
+import type { Calendar } from '../accounts/calendar.ts'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import type { Audited, ListedEntry, VerifyOptions } from '../accounts/entries.ts'
+import type { Audited, EntryFilter, ListedEntry, VerifyOptions } from '../accounts/entries.ts'
 import { formatCsv, toLine } from '../operations/entry-lines.ts'
+import { type FilterInput, readFilter } from '../operations/filter.ts'
+import { filterFields, filterFlags } from '../operations/ledger.ts'
+import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
-import { addFilters, type FilterOptions, filterOf } from './filters.ts'
+import { inWords } from './operations.ts'
 import { note, print } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
@@ -70,5 +75,36 @@ function readHead(text: string): Head {
     return parseHead(text)
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message)
+  }
+}
+
+/** What is typed to say which entries are meant. */
+type FilterOptions = Readonly<Record<string, unknown>>
+
+const names = Object.keys(filterFields) as (keyof typeof filterFields)[]
+
+/** As `ledger list` has them, for what else reads the ledger. */
+function addFilters(command: Command): Command {
+  for (const name of names) {
+    const option = new Option(filterFlags.options[name], filterFields[name].description)
+    command.addOption(option.argParser((typed) => readValue(name, typed)))
+  }
+  return command
+}
+
+function readValue(name: keyof typeof filterFields, typed: string): unknown {
+  const { reads } = filterFlags
+  const result = filterFields[name].safeParse(typed)
+  if (!result.success) throw new InvalidArgumentError(result.error.issues[0]!.message)
+  return name === 'to' ? filterFields.to.parse(reads.to(typed)) : result.data
+}
+
+/** @throws Error with the option that names nothing, and its cure. */
+async function filterOf(books: Books, calendar: Calendar, options: FilterOptions): Promise<EntryFilter> {
+  const typed = names.map((name) => [name, options[new Option(filterFlags.options[name]).attributeName()]])
+  try {
+    return await readFilter({ books, calendar }, Object.fromEntries(typed) as FilterInput)
+  } catch (error) {
+    throw error instanceof ProblemError ? inWords(error, filterFlags) : error
   }
 }

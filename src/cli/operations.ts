@@ -7,7 +7,7 @@ import type { Context, Face, Operation, Outcome, Running } from '../operations/o
 import { ProblemError } from '../operations/problem.ts'
 import { operations } from '../operations/table.ts'
 import { adminOption, askServer, type Told } from './admin.ts'
-import { explainWithout } from './explain.ts'
+import { explainWithout } from './explanation.ts'
 import { note, print } from './print.ts'
 import { sayAgain, sayAnswer, sayLost } from './said.ts'
 import { type GlobalOptions, withStore } from './store.ts'

@@ -1,10 +1,10 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
+import type { Line } from '../operations/entry-lines.ts'
 import type { RequestRow } from '../operations/live-shapes.ts'
 import type { UpstreamState } from '../operations/shapes.ts'
-import { formatLines, formatTotals } from './entry-lines.ts'
+import type { TotalRow } from '../operations/totals.ts'
 import { describeExplanation } from './explanation.ts'
 import { formatFields, formatTable } from './print.ts'
-import { formatUpstreams } from './upstreams.ts'
 import { formatUsage } from './usage.ts'
 
 /** How people are told what an operation answers. A list is told whole. What is not in it is told field by field. */
@@ -147,4 +147,48 @@ export function sayLost(id: string, answer: unknown): string {
 
 export function sayAgain(id: string): string | undefined {
   return said[id]?.again
+}
+
+const columns = ['model', 'upstream', 'account', 'priority', 'state', 'cause', 'again in', 'failures', 'retries left']
+
+/** How each upstream account is, for people. */
+function formatUpstreams(rows: readonly UpstreamState[]): string {
+  return formatTable(
+    columns,
+    rows.map((row) => [
+      row.model,
+      row.upstream,
+      row.account ?? '-',
+      `${row.priority}`,
+      row.state,
+      row.cause === null ? '-' : `${row.cause}${row.heard ? ', another server' : ''}`,
+      row.wait_ms === null || row.wait_ms === 0 ? '-' : `${Math.ceil(row.wait_ms / 1_000)} s`,
+      `${row.failures}`,
+      `${row.retries_left}`,
+    ]),
+  )
+}
+
+function formatLines(rows: readonly Line[]): string {
+  const columns = ['posted', 'account', 'kind', 'amount', 'balance_after', 'request', 'key', 'model', 'outcome']
+  const cells = rows.map((row) => [
+    row.posted ?? '',
+    row.account_name ?? row.account,
+    row.kind,
+    row.amount,
+    row.balance_after,
+    row.request_id ?? row.reference ?? '',
+    row.key_label ?? row.key_prefix ?? '',
+    row.model ?? '',
+    row.outcome ?? '',
+  ])
+  return formatTable(columns, cells)
+}
+
+function formatTotals(rows: readonly TotalRow[]): string {
+  const names = Object.keys(rows[0] ?? { requests: 0, billed: 0, credited: 0 })
+  return formatTable(
+    names,
+    rows.map((row) => names.map((name) => String((row as Record<string, unknown>)[name] ?? '-'))),
+  )
 }

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
+import { hostname, userInfo } from 'node:os'
 import type { Command } from 'commander'
+import { BookError } from '../accounts/book-error.ts'
 import type { Books } from '../accounts/books.ts'
 import { type Calendar, createCalendar, utc, type Zone } from '../accounts/calendar.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import { ConfigError } from '../config/problem.ts'
-import { cliActor } from './actor.ts'
-import { explainBookError } from './book-errors.ts'
+import { sentenceOf } from '../operations/book-words.ts'
 import type { GlobalOptions } from './options.ts'
 import { note } from './print.ts'
 
@@ -88,4 +89,23 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
   } catch {
     return utc
   }
+}
+
+/** Who sits at the command line, as the audit names him. */
+function cliActor(): string {
+  return `cli:${userName()}@${hostname()}`
+}
+
+function userName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // In a container a user may have no name.
+    return `${process.getuid?.() ?? 'somebody'}`
+  }
+}
+
+/** A rule's refusal in words; anything else as it is. */
+export function explainBookError(error: unknown): unknown {
+  return error instanceof BookError ? new Error(sentenceOf(error), { cause: error }) : error
 }

@@ -8,11 +8,10 @@ import { messages } from './messages/format.ts'
 import { planReply } from './plan-reply.ts'
 import { type Outlet, pause, playBody, playFrames } from './play.ts'
 import { createPrefixCache, tokensOf } from './prefix-cache.ts'
-import { type Head, Rejection, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
+import { type Frame, type Head, Rejection, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
 import { createRecord, keyOf, parseOrNothing, type RecordedRequest, readText } from './recorded-request.ts'
 import { responses } from './responses/format.ts'
-import { checkScript, loadScripts, type Script } from './script.ts'
-import { scriptedFrame, scriptedHeaders } from './scripted.ts'
+import { checkScript, loadScripts, type Script, type ScriptedEvent, type Step } from './script.ts'
 import { selectStep } from './select-step.ts'
 
 export { type BuiltInScript, builtInScripts } from './built-in-scripts.ts'
@@ -263,4 +262,28 @@ function countAssistantTurns(turns: Turn[]): number {
 
 function randomId(prefix: string): string {
   return prefix + randomBytes(12).toString('hex')
+}
+
+/** The headers that a script adds to an answer. */
+function scriptedHeaders(step: Step): Record<string, string> {
+  return {
+    ...(step.retry_after === undefined ? {} : { 'retry-after': String(step.retry_after) }),
+    ...(step.content_type === undefined ? {} : { 'content-type': step.content_type }),
+    ...step.headers,
+  }
+}
+
+/** An event as the script has it. Where events are named, one without a name takes the `type` of its data. */
+function scriptedFrame(scripted: ScriptedEvent, wire: SimulatorWire): Frame {
+  if (typeof scripted === 'string') return { data: scripted }
+  const { event, data, delay_ms, comment, raw } = scripted
+  const type = wire === 'chat' ? undefined : asObject(data)?.['type']
+  const name = event === undefined ? type : event
+  return {
+    ...(typeof name === 'string' && name !== '' ? { event: name } : {}),
+    ...(data === undefined ? {} : { data: typeof data === 'string' ? data : JSON.stringify(data) }),
+    ...(comment === undefined ? {} : { comment }),
+    ...(raw === undefined ? {} : { raw }),
+    ...(delay_ms === undefined ? {} : { delayMs: delay_ms }),
+  }
 }

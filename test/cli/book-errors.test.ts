@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { BookError, type BookErrorCode } from '../../src/accounts/book-error.ts'
-import { explainBookError } from '../../src/cli/book-errors.ts'
+import { explainBookError } from '../../src/cli/store.ts'
 import { createPath } from '../store/fixtures.ts'
 import { openStore } from '../support/operator.ts'
 import { runWarm } from './run.ts'

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { loadText } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 import { spellTelemetry } from '../../src/config/telemetry.ts'
-import { SpanQueue } from '../../src/telemetry/otlp/span-queue.ts'
+import { SpanQueue } from '../../src/telemetry/otlp/otlp.ts'
 import { newSpanId, newTraceId, readTraceparent, writeTraceparent } from '../../src/telemetry/trace-context.ts'
 
 const read = (text: string, env: Record<string, string> = {}) => loadText(text, 'triwire.yaml', {}, env)

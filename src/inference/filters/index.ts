@@ -1,6 +1,6 @@
 import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../answer.ts'
-import { restoreCalls } from './names.ts'
+import { mintId } from '../ids.ts'
 import { gateReasoning } from './reasoning.ts'
 import { cutAtStops } from './stops.ts'
 import { splitThinkTags, type ThinkTags } from './think-tags.ts'
@@ -49,5 +49,21 @@ function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, Answe
       else events = events.flatMap((one) => [...step.push(one)])
     }
     return events
+  }
+}
+
+/** Calls get the name the client knows (R-NAME, R-GROUP) and an id of ours (R-ID). A name the model made up stays. */
+function restoreCalls(
+  names: ReadonlyMap<string, { name: string; namespace?: string }>,
+  callIdPrefix: string,
+  requestId: string,
+): Step<AnswerEvent, AnswerEvent> {
+  return { push: (event) => [restore(event)], end: () => [] }
+
+  function restore(event: AnswerEvent): AnswerEvent {
+    if (event.type !== 'block_start' || event.block.kind !== 'tool_call') return event
+    const { index, block } = event
+    const known = names.get(block.name) ?? { name: block.name }
+    return { ...event, block: { kind: 'tool_call', callId: mintId(callIdPrefix, requestId, index), ...known } }
   }
 }

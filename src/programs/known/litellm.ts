@@ -1,5 +1,6 @@
 import type { WireName } from '../../catalog/model.ts'
-import type { Access } from '../program.ts'
+import type { Access, Program } from '../program.ts'
+import { json } from '../settings.ts'
 
 /** The variables that litellm and the vendors' Python SDKs read: with /v1 for the one vendor, without for the other. */
 export function litellmEnv({ origin, key }: Access, wire: WireName): Record<string, string> {
@@ -11,4 +12,56 @@ export function litellmEnv({ origin, key }: Access, wire: WireName): Record<stri
 /** A model of ours as those programs name it. */
 export function litellmModel({ model }: Access, wire: WireName): string {
   return `${wire === 'messages' ? 'anthropic' : 'openai'}/${model}`
+}
+
+export const aider: Program = {
+  wires: ['chat', 'messages'],
+  assumes: 'no limit',
+  settings: (access, wire) => {
+    const { contextWindow, outputTokensMax } = access
+    const [provider] = litellmModel(access, wire).split('/')
+    const entry = {
+      litellm_provider: provider,
+      mode: 'chat',
+      max_tokens: outputTokensMax,
+      max_input_tokens: contextWindow,
+      max_output_tokens: outputTokensMax,
+    }
+    return {
+      files: [
+        {
+          path: '~/.aider.model.metadata.json',
+          format: 'json',
+          text: json({ [litellmModel(access, wire)]: entry }),
+        },
+      ],
+      env: { ...litellmEnv(access, wire), AIDER_MODEL: litellmModel(access, wire) },
+      commands: [['aider', '--no-show-model-warnings']],
+    }
+  },
+}
+
+export const gptme: Program = {
+  wires: ['responses', 'messages'],
+  settings: (access, wire) => ({
+    env: litellmEnv(access, wire),
+    commands: [['gptme', '-m', litellmModel(access, wire)]],
+  }),
+}
+
+const responsesModel = ['-c', 'mini.yaml', '-c', 'model.model_class=litellm_response']
+
+/** It sends its whole history each time, and asks for no window. */
+export const miniSweAgent: Program = {
+  wires: ['chat', 'messages', 'responses'],
+  settings: (access, wire) => ({
+    env: {
+      ...litellmEnv(access, wire),
+      MSWEA_CONFIGURED: 'true',
+      MSWEA_MODEL_NAME: litellmModel(access, wire),
+      // It asks what a model costs, and knows none of ours.
+      MSWEA_COST_TRACKING: 'ignore_errors',
+    },
+    commands: [['mini', ...(wire === 'responses' ? responsesModel : [])]],
+  }),
 }

@@ -1,5 +1,4 @@
 import type { OtlpTarget } from '../../config/config.ts'
-import { send } from './sender.ts'
 
 /** How often one message is tried, and how long is waited in between where the collector does not say. */
 const triesMax = 4
@@ -24,4 +23,39 @@ export async function ship({ target, body, wait, isHurried, aborted }: Shipment)
     if (tries === triesMax || isHurried()) return 'unreachable'
     await wait(sent.retryMs ?? firstWaitMs * 2 ** (tries - 1))
   }
+}
+
+/** What became of one message: taken; to be sent once more, after so long; or refused for good. */
+type Sent = 'taken' | { retryMs: number | undefined } | { refused: string }
+
+/** Statuses that pass (OTLP/HTTP). */
+const passing = new Set([429, 502, 503, 504])
+/** So much of an answer is read, for the connection's sake: nothing in it is looked at. */
+const answerBytesMax = 65_536
+
+/** Sends one message to a collector. Never throws, and takes no longer than the target's time, or until it is aborted. */
+async function send({ url, headers, timeoutMs }: OtlpTarget, body: string, aborted: AbortSignal): Promise<Sent> {
+  const own = Array.from(headers, ([name, value]): [string, string] => [name, value.reveal()])
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: Object.fromEntries([['user-agent', 'triwire'], ...own, ['content-type', 'application/json']]),
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), aborted]),
+    })
+    await readAway(response)
+    if (response.ok) return 'taken'
+    if (!passing.has(response.status)) return { refused: `status ${response.status}` }
+    const seconds = Number(response.headers.get('retry-after'))
+    return { retryMs: seconds > 0 && seconds <= 60 ? seconds * 1_000 : undefined }
+  } catch {
+    return { retryMs: undefined }
+  }
+}
+
+async function readAway(response: Response): Promise<void> {
+  const length = Number(response.headers.get('content-length') ?? Number.NaN)
+  if (length <= answerBytesMax) await response.arrayBuffer()
+  else await response.body?.cancel()
 }
