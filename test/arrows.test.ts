@@ -114,10 +114,10 @@ const arrows: Record<string, Arrow> = {
     outside: ['node:*'],
   },
   config: {
-    may: ['catalog', 'bytes', 'accounts', 'simulator'],
+    may: ['catalog', 'bytes', 'accounts'],
     outside: ['yaml', 'zod', 'node:*'],
   },
-  simulator: { may: ['bytes', 'node-http'], outside: ['node:*', 'yaml', 'zod'] },
+  simulator: { may: ['bytes', 'catalog', 'node-http'], outside: ['node:*', 'yaml', 'zod'] },
   cli: {
     may: [
       'process',

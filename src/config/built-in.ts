@@ -1,15 +1,11 @@
 import { parseCredits } from '../accounts/credit.ts'
+import { builtInScripts } from '../catalog/built-in-scripts.ts'
 import { type Catalog, createCatalog } from '../catalog/catalog.ts'
-import type { WireName } from '../catalog/model.ts'
-import { builtInScripts } from '../simulator/built-in-scripts.ts'
 import { readModel } from './models.ts'
 
-/** A model that the built-in simulator answers for. */
-export type BuiltInEntry = { id: string; wire: WireName; upstreamModel: string }
-
 /** The catalog that is served while no configuration names a model, so that a first run needs no account anywhere. */
-export function builtInCatalog(entries: readonly BuiltInEntry[] = builtInScripts): Catalog {
-  const models = entries.map((entry) =>
+export function builtInCatalog(): Catalog {
+  const models = builtInScripts.map((entry) =>
     readModel({
       id: entry.id,
       also: [],

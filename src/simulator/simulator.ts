@@ -14,7 +14,7 @@ import { responses } from './responses/format.ts'
 import { checkScript, loadScripts, type Script, type ScriptedEvent, type Step } from './script.ts'
 import { selectStep } from './select-step.ts'
 
-export { type BuiltInScript, builtInScripts } from './built-in-scripts.ts'
+export { type BuiltInScript, builtInScripts } from '../catalog/built-in-scripts.ts'
 export type { RecordedRequest } from './recorded-request.ts'
 export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import test from 'node:test'
+import { builtInScripts } from '../../src/catalog/built-in-scripts.ts'
 import { chooseModels } from '../../src/cli/doctor/choose-models.ts'
-import { builtInScripts } from '../../src/simulator/built-in-scripts.ts'
 import { listen } from '../support/listen.ts'
 
 async function choose(ids: readonly string[], named: readonly string[] = [], modelsMax = 10) {

@@ -1,5 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
-import { builtInScripts } from '../../simulator/built-in-scripts.ts'
+import { builtInScripts } from '../../catalog/built-in-scripts.ts'
 import { needKey } from './read-answer.ts'
 import { type Seen, send } from './send.ts'
 import { clientWires } from './wires/index.ts'
