@@ -20,6 +20,7 @@ const parts: Record<string, string[]> = {
     'node_modules/typescript/bin/tsc',
     ...['-p', 'console', '--incremental', '--tsBuildInfoFile', 'node_modules/.cache/triwire/console.tsbuildinfo'],
   ],
+  'plain English': ['scripts/plain-english.ts'],
   'compiled assembly': ['scripts/assembly.ts', '--check'],
   'generated files': ['scripts/config-generated.ts', '--check'],
   'pages of translation': ['scripts/translation-docs.ts', '--check'],

@@ -1,0 +1,145 @@
+import { type CommentLine, readComments } from './comments.ts'
+
+/** The kinds of findings: an unnamed subject, a word with a better one, and a sentence that is too long. */
+export const kinds = ['opening', 'word', 'length'] as const
+export type Kind = (typeof kinds)[number]
+
+export type Finding = { line: number; kind: Kind; text: string }
+
+/** The number of findings by file and kind. A kind without findings is left out. */
+export type Counts = Record<string, Partial<Record<Kind, number>>>
+
+export const sentenceWordsMax = 25
+
+const opening = /^\W*(What|Who|Whoever|Where|None|Nor|It)\b/
+
+/** Words to replace, each with its cure. Where a word also has a proper use, the pattern leaves that use alone. */
+const words: readonly { pattern: RegExp; cure: string }[] = [
+  { pattern: /\btold\b/gi, cure: 'returned, sent, logged, shown or reported' },
+  { pattern: /(?<!\bthere )\b(?:is|are|was|were) none\b(?! of\b)/gi, cure: 'is invalid, or is not one' },
+  // Proper: behind a proxy, the server behind it, leave behind, fall behind.
+  {
+    pattern:
+      /(?<!\b(?:leav(?:e|es|ing)|left|fall|falls|falling|fallen|fell|lags?|server|model|upstream|simulator)\s(?:\w+\s){0,2})\bbehind\b(?! (?:(?:an?|the|any|every|our|another|one) )?(?:\w+ )?(?:proxy|proxies|balancer|gateway|flag|address|nginx|NAT)\b)/gi,
+    cure: 'after',
+  },
+  { pattern: /\bwhoever\b/gi, cure: 'name the client, the operator or the caller' },
+  { pattern: /\bhardly meant\b/gi, cure: 'is probably a mistake' },
+  { pattern: /\b(?:he|his|him|himself)\b/gi, cure: 'they, their, them' },
+  { pattern: /\bhouses?\b/gi, cure: 'code base, or gateway' },
+  // Proper: room for a body, no room, make room.
+  { pattern: /(?<!\b(?:no|make|makes|more|leave|leaves) )\brooms?\b(?! (?:for|left)\b|-)/gi, cure: 'module' },
+  // Proper: an arrow function, an arrow key.
+  { pattern: /\barrows?\b(?! (?:function|key)s?\b)/gi, cure: 'import, or import rule' },
+]
+
+/** Checks the comments of one source against the rules of plain English. */
+export function findFaults(source: string): Finding[] {
+  return readComments(source).flatMap(({ lines }) => {
+    const paragraphs = splitParagraphs(lines)
+    return paragraphs.flatMap((paragraph, index) => checkParagraph(paragraph, index === 0))
+  })
+}
+
+/** A paragraph or an item of a list, as one line. A code span is one word. `lineAt` maps a position in `text` to its line in the source. */
+type Paragraph = { text: string; lineAt: (position: number) => number }
+
+function checkParagraph({ text, lineAt }: Paragraph, isFirst: boolean): Finding[] {
+  const findings: Finding[] = []
+  const unnamed = isFirst ? opening.exec(text) : null
+  if (unnamed !== null) {
+    findings.push({ line: lineAt(0), kind: 'opening', text: `begins with '${unnamed[1]}': name the subject` })
+  }
+  for (const { pattern, cure } of words) {
+    for (const { 0: word, index } of text.matchAll(pattern)) {
+      findings.push({ line: lineAt(index), kind: 'word', text: `'${word}': write ${cure}` })
+    }
+  }
+  for (const { sentence, index } of splitSentences(text)) {
+    const count = countWords(sentence)
+    if (count > sentenceWordsMax) {
+      findings.push({
+        line: lineAt(index),
+        kind: 'length',
+        text: `a sentence of ${count} words: ${sentence.slice(0, 60)}…`,
+      })
+    }
+  }
+  return findings.sort((one, other) => one.line - other.line)
+}
+
+/** Orders for tools, which are no prose. */
+const directive = /^\s*(?:biome-ignore|@ts-|eslint-|c8 |v8 |# sourceMapping|\/ <reference)/
+
+/** Indented blocks, rows of tables and drawings are left out. */
+function splitParagraphs(lines: readonly CommentLine[]): Paragraph[] {
+  const paragraphs: CommentLine[][] = [[]]
+  for (const { line, text } of lines) {
+    const isProse = /\S/.test(text) && !/^\s{5,}|^\s*\||\S {2,}\S|[─-╿▶◀▲▼]/.test(text) && !directive.test(text)
+    const isItem = /^\s*(?:[-*•]|\d+\.)\s/.test(text) || /^\s*@\w/.test(text)
+    if (!isProse || isItem) paragraphs.push([])
+    if (isProse) paragraphs.at(-1)!.push({ line, text: text.trim() })
+  }
+  return paragraphs.filter((paragraph) => paragraph.length > 0).map(joinLines)
+}
+
+function joinLines(lines: readonly CommentLine[]): Paragraph {
+  const starts: number[] = []
+  let raw = ''
+  for (const { text } of lines) {
+    starts.push(raw.length)
+    raw += `${text} `
+  }
+  // As long as before, so that positions stay.
+  const text = raw.replace(/`[^`]*`/g, (span) => `\`${'x'.repeat(span.length - 2)}\``)
+  return { text, lineAt: (position) => lines[starts.findLastIndex((start) => start <= position)]!.line }
+}
+
+/** A sentence ends at a full stop, question mark or exclamation mark before a capital or a code span, and before a tag. */
+function splitSentences(text: string): { sentence: string; index: number }[] {
+  const ends =
+    /(?<!\b(?:e\.g|i\.e|vs|cf|no))[.?!]['")\]]*\s+(?=["'([]?[`\p{Lu}\d@])|\s(?=@(?:param|returns|throws|property)\b)/gu
+  const sentences: { sentence: string; index: number }[] = []
+  let index = 0
+  for (const match of text.matchAll(ends)) {
+    const end = match.index + match[0].length
+    sentences.push({ sentence: text.slice(index, end), index })
+    index = end
+  }
+  return [...sentences, { sentence: text.slice(index), index }]
+}
+
+/** Words are what stands between blanks and has a letter or digit. A tag and the name after it do not count. */
+function countWords(sentence: string): number {
+  const prose = sentence.replace(/^@(?:param|property)\s+\S+|^@\w+/, '')
+  return prose.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
+}
+
+export function countFindings(findings: readonly Finding[]): Partial<Record<Kind, number>> {
+  const counts: Partial<Record<Kind, number>> = {}
+  for (const { kind } of findings) counts[kind] = (counts[kind] ?? 0) + 1
+  return counts
+}
+
+/**
+ * Compares the findings with the numbers that are allowed.
+ * @returns a line for each number that differs; a file with more findings than allowed lists all of that kind
+ */
+export function compareCounts(found: ReadonlyMap<string, readonly Finding[]>, allowed: Counts): string[] {
+  const files = [...new Set([...found.keys(), ...Object.keys(allowed)])].sort()
+  return files.flatMap((file) => {
+    const findings = found.get(file) ?? []
+    const counts = countFindings(findings)
+    return kinds.flatMap((kind) => {
+      const count = counts[kind] ?? 0
+      const limit = allowed[file]?.[kind] ?? 0
+      if (count === limit) return []
+      if (count < limit) return [`${file}: ${kind}: ${count} found, ${limit} allowed: lower the number with --write`]
+      const lines = findings.filter((finding) => finding.kind === kind)
+      return [
+        ...lines.map(({ line, text }) => `${file}:${line}: ${text}`),
+        `${file}: ${kind}: ${count} found, ${limit} allowed: rewrite at least ${count - limit} of them`,
+      ]
+    })
+  })
+}
