@@ -4,17 +4,18 @@ import { dirname, join, posix } from 'node:path'
 import test from 'node:test'
 
 /**
- * Who may import whom. A room is a folder of `src`, or a file directly in it. `types`: only with `import type`.
- * `outside`: packages and `node:` modules; where it is left out the room has no door to the outside at all.
+ * The imports that a module may have. A module is a folder of `src`, or a file directly in it.
+ * `may` lists modules; from those in `types` only `import type` is allowed. `outside` lists packages and `node:` modules.
+ * A module without `outside` may import neither.
  */
-type Arrow = { may?: readonly string[]; types?: readonly string[]; outside?: readonly string[] }
+type ImportRule = { may?: readonly string[]; types?: readonly string[]; outside?: readonly string[] }
 
-const dialect: Arrow = {
+const dialect: ImportRule = {
   may: ['inference', 'bytes', 'ids', 'catalog', 'wires/requests', 'wires/answers'],
   types: ['wires'],
 }
 
-const arrows: Record<string, Arrow> = {
+const rules: Record<string, ImportRule> = {
   errors: {},
   registers: {},
   'node-http': {},
@@ -169,17 +170,17 @@ const files = globSync('**/*.ts', { cwd: src })
   .sort()
 const imports = new Map(files.map((file) => [file, readImports(file)]))
 
-test('every import follows the arrows', () => {
+test('every import follows the rules', () => {
   const offences: string[] = []
   for (const [file, found] of imports) {
-    const from = roomOf(file)
-    const arrow = arrows[from]
+    const from = moduleOf(file)
+    const rule = rules[from]
     if (roots.includes(file)) continue
-    if (!arrow) offences.push(`src/${file}: the room ${from} is not in the table of arrows`)
+    if (!rule) offences.push(`src/${file}: the module ${from} is not in the table of import rules`)
     for (const { specifier, target, isType, line } of found) {
-      if (arrow && !isAllowed(arrow, from, specifier, target, isType)) {
-        const to = target ? roomOf(target) : specifier
-        const asType = target && !isType && arrow.types?.includes(to) ? ', but for types' : ''
+      if (rule && !isAllowed(rule, from, specifier, target, isType)) {
+        const to = target ? moduleOf(target) : specifier
+        const asType = target && !isType && rule.types?.includes(to) ? ', but for types' : ''
         offences.push(`src/${file}:${line}: ${from} may not import ${to}${asType}: '${specifier}'`)
       }
     }
@@ -191,19 +192,19 @@ test('every permission is used', () => {
   const used = new Map<string, Set<string>>()
   for (const [file, found] of imports) {
     if (roots.includes(file)) continue
-    const from = roomOf(file)
-    const doors = used.get(from) ?? new Set()
-    used.set(from, doors)
+    const from = moduleOf(file)
+    const imported = used.get(from) ?? new Set()
+    used.set(from, imported)
     for (const { specifier, target, isType } of found) {
       if (target) {
-        doors.add(roomOf(target))
-        if (!isType) doors.add(`${roomOf(target)} as a value`)
-      } else for (const door of [specifier, 'node:*']) doors.add(door)
+        imported.add(moduleOf(target))
+        if (!isType) imported.add(`${moduleOf(target)} as a value`)
+      } else for (const name of [specifier, 'node:*']) imported.add(name)
     }
   }
-  const idle = Object.entries(arrows).flatMap(([room, { may = [], types = [], outside = [] }]) => [
-    ...may.filter((to) => !used.get(room)?.has(`${to} as a value`)).map((to) => `${room} needs no value of ${to}`),
-    ...[...types, ...outside].filter((to) => !used.get(room)?.has(to)).map((to) => `${room} needs no ${to}`),
+  const idle = Object.entries(rules).flatMap(([module, { may = [], types = [], outside = [] }]) => [
+    ...may.filter((to) => !used.get(module)?.has(`${to} as a value`)).map((to) => `${module} needs no value of ${to}`),
+    ...[...types, ...outside].filter((to) => !used.get(module)?.has(to)).map((to) => `${module} needs no ${to}`),
   ])
   assert.deepStrictEqual(idle, [])
 })
@@ -229,7 +230,7 @@ test('every file is imported by another, or is an entry', () => {
   )
 })
 
-test('the console takes of the house the types of its operations, and no code', () => {
+test('the console imports types of src/operations, and nothing else of src', () => {
   const folder = new URL('../console/src/', import.meta.url).pathname
   const offences = globSync('**/*.{ts,tsx}', { cwd: folder }).flatMap((file) => {
     const text = readFileSync(join(folder, file), 'utf8')
@@ -274,27 +275,27 @@ function readImports(file: string): Import[] {
 }
 
 /** `wires/chat/answer.ts` is in `wires/chat`, `catalog/model.ts` and all below in `catalog`, `errors.ts` in `errors`. */
-function roomOf(file: string): string {
+function moduleOf(file: string): string {
   const parts = dirname(file).split('/')
   if (parts[0] === '.') return posix.basename(file, '.ts')
   const folder = parts.slice(0, 2).join('/')
-  return folder in arrows ? folder : parts[0]!
+  return folder in rules ? folder : parts[0]!
 }
 
 function isAllowed(
-  arrow: Arrow,
+  rule: ImportRule,
   from: string,
   specifier: string,
   target: string | undefined,
   isType: boolean,
 ): boolean {
   if (target === undefined) {
-    return (arrow.outside ?? []).some(
-      (door) => door === specifier || (door === 'node:*' && specifier.startsWith('node:')),
+    return (rule.outside ?? []).some(
+      (name) => name === specifier || (name === 'node:*' && specifier.startsWith('node:')),
     )
   }
-  const to = roomOf(target)
-  return to === from || Boolean(arrow.may?.includes(to)) || (isType && Boolean(arrow.types?.includes(to)))
+  const to = moduleOf(target)
+  return to === from || Boolean(rule.may?.includes(to)) || (isType && Boolean(rule.types?.includes(to)))
 }
 
 function findCycles(): string[] {
