@@ -6,16 +6,16 @@ const never = 2 ** 31 - 1
 /** Flags of V8 that it reads when it needs them. Every Node which runs us knows them, but for those that say since which V8 there are. */
 const flags: { name: string; value: number; sinceV8?: number }[] = [
   /**
-   * How much may be added to what the last collection of the whole heap has left, in percent of that. Left to itself the engine takes a
-   * fifth, so that a collection comes every 25,000 small requests here, and while its threads mark the heap whoever waits for that
-   * core waits five times as long (docs/decisions/0060-room-for-the-heap.md).
+   * How much the heap may grow after a collection of the whole heap, in percent of what that collection left. By default the
+   * engine allows a fifth, which is a collection every 25,000 small requests here. While its threads mark the heap, requests
+   * that wait for that core take five times as long (docs/decisions/0060-room-for-the-heap.md).
    */
   { name: 'heap-growing-percent', value: 200 },
   /**
-   * The engine's own tidying. It would come in any pause of eight seconds, and a collection while nothing is under way takes compiled
-   * code with it; and, 100 s behind the last collection, under any load, which it stops for 40 to 55 ms
-   * (docs/decisions/0061-code-stays-warm.md): `tidyWhenIdle` decides when that is worth it. The second is Node 26's; in those before,
-   * it is a constant.
+   * The engine's own tidying, which these two flags turn off. It would run in any pause of eight seconds, and a collection
+   * while nothing is under way discards compiled code. It would also run 100 s after the last collection, under any load, which
+   * it stops for 40 to 55 ms (docs/decisions/0061-code-stays-warm.md). `tidyWhenIdle` decides when a collection is worth that.
+   * The second flag came with Node 26; before, its value is a constant.
    */
   { name: 'gc-memory-reducer-start-delay-ms', value: never },
   { name: 'memory-reducer-delay-ms', value: never, sinceV8: 14 },

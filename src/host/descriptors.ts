@@ -3,13 +3,13 @@ import { devNull } from 'node:os'
 
 const everyMs = 1_000
 
-/** What is open besides connections: the store's files, the log, Node's own. */
+/** Descriptors that are open besides connections: the store's files, the log, Node's own. */
 const ownMax = 100
 
 /** A request that runs has a connection to its client and one to its upstream, beside which another one rests (ruling Y14). */
 const perConnection = 3
 
-/** What is watched; a test has its own. */
+/** The sources that are watched; a test passes its own. */
 export type DescriptorSources = {
   /** Opens something and closes it again. @throws with the code of the system. */
   tryOpen: () => void
@@ -18,8 +18,8 @@ export type DescriptorSources = {
 }
 
 /**
- * Tells when the process has no descriptor left, and when it has again (faults F-P11). The system hangs up on whoever
- * connects meanwhile and tells nobody: hence a try a second.
+ * Reports when the process has no descriptor left, and when it has one again (faults F-P11). Meanwhile the system closes new
+ * connections and reports that to nobody, so the process tries to open a file once a second.
  * @param clockMs monotonic. @returns what stops it.
  */
 export function watchDescriptors(
@@ -47,7 +47,7 @@ export function watchDescriptors(
   })
 }
 
-/** What the limit ought to be for so many connections, where it is lower. */
+/** The limit of descriptors, and the one that so many connections need. @returns undefined if the limit is high enough or unknown */
 export function missingDescriptors(
   connectionsMax: number,
   limit = readDescriptorLimit(),

@@ -3,8 +3,8 @@ import type { Address } from '../config/config.ts'
 
 /**
  * Connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by default).
- * Beyond it one is dropped without a word, and its client tries again after one second, then three. One is accepted in each
- * turn of the event loop (libuv, pull request 3696), which under a flood is what leaves turns for those who are in.
+ * Beyond it a connection is dropped silently, and its client tries again after one second, then three. In each turn of the
+ * event loop one connection is accepted (libuv, pull request 3696). Under a flood that leaves time for the accepted ones.
  */
 const backlog = 4_096
 

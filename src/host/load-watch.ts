@@ -13,8 +13,8 @@ const memoryShareMax = 0.85
 const everyMs = 500
 
 /**
- * What bodies of requests may hold in one process, in bytes (ruling R18): a quarter of what the heap may have. They are beside it,
- * and twice as much becomes of one that is translated.
+ * The most memory that request bodies may hold in one process, in bytes (ruling R18): a quarter of the heap's limit. Bodies are
+ * outside of the heap, and a body becomes twice as large when it is translated.
  */
 export function bodiesBytesMax(): number {
   return getHeapStatistics().heap_size_limit / 4
@@ -23,7 +23,7 @@ export function bodiesBytesMax(): number {
 /** Watches the process itself: while it cannot keep up, new requests are turned away so that live streams are not. */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
-/** What is watched; a test has its own. */
+/** The figures that are watched; a test passes its own. */
 export type LoadSources = {
   /** Heap in use, as a share of its limit. */
   readHeapShare: () => number

@@ -1,14 +1,14 @@
 let last = 0
 
 /**
- * Resident memory, in bytes. Linux tells it by a file, and where there is no descriptor left for that (faults F-P11) it is
- * what it was when it was last asked.
+ * Resident memory, in bytes. Linux reports it in a file. If no descriptor is left to read it (faults F-P11), the value of the
+ * last call is returned.
  */
 export function readRss(): number {
   try {
     last = process.memoryUsage.rss()
   } catch {
-    // What was known goes on.
+    // The last value is kept.
   }
   return last
 }

@@ -11,7 +11,7 @@ const keyBytes = 32
 
 /**
  * The key of the envelopes: from the configuration, else made once beside the store's file, readable by its owner only.
- * @throws StoreError where the file cannot be what was written: whoever guesses the key opens every envelope (B23).
+ * @throws StoreError if the file cannot be what was written. A key that can be guessed opens every envelope (B23).
  */
 export function readSealKey(configured: Secret | undefined, store: StorePlace): Buffer {
   if (configured) return createHash('sha256').update(configured.reveal()).digest()
@@ -39,7 +39,7 @@ function findSealFile(storePath: string): string {
 /** Whole or not at all, whenever the power goes: under a name of its own first. */
 function writeDurably(path: string, text: string): void {
   const unfinished = `${path}.new`
-  // What an earlier try has left may have any mode.
+  // A file that an earlier try has left may have any mode.
   rmSync(unfinished, { force: true })
   const file = openSync(unfinished, 'wx', 0o600)
   try {

@@ -8,16 +8,17 @@ const everyMs = 1_000
 const busyMax = 0.1
 
 /**
- * When a collection is worth it, which takes 150 ms of a hundred megabytes: behind so many looks in a row at an idle process that has so many
- * bytes more than it had at least. Compiled code is thrown away with the last instance of a class that it knows, so that the requests
- * behind it wait for 60 to 100 ms (docs/decisions/0061-code-stays-warm.md): a short pause has to give back much.
+ * When a collection is worth its cost, 150 ms for a hundred megabytes. The process must have been idle at so many looks in a row,
+ * and hold so many bytes more than its least. A collection discards compiled code with the last instance of a class that the code
+ * knows. The requests after it then wait for 60 to 100 ms (docs/decisions/0061-code-stays-warm.md), so a short pause must give
+ * back much.
  */
 const worthwhile = [
   { looks: 2, bytes: 256 * 1024 * 1024 },
   { looks: 60, bytes: 128 * 1024 * 1024 },
 ]
 
-/** What is looked at; a test has its own. */
+/** The figures that are looked at, and the collection; a test passes its own. */
 export type TidySources = {
   /** Resident memory, in bytes. */
   readRss: () => number
@@ -30,8 +31,8 @@ export type TidySources = {
 }
 
 /**
- * Gives back what a burst has left behind. The engine collects when something is to be allocated: what the last of it made
- * garbage stays for as long as nobody asks anything, and the pages of what was collected with it
+ * Gives back the memory that a burst of requests has left behind. The engine collects only when something is allocated. The
+ * last garbage of a burst therefore stays until the next request, and so do the pages of what was collected
  * (docs/decisions/0052-stopped-readers.md).
  * @returns what stops it.
  */
