@@ -10,7 +10,7 @@ const methodCharactersMax = 20
 export type Log = {
   /** One line per request. */
   access(record: CallRecord, error?: unknown): void
-  /** What happens to the process itself. */
+  /** An event of the process itself. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
   /** A line of another process, as it is: a pipe takes no long line whole, so that one sink has to write them all. */
   pass(line: string): void
@@ -33,8 +33,8 @@ export function isPrettyOn(format: Config['log']['format']): boolean {
 }
 
 /**
- * The log. What may never be in it: keys, digests, prompts, answers (ruling U5): a record has no field for them, and what a
- * client could have put into those it has is taken out here, for every line. Writing never blocks a request.
+ * The log. Keys, digests, prompts and answers may never be in it (ruling U5). A record has no field for them. A client could put
+ * them into fields that a record has, so they are removed here, from every line. Writing never blocks a request.
  */
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
   const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))
@@ -83,7 +83,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     upstream: record.upstream,
     upstream_account: record.upstreamAccount,
     attempts: record.attempts,
-    // Where there is one account there was nothing to choose.
+    // With one account there was nothing to choose.
     why: record.why === 'only' ? undefined : record.why,
     status: record.status,
     code: record.code,

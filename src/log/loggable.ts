@@ -11,14 +11,14 @@ const charactersTried = [2_000, 500, 100, 20]
 const membersMax = 50
 
 /**
- * What a terminal does not print but obeys (escapes, line ends, what turns the direction of writing) or shows as nothing.
- * A tab is none, nor is a line feed: JSON escapes it, and `textLine` takes it out.
+ * Characters that a terminal does not print but obeys (escapes, line ends, changes of direction), or that it does not show.
+ * Tabs and line feeds are not among them: JSON escapes them, and `textLine` removes them.
  */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /**
- * A key, whatever its vendor, and what a client's mistake made of one: to the next character that no such text has. What
- * is unprintable ends it no more than a letter does. Behind a letter it may be the end of a word (`task-`), unless it is long.
+ * A key of any vendor, or what a client's mistake made of one, up to the next character that keys do not have. Unprintable
+ * characters do not end it. After a letter, `sk-` may be the end of a word (`task-`) and counts only if the text is long.
  */
 const keys =
   /sk-tri-[^ \n\t/"'`,;()<>…]*|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
@@ -26,7 +26,7 @@ const keys =
 /** The visible beginning of a key, by which people tell keys apart. */
 const visible = /^sk-tri-[0-9A-Za-z]{8}[.:]?$/
 
-/** What in a line of names and numbers wants a closer look: each is a search of its own, which is the fastest way. */
+/** Parts of a line of names and numbers that need a closer look. Each is a search of its own, which is fastest. */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
   /\\[bfru]/,
@@ -40,19 +40,19 @@ export function loggable(text: string): string {
     .replace(unprintable, '?')
 }
 
-/** A path as the log may have it, whoever sent it: ASCII, and of bounded length. */
+/** A path as the log may have it, from any client: ASCII, and of bounded length. */
 export function loggablePath(path: string): string {
   return loggable(path.slice(0, pathCharactersMax)).replace(/[^\x20-\x7e…]/g, '?')
 }
 
-/** What happened, as a line of JSON: its texts may be anybody's. */
+/** An event as a line of JSON. Its texts may come from anyone. */
 export function jsonLine(fields: Record<string, unknown>): string {
   return cleanLine(JSON.stringify(fields, replaceBigint))
 }
 
 /**
- * A request as a line of JSON. Its fields are names and numbers and a path that is loggable already, so that most lines cost
- * no more than a look; whatever is found by it goes the way of all others.
+ * A request as a line of JSON. Its fields are names, numbers and a path that is loggable already, so most lines cost only a
+ * look. A line with something suspicious is cleaned like all others.
  */
 export function jsonLineOfNames(fields: Record<string, unknown>): string {
   const line = JSON.stringify(fields)

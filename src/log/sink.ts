@@ -14,9 +14,9 @@ export type LogSink = {
 }
 
 /**
- * Writes lines to a descriptor without blocking anybody: one write is under way, the rest waits in memory. Lines for which
- * there is no room, and lines that a write lost because the disk is full or nobody reads, are counted; the count is told
- * behind the next lines that can be written.
+ * Writes lines to a descriptor without blocking the caller: one write is under way, the rest waits in memory. Lines are dropped
+ * if there is no room for them, or if a write fails because the disk is full or nothing reads. They are counted, and the count
+ * is logged after the next lines that can be written.
  */
 export function createLogSink(descriptor: number, sayDropped: (lines: number) => string): LogSink {
   let waiting = ''
@@ -67,7 +67,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
     })
   }
 
-  /** @param then told how many bytes were written: all of them, or those before a failure. */
+  /** @param then called with the number of bytes written: all of them, or those before a failure */
   function writeAll(bytes: Buffer, from: number, then: (written: number) => void): void {
     write(descriptor, bytes, from, bytes.length - from, null, (error, written) => {
       if (error?.code === 'EAGAIN') setTimeout(writeAll, 10, bytes, from, then).unref()
