@@ -42,6 +42,7 @@ const cases: Readonly<Record<string, readonly string[]>> = {
   [`/** ${words(20)} @param name ${words(20)} @returns ${words(20)} */`]: [],
   [`/**\n * ${words(20)}:\n * - ${words(20)}\n * - ${words(20)}\n *\n *     ${words(40)}\n *\n * | ${words(40)} |\n */`]:
     [],
+  '/** Sends it. @param told the text @property his a name */': [],
   '// biome-ignore lint: told': [],
   // Sources without a comment, though they look like one.
   "'// told'; \"/* told */\"; `// told ${'// told'} // told`; 'it\\'s // told'": [],

@@ -41,7 +41,7 @@ export function findFaults(source: string): Finding[] {
   })
 }
 
-/** A paragraph or an item of a list, as one line. A code span is one word. `lineAt` maps a position in `text` to its line in the source. */
+/** A paragraph or an item of a list, as one line. A code span is one word, and so is the name of a parameter. `lineAt` maps a position in `text` to its line in the source. */
 type Paragraph = { text: string; lineAt: (position: number) => number }
 
 function checkParagraph({ text, lineAt }: Paragraph, isFirst: boolean): Finding[] {
@@ -91,7 +91,9 @@ function joinLines(lines: readonly CommentLine[]): Paragraph {
     raw += `${text} `
   }
   // As long as before, so that positions stay.
-  const text = raw.replace(/`[^`]*`/g, (span) => `\`${'x'.repeat(span.length - 2)}\``)
+  const text = raw
+    .replace(/`[^`]*`/g, (span) => `\`${'x'.repeat(span.length - 2)}\``)
+    .replace(/(?<=@(?:param|property) )\w+/g, (name) => 'x'.repeat(name.length))
   return { text, lineAt: (position) => lines[starts.findLastIndex((start) => start <= position)]!.line }
 }
 
