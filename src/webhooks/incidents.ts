@@ -8,9 +8,9 @@ import type { Message } from './words.ts'
 type Seen = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
 
 /**
- * What only this process sees: that nobody is left who may be asked for a model, that the ledger takes no debits, of all accounts or
- * of some, and that its clock is wrong. Each incident is told once, from its beginning to its end, by an id of the process and the
- * incident (ruling X15).
+ * Finds incidents that only this process sees: no upstream account may be asked for a model, the ledger takes no debits of all or
+ * of some accounts, or the clock is wrong. Each is reported once, from its beginning to its end, with an id of the process and
+ * the incident (ruling X15).
  */
 export function watchIncidents({ snapshots, ledger, nowMs }: Seen, clock: Pick<ClockBook, 'news' | 'text'>) {
   const processId = randomText(12)
@@ -51,8 +51,8 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Seen, clock: Pick<C
 }
 
 /**
- * Models of which no upstream account may be asked now. One that may be asked once, to see how it goes, says nothing of its model:
- * an outage that was told is not over, and none begins.
+ * Models of which no upstream account may be asked now. An account on trial says nothing of its model: an outage that was
+ * reported is not over, and no new one begins.
  */
 function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
   const byModel = Map.groupBy(rows, ({ model }) => model)

@@ -1,12 +1,12 @@
-/** So many messages wait for a receiver, the one that it is being told among them: none waits longer than a lease lasts. */
+/** The most messages that wait for a receiver, the one being sent among them. So none waits longer than a lease lasts. */
 const waitingMax = 10
 
-/** Who is behind by more is told the others so much later, in ms. */
+/** The other messages of a receiver with more than that come again so much later, in ms. */
 const behindMs = 5_000
 
 /**
- * What one receiver is told: one message after the other, in the order in which they came. Nobody waits for it but its own
- * messages, and of those few: the others stay where they are kept.
+ * Sends messages to one receiver, one after the other, in the order in which they came. A slow receiver delays only its own
+ * messages. Few of them wait here; the others stay where they are kept.
  */
 export class Lane {
   readonly #clockMs: () => number
@@ -19,11 +19,11 @@ export class Lane {
     this.#clockMs = clockMs
   }
 
-  /** @returns what telling it comes to; where too many wait it is not told, and is to come again in so many ms */
+  /** @returns the result of sending it. If too many wait, it is not sent, and is to come again in so many ms. */
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs
-    // Whoever comes behind one that was sent away is sent away too: they come together, the oldest first.
+    // After one message was sent away, later ones are too, so that they come again together, the oldest first.
     if (leftMs > 0) return { comeInMs: leftMs }
     if (this.#waiting >= waitingMax) {
       this.#behindUntilMs = nowMs + behindMs

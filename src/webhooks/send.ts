@@ -2,11 +2,11 @@ import { createHmac } from 'node:crypto'
 import { loadUndici } from '../upstream/undici.ts'
 
 /*
- * One telling of a webhook (ruling X15), signed after Standard Webhooks (https://www.standardwebhooks.com): whoever has the
- * secret knows that it is ours, and by its id that it is the same once more.
+ * Sends a webhook once (ruling X15), signed as in Standard Webhooks (https://www.standardwebhooks.com). By the secret the
+ * receiver can check that it is ours, and by its id that it is the same message again.
  */
 
-/** What became of it; words of the log and of the metrics. */
+/** The result of sending; words of the log and of the metrics. */
 export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | 'timeout' | 'unreachable'
 
 export type Sending = { url: string; secret: string; id: string; body: string; nowMs: number }
@@ -21,7 +21,7 @@ export function signWebhook(secret: string, id: string, atSeconds: number, body:
   return `v1,${createHmac('sha256', key).update(`${id}.${atSeconds}.${body}`).digest('base64')}`
 }
 
-/** Where nothing is followed and nothing kept: a redirect is no answer, and what is answered is thrown away. */
+/** Creates a sender that follows no redirect and discards the body of every answer. */
 export function createSender(waitMs = patienceMs) {
   const { Agent, request } = loadUndici()
   const dispatcher = new Agent({
@@ -35,7 +35,7 @@ export function createSender(waitMs = patienceMs) {
   async function send({ url, secret, id, body, nowMs }: Sending): Promise<SendResult> {
     const atSeconds = Math.floor(nowMs / 1_000)
     const abort = new AbortController()
-    // Also who answers drop by drop.
+    // This also ends an answer that comes drop by drop.
     const late = setTimeout(() => abort.abort(), waitMs)
     try {
       const answer = await request(url, {

@@ -1,20 +1,21 @@
 import { warningKeptMs } from '../accounts/warnings.ts'
 
 /*
- * What has become of a message so far: kept with it, in the store or in memory, so that whoever tells it next knows whom.
+ * The state of a message so far. It is kept with the message, in the store or in memory. So the next process that sends it
+ * knows the receivers that are left.
  */
 
-/** Times are Unix milliseconds by the clock of who has told it: another server's may differ by some seconds. */
+/** Times are Unix milliseconds by the clock of the process that sent it. Another server's may differ by some seconds. */
 export type Tries = {
   /** Names of the receivers that have had it, or will not. */
   readonly over: readonly string[]
-  /** Of the others how often they were told in vain, and when they are told again. */
+  /** For each other receiver, how often sending failed, and when it is tried again. */
   readonly left: Readonly<Record<string, Left>>
 }
 
 type Left = { count: number; dueMs: number }
 
-/** @property afterMs when it is told to somebody again, in ms */
+/** @property afterMs the time until it is sent to any receiver again, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
 /** Between tries of a receiver, in ms; the last one again and again. */
@@ -32,20 +33,20 @@ export function pauseMs(count: number): number {
 }
 
 /**
- * Until somebody looks again at what a server has nobody to tell, while another may: soon while it is new, and so much later
- * by and by that what nobody wants at all is looked at some seventy times.
- * @returns undefined where it is as old as anything is told
+ * The time until a message is looked at again that has no receiver on this server but may have one on another. The time is short
+ * while the message is new, and grows with its age. A message without any receiver is looked at some seventy times.
+ * @returns undefined if it is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {
   return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
 }
 
-/** What is further ahead than any pause was written by a clock gone mad. */
+/** A time further ahead than any pause comes from a wrong clock, and is due. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + pausesMs.at(-1)!
 }
 
-/** One message while its receivers are told it. */
+/** One message while it is sent to its receivers. */
 export class Telling {
   readonly atMs: number
   readonly #over: string[]
@@ -69,13 +70,13 @@ export class Telling {
     return this.#over.includes(name)
   }
 
-  /** He has had it, or does not want it, or wants it no more. */
+  /** The receiver has had it, or does not want it, or does not want it any more. */
   end(name: string): void {
     this.#over.push(name)
     delete this.#left[name]
   }
 
-  /** It is told to him again, as the next try or, where it was not told, as the same one. */
+  /** The message is sent to the receiver again: as the next try, or as the same one if it was not sent. */
   postpone(name: string, left: Left): void {
     this.#left[name] = left
   }

@@ -13,11 +13,11 @@ import { createSender, type SendResult } from './send.ts'
 import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './tries.ts'
 import { bodyOf, type Message, messageOf } from './words.ts'
 
-/** Tells operators what they asked to be warned of (ruling X15). */
+/** Sends operators the warnings that they asked for (ruling X15). */
 export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
-  /** Tells the store what to warn of, before anything is served. Resolves where it cannot be told too: each look tries again. */
+  /** Sets in the store what to warn of, before anything is served. Also resolves if that fails: each look tries again. */
   begin(): Promise<void>
   /** Lets everything be looked at: once a second by itself. Resolves when what is due was tried. */
   look(): Promise<void>
@@ -91,10 +91,10 @@ class Teller {
   readonly #findIncidents: () => Message[]
   /** Of this process. */
   #queue: Queued[] = []
-  /** What is being told, by its id. */
+  /** The messages that are being sent, by their ids. */
   readonly #tellings = new Map<string, Promise<void>>()
   #isWatched = false
-  /** The store could not be asked when it was last, and that is told. */
+  /** The last question to the store failed, and that is logged. */
   #isSilent = false
   #looking: Promise<void> | undefined
   #isClosed = false
@@ -148,7 +148,7 @@ class Teller {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    // What is under way is cut: its id says that it is the same when it comes again.
+    // A message that is being sent is cut. Its id says that it is the same when it comes again.
     await this.#sender.close()
     await this.#looking
     await Promise.all(this.#tellings.values())
@@ -202,7 +202,7 @@ class Teller {
     }
   }
 
-  /** What cannot be read or written down now is taken again when its lease is over. */
+  /** A message that cannot be read or written down now is taken again when its lease is over. */
   async #tellStored(): Promise<void> {
     try {
       const books = await this.#watch()
@@ -213,7 +213,7 @@ class Teller {
           const keep: Keep = (next) =>
             books.settleWarning(warning.id, next && { tries: JSON.stringify(next.tries), afterMs: next.afterMs })
           const tries = readTries(warning.tries)
-          // Most of what nobody here wants is told by its kind.
+          // The kind alone rules out most warnings that no receiver here wants.
           const isOfKind = this.#receivers.some(({ events }) => events.has(warning.event))
           const message = isOfKind ? await messageOf(warning, books) : undefined
           if (message && this.#receivers.some((one) => isFor(one, message))) this.#begin(message, tries, keep)
@@ -234,13 +234,13 @@ class Teller {
     return books
   }
 
-  /** For those who have somebody to tell it. */
+  /** Leaves the warning to servers that have a receiver for it. */
   #leave({ atMs }: Pick<Warning, 'atMs'>, tries: Tries): Next | undefined {
     const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
     return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
   }
 
-  /** What is being told is not begun again. */
+  /** A message that is being sent is not begun again. */
   #begin(message: Message, tries: Tries, keep: Keep): void {
     const { id } = message
     if (this.#tellings.has(id)) return
@@ -250,7 +250,7 @@ class Teller {
     this.#tellings.set(id, telling)
   }
 
-  /** Tells it to all who want it and are due, each in his own lane; who has had it is noted at once, whoever hangs. */
+  /** Sends it to all receivers that want it and are due, each in its own lane. A success is noted at once, even if others hang. */
   async #tell(message: Message, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)
@@ -293,7 +293,7 @@ class Teller {
     })
   }
 
-  /** @returns undefined where it was not told, or cut: this process ends */
+  /** @returns undefined if it was not sent, or was cut, because this process ends */
   async #send(one: Receiver, { id }: Message, body: string): Promise<SendResult | undefined> {
     if (this.#isClosed) return undefined
     const nowMs = this.#parts.gateway.nowMs()
@@ -321,7 +321,7 @@ class Teller {
   }
 }
 
-/** The oldest first: a receiver is told what happened in its order. */
+/** The oldest first: a receiver gets messages in the order of their events. */
 function compareAges(one: Warning, other: Warning): number {
   return one.atMs - other.atMs || (one.id < other.id ? -1 : 1)
 }

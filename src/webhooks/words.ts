@@ -17,7 +17,7 @@ export function bodyOf({ event, atMs, data }: Message): string {
   return JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** What the store has written, with the names that people know. */
+/** A warning as the store has it, with the names that people know. */
 export async function messageOf(warning: Warning, books: Books): Promise<Message> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])
