@@ -4,7 +4,7 @@ import type { Program } from './program.ts'
 import type { Settings } from './settings.ts'
 import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
 
-/** What a person copies: the files unless they were shown already, the variables, the commands. */
+/** The text that a person copies: the files unless they were shown already, the variables, the commands. */
 export function describe({ files = [], steps = [], code, ...rest }: Settings, shell: ShellName, isShown: boolean) {
   const lines = linesOf(rest, shell)
   return [
@@ -21,7 +21,7 @@ export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName)
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 
-/** The same for programs. `run` is for a POSIX shell, `lines` has what each shell is told. */
+/** The same for programs. `run` is for a POSIX shell, `lines` has the lines for each shell. */
 export function toData({ files = [], env, commands, steps, code }: Settings) {
   const written = files.map(({ path, text }) => ({ path, text }))
   return {
@@ -36,7 +36,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** What is said of the window: who says it, or what the program takes it for. */
+/** A sentence about the context window: its source, or the window that the program assumes. */
 export function describeWindow(
   { assumes }: Program,
   name: string,
@@ -51,7 +51,7 @@ export function describeWindow(
   return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: another window is said with --context-window`
 }
 
-/** What an operator sends to somebody who has no file: with the figures, which no list tells. */
+/** The command that an operator sends to a colleague without the file. It has the figures, since no list has them. */
 export function colleagueLine(name: string, wire: WireName, { access, figures }: Found, url: string | undefined) {
   const { model, small } = access
   const { contextWindow, outputTokensMax } = figures

@@ -2,10 +2,10 @@ import type { Model, WireName } from '../catalog/model.ts'
 import { presets } from '../catalog/presets.ts'
 import type { Access, Figures } from './program.ts'
 
-/** What is known of a model, and who says it; the list of a gateway tells neither window nor maximum (spec 2.9). */
+/** The figures of a model, and their source. The list of a gateway has neither window nor maximum (spec 2.9). */
 export type Known = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
-/** What `setup` found out before it describes a program. */
+/** The facts that `setup` collects before it describes a program. */
 export type Found = {
   access: Access
   figures: Known

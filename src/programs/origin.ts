@@ -1,4 +1,4 @@
-/** Where clients on this machine reach a listener. One on every address is reached by the machine's own. */
+/** The origin by which clients on this machine reach a listener. A listener on every address is reached by the loopback address. */
 export function originOf({ host, port }: { host: string; port: number }, scheme: 'http' | 'https' = 'http'): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`

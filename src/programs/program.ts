@@ -1,18 +1,18 @@
 import type { WireName } from '../catalog/model.ts'
 import type { Settings } from './settings.ts'
 
-/** An agent, editor or SDK that can be set to use the gateway. How far what it is told is proven stands in docs/setup.md. */
+/** An agent, editor or SDK that can be set to use the gateway. docs/setup.md says which settings are proven. */
 export type Program = {
   /** The wires it can use, the one it prefers first. */
   wires: readonly WireName[]
-  /** What it takes a model's context window for that it is not told; undefined where it asks for none. */
+  /** The context window that it assumes if none is set; undefined if it asks for none. */
   assumes?: string
-  /** What must be heard from the installed program before its files are written; else what a person is told. */
+  /** Text that the installed program must give before its files are written, and the sentences shown if it does not. */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
   settings(access: Access, wire: WireName): Settings
 }
 
-/** What is known of a model; undefined where nobody said. */
+/** The figures of a model; undefined if they are not known. */
 export type Figures = {
   /** Tokens of input and output together. */
   contextWindow: number | undefined
@@ -20,10 +20,10 @@ export type Figures = {
 }
 
 /**
- * What it needs to reach the gateway, and the model it is to name there, with its figures.
- * @param origin without `/v1`. Which of them add it themselves and which do not is what people get wrong.
- * @param small for titles and other small work; the model itself where none was named.
- * @param told what was heard from the program itself.
+ * The access of a program to the gateway, and the model it is to name there, with its figures.
+ * @param origin without `/v1`. Some programs add it themselves and others do not, which people often get wrong.
+ * @param small for titles and other small work; the model itself if none was named.
+ * @param told the text that the program itself gave.
  */
 export type Access = Figures & {
   origin: string
@@ -33,7 +33,7 @@ export type Access = Figures & {
   told?: string | undefined
 }
 
-/** What goes in, beside the longest answer. */
+/** The tokens that are left for input beside the longest answer. */
 export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): number | undefined {
   if (contextWindow === undefined) return undefined
   return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow

@@ -1,6 +1,6 @@
 import type { Word } from './shells.ts'
 
-/** What an agent or SDK has to be told, in the forms that it reads. */
+/** The settings of an agent or SDK, in the forms that it reads. */
 export type Settings = {
   /** Files of its own; the first is what people know it by. */
   files?: readonly SettingsFile[]
@@ -10,7 +10,7 @@ export type Settings = {
   commands?: readonly (readonly Word[])[]
   /** A source text that uses it. */
   code?: string
-  /** What a person does in its windows, where no file is read. */
+  /** The steps for a person in its windows, if it reads no file. */
   steps?: readonly string[]
 }
 
@@ -30,13 +30,13 @@ export type SettingsFile = {
   without?: readonly (readonly string[])[]
 }
 
-/** Where those that let one choose are to look for the key. */
+/** The variable with the key, for programs that let one choose its name. */
 export const keyVariable = 'TRIWIRE_API_KEY'
 
 /**
  * Names the conversation (spec 4.1). Without a name a model of the messages wire is not asked to cache (ruling T5), and a
- * long conversation costs three times as much. For an agent that names none, a fixed word does: what is cached is
- * told by the text.
+ * long conversation costs three times as much. For an agent that names none, a fixed word is enough: the text decides
+ * what is cached.
  */
 export const sessionHeader = 'x-session-id'
 

@@ -30,7 +30,7 @@ export function commandLine(shell: ShellName, words: readonly Word[]): string {
   return words.map((word) => writeWord(shell, word)).join(' ')
 }
 
-/** What is no more than itself in all three: quoted words are read worse. */
+/** Words that need no quotes in any of the three shells. They are easier to read without. */
 const plainWord = /^(?:--?[A-Za-z][\w-]*|[A-Za-z0-9_/][\w./-]*)$/
 
 function writeWord(shell: ShellName, word: Word): string {

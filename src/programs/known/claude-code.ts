@@ -17,7 +17,7 @@ export const claudeCode: Program = {
             // Without /v1: this client adds it.
             ANTHROPIC_BASE_URL: origin,
             ANTHROPIC_MODEL: model,
-            // What `--model opus`, `/model` and agents of the user's mean by these names.
+            // The models that `--model opus`, `/model` and the user's agents mean by these names.
             ANTHROPIC_DEFAULT_OPUS_MODEL: model,
             ANTHROPIC_DEFAULT_SONNET_MODEL: model,
             ANTHROPIC_DEFAULT_FABLE_MODEL: model,

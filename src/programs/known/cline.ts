@@ -29,7 +29,7 @@ export const cline: Program = {
                 contextWindow,
                 maxTokens: outputTokensMax,
               },
-              // It refuses the file without a time. A fixed one: setting it up again changes nothing.
+              // Cline refuses the file without a time. The time is fixed, so that a second setup changes nothing.
               updatedAt: '2026-01-01T00:00:00.000Z',
               tokenSource: 'manual',
             },

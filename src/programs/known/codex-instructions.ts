@@ -10,8 +10,9 @@ import { asObject } from '../../bytes/json.ts'
 const limitMs = 20_000
 
 /**
- * What the installed Codex tells a model that it does not know: it is asked for a turn on a listener of ours, in a folder
- * of its own, and nothing of the user's is read or written. Undefined where it is not installed, or says it otherwise.
+ * Reads the instructions that the installed Codex sends to a model that it does not know. Codex runs one turn against a listener
+ * of ours, in a folder of its own. No file of the user is read or written.
+ * @returns undefined if Codex is not installed, or sends its instructions in another form
  */
 export async function hearInstructions(): Promise<string | undefined> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-codex-'))

@@ -6,8 +6,8 @@ const catalogFile = 'triwire-models.json'
 const efforts = ['low', 'medium', 'high']
 
 /**
- * It takes a window of more than 272,000 tokens, and leaves out its warning, only of a model that stands in a catalog of
- * its own kind. An entry must have the agent's instructions: they are what the installed one tells unknown models anyway.
+ * Codex warns of a model, and takes 272,000 tokens at most for its window, unless the model stands in a catalog of Codex's own
+ * kind. An entry must have the agent's instructions. We use those that the installed Codex sends to unknown models anyway.
  */
 export const codex: Program = {
   wires: ['responses'],

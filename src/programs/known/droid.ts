@@ -1,12 +1,12 @@
 import { type Program, promptOf } from '../program.ts'
 import { json, keyVariable } from '../settings.ts'
 
-/** What `-m` names; without it a model is named by its place among the user's. */
+/** The id that `-m` names. Without an id a model is named by its place among the user's models. */
 const id = 'custom:triwire-0'
 
 /**
- * It shortens a session by `compactionTokenLimitPerModel` alone, and takes `maxContextLimit`, which its makers document, for
- * nothing (0.215.0).
+ * Droid shortens a session by `compactionTokenLimitPerModel` alone. It ignores `maxContextLimit`, which its makers document
+ * (0.215.0).
  */
 export const droid: Program = {
   wires: ['chat', 'messages', 'responses'],

@@ -51,7 +51,7 @@ export const gptme: Program = {
 
 const responsesModel = ['-c', 'mini.yaml', '-c', 'model.model_class=litellm_response']
 
-/** It sends its whole history each time, and asks for no window. */
+/** The agent sends its whole history each time, and asks for no window. */
 export const miniSweAgent: Program = {
   wires: ['chat', 'messages', 'responses'],
   settings: (access, wire) => ({
@@ -59,7 +59,7 @@ export const miniSweAgent: Program = {
       ...litellmEnv(access, wire),
       MSWEA_CONFIGURED: 'true',
       MSWEA_MODEL_NAME: litellmModel(access, wire),
-      // It asks what a model costs, and knows none of ours.
+      // The agent looks up what a model costs, and knows none of ours.
       MSWEA_COST_TRACKING: 'ignore_errors',
     },
     commands: [['mini', ...(wire === 'responses' ? responsesModel : [])]],

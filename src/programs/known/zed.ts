@@ -1,7 +1,7 @@
 import type { Program } from '../program.ts'
 import { contextTokens, json, keyVariable } from '../settings.ts'
 
-/** The provider's name: Zed reads its key from this name in capitals, with `_API_KEY` behind, or from its own store. */
+/** The provider's name: Zed reads its key from this name in capitals, followed by `_API_KEY`, or from its own store. */
 const provider = 'triwire'
 
 /** The editor. Its keys are those of Zed's own types (crates/settings_content); it could not be run here. */
