@@ -8,7 +8,7 @@ export type Constant = { readonly value: number }
 
 export type Memory = { readonly buffer: ArrayBuffer; grow: (pages: number) => number }
 
-/** What is used of the engine's WebAssembly, whose types come with those of browsers. */
+/** The parts of the engine's WebAssembly that are used. Its types come only with those of browsers. */
 declare const WebAssembly: {
   Module: new (code: Uint8Array) => object
   Instance: new (module: object) => { exports: object }

@@ -67,12 +67,12 @@ export class FrameCutter {
     return this.#rest === ''
   }
 
-  /** What is kept lets go of the piece that it was cut from. */
+  /** Copies the kept text, so that the piece that it was cut from can be collected. */
   compact(): void {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** What is left when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
+  /** The rest when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)

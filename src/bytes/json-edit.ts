@@ -35,7 +35,7 @@ export function setMembers(
       edits.push({ start: member.start, end: member.end, text: value })
       continue
     }
-    // Its comma is the one behind it, unless nothing that stays follows: then it is the one before it.
+    // Its comma is the one after it. If no member that stays follows, it is the one before it.
     if (i < lastKept) edits.push({ start: member.keyStart, end: members[i + 1]!.keyStart, text: '' })
     else edits.push({ start: i === 0 ? member.keyStart : members[i - 1]!.end, end: member.end, text: '' })
   }

@@ -5,7 +5,7 @@ import { placesOf } from './search.ts'
 /** Drawn anew by every process, so that no object of a client's can pass for one. */
 const mark = `_verbatim-${randomBytes(9).toString('base64url')}`
 
-/** What JSON.stringify makes of a `Verbatim`. Within a string its quotes would be escaped. */
+/** The text that JSON.stringify makes of a `Verbatim`. Within a string its quotes would be escaped. */
 const standIn = `{"${mark}":0}`
 
 /** JSON text that is written as it stands (ruling T16). */

@@ -60,9 +60,9 @@ export type KeptJson = {
 const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
 
 /**
- * Parses JSON and keeps, for every member with one of the keys whose value is an object or an array, the exact
- * source text (numbers beyond 2^53, key order; ruling T16): in `value` such a member holds a token that `raw` turns
- * into its source. One native parse; a reviver with source access would cost ten times as much.
+ * Parses JSON and keeps the exact source text (numbers beyond 2^53, key order; ruling T16) of some members. These are the
+ * members with one of the keys whose value is an object or an array. In `value` such a member holds a token that `raw` turns
+ * into its source. This is one native parse; a reviver with source access would cost ten times as much.
  * @param text has been found to be JSON as a whole: nobody looks into what is kept
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
@@ -127,7 +127,7 @@ function skipSpaceIn(text: string, index: number): number {
   return i
 }
 
-/** Behind the container that begins there. */
+/** The position after the container that begins there. */
 function endOfContainer(text: string, start: number): number {
   let depth = 0
   for (let i = start; i < text.length; i++) {

@@ -13,15 +13,15 @@ const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /**
  * Some of a text.
- * @property packed a character a byte: a buffer may be a place in a pool, which it keeps, and what it leaves behind the
- * allocator does not give back
+ * @property packed a string with a character for each byte. A buffer might keep a whole pool, and the allocator does not give back
+ * the memory of a buffer that is gone.
  * @property encoding one that gives every unit back: half a character may stand at either end
  */
 type Pack = { packed: string; encoding: 'latin1' | 'utf16le' }
 
 /**
- * A text that comes in small pieces and is read at its end. The engine joins pieces by keeping each of them and a node for
- * it: ten times the memory of a text that is told word by word, for as long as its stream lives.
+ * A text that comes in small pieces and is read at its end. The engine joins pieces by keeping each of them and a node for it.
+ * For a text that comes word by word that is ten times its memory, for as long as its stream lives.
  */
 export class KeptText {
   #packs: Pack[] = []
@@ -49,7 +49,7 @@ export class KeptText {
     this.#keep([])
   }
 
-  /** All that came so far. Whoever reads it at its end reads it again: it is joined and unpacked once. */
+  /** All that came so far. It is joined and unpacked once, since a text that is read at its end is read again. */
   toString(): string {
     const text = this.#packs.map(unpack).join('') + this.#unpacked()
     this.#packs = []

@@ -1,6 +1,6 @@
 /**
- * The same text with characters of its own. Of a text that was cut out of another one the engine keeps a place in that
- * other, all of it: twenty characters of a piece of 64 KiB keep the piece. For what outlives the piece it came in.
+ * The same text with characters of its own. In the engine, a text that was cut out of another one refers to all of
+ * that other. Twenty characters keep their piece of 64 KiB. Use it for a text that outlives the piece it came in.
  */
 export function ownCopy(text: string): string {
   // Half a character would not come back as it was.

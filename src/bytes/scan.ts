@@ -3,20 +3,20 @@ import { type Constant, type Memory, readAssembly } from './assembly.ts'
 import { scanCode } from './scan-code.ts'
 
 /*
- * A JSON body as bytes: checked to the letter of RFC 8259 in one pass that builds nothing but a list of the top-level
- * members, so that the few fields a gateway edits can be spliced in place and all else stays as it came (ruling P1). The
+ * A JSON body as bytes is checked to the letter of RFC 8259 in one pass. The pass builds only a list of the top-level members. So
+ * the few fields that a gateway edits can be spliced in place, and all else stays as it came (ruling P1). The
  * pass is assembly/scan.ts, in WebAssembly (docs/decisions/0056-a-scan-in-webassembly.md); what it costs: bench/json.bench.ts.
  */
 
 /**
- * The size that a body may have; more is refused within the scan (reliability §3). So many tokens are what 100 ms of
- * the loop allow: a body of nothing but tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ * The size that a body may have; more is refused within the scan (reliability §3). So many tokens fit into
+ * 100 ms of the loop. A body of only tiny turns or calls takes some 80 ms to be checked and translated (B25).
  */
 const jsonTokensMax = 150_000
 /** Top-level fields; each is kept track of, and no request has a hundred. */
 const jsonMembersMax = 10_000
 
-/** What a text may have, its nesting apart: that is 128 levels at most. */
+/** The limits of a text, apart from its nesting, which is 128 levels at most. */
 export type JsonLimits = { tokensMax: number; membersMax: number }
 
 const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
@@ -30,31 +30,32 @@ const unscannedMax = 65_536
 export type JsonMember = {
   /** Decoded: `"mod\u0065l"` is `model`. */
   key: string
-  /** Where the member begins: the opening quote of its key. */
+  /** The beginning of the member: the opening quote of its key. */
   keyStart: number
   start: number
   end: number
-  /** Those of its value, where the scan was told to look into it and it is an object. */
+  /** The members of its value, if the scan was asked to look into it and it is an object. */
   members?: JsonMember[]
 }
 
-/** What a scan notes beside the outermost members, so that one is enough. */
+/** Further facts that a scan notes beside the outermost members, so that one scan is enough. */
 export type JsonLook = {
   /** The key of the outermost object whose own members are listed too, of at most 127 bytes. */
   inside?: string | undefined
   /**
-   * At most eight keys of plain ASCII, of at most 15 letters: where the value of one is an object or an array, at any depth but in another
-   * such value, its range is added to `found`.
+   * At most eight keys of plain ASCII, of at most 15 letters. If the value of one is an object or an array, its range is added to
+   * `found`. That holds at any depth, but not inside another such value.
    */
   keys?: readonly string[]
   found?: { start: number; end: number }[]
-  /** What is noted of its strings, keys and values, is added. */
+  /** Notes on its strings, both keys and values, are added. */
   notes?: Set<Note>
 }
 
 /**
- * Words that decide whether a body needs a closer look where they are a whole string. A native search for one costs as much as a
- * fifth of the scan, and twice as much as all of it where most is an image; here only strings of its length are compared with it.
+ * Words that decide whether a body needs a closer look, if they are a whole string. A native search for one costs as much as a
+ * fifth of the scan. If most of the body is an image, it costs twice as much as the whole scan. Here only strings of its length
+ * are compared with it.
  */
 const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id', 'cache_control'] as const
 
@@ -64,18 +65,18 @@ const notedEndings = ['mcp', 'shell', 'computer'] as const
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
- * A word that is a whole string, or an ending of one; or a letter, digit or sign of ASCII that is written as an escape
- * of six characters, but for those which writers of JSON for pages escape.
+ * A word that is a whole string, or an ending of one. `escaped letter` is a letter, digit or sign of ASCII that is written as an
+ * escape of six characters. Characters that writers of JSON for pages escape do not count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 
 /** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
 export class JsonError extends Error {}
 
-/** Behind the text: what a load of sixteen bytes may reach into, and a few records. More of those make the memory grow. */
+/** Bytes after the text, which a load of sixteen bytes may reach into, with a few records. More records make the memory grow. */
 const slackBytes = 4_096
 const pageBytes = 65_536
-/** Memory only grows; one that has grown beyond this for a large text is let go behind it. */
+/** Memory only grows; one that has grown beyond this for a large text is released after it. */
 const keptBytesMax = 4 * 1024 * 1024
 
 /** The most that a number of the scan can be. */
@@ -100,8 +101,8 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /**
- * What a text of an upstream's means. Nobody but the size of an answer bounds what is in it: a few megabytes of nothing but brackets
- * would be parsed for a second.
+ * Parses a text of an upstream. Only the size of an answer bounds its content, and a few megabytes of brackets would be parsed for
+ * a second. A large text is therefore scanned first.
  * @throws JsonError, SyntaxError
  */
 export function parseUpstreamJson(text: string | Buffer): unknown {
@@ -121,7 +122,7 @@ export function isJsonObject(text: string): boolean {
   }
 }
 
-/** What assembly/scan.ts exports. */
+/** The exports of assembly/scan.ts. */
 type Exports = {
   [Name in
     | ('noObject' | 'tooDeep' | 'depthMax' | 'tooManyTokens' | 'tooManyMembers')
@@ -145,7 +146,7 @@ type Exports = {
 
 const startScan = readAssembly<Exports>(scanCode)
 
-/** One memory with the code that works in it. It serves one text behind the other. */
+/** One memory with the code that works in it. It serves one text after the other. */
 class Scanner {
   readonly #exports: Exports
   readonly #textAt: number

@@ -1,7 +1,7 @@
 /**
- * Where a word stands in a text or in bytes, one of ASCII. Native search leaps from one first character to the next, and is
- * many times as slow for more than six: what is looked for begins at the underscore or the digit where there is one, which are rare
- * in texts, else it is the end of the word.
+ * Finds the places of an ASCII word in a text or in bytes. Native search leaps from one first character to the next, and is many
+ * times as slow for more than six characters. So only a part of the word is searched for. It begins at the first underscore or
+ * digit, which are rare in texts. Without one, it is the end of the word.
  */
 export function* placesOf(text: string | Buffer, word: string): Generator<number, void> {
   const rare = word.search(/[_0-9]/)

@@ -5,7 +5,7 @@ import type { Step } from './step.ts'
 /**
  * One event of a text/event-stream, as the HTML standard defines it. Empty data is a mere sign of life: a comment.
  * `broken` says that what stood here cannot be read: too large, or the stream ended in the middle of it. A reader is
- * done after a broken frame; whoever sees a connection die pushes `cutFrame` on the reader's behalf.
+ * done after a broken frame; code that sees a connection die pushes `cutFrame` on the reader's behalf.
  */
 export type SseFrame = { event: string | undefined; data: string; broken?: 'oversized' | 'cut' }
 
@@ -27,7 +27,7 @@ export function sseText(event: string, json: string): string {
 }
 
 export type SseReader = Step<Uint8Array, SseFrame> & {
-  /** What is kept of an unfinished frame lets go of the piece that it was cut from. */
+  /** Copies the kept part of an unfinished frame, so that the piece that it was cut from can be collected. */
   compact(): void
 }
 
@@ -41,7 +41,7 @@ export function createSseReader(): SseReader {
   let line = ''
   let event: string | undefined
   let data: string | undefined
-  /** What `data` weighs: its characters and one for each line, since empty lines need memory too. */
+  /** The size of `data`: its characters and one for each line, since empty lines need memory too. */
   let dataSize = 0
   /** The last character was a carriage return: a line feed that follows belongs to it. */
   let isAfterReturn = false
