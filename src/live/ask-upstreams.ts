@@ -11,7 +11,7 @@ import { ClientBody } from '../wires/requests/client-body.ts'
 import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 
-/** What an upstream account made of one cheap question. */
+/** The result of one cheap question to an upstream account. */
 export type Asked = {
   upstream: string
   account: string | null
@@ -20,7 +20,7 @@ export type Asked = {
   upstream_model: string
   wire: WireName
   ok: boolean
-  /** What is the matter; null where nothing is. */
+  /** The kind of trouble; null if there is none. */
   trouble: Trouble | null
   /** Until the answer was whole, or failed. */
   ms: number
@@ -50,9 +50,9 @@ const answerBytesMax = 65_536
 const headerBytesMax = 16_384
 
 /**
- * Asks each account that is switched on of each upstream one question for a model that it serves, by the connections,
- * proxies, paths and keys that a server with this configuration would use. The providers bill some 20 tokens for each.
- * What no model names is not asked.
+ * Asks each enabled account of each upstream one question, for a model that it serves. The connections, proxies, paths and keys
+ * are those that a server with this configuration would use. The providers bill some 20 tokens for each question. An upstream
+ * that no model names is not asked.
  */
 export async function askUpstreams(config: Config, { everyModel, timeoutMs, onNext }: AskOptions): Promise<Asked[]> {
   const clockMs = () => performance.now()

@@ -6,20 +6,20 @@ import type { UpstreamState } from '../operations/shapes.ts'
 import { overMsOf } from './recents.ts'
 import { isTold, rowOf } from './request-rows.ts'
 
-/** What is told to whoever watches. `tick` has the sums since the one before it; `reset`: what was missed is not known. */
+/** An event that is sent to all who watch. `tick` has the sums since the tick before. `reset` means that missed events are lost. */
 export type LiveEvent = { event: EventName; data: unknown }
 
 export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
 
-/** So many events are kept for who comes back. */
+/** The most events that are kept for readers who come back. */
 const keptMax = 1_000
-/** So many wait for a reader; what comes then he is only told the count of. */
+/** The most events that wait for a reader. Of those that come then, the reader gets only the count. */
 const waitingMax = 1_000
-/** Of accounts so many are told of in a second: what an account has changes with each request. */
+/** The most accounts that are reported in a second, since the balance of an account changes with each request. */
 const accountsMax = 100
 /** A comment, in ms: what stands between may take a silent stream for a dead one. */
 const commentMs = 15_000
-/** So long it goes on when the last reader has left: he may come back. */
+/** How long events go on after the last reader has left, since that reader may come back. */
 const warmMs = 60_000
 const tickMs = 1_000
 
@@ -30,7 +30,7 @@ export type EventParts = {
   nowMs(): number
   /** As they are now. */
   listUpstreams(): Promise<readonly UpstreamState[]>
-  /** Accounts as they are told; without those that are not known here. */
+  /** Accounts as they are sent, without those that are not known here. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number
   reportBug(bug: Error): void
@@ -44,8 +44,8 @@ type Sums = { requests: number; errors: number; nanos: bigint; input: number; ou
 const noSums: Sums = { requests: 0, errors: 0, nanos: 0n, input: 0, output: 0 }
 
 /**
- * What happens, for those who watch. While nobody does it costs a look at a flag for each request; while somebody does, each
- * event is written once for all of them.
+ * The events of a running gateway, for all who watch. While nobody watches, a request costs a look at a flag. While somebody
+ * does, each event is written once for all readers.
  */
 export class Events {
   readonly #parts: EventParts
@@ -54,7 +54,7 @@ export class Events {
   readonly #run = randomText(6)
   readonly #changed = new Set<string>()
   #kept: string[] = []
-  /** How many have been told in all. */
+  /** The number of events so far. */
   #count = 0
   #isOpen = false
   #emptySinceMs: number | undefined
@@ -89,7 +89,7 @@ export class Events {
     if (this.#isOpen) this.#changed.add(id)
   }
 
-  /** Events as texts, from now on; behind those that were told since `lastEventId`, where they are still known. */
+  /** Events as texts, from now on. Those since `lastEventId` come first, if they are still kept. */
   readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
 
   addSums(more: Sums): void {
@@ -158,7 +158,7 @@ export class Events {
     for (const data of this.#parts.tellAccounts(ids)) this.tell({ event: 'account.changed', data })
   }
 
-  /** One look at a time: workers may take longer than a tick to answer, and an old answer must not come behind a newer one. */
+  /** One look at a time: workers may take longer than a tick to answer, and an old answer must not come after a newer one. */
   #lookAtUpstreams(): void {
     if (this.#isLooking) return
     this.#isLooking = true
@@ -220,7 +220,7 @@ export class Events {
     this.#isOpen = false
     this.#parts.onStop?.()
     this.#emptySinceMs = undefined
-    // What is told to nobody is counted on: who comes back later finds that he has missed something.
+    // The count goes on without readers, so that a reader who comes back later sees that events are missing.
     this.#count++
     this.#kept = []
     this.#sums = { ...noSums }
@@ -228,13 +228,13 @@ export class Events {
     this.#before = new Map()
   }
 
-  /** The id is that of the last event that is kept: a tick moves it nowhere, but who has read one knows where he was. */
+  /** The id is that of the last event that is kept. A tick does not change it, and has it so that a reader knows its place. */
   #format(event: EventName, data: unknown): string {
     return `id: ${this.#run}-${this.#count}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`
   }
 }
 
-/** One who reads, as fast as he can. */
+/** One reader, at its own speed. */
 class Reader implements AsyncIterable<string> {
   #waiting: string[] = []
   #dropped = 0
@@ -242,7 +242,7 @@ class Reader implements AsyncIterable<string> {
   #wake: (() => void) | undefined
 
   put(text: string): void {
-    // Without a gap in the middle: once something was dropped all is, until he has caught up.
+    // Without a gap in the middle: after one event was dropped all are, until the reader has caught up.
     if (this.#dropped > 0 || this.#waiting.length >= waitingMax) this.#dropped++
     else this.#waiting.push(text)
     this.#wake?.()

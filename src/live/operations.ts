@@ -26,12 +26,12 @@ type Parts = {
   traffic: Pick<TrafficWriter, 'write'>
   watch: Events['watch']
   readStatus: () => Status
-  /** Opened behind what they are told by. */
+  /** Webhooks are opened after the parts that report to them. */
   listWebhooks: AdminOperations['listWebhooks']
   reportBug: (bug: Error) => void
 }
 
-/** What operators may ask of a running server. */
+/** Creates the operations that need a running server. */
 export function createOperations(parts: Parts): AdminOperations {
   const { gateway, recents, store, watch, readStatus, listWebhooks, reportBug } = parts
   const config = () => gateway.snapshots.current.config
@@ -62,7 +62,7 @@ export function createOperations(parts: Parts): AdminOperations {
       if (debit === undefined) return 'unknown'
       return debit === 'silent' ? debit : explainDebit(debit)
     }
-    // Where these end is settled behind the request: while the ledger is silent they are what they were.
+    // A spooled or refused debit is settled after the request. While the ledger does not answer, its last known state is shown.
     const isOpen = recent.settled === 'spooled' || recent.settled === 'refused'
     const debit = isOpen ? await findDebit(requestId) : undefined
     return explainRecord(recent, gateway.clockMs(), debit === 'silent' ? undefined : debit)
@@ -138,7 +138,7 @@ export function listUpstreams({ snapshots }: Gateway): UpstreamState[] {
   return rows.sort((a, b) => compare(a.model, b.model) || compare(a.upstream, b.upstream)).map(tellRow)
 }
 
-/** What runs here holds. */
+/** The sums that running requests of this process hold, by account. */
 export function readHolds({ deliveries }: Gateway): Holds {
   const holds = new Map<string, bigint>()
   for (const { record } of deliveries) {

@@ -17,8 +17,8 @@ const usageNames = [
 export type Kept = Pick<CallRecord, (typeof keptNames)[number] | (typeof numberNames)[number] | 'usage' | 'tries'>
 
 /**
- * So many records at most, each in its place, in a few long columns: as objects, of which one takes thirteen, they were most of what
- * outlived its request and a third of what the collector went through (docs/decisions/0055-packed-records.md).
+ * A bounded number of records, each in its place, in a few long columns. A record takes thirteen objects otherwise. Such objects
+ * were most of what outlived a request, and a third of the collector's work (docs/decisions/0055-packed-records.md).
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>
@@ -68,7 +68,7 @@ export class PackedRecords {
     return this.#kept.id[place] as string
   }
 
-  /** What it holds of the record is let go. */
+  /** Releases the values of a record. */
   clear(place: number): void {
     for (const name of keptNames) this.#kept[name][place] = undefined
     this.#tries[place] = undefined

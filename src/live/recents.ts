@@ -3,8 +3,8 @@ import type { Loss } from '../inference/request.ts'
 import { type Kept, PackedRecords } from './packed-records.ts'
 
 /**
- * What is kept of a request when it is over: all that explains it, and nothing of its client's own words (ruling U5) or of
- * a size that he chooses.
+ * The part of a request that is kept when it is over. It has all that explains the request, but no words of its
+ * client (ruling U5) and nothing whose size the client chooses.
  */
 export type Recent = Kept & {
   /** When it was over, in Unix milliseconds; never before the one that was over before it. */
@@ -29,7 +29,7 @@ export type Recents = {
   list(): Iterable<Recent>
   /** Of all of them, in no order. */
   ids(): Iterable<string>
-  /** What was over later than this is all there, but for what nobody was known by; in Unix milliseconds. */
+  /** All requests that were over later than this are there, except those without a known account. Unix milliseconds. */
   readonly wholeSinceMs: number
   readonly count: number
   readonly bytes: number
@@ -88,7 +88,7 @@ class Ring {
   readonly #size: number
   readonly #records: PackedRecords
   readonly #overMs: Float64Array
-  /** What each is counted for. */
+  /** The bytes that each record counts for. */
   readonly #bytes: Float64Array
   readonly #bytesMax: number
   #oldest = 0

@@ -4,7 +4,7 @@ import type { RequestRow } from '../operations/live-shapes.ts'
 import { explainUsage } from './explanation.ts'
 import type { Recent } from './recents.ts'
 
-/** What is told of a request that is over. @param record its own, or what is kept of it */
+/** The row of a request that is over. @param record its own, or the part that is kept */
 export function rowOf(record: Omit<Recent, 'tries' | 'losses'>): RequestRow {
   const { usage, calls, accountId, account, keyId, keyPrefix, keyLabel, costNanos } = record
   const tokens = usage ? explainUsage(usage, calls) : undefined

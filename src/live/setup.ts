@@ -14,7 +14,7 @@ import { shellNames } from '../programs/shells.ts'
 /** Stands where a key belongs: nobody is shown one. */
 const placeholder = '$TRIWIRE_API_KEY'
 
-/** What people call them, where that is not their name with a capital. */
+/** The titles of programs whose title is not their name with a capital. */
 const titles: Readonly<Record<string, string>> = {
   'openai-node': 'OpenAI SDK for Node',
   'openai-python': 'OpenAI SDK for Python',
@@ -44,7 +44,7 @@ export function listClients(): ClientRow[] {
 }
 
 /**
- * What `triwire setup` prints, for a server's own address and models.
+ * The settings that `triwire setup` prints, for a server's own address and models.
  * @throws ProblemError for a client or model that there is not
  */
 export function setUp({ catalog, listen, tls }: Config, client: string, asked: SetupAsked): Setup {

@@ -36,7 +36,7 @@ export function tellStatus(
   }
 }
 
-/** What other servers of the store have told of upstream accounts that are in the catalog. */
+/** Reports by other servers of the store about upstream accounts that are in the catalog. */
 function tellHeard({ snapshots, nowMs }: Gateway): Status['heard'] {
   const { pool, config } = snapshots.current
   return pool.list(config.catalog.entries).flatMap(({ model, upstream, account = null, heard }) => {

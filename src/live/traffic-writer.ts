@@ -27,7 +27,7 @@ export function createTrafficWriter(
   function write(): Promise<boolean> {
     writtenMs = clockMs()
     const cells = traffic.take()
-    // Who finds nothing waits for what somebody else is writing; what the store could not take it still has.
+    // A call that finds nothing waits for the write under way. Cells that a write could not store are kept by the store.
     if (cells.length > 0 || isBehind)
       writing = store
         .noteTraffic(cells)

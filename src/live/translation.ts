@@ -22,13 +22,13 @@ export type TranslationOptions = {
   accountId?: string
   /** Of several upstreams of the model the one that is asked. */
   upstream?: string
-  /** What the model answers. @param status as it came; 200 where nobody says */
+  /** The model's answer. @param status as it came, by default 200 */
   answer?: { body: Buffer; status?: number }
   /** Unix milliseconds. */
   nowMs?: () => number
 }
 
-/** What a request is for its model, where there is one; and an answer for its client. */
+/** A request as its model gets it, if there is a request, and an answer as its client gets it. */
 export type Translation = { ok: true; model: string; from: WireName; to: WireName; upstream: string } & (
   | DescribedRequest
   | { path?: never }
@@ -56,12 +56,12 @@ export type DescribedAnswer = {
   outcome: string
   /** Why it failed, in the words of the log. */
   cause: string | null
-  /** What would be billed; null where nothing is. */
+  /** The usage that would be billed; null if nothing is. */
   usage: ExplainedUsage | null
   usage_source: string | null
   /** In credits. */
   cost: string | null
-  /** What was wrong with the model's figures (ruling C6). */
+  /** The faults of the model's figures (ruling C6). */
   doubts: readonly string[]
 }
 
@@ -71,9 +71,9 @@ export type Refusal = { ok: false; refusal: ToldError }
 const nobody = 'acct_0000000000000000'
 
 /**
- * What the gateway would make of a request, and of its answer: by its own walk, with nobody asked, nothing sent and nothing
- * stored. Keys, credit and windows are not looked at. It is done in one go: a body of the largest keeps the loop as long as a
- * request of that size does, and an answer as long as it is.
+ * Describes what the gateway makes of a request, and of its answer. It uses the gateway's own walk, but no upstream is asked, and
+ * nothing is sent or stored. Keys, credit and windows are not checked. The work is done without a pause. A body occupies the
+ * loop as long as a request of its size does, and an answer in proportion to its length.
  * @param bytes the client's body; undefined: only an answer is looked at, as one to the smallest request
  * @param modelId a model or alias of the catalog, whatever the body names; undefined: the one that it names
  * @throws NotServedError where the options name an upstream that does not serve the model.
@@ -175,7 +175,7 @@ function smallestRequest(
 
 const eventStream = 'text/event-stream'
 
-/** A stream or JSON, told by its first characters: those of a field of an event, or of a comment. */
+/** A stream or JSON, recognised by its first characters: those of a field of an event, or of a comment. */
 function playedAnswer({ body, status = 200 }: NonNullable<TranslationOptions['answer']>): PlayedAnswer {
   const start = body.toString('utf8', 0, 200).replace(/^\ufeff?\s*/, '')
   const isStream = /^(?:(?:event|data|id|retry)\s*:|:)/.test(start)
@@ -198,7 +198,7 @@ function describeRequest(
   }
 }
 
-/** What the configuration sends beside a key may be one too. */
+/** Hides the values of configured headers too, since any of them may be a key. */
 function tellHeaders(
   config: Config,
   { routes }: Model,

@@ -3,7 +3,7 @@ import type { ResponseHeaders, TransportFault } from '../upstream/upstreams.ts'
 import { judge } from '../upstream/verdict.ts'
 import { decodeRefusal, readErrorBody } from '../wires/answers/error-body.ts'
 
-/** What an operator has to mend. */
+/** The kinds of trouble that an operator has to fix. */
 export type Trouble =
   | 'host'
   | 'connection'
@@ -22,7 +22,7 @@ export type Trouble =
   | 'question'
   | 'server'
 
-/** What came of a question: a status with as much of the body as is looked at, or what the connection died of. */
+/** The outcome of a question: a status with as much of the body as is looked at, or the fault of the connection. */
 export type Came =
   | { status: number; type: string; headers: ResponseHeaders; text: string }
   | { fault: TransportFault }
@@ -36,10 +36,10 @@ const creditWords =
 
 const modelWords = /model|deployment/
 
-/** What OpenSSL finds where plain HTTP answers. */
+/** OpenSSL's error codes if plain HTTP answers. */
 const plainHttp = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNEXPECTED_MESSAGE|RECORD_LAYER/
 
-/** What came of the question, in the words of who keeps the configuration: what is wrong, and which key of it to change. */
+/** Explains the outcome of a question to the operator: what is wrong, and which key of the configuration to change. */
 export function judgeAnswer(came: Came, target: Target): Finding {
   if ('fault' in came) return came.fault === 'timeout' ? silent : judgeFault(came.fault, target)
   const { status, type, text, headers } = came

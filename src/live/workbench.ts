@@ -2,13 +2,13 @@ import type { Config } from '../config/config.ts'
 import type { Running } from '../operations/operation.ts'
 import { wrongField } from '../operations/problem.ts'
 
-/** Who asks over HTTP need not know the configuration: what it adds to a path may be a credential, as a header may. */
+/** Hides what the configuration adds to a path, since it may be a credential and clients over HTTP need not know it. */
 function withoutValues(path: string): string {
   const [before, query] = path.split('?', 2)
   return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`
 }
 
-/** What is answered from the configuration alone, and loaded when somebody asks. */
+/** Operations that need only the configuration. Their code is loaded with the first call. */
 export function workbench(config: () => Config): Pick<Running, 'translate' | 'listClients' | 'setUp'> {
   return {
     async translate({ from, model, upstream, body, answer }) {
