@@ -6,8 +6,8 @@ export const wireNames = ['messages', 'chat', 'responses'] as const
 export type WireName = (typeof wireNames)[number]
 
 /**
- * Where each of them is served, by us and by upstreams (spec 1.2). Behind a base URL that has a path of its own the vendor's
- * SDKs of one wire say the version themselves, and those of the others expect it in the base (ruling P8).
+ * The path of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's SDKs of one
+ * wire add the version themselves. Those of the others expect it in the base (ruling P8).
  */
 export const wirePlaces: Readonly<Record<WireName, { path: string; keepsVersion: boolean }>> = {
   messages: { path: '/v1/messages', keepsVersion: true },
@@ -25,7 +25,7 @@ export type Rates = {
   outputNanos: bigint
 }
 
-/** What an answer is billed by (ruling C11). Most models have neither steps nor calls: then the keys are not there. */
+/** The prices by which an answer is billed (ruling C11). Most models have neither steps nor calls: then the keys are not there. */
 export type Prices = Rates & {
   /** By rising `above`: the last one that the input exceeds prices the whole request. */
   steps?: readonly Step[]
@@ -38,9 +38,9 @@ export type Step = Rates & {
   above: number
 }
 
-/** What a model is to the upstream that serves it. */
+/** A model as the upstream that serves it knows it. */
 export type Serving = {
-  /** What the upstream calls it. Never shown to a client. */
+  /** The upstream's name for it. Never shown to a client. */
   upstreamModel: string
   profile: Profile
   /** Whether addresses of media that the provider would fetch pass on the model's own wire, and ids of what it stores (ruling U12). */
@@ -63,7 +63,7 @@ export type Route = {
 
 /** One entry of the catalog, checked and with every default filled in. Frozen: a reload makes a new one. */
 export type Model = Serving & {
-  /** What clients name, and what answers name: of an alias the alias (ruling R14). */
+  /** The name that clients use and that answers have; for an alias, the alias (ruling R14). */
   id: string
   /** The id of its entry, by which it is billed and remembered, whatever it was called. */
   entryId: string
@@ -71,10 +71,10 @@ export type Model = Serving & {
   aliases: readonly string[]
   /** The one wire that all its upstreams speak. */
   wire: WireName
-  /** Who serves it, the first to be asked first; what the model itself says of its serving is the first one's. */
+  /** The upstreams that serve it, in the order in which they are asked. The `Serving` of the model itself is that of the first. */
   routes: readonly Route[]
   outputTokensMax: number
-  /** Tokens of input and output together; undefined where nobody said. Never enforced (spec 8): agents are told. */
+  /** Tokens of input and output together; undefined if not configured. Never enforced (spec 8), but given to agents. */
   contextWindow: number | undefined
   prices: Prices
   /** Identifies the prices a bill was made with; part of the ledger entry. */
@@ -101,7 +101,7 @@ export type CostField = (typeof costFieldNames)[number]
 
 const tokensPerPrice = 1_000_000n
 
-/** What an answer costs, in nano-credits: one rounding, up, per request (rulings C1, C11). */
+/** The cost of an answer, in nano-credits: one rounding, up, per request (rulings C1, C11). */
 export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint {
   const rates = prices.steps === undefined ? prices : ratesFor(prices, usage)
   let sum =

@@ -5,8 +5,8 @@ const distanceMax = 2
 const idCharactersMax = 100
 
 /**
- * The ids of a list that somebody may have meant who asked for another one (ruling R17): those that differ in case,
- * punctuation, a date or the vendor's prefix, then those that differ by one or two characters. The nearest first.
+ * The ids of a list that a client may have meant who asked for an unknown one (ruling R17), the nearest first. Ids that differ in
+ * case, punctuation, a date or the vendor's prefix come before those that differ by one or two characters.
  */
 export function findNearIds(asked: string, ids: Iterable<string>): string[] {
   if (asked.length > idCharactersMax) return []
@@ -22,7 +22,7 @@ export function findNearIds(asked: string, ids: Iterable<string>): string[] {
     .map(({ id }) => id)
 }
 
-/** What is left of an id without what people leave out, add and spell in their own way. */
+/** The rest of an id without the parts that people leave out, add or spell in their own way. */
 function essenceOf(id: string): string {
   const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()
   const undated = name.replace(/[-@:]?(?:20\d{6}|20\d\d-\d\d-\d\d|latest)$/, '')

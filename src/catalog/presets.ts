@@ -1,22 +1,22 @@
 import type { WireName } from './model.ts'
 
 /**
- * What `triwire catalog add` writes: providers, and models of theirs with figures that somebody can look up. One credit
+ * The entries that `triwire catalog add` writes: providers, and models of theirs with figures that can be looked up. One credit
  * stands for one US dollar.
  *
- * Each price has a day on which its source was read, and the source. What no dated source says is not here: a model without
- * `prices` is left for the operator to price, and calls of hosted tools have none at all, which `triwire check` tells. Where
- * a price depends on the time of day the dearer one stands. `triwire catalog import` reads newer ones from a file.
+ * Each price has a day on which its source was read, and the source. A price without a dated source is not here. The operator
+ * prices a model without `prices`. Calls of hosted tools have no prices at all, which `triwire check` reports. If a price depends
+ * on the time of day, the dearer one stands here. `triwire catalog import` reads newer ones from a file.
  */
 export type Preset = {
-  /** Where it is, and the variable that holds its key. */
+  /** The provider's address, and the variable that holds its key. */
   upstream: { baseUrl: string; keyVariable: string; paths?: Readonly<Partial<Record<WireName, string>>> }
-  /** What its models speak, and their profile: of those that reason, and that take no sampling settings, where it is another. */
+  /** The wire of its models, and their profiles: another one for those that reason or take no sampling settings, if it differs. */
   wire: WireName
   profile: string
   reasoningProfile?: string
   fixedSamplingProfile?: string
-  /** What it is called in price files of others. */
+  /** The provider's names in price files of others. */
   listedAs: readonly string[]
   models: readonly PresetModel[]
 }
@@ -46,7 +46,7 @@ export type DatedPrices = {
   /** The day it was read, and where the provider says it. */
   asOf: string
   source: string
-  /** What else there is to know: for the person who adds it. */
+  /** A note for the person who adds it. */
   note?: string
   texts: PriceTexts
 }

@@ -4,7 +4,7 @@ import type { Refusal } from './refusals.ts'
 export { type ReasoningLevel, reasoningLevels } from '../inference/reasoning.ts'
 
 /**
- * What an upstream's model accepts and its quirks. Every decision that depends on the model reads this table; none
+ * The fields that an upstream's model accepts, and its quirks. Every decision that depends on the model reads this table; none
  * reads its name. The defaults suit a plain, complete implementation of the model's wire.
  */
 export type Profile = {
@@ -16,7 +16,7 @@ export type Profile = {
   reasoning: {
     style: 'none' | 'effort' | 'budget' | 'adaptive' | 'switch' | 'toggle'
     levels: readonly ReasoningLevel[]
-    /** What it does when nothing is asked. */
+    /** The level that it uses if none is asked for. */
     default?: ReasoningLevel
     canDisable: boolean
     /** style `toggle`: the boolean field, e.g. `enable_thinking`. */
@@ -83,10 +83,10 @@ export type Profile = {
   assistantFirst: boolean
   /** messages: at most one of `temperature` and `top_p`. */
   oneSamplingField: boolean
-  /** What of a same-wire request may make the provider fetch an address, or look up what it stores (ruling U12). */
+  /** Whether parts of a same-wire request pass that make the provider fetch an address, or look up stored files (ruling U12). */
   remoteMedia: 'pass' | 'refuse'
   storedFiles: 'pass' | 'refuse'
-  /** What its provider charges for beside plain input and output (ruling C11): said where an entry has no price for it. */
+  /** Charges of its provider beside plain input and output (ruling C11), reported if an entry has no price for them. */
   charges: readonly Charge[]
   /** messages: betas of the client's that raise the price, an asterisk for any ending (ruling C7). */
   costlyBetas: readonly string[]

@@ -21,7 +21,7 @@ export function resolveProfile(wire: WireName, setting?: string | ProfileSetting
   return layOver(resolveProfile(wire, setting.extends), setting)
 }
 
-/** What is wrong with naming this profile for a model of this wire, as the end of a sentence. */
+/** The reason why this profile is invalid for a model of this wire, as the end of a sentence. */
 export function findProfileMistake(wire: WireName, name: string): string | undefined {
   if (!Object.hasOwn(named, name)) return `must be a map, or one of: ${profileNames.join(', ')}`
   const wires = Object.keys(named[name]!)
@@ -79,8 +79,8 @@ function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Pro
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
 
 /**
- * An upstream of which nothing is known, of a wire without ways of its own. Where a wish could make such an upstream
- * refuse the request (reasoning, fields of one vendor), it is left out: the operator who knows better names a profile.
+ * An upstream of which nothing is known, of a wire without ways of its own. A field that could make such an upstream refuse the
+ * request (reasoning, fields of one vendor) is left out. An operator who knows better names a profile.
  */
 const plainest: Profile = {
   maxField: 'max_completion_tokens',
@@ -129,7 +129,7 @@ const plainest: Profile = {
   preferStream: false,
 }
 
-/** What a plain upstream of a wire takes beside that, and where the wire itself is narrower. */
+/** Differences of a plain upstream by its wire: what it takes beside that, and limits of the wire itself. */
 const wireWays: Partial<Record<WireName, ProfileSetting>> = {
   messages: {
     maxField: 'max_tokens',
@@ -164,7 +164,7 @@ const plain = Object.fromEntries(wireNames.map((wire) => [wire, layOver(plainest
   Profile
 >
 
-/** What the reasoning models of the wire's author refuse: they sample at fixed settings. */
+/** Fields that the reasoning models of the wire's author refuse, since they sample at fixed settings. */
 const fixedSampling = new Set([
   'temperature',
   'top_p',
@@ -203,7 +203,7 @@ const anthropic: ProfileSetting = {
     default: 'none',
     canDisable: true,
   },
-  // What they show of it is a summary.
+  // These models show only a summary of it.
   hiddenReasoning: 'asked',
   // Its own models continue a greeting of theirs (ruling T23).
   assistantFirst: true,
@@ -222,10 +222,10 @@ const anthropic: ProfileSetting = {
   refusals: refusals.anthropic,
 }
 
-/** It would fetch what a client names from inside the operator's network (B13), and sends no bill. */
+/** A server of the operator's own would fetch addresses of a client from inside the network (B13), and sends no bill. */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
-/** What model servers on one's own machines take of a reasoning wish, each in the words of the wire. */
+/** The levels of reasoning that model servers on one's own machines take, each in the words of the wire. */
 const switchable: Profile['reasoning'] = { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true }
 
 /** Model servers speak all three wires but hand the turns to a template, which wants its system text first. */
@@ -246,16 +246,16 @@ const modelServer: ProfileSetting = {
 /** llama.cpp serves one model, and names it by its file. */
 const anyModel = ['*']
 
-/** What llama.cpp says, with status 500, of an image or a recording for a model of text. */
+/** Words of llama.cpp, with status 500, about an image or a recording for a model of text. */
 const unsupportedInput = ['input is not supported']
 
 const liteLlm: ProfileSetting = {
-  // It hands on the first four, and says nothing of the others.
+  // LiteLLM passes the first four on, and drops the others silently.
   maxStops: 4,
   refusals: refusals.litellm,
-  // It hands on what the server behind it says, status and all.
+  // LiteLLM passes on the error of the server behind it, with its status.
   requestFaults: unsupportedInput,
-  // It routes by them (docs.litellm.ai/docs/proxy/tag_routing), reads metadata in two places, and merges the first of the
+  // LiteLLM routes by them (docs.litellm.ai/docs/proxy/tag_routing), reads metadata in two places, and merges the first of the
   // containers into what it sends (docs.litellm.ai/docs/completion/provider_specific_params).
   routingFields: ['metadata.tags'],
   routingContainers: ['extra_body', 'litellm_params', 'litellm_metadata'],
@@ -320,7 +320,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
   deepseek: {
     chat: {
       maxField: 'max_tokens',
-      // It thinks unless it is told not to (https://api-docs.deepseek.com/guides/thinking_mode), and tells all of it.
+      // DeepSeek thinks unless that is turned off (https://api-docs.deepseek.com/guides/thinking_mode), and shows all of it.
       reasoning: {
         style: 'switch',
         levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
@@ -413,13 +413,13 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
     },
   },
   gemini: { chat: gemini },
-  // It refuses a call of the conversation without its signature, and takes this for that of a call that another model made
+  // Gemini refuses a call of the conversation without its signature. For a call that another model made, it accepts this one
   // (https://ai.google.dev/gemini-api/docs/thought-signatures).
   'gemini-3': { chat: { ...gemini, callSignature: 'skip_thought_signature_validator' } },
   openrouter: {
     chat: {
       maxField: 'max_tokens',
-      // It leaves the wish out for models that do not reason.
+      // OpenRouter drops the reasoning fields for models that do not reason.
       reasoning: { style: 'effort', levels: ['minimal', 'low', 'medium', 'high'], canDisable: true },
       // Some of them keep it to themselves.
       hiddenReasoning: 'unless_off',
@@ -443,7 +443,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       accepts: new Set(['verbosity', 'strict']),
       reasoning: switchable,
       hiddenReasoning: 'never',
-      // It seals nothing, and refuses what is sealed.
+      // The server seals nothing, and refuses sealed items.
       unprovenThought: 'pass',
       ...selfHosted,
     },
@@ -484,7 +484,7 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       ...selfHosted,
     },
   },
-  // It ignores `tool_choice` altogether.
+  // Ollama ignores `tool_choice` altogether.
   ollama: {
     chat: { ...modelServer, toolChoice: new Set(['auto']), reasoningField: 'reasoning' },
   },

@@ -1,9 +1,10 @@
 /**
- * A row of the table of refusals whose status alone does not say what they are about (rulings U1, U2): the operator's account
- * (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A refusal fits if everything in the row fits.
+ * A row of the table of refusals whose subject does not follow from the status alone (rulings U1, U2). The subject is the
+ * operator's account (`spent`, `key`, `denied`), its capacity (`busy`), or the client's request. A refusal fits if everything in
+ * the row fits.
  *
- * A client can have its own words quoted in a refusal, such as the name of a field, and must not shut an account by that.
- * So a row goes by a code, which is the provider's own word, or by a status and the whole text, from `^` to `$`.
+ * A refusal can quote a client's own words, such as the name of a field, and a client must not shut an account by that. A row
+ * therefore goes by a code, which is the provider's own word, or by a status and the whole text, from `^` to `$`.
  */
 export type Refusal = {
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'

@@ -1,6 +1,6 @@
 /**
  * Request fields with which a caller chooses another model, provider, host or key, the number of paid tries, or a price (ruling
- * Y13), by the public schema that has them, read in November 2026; `*` stands for any letters. A name holds for every profile,
+ * Y13). They are grouped by the public schema that has them, read in November 2026. `*` stands for any letters. A name holds for every profile,
  * since an upstream may stand in front of any of these servers.
  */
 const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
@@ -54,8 +54,8 @@ const names = new Map(routingFields.map((row) => [foldName(row), row]))
 const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [row, compile([row])] as const)
 
 /**
- * A field's name without its case, and the row of the table that it falls under, by which losses name it: what a pattern matches
- * is the client's own word.
+ * A field's name without its case, and the row of the table that it falls under. Losses name the row, because the text that a
+ * pattern matches is the client's own.
  */
 export type FieldName = { folded: string; row: string | undefined }
 
