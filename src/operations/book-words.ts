@@ -8,11 +8,11 @@ type Words = {
   say(subject: string): string
   /** Of what was asked, where it is about one: all operations call it the same. */
   field?: string
-  /** The cure for whoever sits at the command line. */
+  /** The cure for a person at the command line. */
   cure?: string
 }
 
-/** What a rule of the books is called, and what is said of it. */
+/** The problem and the sentence for each rule of the books. */
 const words: Record<BookErrorCode, Words> = {
   name_invalid: {
     problem: 'invalid_request',
@@ -142,7 +142,7 @@ export function problemOf(error: unknown): unknown {
   return new ProblemError(problem, detail, { cause: error, mistakes: field ? [{ pointer: `/${field}`, detail }] : [] })
 }
 
-/** A sentence with its cure, for whoever sits at the command line. */
+/** A sentence with its cure, for a person at the command line. */
 export function sentenceOf(error: BookError): string {
   const { say, cure } = words[error.code]
   return say(error.subject) + (cure === undefined ? '' : `: ${cure}`)

@@ -26,8 +26,8 @@ type Asked<Row> = {
 }
 
 /**
- * A page of accounts or keys by what they spent, from the figures for reports: no entry is read, and no more rows than are told.
- * @returns one row more than the page has, where there is one, and where each stands
+ * A page of accounts or keys by what they spent, from the figures for reports. No entry is read, and no more rows than are returned.
+ * @returns one row more than the page has, if there is one, and the place of each
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,

@@ -1,11 +1,11 @@
 /**
- * What a spreadsheet may take for a formula: the characters that one begins with, also in their full width and behind
- * blanks or what nobody sees, which many programs take away first; and what tells one cell from the next.
+ * Beginnings of a text that a spreadsheet may take for a formula, also in their full width. Blanks or invisible characters may
+ * stand before them, since many programs remove those first. Characters that separate cells count as well.
  */
 const formula = /^(?:[\t\r\n]|[\p{Z}\p{C}]*[=+\-@＝＋－＠])/u
 
 /**
- * One line of comma-separated values. A spreadsheet runs a formula for whoever opens the file: text that may be one gets an
+ * One line of comma-separated values. A spreadsheet runs formulas when a file is opened, so text that may be one gets an
  * apostrophe before it. Numbers are ours, and left alone.
  */
 export function formatCsvRow(cells: readonly { value: string | number | null; isNumber: boolean }[]): string {

@@ -2,8 +2,8 @@ import { sha256Base62 } from '../ids/digest.ts'
 import { ProblemError } from './problem.ts'
 
 /*
- * A cursor is where a page ended, what its last row is sorted by and its id, with a digest of what was asked: rows that come
- * or go meanwhile move no other row to another page, and a cursor fits no other list.
+ * A cursor is the place where a page ended: the sort key of its last row and its id. So rows that come or go meanwhile move no
+ * other row to another page. It has a digest of the question, so a cursor fits no other list.
  */
 
 type Place = readonly (string | number)[]
@@ -39,8 +39,8 @@ export function noCursor(): ProblemError {
 type Kinds = { number: number; string: string }
 
 /**
- * The place that a list of such kinds of values has told. A digest is no signature: whoever knows how it is made can ask by any
- * place, and what a store is asked by must be what it expects.
+ * Reads a place that a list of such kinds of values has returned. A digest is no signature: a client that knows how it is made can
+ * send any place. A store must get only values of the kinds that it expects.
  * @throws ProblemError for a place of another shape.
  */
 export function readPlace<const Shape extends readonly (keyof Kinds)[]>(

@@ -9,7 +9,7 @@ export { formatTime } from '../accounts/format-time.ts'
 
 /* Fields that several operations have. What a field says of a wrong value is said to programs and to people. */
 
-/** What programs may ask for at once. */
+/** The most rows that programs may ask for at once. */
 export const pageMax = 200
 
 export function count(least: number, most: number) {
@@ -21,12 +21,12 @@ export const limit = count(1, pageMax).default(50).describe('how many at most')
 
 export const cursor = z.string().optional().describe('`next` of the page before')
 
-/** What every list takes. */
+/** The fields that every list takes. */
 export const paging = { limit, cursor }
 
 export const text = (error: string) => z.string({ error })
 
-/** What stands between commas. */
+/** The items between commas. */
 export function split(value: string): string[] {
   return value
     .split(',')
@@ -94,7 +94,7 @@ export function nextDay(value: string): string {
   return next.startsWith('+') ? `${value}T23:59:59.999Z` : next.slice(0, 10)
 }
 
-/** What takes something away again, where it is typed: a command line has no null. */
+/** The word that takes something away again on the command line, which has no null. */
 const none = 'none'
 
 function orNone<T>(error: string, read: (text: string) => T) {
@@ -103,7 +103,7 @@ function orNone<T>(error: string, read: (text: string) => T) {
     .nullable()
 }
 
-/** What a key may spend. */
+/** The budget of a key. */
 export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudget).describe(
   'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
 )
@@ -152,7 +152,7 @@ function readInstant(value: string): number {
     /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/.exec(value) ?? []
   if (date === undefined) throw new RangeError('Write a day like 2026-11-21 or a time like 2026-11-21T08:30:00Z.')
   const offsetMs = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000 * (sign === '-' ? -1 : 1)
-  // What stands behind the milliseconds makes a time later than them.
+  // Digits after the milliseconds make a time later than them.
   const ms = Math.ceil(Number(`0${fraction}`) * 1_000)
   return readDate(`${date}T${clock}.000Z`) + ms - offsetMs
 }
@@ -173,7 +173,7 @@ function tryTo<T>(context: z.RefinementCtx, read: () => T): T {
   }
 }
 
-/* What is answered. */
+/* Fields of answers. */
 
 /** Credits as a decimal. */
 export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/)

@@ -34,7 +34,7 @@ export function refuseBackwards(fromMs: number, toMs: number): void {
   if (fromMs >= toMs) throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
 }
 
-/** @throws ProblemError where it is none. */
+/** @throws ProblemError if it is no span of time. */
 export function readSpan(
   calendar: Calendar,
   { from, to }: Pick<FilterInput, 'from' | 'to'>,

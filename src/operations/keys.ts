@@ -62,7 +62,7 @@ export function tellKey(row: KeyRow, context: Telling): z.output<typeof keyShape
   }
 }
 
-/** What a key is told by: a moment, whose days, and what runs. */
+/** The context that a key is described in: a moment, a calendar, and the running gateway. */
 type Telling = Pick<Context, 'nowMs' | 'calendar' | 'running'>
 
 function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowMs, calendar, running }: Telling) {
@@ -98,7 +98,7 @@ const boundOptions = {
   expires: '--expires <time>',
 }
 
-/** What is asked for, in the words of the books. */
+/** The wishes of a request, in the words of the books. */
 function wishesOf({ label, budget, rpm, models, expires }: Asked, context: Context): KeyWishes {
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires

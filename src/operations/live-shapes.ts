@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { wireNames } from '../catalog/model.ts'
 import { amount, when } from './fields.ts'
 
-/* What is told of requests, of the process, and of what happens now: names, counts, times and fixed words (ruling U5). */
+/* Answers about requests, the process, and current events: names, counts, times and fixed words (ruling U5). */
 
 const count = z.number().nullable()
 const name = z.string().nullable()
@@ -88,7 +88,7 @@ const refusal = z.object({
   body: z.string().describe('as its client is told'),
 })
 
-/** What becomes of a request, and of an answer; or why it would be refused. */
+/** The translation of a request and of an answer, or the refusal. */
 export const translationShape = z.object({
   ok: z.boolean(),
   refusal: refusal.optional().describe('where `ok` is false, and nothing else then'),
@@ -120,7 +120,7 @@ export const clientRow = z.object({
 
 export type ClientRow = z.output<typeof clientRow>
 
-/** What to set in an agent or SDK; the key stands as `$TRIWIRE_API_KEY` in it. */
+/** The settings of an agent or SDK; the key stands as `$TRIWIRE_API_KEY` in them. */
 export const setupShape = z.object({
   client: z.string(),
   title: z.string(),

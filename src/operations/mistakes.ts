@@ -13,7 +13,7 @@ const kinds: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** What is said of a field where its schema has no words of its own: what is right, not what was given. */
+/** The sentence about a field whose schema has no words of its own: what is right, not what was given. */
 export function sayIssue(issue: Issue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -36,7 +36,7 @@ function sayBound(origin: string, how: string, bound: number): string {
   return origin === 'array' || origin === 'map' ? `have ${how} ${bound} members` : `be ${how} ${bound}`
 }
 
-/** What was wrong with the fields, each named; one that is not known stands for itself. */
+/** The mistakes in the fields, each named. Each unknown field is a mistake of its own. */
 export function invalidFields(issues: readonly z.core.$ZodIssue[]): ProblemError {
   const mistakes = issues.flatMap((issue): Mistake[] => {
     const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path]

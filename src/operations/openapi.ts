@@ -36,7 +36,7 @@ const documentOperation = operation({
   id: 'openapi',
   method: 'GET',
   path: '/openapi.json',
-  // An owner may see what is his own, and nothing else: what operators can do is not (ruling X14).
+  // An owner may see only their own data, which a list of what operators can do is not (ruling X14).
   role: 'viewer',
   kind: 'one',
   input: z.strictObject({}),
@@ -66,7 +66,7 @@ function tags(): { name: string }[] {
   return [...new Set(allOperations.map(groupOf))].map((name) => ({ name }))
 }
 
-/** What any operation that asks who it is may answer. */
+/** The problems that any operation which identifies the caller may return. */
 const common: readonly ProblemName[] = [
   'unauthenticated',
   'forbidden',
@@ -107,7 +107,7 @@ function describeOperation(one: Operation): Record<string, unknown> {
   }
 }
 
-/** Who may, in words. */
+/** The role in words. */
 export function roleText(role: Operation['role']): string {
   return {
     anyone: 'Anyone may.',
@@ -199,7 +199,7 @@ function successOf(one: Operation): Record<string, unknown> {
   }
 }
 
-/** What no schema of ours is for; of one that is answered as clients are the errors too. */
+/** Content without a schema of ours. An operation that answers as clients are answered has its errors like that too. */
 function mediaOf(media: readonly string[]): Record<string, unknown> {
   const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
   return { description: 'As it comes.', content: Object.fromEntries(content) }
@@ -213,7 +213,7 @@ function problemResponses(one: Operation): Record<string, unknown> {
   }
   const content = {
     'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
-    // What a wire refuses it refuses in its own words, with the same statuses.
+    // A wire refuses in its own words, with the same statuses.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
   return Object.fromEntries(

@@ -24,27 +24,27 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   kind: 'one' | 'list' | 'creates' | 'edits'
   /** All fields by their names: those of the path, then of the query (GET) or the body. Each takes a text. */
   input: Input
-  /** What is answered; of a list, one of its items. */
+  /** The answer; of a list, one of its items. */
   output: Output
   /** Beside those that any operation may answer. */
   problems: readonly ProblemName[]
-  /** What it does, in one sentence; on the command line its help. */
+  /** The operation in one sentence; on the command line its help. */
   text: string
   cli: readonly Face[]
-  /** What it answers beside problems, where that is no JSON of `output`: by media type. A wire's errors are its own. */
+  /** The media types of its answer, if that is no JSON of `output`. A wire's errors are its own. */
   media?: readonly string[]
   /** Its body is as large as a request of a client may be. */
   isLarge?: boolean
-  /** A list that is also told as comma-separated values, from the first row to the last. */
+  /** For a list that is also returned as comma-separated values, from the first row to the last. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
-  /** So many of an operator's run at once; others are told to come again. */
+  /** The most that run at once for one operator; others are asked to come again. */
   atOnce?: number
-  /** What answers at the command line; `store` where it is left out. A server needs its store for those alone. */
+  /** The part that answers at the command line, by default the store. A server needs its store for those alone. */
   asks?: 'server' | 'configuration'
   run(context: Context, input: z.output<Input>): Promise<Outcome<z.output<Output>>>
 }
 
-/** `owner`: whoever shows a key of an account, for what is his own. `anyone` has shown nothing. */
+/** `owner`: a client that shows a key of an account, for its own data. `anyone` has shown nothing. */
 const roles = ['anyone', 'owner', 'viewer', 'admin'] as const
 
 export type Role = (typeof roles)[number]
@@ -53,15 +53,15 @@ export type Role = (typeof roles)[number]
 export type Face = {
   /** Such as `account credit`. */
   command: string
-  /** Fields that stand behind it, in this order; `name?` may be left out. */
+  /** Fields that stand after it, in this order; `name?` may be left out. */
   arguments?: readonly string[]
   /** Fields that are options, with the flag of each: `--reference <text>`. */
   options?: Readonly<Record<string, string>>
-  /** What fields are where nobody says, if that is not the operation's. */
+  /** Defaults of fields, if they differ from those of the operation. */
   usual?: Readonly<Record<string, string>>
   /** Fields that the command itself has said. */
   fixed?: Readonly<Record<string, unknown>>
-  /** What it does, where that is not the operation's text. */
+  /** The command in one sentence, if that differs from the operation's text. */
   text?: string
   /** Fields whose text means something else when it is typed. @throws RangeError with a text for who typed it */
   reads?: Readonly<Record<string, (text: string) => string>>
@@ -70,7 +70,7 @@ export type Face = {
 }
 
 export type Context = {
-  /** Bound to whoever asks. */
+  /** Bound to the principal who asks. */
   books: Books
   /** Of an operation that the server answers, and that wants them for a part of it. @throws StoreSilent */
   openBooks(): Promise<Books>
@@ -78,7 +78,7 @@ export type Context = {
   who: Principal | undefined
   /** The id of this very request, as its answer tells it. */
   requestId: string
-  /** Where a reader of events was when he left. */
+  /** The last event that a reader had before it left. */
   lastEventId?: string | undefined
   nowMs: number
   /** Of the reporting zone. */
@@ -87,23 +87,23 @@ export type Context = {
   version: string
   /** The digest of the cookie that was shown. */
   cookie?: string | undefined
-  /** Where the page before ended. */
+  /** The place where the page before ended. */
   beyond?: readonly (string | number)[] | undefined
 }
 
-/** What is known of the running gateway, and what it can be told. */
+/** The questions that the running gateway answers, and the orders that it takes. */
 export type Running = {
   explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'>
   listUpstreams(): Promise<readonly UpstreamState[]>
   listModels(): readonly ModelRow[]
   listWebhooks(): Promise<readonly WebhookState[]>
-  /** What running requests hold of the budget of a key, by its digest, as far as this process knows; in nano-credits. */
+  /** The sum that running requests hold of a key's budget, as far as this process knows; in nano-credits. */
   heldOf(keyDigest: string): bigint
   /** No other server has its store: what its memory has last is what the ledger has last. */
   isAlone: boolean
   /** No request that was billed later is missing in memory, as far as it was this server's; in Unix milliseconds. */
   rememberedSinceMs(): number
-  /** Of those in memory the last ones behind a place, in the order of `compareRows`. */
+  /** The last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
   /** Which of these are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
@@ -137,7 +137,7 @@ export type SetupAsked = {
   model: string | undefined
   wire: WireName | undefined
   url: string | undefined
-  /** He is not told which wire a model speaks (ruling X14). */
+  /** An owner does not see which wire a model speaks (ruling X14). */
   isOwner: boolean
 }
 
@@ -152,14 +152,14 @@ export type Play = {
 export type Outcome<T> =
   /** @property isNew of a creation: not booked before. @property version of what can be edited */
   | { body: T; isNew?: boolean; version?: string; session?: Session }
-  /** @property next place behind which the next page begins, if there is one */
+  /** @property next the place after which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
-  /** What goes on until somebody ends it. */
+  /** A stream that goes on until it is ended. */
   | { events: AsyncIterable<string> }
-  /** What the gateway answers as it answers a client. */
+  /** A request that the gateway answers as it answers a client. */
   | { play: Play }
 
-/** What becomes of the cookie. */
+/** The change of the cookie. */
 export type Session = { token: string; expiresMs: number } | 'ended'
 
 /** Keeps the types of an entry together. */

@@ -11,7 +11,7 @@ import { keyShape, tellKey } from './keys.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/* Who may operate, what they did, and what the owner of a key may see. */
+/* Operators, the audit of what they did, and the data that the owner of a key may see. */
 
 const operatorShape = z.object({
   id: z.string(),

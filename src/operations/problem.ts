@@ -1,6 +1,6 @@
 import { withoutKeys } from '../accounts/keys.ts'
 
-/** What a refusal is called, its status, and its title (RFC 9457). */
+/** The name of each refusal, its status, and its title (RFC 9457). */
 export const problems = {
   invalid_request: [400, 'Invalid request'],
   cursor_invalid: [400, 'Invalid cursor'],
@@ -28,11 +28,11 @@ export type ProblemName = keyof typeof problems
 /** A mistake in what was asked. @property pointer of the field, as of a JSON document of all that was asked: `/limit` */
 export type Mistake = { pointer: string; detail: string }
 
-/** What an operation refuses: told to programs as a problem object, to people in its words. */
+/** A refusal by an operation. Programs get it as a problem object, people in its words. */
 export class ProblemError extends Error {
   readonly problem: ProblemName
   readonly mistakes: readonly Mistake[]
-  /** What is there now, for who has edited something else. */
+  /** The current state, for a client that has edited an older one. */
   readonly current: unknown
   readonly headers: Readonly<Record<string, string>>
 
@@ -41,7 +41,7 @@ export class ProblemError extends Error {
     detail: string,
     more: { mistakes?: readonly Mistake[]; current?: unknown; headers?: Record<string, string>; cause?: unknown } = {},
   ) {
-    // What was typed may be a key (ruling U5).
+    // A text that was typed may be a key (ruling U5).
     super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
     this.problem = problem
     this.mistakes = (more.mistakes ?? []).map(({ pointer, detail }) => ({

@@ -1,7 +1,7 @@
 import type { ListedEntry } from '../accounts/entries.ts'
 import type { RequestRow } from './live-shapes.ts'
 
-/* Which requests are meant, and in which order they are told; what a server needs of them that nobody asks. */
+/* The filter of requests and their order. A server needs these parts even if no operator asks for requests. */
 
 /** Which requests are meant: those that fit all of what is given, and one of each list. */
 export type RequestFilter = {
@@ -17,7 +17,7 @@ export type RequestFilter = {
   untilMs?: number | undefined
 }
 
-/** Behind which request a page begins: they are told in the order of both, the last first. */
+/** The request after which a page begins. Requests are listed in the order of both members, the last first. */
 export type RequestPlace = { atMs: number; id: string }
 
 export function fits(row: RequestRow, filter: RequestFilter): boolean {
@@ -44,7 +44,7 @@ export function compareRows(a: RequestRow, b: RequestRow): number {
   return compareText(b.at, a.at) || compareText(b.request_id, a.request_id)
 }
 
-/** Whether it comes behind a place. */
+/** Whether it comes after a place. */
 export function isBeyond(row: RequestRow, { atMs, id }: RequestPlace): boolean {
   const ms = Date.parse(row.at)
   return ms < atMs || (ms === atMs && row.request_id < id)
@@ -54,7 +54,7 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** How far the clock of a store may be from that of the server, and how late a debit may be posted, to be in its place. */
+/** How far a store's clock may be from the server's, and how late a debit may be posted, without losing its place. */
 export const lateMs = 5_000
 
 /** When it was over by the clock of the server, as far as its place among the entries allows. */
@@ -62,10 +62,10 @@ export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }
 
-/** What requests that run hold of accounts, in nano-credits, by their ids. */
+/** The sums that running requests hold of accounts, in nano-credits, by the ids of the accounts. */
 export type Holds = ReadonlyMap<string, bigint>
 
-/** What an operator does to an upstream account: has it tried now, has it left alone, or no longer. */
+/** The orders of an operator for an upstream account: try it now, do not use it, or use it again. */
 export const steerings = ['retry', 'disable', 'enable'] as const
 
 export type Steering = (typeof steerings)[number]

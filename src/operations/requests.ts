@@ -126,8 +126,8 @@ async function toFilter({ openBooks, calendar }: Context, asked: Asked): Promise
 const [entriesAtOnce, readingsMax] = [250, 20]
 
 /**
- * Of memory and ledger together the last ones behind a place; one that is in both is told from memory.
- * @returns fewer than there are where the ledger was looked through for long; `end` is where to go on.
+ * The last requests after a place, from memory and ledger together. A request that is in both comes from memory.
+ * @returns fewer than there are if searching the ledger took long; `end` is where to go on.
  */
 async function lastRequests(
   context: Context,
@@ -148,7 +148,7 @@ async function lastRequests(
   })
   const known = await context.running.findRequests(posted.map(({ request_id }) => request_id))
   const merged = [...recent, ...posted.filter(({ request_id }) => !known.has(request_id))].sort(compareRows)
-  // Behind the edge nobody has looked.
+  // The ledger was not searched after the edge.
   const seen = edge === undefined ? merged : merged.filter((row) => !isBeyond(row, edge))
   const rows = seen.slice(0, limit)
   if (seen.length > limit) return { rows, end: placeOf(rows.at(-1)!) }
@@ -163,7 +163,7 @@ async function readLedger(
   beyond: RequestPlace | undefined,
 ): Promise<{ rows: RequestRow[]; edge: RequestPlace | undefined }> {
   const rows: RequestRow[] = []
-  // It knows none.
+  // The ledger has no statuses.
   if (filter.statuses !== undefined) return { rows, edge: undefined }
   const books = await context.openBooks()
   const { accountId, keyIds, models, sinceMs } = filter
@@ -172,7 +172,7 @@ async function readLedger(
     accountId,
     keyIds,
     model: models?.length === 1 ? models[0] : undefined,
-    // It is sorted by another time, which is near.
+    // The ledger is sorted by another time, which is near.
     sinceMs: sinceMs === undefined ? undefined : sinceMs - lateMs,
     untilMs: Number.isFinite(endMs) ? endMs + lateMs : undefined,
   }
@@ -204,7 +204,7 @@ function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
-/** What is still to be read behind an entry is not over later than this. */
+/** Requests whose entries come after this one were not over later than this. */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs
 }

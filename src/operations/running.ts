@@ -5,7 +5,7 @@ import { statusShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
 import { modelRow } from './shapes.ts'
 
-/* What the running gateway knows. */
+/* Operations on the state of the running gateway. */
 
 export const runningOperations = [
   operation({

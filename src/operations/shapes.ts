@@ -3,7 +3,7 @@ import type { WebhookEvent } from '../accounts/warnings.ts'
 import { wireNames } from '../catalog/model.ts'
 import { amount } from './fields.ts'
 
-/* What the running gateway tells, for programs: names, counts, times and fixed words, and no content (ruling U5). */
+/* Answers of the running gateway, for programs: names, counts, times and fixed words, and no content (ruling U5). */
 
 /** An upstream account's service of one model. */
 export const upstreamState = z.object({
@@ -23,7 +23,7 @@ export const upstreamState = z.object({
 
 export type UpstreamState = z.output<typeof upstreamState>
 
-/** A webhook of the configuration, and what this process told it. */
+/** A webhook of the configuration, and what this process sent to it. */
 export type WebhookState = {
   url: string
   events: WebhookEvent[]

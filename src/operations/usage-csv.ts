@@ -10,7 +10,7 @@ type Cell = { value: string | number | null; isNumber: boolean }
 
 /**
  * A line for each bucket of each series; `other` and `total` say so in the first column.
- * @param dimensions what figures were to be told apart by: the columns are those also where there are none
+ * @param dimensions the groupings that were asked for: they are the columns even if there are no figures
  */
 export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGrouping[] = []): Iterable<string> {
   const { series, other, total, buckets } = told

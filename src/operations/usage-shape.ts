@@ -5,7 +5,7 @@ import { type Counts, percentileError, percentileOf } from '../accounts/usage/hi
 import type { Series, SumName, TimeName, UsageAnswer, UsageQuestion } from '../accounts/usage/question.ts'
 import { amount, formatTime, when } from './fields.ts'
 
-/** What each measure is made of. */
+/** The sums and times that each measure is made of. */
 const made = {
   credits: { sums: ['cost'] },
   requests: { sums: ['requests'] },
@@ -77,7 +77,7 @@ export const usageShape = z.object({
 
 export type ToldUsage = z.output<typeof usageShape>
 
-/** What a store is asked for the sake of measures. */
+/** The questions to a store that measures need. */
 export function neededOf(asked: readonly Measure[]): { sums: SumName[]; times: TimeName[]; sort: SumName } {
   const sums = [...new Set(asked.flatMap((measure): readonly SumName[] => made[measure].sums))]
   const times = [...new Set(asked.flatMap((measure) => timeOf(measure) ?? []))]
@@ -127,7 +127,7 @@ export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telli
   }
 }
 
-/** A bucket that is not kept has no figures: that is none, and not nothing. */
+/** A bucket that is not kept has no figures: they are null, not 0. */
 function tellFigures({ sums, times }: Series, { question, measures }: Telling, keptFrom: number): ToldUsage['total'] {
   const { bounds } = question
   const isKept = (at: number) => bounds[at]! >= keptFrom

@@ -176,7 +176,7 @@ const lengthsMs: Record<PeriodName, number> = {
   month: 30 * 86_400_000,
 }
 
-/** Behind it times have years of five digits, which nobody reads. */
+/** Later times have years of five digits, which programs do not read. */
 const lastMs = Date.UTC(9999, 0)
 
 /** From 1970 on. @throws ProblemError where nothing is left of it */
@@ -193,7 +193,7 @@ function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: Range): Bucket {
   return periods.find((period) => (toMs - fromMs) / lengthsMs[period] <= plottedMax) ?? 'month'
 }
 
-/** Where each bucket begins, and the last one ends. @throws ProblemError */
+/** The beginnings of all buckets, and the end of the last one. @throws ProblemError */
 function boundsOf({ fromMs, toMs }: Range, bucket: Bucket, calendar: Calendar): number[] {
   if (bucket === 'all') {
     const unit = toMs - fromMs > longMs ? 'day' : 'quarter'
@@ -233,7 +233,7 @@ async function readOnly(books: Books, calendar: Calendar, input: Input): Promise
   return only
 }
 
-/** What people call the accounts and keys of groups. */
+/** The names that people know of the accounts and keys of groups. */
 async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const names = new Map<string, string>()
   for (const [at, name] of by.entries()) {

@@ -107,7 +107,7 @@ export const workbenchOperations = [
   }),
 ]
 
-/** What the audit says of a request: a name that we know, and nothing else of it (ruling U5). */
+/** The model of a request for the audit: a name that we know, and nothing else of it (ruling U5). */
 function modelOf(body: string, models: readonly ModelRow[]): string | null {
   try {
     const { model } = JSON.parse(body) as { model?: unknown }
