@@ -63,8 +63,8 @@ export class ChunkedReader {
   }
 
   /**
-   * Reads all bytes, or as many as belong to the body. What came at once is one piece, however many chunks it is: an object for each
-   * would let a body of one octet a chunk take a hundred times its size.
+   * Reads all bytes, or as many as belong to the body. Chunks that came at once become one piece. With an object for
+   * each, a body of one octet a chunk would take a hundred times its size.
    * @param isShared the bytes are others' afterwards: their data is copied
    * @returns where it stopped, and the data; undefined where there is none
    */
@@ -83,7 +83,7 @@ export class ChunkedReader {
     return { at, data: data && ownIfLittle(data.subarray(0, end)) }
   }
 
-  /** Where it is behind an octet of what frames the data. */
+  /** The place after one octet of the framing. */
   #next(octet: number): Place {
     switch (this.#place) {
       case 'size': {
@@ -123,7 +123,7 @@ export class ChunkedReader {
     const isNone = this.#trailer.startsWith('\r\n')
     const end = isNone ? 0 : this.#trailer.indexOf('\r\n\r\n', Math.max(0, before - 3)) + 2
     if (!isNone && end === 1) {
-      // What stands in none breaks it now, and not when its end is waited for in vain.
+      // Octets that no head may have break it now, rather than when its end does not come.
       if (this.#trailer.length > ignoredMax || !canStandInHead(this.#trailer, Math.max(0, before - 2)))
         this.#place = 'broken'
       return length

@@ -14,8 +14,8 @@ function tableOf(isIn: (octet: number) => boolean): Uint8Array {
 }
 
 /**
- * The fields of a head or a trailer. They lie in the text that they came in, and are looked for there: of the dozen that a client
- * sends most are never asked for.
+ * The fields of a head or a trailer. They stay in the text that they came in and are looked up there.
+ * Most of the dozen that a client sends are never asked for.
  */
 export class Fields {
   readonly #text: string
@@ -98,9 +98,9 @@ function isNamed(text: string, start: number, name: string): boolean {
 }
 
 /**
- * Reads fields, of which nothing is mended: no blank before a colon, no folded line, no line end but both of its characters
+ * Reads fields. Nothing is repaired: no blank before a colon, no folded line, no line end but both of its characters
  * (RFC 9112 5.1, 5.2, 2.2). @param text Latin-1, the whole of it from there on: each line with its end, and no empty one
- * @returns undefined where it is none
+ * @returns undefined if any field is malformed
  */
 export function readFields(text: string, from: number): Fields | undefined {
   const places: number[] = []
@@ -121,7 +121,7 @@ export function readFields(text: string, from: number): Fields | undefined {
 }
 
 /**
- * Whether text can stand in a head: no control character but a tab, and line ends of both characters alone. What cannot is told at
+ * Whether text can stand in a head: no control character but a tab, and line ends of both characters alone. Other text is refused at
  * once, and not when its time is over. @param text Latin-1. @param from before this it was looked at
  */
 export function canStandInHead(text: string, from: number): boolean {

@@ -13,7 +13,7 @@ export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
 const length = /^\d{1,15}$/
 
 /**
- * How the body behind a head is framed (RFC 9112 6.3). Nothing is guessed: one plain length, or `chunked` alone and only of
+ * How the body after a head is framed (RFC 9112 6.3). Nothing is guessed: one plain length, or `chunked` alone and only of
  * HTTP/1.1, and never both. Values of a name that came twice are joined by a comma: two lengths are no length.
  */
 export function framingOf(fields: Fields, minor: number): Framing | { fault: FramingFault } {

@@ -1,4 +1,4 @@
-/** Up to here copying a body behind its head is cheaper than writing two pieces, in bytes. */
+/** Up to this size copying a body after its head is cheaper than writing two pieces, in bytes. */
 const bytesMax = 16_384
 
 /** @returns head and body, to be written as `latin1`; undefined where the body is written by itself */

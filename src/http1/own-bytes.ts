@@ -5,7 +5,7 @@ export function ownBytes(bytes: Uint8Array): Buffer {
   return copy
 }
 
-/** The same where they are less than half of the memory that they are in: whoever keeps them keeps all of it. */
+/** The same, but only if they are less than half of the memory that they are in. To keep them is to keep all of that memory. */
 export function ownIfLittle(bytes: Buffer): Buffer {
   return bytes.length * 2 < bytes.buffer.byteLength ? ownBytes(bytes) : bytes
 }

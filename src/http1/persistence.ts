@@ -1,6 +1,6 @@
 /**
- * Whether a connection takes another message behind this one, as its head says (RFC 9112 9.3): a newer side stays unless it says
- * otherwise, an older one leaves.
+ * Whether a connection takes another message after this one, by its head (RFC 9112 9.3). With HTTP/1.1 it does unless the head
+ * says otherwise; with HTTP/1.0 it does not unless the head says so.
  * @param connection that header: options, divided by commas, in any case
  * @param minor of the version: HTTP/1.0 or HTTP/1.1
  */

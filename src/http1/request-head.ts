@@ -1,6 +1,6 @@
 import { canStandInHead, type Fields, readFields } from './fields.ts'
 
-/** What a client asked for, before its body. */
+/** A client's request before its body. */
 export type RequestHead = {
   method: string
   /** As it came: a path, a whole URL, or `*`. */
@@ -17,7 +17,7 @@ const line = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*) HTTP/1
 
 /**
  * Reads a head (RFC 9112 3). @param text Latin-1, up to the end of its last field, with that line's end
- * @returns undefined where it is none
+ * @returns undefined if it is malformed
  */
 export function readRequestHead(text: string): RequestHead | undefined {
   const match = line.exec(text)

@@ -1,6 +1,6 @@
 import { type Fields, readFields } from './fields.ts'
 
-/** What a server answers, before its body. */
+/** A server's response before its body. */
 export type ResponseHead = {
   status: number
   /** Of HTTP/1. */
@@ -8,12 +8,12 @@ export type ResponseHead = {
   fields: Fields
 }
 
-/** The words behind a status say nothing, and some servers leave them out with their blank. */
+/** The words after a status mean nothing, and some servers leave them out with their blank. */
 const line = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t -~\x80-\xff]*)?\r\n/
 
 /**
  * Reads a head (RFC 9112 4). @param text Latin-1, up to the end of its last field, with that line's end
- * @returns undefined where it is none
+ * @returns undefined if it is malformed
  */
 export function readResponseHead(text: string): ResponseHead | undefined {
   const match = line.exec(text)
