@@ -30,8 +30,8 @@ type Options = {
 const nothing = { translate: undefined, listClients: undefined, setUp: undefined } as unknown as Own
 
 /**
- * What operators ask, of all workers at once: a request is known to the one that served it, an upstream account is as bad as
- * the worst of them has it, and there is room for a request where one of them takes it (ruling X9).
+ * Answers operators from all workers at once (ruling X9). A request is known to the worker that served it. An upstream account has
+ * the worst state that any worker has of it. The server is ready if one worker takes requests.
  * @param origins of their admin listeners, as they are now.
  */
 export function askWorkers(
@@ -88,7 +88,7 @@ export function askWorkers(
 
   async function isReady(): Promise<Readiness> {
     let why: string | undefined
-    // Whoever answers first: one that hangs keeps no probe waiting.
+    // The first answer counts, so that a worker that hangs keeps no probe waiting.
     const asked = origins().map(async (origin) => {
       const { status, body } = await askWorker(`${origin}/readyz`, token)
       const { why: told, note } = (body ?? {}) as { why?: string; note?: string }
@@ -102,7 +102,7 @@ export function askWorkers(
   async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
     const answers = await askAll(`/api/v1/requests/${requestId}/explain`)
     const found = answers.filter(({ status }) => status === 200).map(({ body }) => body as Explanation)
-    // Who served it knows more than who read its debit.
+    // The worker that served it knows more than one that read its debit.
     const best = found.find((one) => one.attempts !== null) ?? found[0]
     return best ?? (answers.some(({ status }) => status === 503) ? 'silent' : 'unknown')
   }
@@ -143,7 +143,7 @@ export function askWorkers(
     const asking = ask(`${origin}${doorPath}play`, { method: 'POST', headers })
     asking.on('response', (told: IncomingMessage) => {
       response.writeHead(told.statusCode ?? 502, told.headers)
-      // Who leaves is gone for the worker too.
+      // A client that leaves is gone for the worker too.
       pipeline(told, response).catch(() => response.destroy())
     })
     asking.on('error', () => response.destroy())
@@ -193,7 +193,7 @@ async function askWorker(url: string, token: string, body?: string): Promise<Ans
     })
     return { status: response.status, body: unpack(await response.text()) }
   } catch {
-    // It is about to end, or to begin.
+    // The worker is about to end, or to begin.
     return { status: 0, body: undefined }
   }
 }

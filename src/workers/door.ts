@@ -4,10 +4,10 @@ import { digestKey } from '../accounts/keys.ts'
 import type { ApiParts } from '../admin/api.ts'
 import type { Play, Running } from '../operations/operation.ts'
 
-/** Where a worker answers the process that has started it, and nobody else; not there in a server without one. */
+/** The path on which a worker answers only the process that has started it. A server without workers does not have it. */
 export const doorPath = '/internal/'
 
-/** What the process asks that its operators cannot ask a worker for themselves. */
+/** Questions of that process which operators cannot ask a worker themselves. */
 const asked = ['listRequests', 'findRequests', 'readHolds', 'readStatus', 'writeTraffic', 'steer'] as const
 
 export type Asked = (typeof asked)[number]

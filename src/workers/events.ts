@@ -51,7 +51,7 @@ export function watchWorkers(
         for (const text of texts) take(text, feed)
       }
     } catch {
-      // It is about to end, or to begin.
+      // The worker is about to end, or to begin.
     }
     if (feeds.get(origin) === feed) feeds.delete(origin)
   }

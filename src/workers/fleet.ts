@@ -15,18 +15,18 @@ type Place = {
   sinceMs: number
   pauseMs: number
   listening: Listening | undefined
-  /** It was asked for while this one could not hear it yet. */
+  /** A reload was asked for while this worker could not hear it yet. */
   mustReload: boolean
 }
 
 type FleetOptions = {
   role: Omit<WorkerRole, 'number'>
-  /** What one that starts is to take: the file may say something else by now, or nothing that can be taken. */
+  /** The configuration for a worker that starts. The file may have another by now, or an invalid one. */
   config: () => ToWorker
   log: Log
   /** Hears of each that is begun. */
   onWorker: (worker: Worker) => void
-  /** None is left, and none will be begun any more. @param code of the last of them */
+  /** No worker is left, and no other will be begun. @param code of the last of them */
   onEnd: (code: number) => void
 }
 
@@ -110,7 +110,7 @@ export class WorkerFleet {
       return
     }
     this.#tellEnd(number, why)
-    // What keeps one from the first start keeps them all, and has been told. Later it may be a killer, and is tried again.
+    // A fault that keeps one worker from its first start keeps them all, and has been logged. A later end may be a kill: try again.
     if (!this.#hasListened) {
       process.exitCode = code || 1
       this.stop('SIGTERM')

@@ -22,7 +22,7 @@ export function returnHandovers(worker: Worker): void {
   child.on('internalMessage', ({ cmd, ack }: Word) => {
     if (cmd === ofNode && ack !== undefined) open.delete(ack)
   })
-  // Behind Node's own answer to the end, which takes the worker off the list of those that get any.
+  // After Node's own answer to the end, which takes the worker off the list of those that get any.
   worker.once('exit', () =>
     setImmediate(() => {
       for (const ack of open) child.emit('internalMessage', { cmd: ofNode, ack, accepted: false })

@@ -48,7 +48,7 @@ export function openWorkerMetrics(
 
 type Token = string | undefined
 
-/** What all workers count, each series with its worker's number (ruling X9). @param tokens what they may ask for, one after the other */
+/** The metrics of all workers, each series with its worker's number (ruling X9). @param tokens what they may ask for, one after the other */
 export async function scrapeWorkers(workers: readonly ScrapedWorker[], tokens: readonly Token[]): Promise<string> {
   const parts = await Promise.all(workers.map((worker) => scrape(worker, tokens)))
   return mergeExpositions(parts.filter((part) => part !== undefined))
@@ -65,7 +65,7 @@ async function scrape({ number, origin }: ScrapedWorker, tokens: readonly Token[
     }
     return undefined
   } catch {
-    // It is about to end, or to begin.
+    // The worker is about to end, or to begin.
     return undefined
   }
 }

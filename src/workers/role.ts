@@ -14,10 +14,10 @@ export type Listening = {
   isDemoBarred: boolean
 }
 
-/** What one of several processes tells the one that started them. */
+/** Messages from a worker to the process that started it. */
 export type FromWorker = Listening | { kind: 'config_wanted' }
 
-/** What a worker begins with, whatever stands in the file by now: what the server was started with, and what is in force. */
+/** The configurations that a worker begins with, whatever the file has by now: that of the server's start, and that in force. */
 export type ToWorker = { kind: 'config'; first: SourceText | undefined; inForce: SourceText | undefined }
 
 /** A `ConfigSource` as it travels. */
@@ -40,7 +40,7 @@ export async function askConfig(options: ConfigOptions): Promise<Config> {
   process.off('message', take)
   const next = loadSource(readSource(inForce), options)
   if (first?.text === inForce?.text) return next
-  // Files and keys that it named may be gone: what is wanted of it is neither, but for a certificate that there is no newer one of.
+  // Files and keys that it named may be gone. Neither is needed, except a certificate of which there is no newer one.
   const base = loadSource(readSource(first), { ...options, isWithoutFiles: true, isWithoutKeys: true })
   return asStartedWith(base.tls && !next.tls ? loadSource(readSource(first), options) : base, next)
 
@@ -53,13 +53,13 @@ export async function askConfig(options: ConfigOptions): Promise<Config> {
 export type WorkerRole = {
   /** From 1 on; the one that takes a dead one's place has its number. */
   number: number
-  /** What the process that started it shows when it asks: a digest, of whose text it alone knows. */
+  /** The digest of the token that the parent process shows when it asks. Only the parent knows the token. */
   parentDigest: string
   /** A person watches the log of the one that started it. */
   isPretty: boolean
 }
 
-/** Where a worker finds its role. */
+/** The variable in which a worker finds its role. */
 export const roleVariable = 'TRIWIRE_WORKER'
 
 /** @returns undefined in a process that serves alone, or starts others. */
@@ -69,8 +69,8 @@ export function readWorkerRole(): WorkerRole | undefined {
 }
 
 /**
- * What is a worker's own: its folder, since each has a lock and a spool; and its admin listener, which only the process that
- * started it asks.
+ * The configuration with the settings of a worker's own. It has its own folder, since each has a lock and a spool. It has its own
+ * admin listener, which only the process that started it asks.
  */
 export function ownConfig(config: Config, role: WorkerRole | undefined): Config {
   if (!role) return config
