@@ -58,13 +58,13 @@ const rules: Record<string, ImportRule> = {
   operations: { may: ['accounts', 'catalog', 'ids'], outside: ['zod'] },
   http1: { may: ['bytes'] },
   http: {
-    may: ['gateway', 'gateway/fairness', 'errors', 'wires', 'wires/answers', 'ids', 'bytes', 'http1', 'node-http'],
+    may: ['gateway', 'gateway/fairness', 'errors', 'wires', 'wires/answers', 'ids', 'bytes', 'http1'],
     types: ['catalog', 'config'],
     outside: ['node:*'],
   },
   admin: {
-    may: ['http', 'operations', 'gateway', 'gateway/fairness', 'wires', 'errors', 'ids', 'bytes', 'node-http'],
-    types: ['accounts', 'config'],
+    may: ['http', 'operations', 'gateway', 'wires', 'errors', 'ids', 'bytes'],
+    types: ['accounts', 'config', 'gateway/fairness'],
     outside: ['node:*'],
   },
   host: { may: ['store/files'], types: ['config'], outside: ['node:*'] },
@@ -97,7 +97,7 @@ const rules: Record<string, ImportRule> = {
   },
   workers: {
     may: ['accounts', 'admin', 'config', 'live', 'node-http', 'operations', 'telemetry'],
-    types: ['log'],
+    types: ['http', 'log'],
     outside: ['node:*'],
   },
   telemetry: {

@@ -2,10 +2,10 @@ import type { Principal } from '../accounts/books.ts'
 import type { Operation } from '../operations/operation.ts'
 import { tooMany } from './identity.ts'
 
-/** How many of the same question each operator has under way: what reads much, some at once. */
+/** Limits how often each operator asks the same costly question at once. */
 export function createBusy() {
   const running = new Map<string, number>()
-  /** @returns what ends it. @throws ProblemError where there are enough */
+  /** @returns ends the question. @throws ProblemError if the operator asks it as often as is allowed */
   return function enter({ id, atOnce }: Operation, who: Principal | undefined): () => void {
     if (atOnce === undefined || who?.kind !== 'operator') return () => {}
     const place = `${id} ${who.actor}`

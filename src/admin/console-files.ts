@@ -14,10 +14,10 @@ export type ConsoleFiles = {
 
 export type Asset = { type: string; plain: Buffer; brotli: Buffer }
 
-/** What is asked for with each page: its files as they are now, or a text for people where there are none. */
+/** Is called for each page. @returns the files as they are now, or a text for people if there are none */
 export type OpenConsole = () => Promise<ConsoleFiles | string>
 
-/** What the build tells of itself. */
+/** The list of files that the build writes. */
 type Manifest = { script: string; style: string; icon: string; files: readonly string[] }
 
 const types: Readonly<Record<string, string>> = {
@@ -29,8 +29,8 @@ const types: Readonly<Record<string, string>> = {
 const consoleFolder = fileURLToPath(new URL('../../console', import.meta.url))
 
 /**
- * In a checkout what is older than its sources is built first: whoever changes a page sees it with the next reload. A package
- * has no sources, and is never written to.
+ * In a checkout, files that are older than their sources are built first, so that a changed page is seen with the next reload. A
+ * package has no sources, and is never written to.
  */
 export function openConsole(folder = consoleFolder): OpenConsole {
   let building: Promise<string | undefined> | undefined
@@ -41,7 +41,7 @@ export function openConsole(folder = consoleFolder): OpenConsole {
         building = undefined
       })
       const failure = await building
-      // Who may not write here has what was built before.
+      // A user who may not write here gets the files that were built before.
       if (failure !== undefined && modifiedMs(join(folder, 'dist/manifest.json')) === undefined) return failure
     }
     const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
@@ -68,7 +68,7 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
   }
 }
 
-/** All paths are told from where the page was asked for, so that it is found behind any path of a proxy's. */
+/** All paths are relative to the page, so that they are found below any path of a proxy. */
 function pageOf({ script, style, icon }: Manifest, up: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -89,7 +89,7 @@ function pageOf({ script, style, icon }: Manifest, up: string): string {
 `
 }
 
-/** Whether a source is newer than what was built of it. */
+/** Whether a source is newer than the built files. */
 function isStale(folder: string): boolean {
   if (!existsSync(join(folder, 'src'))) return false
   const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
@@ -103,13 +103,13 @@ function modifiedMs(path: string): number | undefined {
 
 const run = promisify(execFile)
 
-/** @returns what to tell people where it failed. */
+/** @returns a text for people if the build failed */
 async function build(root: string): Promise<string | undefined> {
   try {
     await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })
     return undefined
   } catch (error) {
-    // What it says of paths of this machine is for who sits at it, who gets it by the same command.
+    // Its output has paths of this machine, which only a user of the machine may see: the same command shows it to them.
     const { stderr = '' } = error as Error & { stderr?: string }
     return stderr.includes('ERR_MODULE_NOT_FOUND')
       ? 'The console is built of packages that are not installed: run npm ci without --omit=dev, or use the package, which has it.\n'

@@ -1,22 +1,21 @@
 import type { Answer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
-/** So many streams of events an operator may read at once. */
+/** How many streams of events an operator may read at once. */
 const streamsMax = 20
 
-/** How often it is asked whether what opened a stream is still good, in ms. */
+/** How often a stream checks that its token or cookie is still good, in ms. */
 const lookMs = 5_000
 
 /**
- * Streams of events, each as long as the token or cookie that opened it. They need no timers: there is something to send
- * each second.
+ * Streams of events, each as long as the token or cookie that opened it is good. They need no timers: an event is sent each second.
  * @param nowMs Unix milliseconds
  */
 export function createEventStreams(nowMs: () => number) {
   const counts = new Map<string, number>()
   return open
 
-  /** @throws ProblemError where the operator reads too many. */
+  /** @throws ProblemError if the operator reads too many. */
   function open(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): Answer {
     const count = counts.get(actor) ?? 0
     if (count >= streamsMax) throw tooMany('You read as many streams as one may: close one.', 5)

@@ -4,12 +4,12 @@ import { tooMany } from './identity.ts'
 /** How many exports run at once: each keeps the thread of the books busy. */
 const exportsMax = 4
 
-/** Lists that are told whole, row by row. */
+/** Lists that are sent whole, row by row. */
 export function createExports() {
   let running = 0
   return open
 
-  /** What is wrong with the question is known with the first row, before anything is answered. @throws ProblemError */
+  /** Reads the first row before the answer begins: a mistake in the question is found with it. @throws ProblemError */
   async function open(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<Answer> {
     if (running >= exportsMax) throw tooMany('Others export now.', 5)
     running++
@@ -23,10 +23,10 @@ export function createExports() {
     }
   }
 
-  /** The reader has all of it, or has left, perhaps before the first row: what nobody has begun to read ends nothing by itself. */
+  /** The reader has all rows, or has left, perhaps before the first: a generator that was never begun does not end by itself. */
   function leave(rows: AsyncIterator<string>): void {
     running--
-    // Of a row that is being read nobody hears any more.
+    // A row that is still being read has no reader, and no error of it matters.
     rows.return?.()?.catch(() => {})
   }
 }

@@ -1,25 +1,30 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import { isIP } from 'node:net'
+import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
- * What a browser can be made to do by a page of somebody else. No token is asked here: a page that gives its own name this
- * address, or sends a form, has the cookies of whoever looks at it.
+ * Protects against requests that a page of another site makes a browser send. Tokens are checked elsewhere: a page that gives its
+ * own name this address, or sends a form, has the cookies of the person who looks at it.
  */
 
-/** Where people reach the admin listener. */
-export type Site = {
-  /** The port that was asked. */
-  port: number
-  isSecure: boolean
-  /** Behind a proxy. */
+/** The parts of a site that its configuration says. */
+export type KnownSite = {
+  /** The URL by which people reach it through a proxy. */
   publicUrl?: URL | undefined
-  /** Whether its certificate is for a name or address: who gives his own name this address has none for it. */
+  /** Whether the certificate is for a name or address. A name that an attacker points at this address is in no such certificate. */
   names?: ((host: string) => boolean) | undefined
 }
 
+/** The address at which people reach the admin listener. @property port that was asked */
+export type Site = KnownSite & { port: number; isSecure: boolean }
+
+/** The site of a request. */
+export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
+  return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
+}
+
 /**
- * Whether `Host` names this listener: a loopback name or one of its certificate, with its port, or where the operator says
- * that people reach it.
+ * Whether `Host` names this listener: a loopback name or one of its certificate, with its port, or the public URL of the
+ * configuration.
  */
 export function isOurHost(host: string | undefined, { port, isSecure, publicUrl, names }: Site): boolean {
   const [, bracketed, plain, said] = /^(?:\[([\da-f:.]+)\]|([\w.-]+))(?::(\d{1,5}))?$/i.exec(host ?? '') ?? []
@@ -32,35 +37,36 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
   return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
 }
 
-/** Whether a request that changes something comes from a page of another site. What is no browser says neither. */
-export function isCrossSite(headers: IncomingHttpHeaders, { isSecure, publicUrl }: Site): boolean {
-  const { 'sec-fetch-site': site, origin, host } = headers
+/** Whether a request that changes something comes from a page of another site. Programs other than browsers send neither header. */
+export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site): boolean {
+  const site = request.header('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'
+  const origin = request.header('origin')
   if (origin === undefined) return false
-  return origin !== `${isSecure ? 'https' : 'http'}://${host}` && origin !== publicUrl?.origin
+  return origin !== `${isSecure ? 'https' : 'http'}://${request.header('host')}` && origin !== publicUrl?.origin
 }
 
-/** `__Host-` wants TLS: no other name of the host can set it then. */
+/** The prefix `__Host-` needs TLS: no other name of the host can set the cookie then. */
 export function cookieName({ isSecure, publicUrl }: Site): string {
   return isSecure || publicUrl?.protocol === 'https:' ? '__Host-triwire' : 'triwire'
 }
 
-export function readCookie({ cookie = '' }: IncomingHttpHeaders, name: string): string | undefined {
-  for (const part of cookie.split(';')) {
+export function readCookie({ fields }: HttpExchange, name: string): string | undefined {
+  for (const part of fields.all('cookie').join(';').split(';')) {
     const at = part.indexOf('=')
     if (part.slice(0, at).trim() === name) return part.slice(at + 1).trim()
   }
   return undefined
 }
 
-/** @param maxAgeSeconds 0 takes it away. */
+/** @param maxAgeSeconds 0 removes the cookie. */
 export function formatCookie(site: Site, value: string, maxAgeSeconds: number): string {
   const name = cookieName(site)
   const secure = name.startsWith('__Host-') ? '; Secure' : ''
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}${secure}`
 }
 
-/** Of every answer: nothing of it is a page, is kept, or may be framed. */
+/** Headers of every answer of the API: it is no page, is not kept, and may not be framed. */
 export const guardHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

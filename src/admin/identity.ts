@@ -1,6 +1,6 @@
-import type { IncomingHttpHeaders } from 'node:http'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
+import type { HttpExchange } from '../http/http-exchange.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOf, digestOfCookie } from '../operations/session.ts'
 import { cookieName, readCookie, type Site } from './guard.ts'
@@ -9,28 +9,28 @@ import type { Matched } from './request.ts'
 export type IdentityParts = {
   /** Opened when they are first asked for. @throws StoreSilent and the like */
   books(): Promise<Books>
-  /** Of failures to show a token. */
+  /** Counts wrong tokens. */
   throttle: LocalThrottle
-  /** Of the questions of each operator, and of each owner of a key. */
+  /** Count the questions of each operator, and of each owner of a key. */
   rates: Windows
   ownerRates: Windows
-  /** The digest of a token that reads what memory has: of the process that has started this one. */
+  /** The digest of the token of the process that has started this one, which reads from memory. */
   parentDigest?: string | undefined
 }
 
-/** Who asks, and how often he may. */
+/** Finds the person or process that asks, and counts how often they do. */
 export function createIdentity(parts: IdentityParts) {
   return { identify, failed }
 
-  /** @throws ProblemError where he is nobody, or asks too often. */
+  /** @throws ProblemError without a good token, or if its owner asks too often. */
   async function identify(
-    headers: IncomingHttpHeaders,
+    request: HttpExchange,
     site: Site,
     address: string,
   ): Promise<{ who: Principal; isCookie: boolean; isStillGood: () => Promise<boolean> }> {
-    const { authorization } = headers
+    const authorization = request.header('authorization')
     const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-    const cookie = authorization === undefined ? readCookie(headers, cookieName(site)) : undefined
+    const cookie = authorization === undefined ? readCookie(request, cookieName(site)) : undefined
     if (authorization === undefined && cookie === undefined)
       throw new ProblemError('unauthenticated', 'Show a token: Authorization: Bearer tri-op-….', challenge)
     const digest = cookie === undefined ? digestOf(bearer ?? '') : digestOfCookie(cookie)
@@ -41,7 +41,7 @@ export function createIdentity(parts: IdentityParts) {
     if (place?.ok === false) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
-    /** Of what goes on for long. A store that is silent says nothing against it. */
+    /** Is asked again during a long answer. A store that is silent is no reason to end it. */
     async function isStillGood(): Promise<boolean> {
       try {
         return (await findPrincipal(digest!, kind)) !== undefined
@@ -51,7 +51,7 @@ export function createIdentity(parts: IdentityParts) {
     }
   }
 
-  /** The process that has started this one has counted what its operators ask, each for himself: here they would be one. */
+  /** The process that has started this one has counted the questions of each of its operators: here they would be one. */
   function takePlace(who: Principal) {
     if (who === parent) return undefined
     return who.kind === 'owner' ? parts.ownerRates.take(who.key.id) : parts.rates.take(who.actor)
@@ -72,7 +72,7 @@ export function createIdentity(parts: IdentityParts) {
 
 const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
 
-/** The process that has started this one asks what it tells of all of them. */
+/** The process that has started this one, which asks all of its workers. */
 const parent: Principal = {
   kind: 'operator',
   actor: 'triwire',
@@ -82,7 +82,7 @@ const parent: Principal = {
   operatorId: undefined,
 }
 
-/** @throws ProblemError for what he may not, and what there is not. */
+/** @throws ProblemError for an operation that does not exist, or that is not allowed. */
 export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
   if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
   if ('allow' in matched) {

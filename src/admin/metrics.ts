@@ -1,12 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
+import type { HttpExchange } from '../http/http-exchange.ts'
+import { type AdminHandler, type Answer, formatJson } from './answer.ts'
 
-/** What a scraper may have of a running server. */
+/** The metrics of a running server, for a scraper. */
 export type ScrapedMetrics = {
-  /** The listener is on loopback: who reaches it is on this machine. */
+  /** The listener is on loopback, and reached only from this machine. */
   isLoopback: boolean
-  /** What a scraper has to bring; a reload may change it. */
+  /** The token of a scraper; a reload may change it. */
   token(): string | undefined
   contentType: string
   write(): Promise<string>
@@ -15,48 +16,41 @@ export type ScrapedMetrics = {
 }
 
 /** Answers `/metrics`, which is only read. */
-export function createMetricsHandler(metrics: ScrapedMetrics) {
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    request.resume()
-    // Who has left hears nothing.
-    response.on('error', () => {})
-    const refusal = judgeScrape(request, metrics)
-    if (refusal) {
-      tellProblem(response, refusal)
-      return
+export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
+  return async ({ exchange }) => {
+    const refusal = judgeScrape(exchange, metrics)
+    if (refusal) return tellProblem(refusal)
+    try {
+      const headers = { 'content-type': metrics.contentType, 'cache-control': 'no-store' }
+      return { status: 200, headers, body: await metrics.write() }
+    } catch (bug) {
+      metrics.reportBug(bug as Error)
+      return tellProblem('internal')
     }
-    metrics.write().then(
-      (text) => {
-        const length = { 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' }
-        response.writeHead(200, { 'content-type': metrics.contentType, ...length })
-        response.end(request.method === 'HEAD' ? undefined : text)
-      },
-      (bug: Error) => {
-        metrics.reportBug(bug)
-        tellProblem(response, 'internal')
-      },
-    )
   }
 }
 
 /**
- * Who may read the metrics (ruling X9), and nowhere else is that judged: whoever brings the token. Where none is
- * configured it is everybody on this machine, and nobody where the listener is reached from others.
+ * Decides, here alone, who may read the metrics (ruling X9): a scraper with the token. If no token is configured, everybody on this
+ * machine may read them, and nobody if the listener is reached from other machines.
  */
-export function judgeScrape(request: IncomingMessage, { isLoopback, token }: ScrapedMetrics): Problem | undefined {
+export function judgeScrape(
+  request: Pick<HttpExchange, 'method' | 'header'>,
+  { isLoopback, token }: ScrapedMetrics,
+): Problem | undefined {
   const wanted = token()
   if (wanted === undefined) {
     if (!isLoopback) return 'unauthenticated'
-    // A page in a browser on this machine can give its own name this address; the name is in what it asks then.
-    if (!isNamedByAddress(request.headers.host)) return 'misdirected'
+    // A page in a browser on this machine can give its own name this address. Its requests then carry that name.
+    if (!isNamedByAddress(request.header('host'))) return 'misdirected'
   } else {
-    const [, brought] = /^Bearer +(\S+)$/i.exec(request.headers.authorization ?? '') ?? []
+    const [, brought] = /^Bearer +(\S+)$/i.exec(request.header('authorization') ?? '') ?? []
     if (brought === undefined || !timingSafeEqual(digestOf(brought), digestOf(wanted))) return 'unauthenticated'
   }
   return request.method === 'GET' || request.method === 'HEAD' ? undefined : 'method_not_allowed'
 }
 
-/** Of equal length, whatever was brought. */
+/** Digests have one length, whatever the token. */
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
@@ -68,7 +62,7 @@ function isNamedByAddress(host: string | undefined): boolean {
 
 type Problem = keyof typeof problems
 
-/** By their names: the status, what people call it, and the cure (RFC 9457). */
+/** The status, the title and the cure of each problem (RFC 9457). */
 const problems = {
   unauthenticated: [401, 'Unauthenticated', 'Ask with `authorization: Bearer` and the `metrics.token` of the file.'],
   method_not_allowed: [405, 'Method not allowed', 'It is only read.'],
@@ -81,10 +75,8 @@ const moreHeaders: Partial<Record<Problem, Record<string, string>>> = {
   method_not_allowed: { allow: 'GET, HEAD' },
 }
 
-function tellProblem(response: ServerResponse, name: Problem): void {
+function tellProblem(name: Problem): Answer {
   const [status, title, detail] = problems[name]
-  const text = `${JSON.stringify({ type: `urn:triwire:problem:${name}`, title, status, detail })}\n`
-  const length = { 'content-length': Buffer.byteLength(text) }
-  response.writeHead(status, { 'content-type': 'application/problem+json', ...length, ...moreHeaders[name] })
-  response.end(text)
+  const headers = { 'content-type': 'application/problem+json', ...moreHeaders[name] }
+  return { status, headers, body: formatJson({ type: `urn:triwire:problem:${name}`, title, status, detail }) }
 }

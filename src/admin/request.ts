@@ -1,12 +1,15 @@
-import type { IncomingMessage } from 'node:http'
 import { scanObject } from '../bytes/scan.ts'
+import { GatewayError } from '../errors.ts'
+import { ClientGone } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/bodies.ts'
+import { NoRoom } from '../http/body.ts'
 import { pointerTo } from '../operations/mistakes.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import type { Operation } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
+import { type AdminRequest, problemBelow } from './answer.ts'
 
-/** No body of an operation needs more, but those that have a client's request in them; those have this beside it. */
+/** No body of an operation needs more bytes, except a client's request in it: such a body has so many beside the request. */
 const ownBytesMax = 65_536
 
 export type Matched =
@@ -20,7 +23,7 @@ const routes = allOperations.map((operation) => ({
   pattern: new RegExp(`^/api/v1${operation.path.replace('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
 }))
 
-/** The operation at a path; where the method is another one, those that there are. */
+/** The operation at a path; or the methods that the path takes, if none of them was asked. */
 export function matchOperation(method: string, path: string): Matched {
   const allow: string[] = []
   for (const { operation, names, pattern } of routes) {
@@ -36,7 +39,7 @@ export function matchOperation(method: string, path: string): Matched {
         inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])),
       }
     } catch {
-      // It is no text, and so names nothing.
+      // The escapes are no text, so they name nothing.
       return undefined
     }
   }
@@ -45,12 +48,12 @@ export function matchOperation(method: string, path: string): Matched {
 
 /**
  * All fields that were sent, in path, query or body.
- * @param bounds.bytesMax of a client's request @param bounds.share of what the process holds, where the body may be as large: taken
- *   here, and its caller's to give back
+ * @param bounds.bytesMax of a client's request
+ * @param bounds.share set if the body may be as large: its bytes are taken from it, and the caller gives them back
  * @throws ProblemError
  */
 export async function readFields(
-  request: IncomingMessage,
+  request: AdminRequest,
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
   { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
@@ -64,11 +67,9 @@ export async function readFields(
   return { ...sent, ...inPath }
 }
 
-function readQuery({ url = '' }: IncomingMessage): Record<string, unknown> {
-  const at = url.indexOf('?')
+function readQuery({ query }: AdminRequest): Record<string, unknown> {
   const fields: Record<string, unknown> = {}
-  if (at < 0) return fields
-  for (const [name, value] of new URLSearchParams(url.slice(at + 1))) {
+  for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(fields, name)) throw refuse(name, 'is there twice')
     Object.defineProperty(fields, name, { value, enumerable: true, writable: true, configurable: true })
   }
@@ -76,46 +77,36 @@ function readQuery({ url = '' }: IncomingMessage): Record<string, unknown> {
 }
 
 async function readBody(
-  request: IncomingMessage,
+  { exchange, readBody }: AdminRequest,
   bytesMax: number,
   share: BodyShare | undefined,
 ): Promise<Record<string, unknown>> {
-  const { 'content-length': declared, 'content-type': type = '', 'transfer-encoding': coding } = request.headers
-  if ((declared === undefined || declared === '0') && coding === undefined) return {}
-  if (!/^application\/json\s*(;|$)/i.test(type))
+  const { declaredBytes = 0 } = exchange
+  if (declaredBytes === 0 && exchange.header('transfer-encoding') === undefined) return {}
+  if (!/^application\/json\s*(;|$)/i.test(exchange.header('content-type') ?? ''))
     throw new ProblemError('unsupported_media_type', 'Send the body as application/json.')
-  if (Number(declared ?? 0) > bytesMax) throw tooLarge(bytesMax)
-  return parse(await readPieces(request, bytesMax, share))
-}
-
-async function readPieces(request: IncomingMessage, bytesMax: number, share: BodyShare | undefined): Promise<Buffer> {
-  const pieces: Buffer[] = []
-  let bytes = 0
+  if (declaredBytes > bytesMax) throw tooLarge(bytesMax)
   try {
-    for await (const piece of request as AsyncIterable<Buffer>) {
-      bytes += piece.length
-      if (bytes > bytesMax) throw tooLarge(bytesMax)
-      if (share?.take(piece.length) === false) throw noRoom()
-      pieces.push(piece)
-    }
+    return parse(await readBody(bytesMax, share))
   } catch (error) {
-    // Who has left in the middle hears nothing of it.
-    throw error instanceof ProblemError ? error : new ProblemError('invalid_request', 'The body is not whole.')
+    if (error instanceof NoRoom) throw noRoom()
+    if (error instanceof GatewayError) throw error.status === 413 ? tooLarge(bytesMax) : problemBelow(error)
+    // A client that has left gets no answer.
+    throw error instanceof ClientGone ? new ProblemError('invalid_request', 'The body is not whole.') : error
   }
-  return Buffer.concat(pieces)
 }
 
-/** Some writers of files put it first. */
+/** Some programs write it at the beginning of a file. */
 const byteOrderMark = Buffer.from('\ufeff')
 
 function parse(bytes: Buffer): Record<string, unknown> {
   try {
-    // Of the size of a client's, so that it stops nobody's requests for longer than one of those (reliability §3).
+    // The scan has the limits of a client's body: parsing must not stop the requests of others for long (reliability §3).
     const text = bytes.subarray(byteOrderMark.equals(bytes.subarray(0, 3)) ? 3 : 0)
     scanObject(text)
     return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
-    // Told below.
+    // Thrown below.
   }
   throw new ProblemError('invalid_request', 'The body is not a JSON object.')
 }
@@ -126,7 +117,7 @@ function tooLarge(bytesMax: number): ProblemError {
   })
 }
 
-/** Clients' bodies and operators' fill the same memory (ruling R18). */
+/** Bodies of clients and of operators fill the same memory (ruling R18). */
 function noRoom(): ProblemError {
   return new ProblemError('rate_limited', 'The server holds as many bodies of requests as it can: ask again soon.', {
     headers: { 'retry-after': '1', connection: 'close' },

@@ -7,80 +7,79 @@ import type { BodyReader } from './incoming-body.ts'
 import { Leftovers } from './leftovers.ts'
 import { wireAt } from './paths.ts'
 
-/** The body of an error, in the envelope of its wire (spec 7.1), in the plain one where it has none. */
+/** The body of an error, in the envelope of its wire (spec 7.1), or in the plain one if it has no wire. */
 export function errorBody(error: GatewayError, requestId: string, wire: Wire | undefined): string {
   const { status, code, message, param, details } = error
   const facts = { status, code, message, param, details }
   return wire ? wire.envelope(facts, requestId) : plainEnvelope(facts)
 }
 
-/** Whose error one on this path is: nobody's for an unknown URL, which a wrong method makes of any path (ruling R3). */
-export function wireOfError(error: GatewayError, path: string): Wire | undefined {
-  return error.code === 'unknown_url' ? undefined : wireAt(path)
-}
-
-type ErrorAnswer = {
-  error: GatewayError
-  path: string
-  requestId: string
-  /** The connection is not used again. */
-  closes: boolean
-  lingerMs: number
-  /** What else the headers tell, in lines. */
-  more?: string
-}
-
-/** Answers with an error, whatever of the request is still on its way. */
-export function sendError(
-  exchange: HttpExchange,
-  { error, path, requestId, closes, lingerMs, more = '' }: ErrorAnswer,
-): void {
-  const wire = wireOfError(error, path)
-  if (closes || !isReadable(exchange)) exchange.keepsAlive = false
-  const lines = errorLines(requestId, wire, error) + more
-  answerUnread(exchange, error.status, lines, lingerMs, errorBody(error, requestId, wire))
-}
-
-/** Of a request that is not wanted: so much is waited for to keep its connection. */
-const keptBytesMax = 1_048_576
-const lingerBytesMax = 33_554_432
-/** How long a client may take for what it is told and did not pay for, in ms (faults F-C9). */
-const stallMs = 60_000
-/** Of the process: what is shared is its event loop. */
-const leftovers = new Leftovers()
+/** How a listener words an error: the headers of the answer in lines, and its body. */
+export type FormError = (error: GatewayError, path: string, requestId: string) => { lines: string; body: string }
 
 /**
- * Answers a request whose body nobody reads: what is still to come is thrown away, up to 32 MiB and for a while, so that
- * a client that writes all of its request first gets to read the answer, where a reset would read as a fault of the network;
- * a connection that is not at its next request by then is closed (F-C29).
+ * An error as a client gets it: in the envelope of the wire whose path was asked. An unknown URL, which a wrong method makes of
+ * any path, belongs to no wire (ruling R3).
+ */
+export const formClientError: FormError = (error, path, requestId) => {
+  const wire = error.code === 'unknown_url' ? undefined : wireAt(path)
+  return { lines: errorLines(requestId, wire, error), body: errorBody(error, requestId, wire) }
+}
+
+/** Headers in lines, and the body. @property closes the connection is not used again. @property lingerMs as of `answerUnread` */
+type ErrorAnswer = { status: number; lines: string; body: string; closes: boolean; lingerMs: number }
+
+/** Answers with an error, whatever of the request is still on its way. */
+export function sendError(exchange: HttpExchange, { status, lines, body, closes, lingerMs }: ErrorAnswer): void {
+  if (closes || !isReadable(exchange)) exchange.keepsAlive = false
+  answerUnread(exchange, status, lines, { lingerMs }, body)
+}
+
+/** A refused request whose rest is at most so long is read to its end, so that its connection can be kept. */
+const keptBytesMax = 1_048_576
+const lingerBytesMax = 33_554_432
+/** How long a client may take nothing of an answer that it did not pay for, in ms (faults F-C9). */
+const stallMs = 60_000
+/** One for the process: its requests share an event loop. */
+const leftovers = new Leftovers()
+
+/** @property lingerMs how long the rest of a request is read. @property stallMs how long a client may take nothing, in ms */
+export type UnreadLimits = { lingerMs: number; stallMs?: number }
+
+/**
+ * Answers a request whose body nobody reads. The rest of the body is thrown away, up to 32 MiB and for `lingerMs`: a client that
+ * writes all of its request first would read a reset as a fault of the network. A connection that is not at its next request
+ * by then is closed (F-C29).
  */
 export function answerUnread(
   exchange: HttpExchange,
   status: number,
   lines: string,
-  lingerMs: number,
-  body?: string,
+  limits: UnreadLimits,
+  body?: string | Uint8Array,
 ): void {
   if (exchange.body.isComplete) {
     exchange.answer(status, lines, body)
-    exchange.watchStall(stallMs)
+    exchange.watchStall(limits.stallMs ?? stallMs)
   } else {
     if (exchange.header('expect') !== undefined) exchange.keepsAlive = false
-    // The answer goes out now. Only its end, and with it the connection's, waits for the rest of the request.
+    // The answer goes out now. Its end, and with it the end of the connection, waits for the rest of the request.
     exchange.answerOpen(status, lines, body ?? '')
-    new Rest(exchange, lingerMs)
+    new Rest(exchange, limits)
   }
 }
 
-/** What is still to come of a request that was answered. */
+/** The rest of a request that was answered. */
 class Rest implements BodyReader {
   readonly #exchange: HttpExchange
   readonly #timer: NodeJS.Timeout
+  readonly #stallMs: number
   #bytes = 0
 
-  constructor(exchange: HttpExchange, lingerMs: number) {
+  constructor(exchange: HttpExchange, limits: UnreadLimits) {
     this.#exchange = exchange
-    this.#timer = setTimeout(() => this.#giveUp(), lingerMs)
+    this.#stallMs = limits.stallMs ?? stallMs
+    this.#timer = setTimeout(() => this.#giveUp(), limits.lingerMs)
     exchange.isLingering = true
     exchange.body.read(this)
     if (exchange.isLingering) leftovers.start(exchange.body)
@@ -105,7 +104,7 @@ class Rest implements BodyReader {
     this.#stop()
   }
 
-  /** Our side is closed; what they send after that is answered with a reset. */
+  /** Closes our side. Bytes that the client sends after that are answered with a reset. */
   #giveUp(): void {
     this.#stop()
     this.#exchange.body.letGo(this)
@@ -115,7 +114,7 @@ class Rest implements BodyReader {
 
   #end(): void {
     this.#exchange.end('')
-    this.#exchange.watchStall(stallMs)
+    this.#exchange.watchStall(this.#stallMs)
   }
 
   #stop(): void {
@@ -127,7 +126,7 @@ class Rest implements BodyReader {
 
 /** Whether the rest of the request is worth waiting for to keep the connection. */
 function isReadable(exchange: HttpExchange): boolean {
-  // A client that waits for 100 may leave its body out once it has our answer: what comes next has two meanings.
+  // A client that waits for 100 may leave its body out once it has our answer, so that the next bytes have two meanings.
   if (exchange.header('expect') !== undefined) return false
   if (exchange.body.isComplete) return true
   const { declaredBytes } = exchange

@@ -6,51 +6,58 @@ import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
 
-/** So many pieces become one: each has an object of its own, which of a body that comes octet by octet takes a hundred times as much. */
+/** So many pieces are joined: of a body that comes octet by octet, the objects of the pieces take a hundred times its size. */
 const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
 
-/** The declared length is over the limit: refused before anything else, on any path (spec 8, ruling R1). */
+/** Whether the declared length is over the limit, which is refused before anything else, on any path (spec 8, ruling R1). */
 export function isDeclaredTooLarge({ declaredBytes }: HttpExchange, bodyBytesMax: number): boolean {
   return declaredBytes !== undefined && declaredBytes > bodyBytesMax
 }
 
+/** The memory that a body is taken from. */
+export type BodyRoom = Pick<BodyShare, 'take'>
+
 /**
  * The whole body, counted while it is read. Sends `100 Continue` first if the client waits for it.
- * @param share what the request may hold; what is taken from it is its caller's to give back
- * @throws GatewayError 429 where there is no room for it; 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
+ * @param room the caller gives back the bytes that are taken from it
+ * @throws GatewayError 429 if there is no room; 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
  */
-export async function readBody(exchange: HttpExchange, limits: BodyLimits, share: BodyShare): Promise<Buffer> {
-  // Nothing more will come of it.
+export async function readBody(exchange: HttpExchange, limits: BodyLimits, room: BodyRoom): Promise<Buffer> {
+  // Nothing more of the body will come.
   if (exchange.body.isGone) throw new ClientGone()
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
     throw new GatewayError('invalid_body', 'A compressed body is not taken: send it without content-encoding.')
   if (exchange.awaitsContinue) exchange.continue()
   const whole = exchange.body.takeWhole()
-  if (whole) {
-    count(whole.length, whole.length, limits, share)
-    return whole
-  }
-  return new Promise((resolve, reject) => exchange.body.read(new WholeBody(exchange, limits, share, resolve, reject)))
+  if (whole) return takeBody(exchange, whole, limits, room)
+  return new Promise((resolve, reject) => exchange.body.read(new WholeBody(exchange, limits, room, resolve, reject)))
 }
 
-/** @throws GatewayError where a body of so many bytes, of which some are new, is too large, or there is no room for them */
-function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, share: BodyShare): void {
+/** A body that is there as a whole. @throws as `readBody` */
+export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimits, room: BodyRoom): Buffer {
+  if (body.isGone) throw new ClientGone()
+  count(bytes.length, bytes.length, limits, room)
+  return bytes
+}
+
+/** @throws GatewayError if a body of so many bytes, of which `added` are new, is too large, or there is no room for them */
+function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
-  if (!share.take(added)) throw new NoRoom()
+  if (!room.take(added)) throw new NoRoom()
 }
 
 /** A body that comes in pieces. */
 class WholeBody implements BodyReader {
   readonly #exchange: HttpExchange
   readonly #limits: BodyLimits
-  readonly #share: BodyShare
+  readonly #room: BodyRoom
   readonly #resolve: (body: Buffer) => void
   readonly #reject: (error: Error) => void
   readonly #joined: Buffer[] = []
-  /** Those behind them. */
+  /** The pieces after them. */
   #pieces: Buffer[] = []
   readonly #deadline: NodeJS.Timeout
   readonly #gap: NodeJS.Timeout
@@ -59,13 +66,13 @@ class WholeBody implements BodyReader {
   constructor(
     exchange: HttpExchange,
     limits: BodyLimits,
-    share: BodyShare,
+    room: BodyRoom,
     resolve: (body: Buffer) => void,
     reject: (error: Error) => void,
   ) {
     this.#exchange = exchange
     this.#limits = limits
-    this.#share = share
+    this.#room = room
     this.#resolve = resolve
     this.#reject = reject
     const late = () => this.#fail(refusal('The request body did not arrive in time: send it at once.', 408))
@@ -76,7 +83,7 @@ class WholeBody implements BodyReader {
   take(piece: Buffer): void {
     this.#bytes += piece.length
     try {
-      count(this.#bytes, piece.length, this.#limits, this.#share)
+      count(this.#bytes, piece.length, this.#limits, this.#room)
     } catch (error) {
       this.#fail(error as GatewayError)
       return
@@ -115,7 +122,7 @@ class WholeBody implements BodyReader {
   }
 }
 
-/** Of the pieces nothing is left. */
+/** Joins pieces, whose own memory is given back. */
 function join(chunks: readonly Buffer[]): Buffer {
   const whole = Buffer.concat(chunks)
   for (const chunk of chunks) free(chunk)

@@ -2,7 +2,6 @@ import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
 import { ownIfLittle } from '../http1/own-bytes.ts'
 import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/request-head.ts'
-import { METHODS } from '../node-http.ts'
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 
@@ -22,7 +21,12 @@ export interface ConnectionHost {
   refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
 }
 
-const methods = new Set(METHODS)
+/** The methods that are taken: those that Node's parser knows, of the IANA registry and of common extensions. */
+const methods = new Set(
+  'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'.split(
+    ' ',
+  ),
+)
 /** Of requests that were sent before the one before them was answered, in bytes: behind that the connection waits. */
 const aheadBytesMax = 16_384
 const headEnd = Buffer.from('\r\n\r\n')

@@ -1,6 +1,4 @@
-import type { IncomingMessage } from 'node:http'
 import { GatewayError } from '../errors.ts'
-import { fieldsOf } from '../http1/fields.ts'
 import { type Framing, type FramingFault, framingOf } from '../http1/framing.ts'
 import type { RequestHead } from '../http1/request-head.ts'
 
@@ -45,14 +43,6 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
 /** Of a URI's authority host and port, of which a name may be empty (RFC 9112 3.2, RFC 3986 3.2.2). */
 function isHost(value: string): boolean {
   return /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i.test(value)
-}
-
-/** The same of a request that Node has read, which is right only as far as Node is strict. @returns the refusal, if any */
-export function findFramingFault(request: IncomingMessage, headersMax: number): GatewayError | undefined {
-  if (request.httpVersionMajor !== 1) return refusal('The request line has no HTTP version: send HTTP/1.1.')
-  const { method = '', url: target = '', httpVersionMinor: minor, rawHeaders } = request
-  const judged = judgeFraming({ method, target, minor, fields: fieldsOf(rawHeaders) }, headersMax)
-  return judged instanceof GatewayError ? judged : undefined
 }
 
 /** A refusal below HTTP has the code of a bad body and closes the connection (ruling R11). */

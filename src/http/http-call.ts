@@ -2,29 +2,30 @@ import type { WireName } from '../catalog/model.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/bodies.ts'
 import type { CallRecord } from '../gateway/record.ts'
-import { wires } from '../wires/wires.ts'
-import { type BodyLimits, readBody } from './body.ts'
-import { isCredential } from './framing.ts'
-import { commonLines } from './headers.ts'
+import { type BodyLimits, readBody, takeBody } from './body.ts'
 import type { AnswerListener, HttpExchange } from './http-exchange.ts'
 
 export type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 
-/** Headers, in lines, of an answer to a request whose account is known. */
-export type TellStanding = (record: CallRecord) => string
+/** The headers of an answer in lines, beside its content type and `cache-control`. They are asked for when the answer begins. */
+export type FormHeaders = (record: CallRecord) => string
+
+/** The body of a request that an operator sent inside a request of their own. @property release gives back the memory it counts for */
+export type ReadyBody = { bytes: Buffer; release(): void }
 
 export type HttpCallParts = {
   exchange: HttpExchange
   wire: WireName
   record: CallRecord
   limits: CallLimits
-  /** What every answer to this account's requests tells of it (ruling R13). */
-  tellStanding: TellStanding
-  /** Since the request began, in ms, measured. */
+  formHeaders: FormHeaders
+  /** Measured time since the request began, in ms. */
   sinceMs: () => number
+  /** Set if the body is there already: only the body is the client's then, and no header of the exchange. */
+  body?: ReadyBody | undefined
 }
 
-/** A request and its answer, without the socket: what a walk is given. */
+/** A request and its answer as a walk sees them, without the socket. */
 export class HttpCall implements Call, AnswerListener {
   readonly requestId: string
   readonly wire: WireName
@@ -35,15 +36,17 @@ export class HttpCall implements Call, AnswerListener {
   readonly #exchange: HttpExchange
   readonly #limits: CallLimits
   readonly #record: CallRecord
-  readonly #tellStanding: TellStanding
+  readonly #formHeaders: FormHeaders
   readonly #sinceMs: () => number
+  readonly #body: ReadyBody | undefined
 
-  constructor({ exchange, wire, record, limits, tellStanding, sinceMs }: HttpCallParts) {
+  constructor({ exchange, wire, record, limits, formHeaders, sinceMs, body }: HttpCallParts) {
     this.#exchange = exchange
     this.#limits = limits
     this.#record = record
-    this.#tellStanding = tellStanding
+    this.#formHeaders = formHeaders
     this.#sinceMs = sinceMs
+    this.#body = body
     this.requestId = record.id
     this.wire = wire
     this.ip = record.ip
@@ -60,12 +63,14 @@ export class HttpCall implements Call, AnswerListener {
   }
 
   header(name: string): string | undefined {
-    // Sent twice with one value it is one credential (ruling R7).
-    return isCredential(name) ? this.#exchange.fields.first(name) : this.#exchange.header(name)
+    return this.#body ? undefined : this.#exchange.header(name)
   }
 
-  readBody(share: BodyShare): Promise<Buffer> {
-    return readBody(this.#exchange, this.#limits, share)
+  async readBody(share: BodyShare): Promise<Buffer> {
+    if (!this.#body) return readBody(this.#exchange, this.#limits, share)
+    // From here on the body counts for the account.
+    this.#body.release()
+    return takeBody(this.#exchange, this.#body.bytes, this.#limits, share)
   }
 
   reply(status: number, contentType: string, body: string | Uint8Array): void {
@@ -101,8 +106,7 @@ export class HttpCall implements Call, AnswerListener {
   }
 
   #lines(contentType: string): string {
-    const common = commonLines(this.requestId, wires[this.wire])
-    return `${common}content-type: ${contentType}\r\n${this.#tellStanding(this.#record)}`
+    return `${this.#formHeaders(this.#record)}content-type: ${contentType}\r\n`
   }
 
   #noteFirstByte(status: number): void {

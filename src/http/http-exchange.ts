@@ -7,20 +7,21 @@ import { staysOpen } from '../http1/persistence.ts'
 import type { RequestHead } from '../http1/request-head.ts'
 import { answerHead } from './answer-head.ts'
 import { Backlog } from './backlog.ts'
+import { isCredential } from './framing.ts'
 import { IncomingBody } from './incoming-body.ts'
 
-/** Who hears of the client while it is answered. */
+/** Is called about the client while it is answered. */
 export interface AnswerListener {
-  /** It has gone before it had taken its whole answer. */
+  /** The client has gone before it had taken its whole answer. */
   clientGone(): void
-  /** It had fallen behind and has caught up. */
+  /** The client had fallen behind and has caught up. */
   clientReady(): void
 }
 
-/** What an exchange tells the connection that it is on. */
+/** The connection that an exchange is on. */
 export interface ExchangeHost {
   readonly socket: Socket
-  /** What an answer says of how long the connection is kept, in whole seconds. */
+  /** How long the connection is kept without a request, as answers say it, in whole seconds. */
   readonly keepAliveSeconds: number
   /** Each answer that begins now closes its connection. */
   readonly isDraining: boolean
@@ -28,10 +29,10 @@ export interface ExchangeHost {
   answered(exchange: HttpExchange): void
 }
 
-/** Each exchange that begins, for whoever watches in a test. */
+/** Publishes each exchange that begins, for tests. */
 const begun = channel('triwire:http:exchange')
 
-/** How often it is looked whether a client takes the rest of its answer, in ms. */
+/** How often an exchange checks that a slow client takes its answer, in ms. */
 const lookMs = 1_000
 
 /**
@@ -45,23 +46,25 @@ export class HttpExchange {
   readonly fields: Fields
   readonly minor: number
   readonly body: IncomingBody
-  /** The connection takes another request behind this one. */
+  /** The connection takes another request after this one. */
   keepsAlive: boolean
   /** The head of the answer has been given. */
   isBegun = false
   /** All of the answer has been given. */
   isEnded = false
-  /** Nobody waits for anything but the rest of a request that was refused. */
+  /** The answer is given, and only the rest of a refused request is still awaited. */
   isLingering = false
   listener: AnswerListener | undefined
   readonly #host: ExchangeHost
   /** The head of a stream, which goes out with its first piece. */
   #head = ''
-  /** The stream is told in chunks. */
+  /** Pieces of the stream are sent as chunks. */
   #isChunked = false
   #stallWatch: NodeJS.Timeout | undefined
-  /** Of a client that has fallen behind. */
+  /** Set when the client has fallen behind. */
   #backlog: Backlog | undefined
+  #isForgotten = false
+  #endings: (() => void)[] | undefined
 
   constructor(host: ExchangeHost, { method, target, minor, fields }: RequestHead, framing: Framing) {
     this.#host = host
@@ -78,23 +81,33 @@ export class HttpExchange {
     return this.#host.socket
   }
 
-  /** All of the answer was given, or nobody is there to be given it. */
+  /** All of the answer was given, or its connection is closed. */
   get isOver(): boolean {
     return this.isEnded || this.socket.destroyed
   }
 
-  /** A header of the request by its lower-case name; repeated ones joined by a comma. */
-  header(name: string): string | undefined {
-    return this.fields.get(name)
+  /** Calls `act` once: when the client has taken its whole answer, or is gone; at once if that is so already. */
+  whenOver(act: () => void): void {
+    if (this.#isForgotten) act()
+    else if (this.#endings) this.#endings.push(act)
+    else this.#endings = [act]
   }
 
-  /** The length that its client has said, in bytes. */
+  /**
+   * A header of the request by its lower-case name. Repeated ones are joined by a comma; a credential that is sent twice with
+   * one value is one credential (ruling R7).
+   */
+  header(name: string): string | undefined {
+    return isCredential(name) ? this.fields.first(name) : this.fields.get(name)
+  }
+
+  /** The declared length of the body, in bytes. */
   get declaredBytes(): number | undefined {
     const declared = this.fields.get('content-length')
     return declared === undefined ? undefined : Number(declared)
   }
 
-  /** Its client waits for a word before it sends the body (RFC 9110 10.1.1). */
+  /** The client waits for an interim answer before it sends the body (RFC 9110 10.1.1). */
   get awaitsContinue(): boolean {
     return this.minor > 0 && this.fields.get('expect') !== undefined
   }
@@ -103,12 +116,11 @@ export class HttpExchange {
     this.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
   }
 
-  /** A whole answer. @param lines headers of it, each with its end; `content-length` and those of the connection are put in */
+  /** A whole answer. @param lines its headers, each with its line end; `content-length` and those of the connection are added */
   answer(status: number, lines: string, body: string | Uint8Array = ''): void {
     this.isBegun = true
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
-    const length = status === 204 ? '' : `content-length: ${bytes}\r\n`
-    const head = this.#headOf(status, lines + length)
+    const head = this.#headOf(status, lines + lengthLine(status, bytes))
     if (this.method === 'HEAD' || bytes === 0) this.#finish(head, 'latin1')
     else if (typeof body === 'string') this.#finish(head + body, bytes === body.length ? 'latin1' : 'utf8')
     else {
@@ -126,26 +138,27 @@ export class HttpExchange {
   }
 
   /** A whole answer to a request that is still coming in: all of it can be read now, and it is not over before `end('')`. */
-  answerOpen(status: number, lines: string, body: string): void {
+  answerOpen(status: number, lines: string, body: string | Uint8Array): void {
     this.isBegun = true
-    const length = status === 204 ? '' : `content-length: ${Buffer.byteLength(body)}\r\n`
-    this.socket.write(
-      this.#headOf(status, lines + length) + (this.method === 'HEAD' ? '' : body),
-      body === '' ? 'latin1' : 'utf8',
-    )
+    const { socket } = this
+    socket.cork()
+    socket.write(this.#headOf(status, lines + lengthLine(status, Buffer.byteLength(body))), 'latin1')
+    if (this.method !== 'HEAD') socket.write(body)
+    socket.uncork()
   }
 
-  /** The head of a stream. It goes out with its first piece. */
+  /** The head of a stream. It goes out with its first piece. The answer to a HEAD has no pieces, and no length. */
   begin(status: number, lines: string): void {
     this.isBegun = true
-    this.#isChunked = this.minor > 0
-    if (!this.#isChunked) this.keepsAlive = false
+    const isEmpty = this.method === 'HEAD'
+    this.#isChunked = this.minor > 0 && !isEmpty
+    if (!this.#isChunked && !isEmpty) this.keepsAlive = false
     this.#head = this.#headOf(status, this.#isChunked ? `${lines}transfer-encoding: chunked\r\n` : lines)
   }
 
   /**
-   * @param text in Latin-1 none of whose characters is above U+00FF
-   * @returns false where the client falls behind: its listener hears when it has caught up
+   * @param text with the encoding `latin1`, no character is above U+00FF
+   * @returns false if the client falls behind: the listener is called when it has caught up
    */
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
@@ -154,7 +167,7 @@ export class HttpExchange {
     return isTaken
   }
 
-  /** Where a `write` was false: whether the client has taken anything since the last one, or since this was last asked. */
+  /** After a `write` returned false: whether the client has taken anything since then, or since the last call. */
   isTaking(): boolean {
     return this.#backlog?.hasShrunk() === true
   }
@@ -163,22 +176,22 @@ export class HttpExchange {
     this.#finish(this.#takeHead() + this.#frame(text, encoding) + (this.#isChunked ? '0\r\n\r\n' : ''), encoding)
   }
 
-  /** Where the client takes nothing of the rest for so long, it is cut (faults F-C9). */
+  /** From now on the connection is closed if an answer waits and the client takes nothing of it for so long (faults F-C9). */
   watchStall(stallMs: number): void {
     const { socket } = this
-    if (socket.writableLength === 0) return
+    if (this.isEnded && socket.writableLength === 0) return
     const backlog = new Backlog(socket)
     let takenMs = performance.now()
     // A socket's own timer would begin anew with each byte that is read.
     const look = () => {
       const nowMs = performance.now()
-      if (backlog.hasShrunk()) takenMs = nowMs
+      if (backlog.hasShrunk() || socket.writableLength === 0) takenMs = nowMs
       else if (nowMs - takenMs >= stallMs) socket.destroy()
     }
     this.#stallWatch = setInterval(look, Math.min(lookMs, stallMs / 8))
   }
 
-  /** Closes the connection, whatever was said on it. */
+  /** Closes the connection, whatever was sent on it. */
   destroy(): void {
     this.socket.destroy()
   }
@@ -188,7 +201,7 @@ export class HttpExchange {
     this.#forget()
   }
 
-  /** Its connection is closed, and the client had not. */
+  /** The connection is closed before the client has taken its whole answer. */
   gone(): void {
     const { listener } = this
     this.#forget()
@@ -199,12 +212,16 @@ export class HttpExchange {
   #forget(): void {
     this.listener = undefined
     clearInterval(this.#stallWatch)
+    this.#isForgotten = true
+    const endings = this.#endings
+    this.#endings = undefined
+    if (endings) for (const end of endings) end()
   }
 
   #finish(last: string | Uint8Array, encoding?: BufferEncoding): void {
     this.isEnded = true
     const { socket } = this
-    // One that cannot be written tells so before it closes its connection.
+    // A failed write calls back before its connection is closed.
     const taken = (error?: Error | null) => {
       if (!error) this.#host.answered(this)
     }
@@ -225,7 +242,7 @@ export class HttpExchange {
     return head
   }
 
-  /** A piece is one chunk: Node would make four writes of each (docs/decisions/0047-own-chunks.md). */
+  /** A piece is sent as one chunk: Node would make four writes of each (docs/decisions/0047-own-chunks.md). */
   #frame(text: string, encoding: BufferEncoding): string {
     if (!this.#isChunked || text === '') return text
     const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text)
@@ -233,11 +250,14 @@ export class HttpExchange {
   }
 }
 
+/** The answers 204 and 304 have no length (RFC 9110 8.6: that of a 304 would be that of the 200). */
+function lengthLine(status: number, bytes: number): string {
+  return status === 204 || status === 304 ? '' : `content-length: ${bytes}\r\n`
+}
+
 let corked: Socket[] = []
 
-/**
- * What is written to clients in one turn of the event loop goes out behind its other work, in one go: each write wakes whoever reads.
- */
+/** Sends all pieces of one turn of the event loop together, after its other work: each write wakes the process that reads. */
 function corkForTurn(socket: Socket): void {
   socket.cork()
   if (corked.push(socket) === 1) setImmediate(uncorkAll)

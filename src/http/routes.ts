@@ -1,33 +1,36 @@
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
-import { ClientGone } from '../gateway/call.ts'
 import { countTokens } from '../gateway/count-tokens.ts'
 import { tooLarge } from '../gateway/fairness/bodies.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { standingOf } from '../gateway/standing.ts'
-import { answerUnread, sendError } from './answer.ts'
+import { wires } from '../wires/wires.ts'
+import { answerUnread, formClientError, sendError } from './answer.ts'
 import { isDeclaredTooLarge, NoRoom } from './body.ts'
+import { endRecord } from './end-record.ts'
 import { commonLines, preflightLines, standingLines } from './headers.ts'
-import { type CallLimits, HttpCall, type TellStanding } from './http-call.ts'
+import { type CallLimits, type FormHeaders, HttpCall } from './http-call.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { baseUrlCure, findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
-import { cutLeftOpen, noteRefusal } from './refusals.ts'
 
 export type Router = (exchange: HttpExchange, requestId: string) => void
 
-/** Method and path to walk, and the one place where what a walk throws becomes an answer (spec 7). */
+/** Finds the walk of a method and path, and answers with the error that it throws (spec 7). */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[]): Router {
   let config: Config | undefined
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
 
-  const tellStanding: TellStanding = ({ accountId, bounds }) => {
+  /** Answers to inference say how the account stands, once it is known (ruling R13). */
+  const formStanding = ({ accountId, bounds }: CallRecord) => {
     const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds)
     return standing ? standingLines(standing, config!.headers.balance) : ''
   }
+  const formCommon: FormHeaders = ({ id, wire }) => commonLines(id, wire && wires[wire])
+  const formHeaders: FormHeaders = (record) => formCommon(record) + formStanding(record)
 
   return (exchange, requestId) => {
     if (config !== gateway.snapshots.current.config) {
@@ -49,7 +52,9 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
     const trace = gateway.tracing?.begin(exchange.header('traceparent'))
     if (trace !== undefined) record.trace = trace
+    const { lingerMs } = limits
     let isInference = false
+    const { finish, refuse, follow } = endRecord({ exchange, record, listeners, sinceMs, answer: sendRefusal })
     if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
       return
@@ -58,7 +63,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       const asked = exchange.header('access-control-request-headers')
       const lines = preflightLines(requestId, asked, exchange.header('access-control-request-method'))
       record.status = 204
-      answerUnread(exchange, 204, lines, limits.lingerMs)
+      answerUnread(exchange, 204, lines, { lingerMs })
       finish()
       return
     }
@@ -72,13 +77,13 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       listModels()
       return
     }
-    walk(route).then(() => finish(cutLeftOpen(exchange, record)), refuse)
+    follow(walk(route))
 
     function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
       isInference = route.walk === 'infer'
-      const standing = isInference ? tellStanding : tellNothing
-      const call = new HttpCall({ exchange, wire: route.wire, record, limits, tellStanding: standing, sinceMs })
+      const headers = isInference ? formHeaders : formCommon
+      const call = new HttpCall({ exchange, wire: route.wire, record, limits, formHeaders: headers, sinceMs })
       return isInference ? infer(gateway, call, record) : countTokens(gateway, call, record)
     }
 
@@ -87,45 +92,23 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       record.firstByteMs = sinceMs()
       const body = gateway.snapshots.current.config.catalog.listBody
       const lines = `${commonLines(requestId, undefined)}content-type: application/json\r\n`
-      answerUnread(exchange, 200, lines, limits.lingerMs, body)
+      answerUnread(exchange, 200, lines, { lingerMs }, body)
       finish()
     }
 
-    function refuse(thrown: unknown): void {
-      if (thrown instanceof ClientGone) {
-        record.outcome = 'client_abort'
-        finish()
-        return
-      }
-      const { error, bug } = noteRefusal(record, thrown)
-      if (exchange.isBegun || exchange.socket.destroyed) {
-        exchange.destroy()
-      } else {
-        record.status = error.status
-        record.firstByteMs = sinceMs()
-        // What stops in the middle of a body leaves the connection in no state for another request.
-        const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
-        // Of a key that is not taken nothing is told but that.
-        const isKnown = isInference && error.status !== 401
-        const more = isKnown ? tellStanding(record) : ''
-        sendError(exchange, { error, path, requestId, closes, lingerMs: limits.lingerMs, more })
-      }
-      finish(bug)
-    }
-
-    function finish(bug?: unknown): void {
-      record.endMs = sinceMs()
-      for (const listen of listeners) listen(record, bug)
+    function sendRefusal(error: GatewayError): void {
+      // An error in the middle of a body leaves the connection in no state for another request.
+      const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
+      const { lines, body } = formClientError(error, path, requestId)
+      // An answer to an invalid key says nothing of an account.
+      const more = isInference && error.status !== 401 ? formStanding(record) : ''
+      sendError(exchange, { status: error.status, lines: lines + more, body, closes, lingerMs })
     }
   }
 }
 
-function tellNothing(): string {
-  return ''
-}
-
 /**
- * Every path and method that is not served (spec 4.6). A WebSocket probe of a wire that agents
+ * The error for a path and method that is not served (spec 4.6). A WebSocket probe of a wire that agents
  * probe has a status of its own and the same body: a common agent then turns to HTTP at once (ruling R3).
  */
 function unknownUrl(exchange: HttpExchange, path: string): GatewayError {

@@ -3,12 +3,11 @@ import type { Server as SecureServer } from 'node:tls'
 import type { TlsPair } from '../config/config.ts'
 import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
-import { errorBody, sendError, wireOfError } from './answer.ts'
+import { type FormError, sendError } from './answer.ts'
 import { answerHead } from './answer-head.ts'
 import { Connection, type ConnectionHost } from './connection.ts'
 import { type Guest, Guests } from './connections.ts'
 import { refusal, tooLate } from './framing.ts'
-import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { pathOf } from './paths.ts'
 import { plain } from './peer.ts'
@@ -24,18 +23,18 @@ export type EdgeLimits = {
 }
 
 /**
- * What waits for a client before its model is held back, in bytes. With Node's 64 KiB a reader who stops before a model that
- * goes on holds four times as much: here, and of the model's bytes the same (docs/decisions/0052-stopped-readers.md).
+ * So many bytes wait for a client before its model is held back. With Node's 64 KiB, a client that stops reading holds four times
+ * as much here, and four times as many of the model's bytes (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384
 
-/** The listener, and how many requests of it have no whole answer yet. */
+/** A listener. @property running how many of its requests have no whole answer yet */
 export type Edge = {
   server: Server
   readonly running: number
-  /** Connections from now on are shown this certificate, where it speaks TLS at all. */
+  /** Later connections are shown this certificate, if the listener speaks TLS. */
   renew(pair: TlsPair): void
-  /** Closes those connections that nothing is under way on. */
+  /** Closes the connections that nothing is under way on. */
   closeIdle(): void
   closeAll(): void
 }
@@ -57,19 +56,23 @@ export type EdgeParts = {
   /** Undefined: plain HTTP. */
   tls?: TlsPair | undefined
   handle: RequestHandler
-  onRefusal: (refusal: EdgeRefusal) => void
-  /** While it says so every answer closes its connection. */
-  isDraining: () => boolean
+  /** Words the answer to a request that no handler gets. */
+  formError: FormError
+  /** Is called for each such request. */
+  onRefusal?: (refusal: EdgeRefusal) => void
+  /** While it returns true, every answer closes its connection. */
+  isDraining?: () => boolean
 }
 
-/** How long an idle connection is kept longer than is announced: a request may be on its way (faults F-C48). */
+/** An idle connection is kept so much longer than is announced: a request may be on its way (faults F-C48). */
 const graceSeconds = 1
 
 /**
- * The listener. It speaks HTTP/1.1 itself (docs/decisions/0058-own-http.md): whatever it refuses is told with a body, a request id and
- * the envelope, and then the connection closes (ruling R11, reliability §2).
+ * A listener, which speaks HTTP/1.1 itself (docs/decisions/0058-own-http.md). A request that it refuses is answered with a body and a
+ * request id, and then the connection closes (ruling R11, reliability §2).
  */
-export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeParts): Edge {
+export function createEdge(parts: EdgeParts): Edge {
+  const { limits, tls, handle, formError, onRefusal = () => {}, isDraining = () => false } = parts
   const guests = new Guests(limits.connectionsMax)
   const open = new Set<Connection>()
   let running = 0
@@ -124,9 +127,9 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     })
   }
 
-  /** Requests come on the secured socket, and not on the one that it is in: once there is one it stands for both. */
+  /** Requests come on the secured socket. Once there is one, it takes the place of the plain socket below it. */
   function createSecure(pair: TlsPair): SecureServer {
-    /** Those that are in their handshake, by their other ends. */
+    /** Connections in their handshake, by the addresses of their clients. */
     const greeting = new Map<string, Guest>()
     const own = { ...secureOptions(pair), handshakeTimeout: limits.headersMs, ALPNProtocols: ['http/1.1'] }
     const secured = process.getBuiltinModule('node:tls').createServer({ ...socketOptions, ...own })
@@ -150,7 +153,7 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
       if (guest && socket.destroyed) guests.leave(guest)
       else if (!socket.destroyed) welcome(socket, guest)
     })
-    // A handshake that fails is nobody's request, and there is nothing that could be said in clear.
+    // A failed handshake is no request, and an answer could only be sent in clear.
     secured.on('tlsClientError', (_, socket) => socket.destroy())
     return secured
   }
@@ -165,10 +168,11 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     const path = pathOf(exchange.target)
     const ip = plain(exchange.socket.remoteAddress ?? '')
     onRefusal({ requestId, error, method: exchange.method, path, ip, cause: 'bad_http' })
-    sendError(exchange, { error, path, requestId, closes: true, lingerMs: limits.lingerMs })
+    const form = formError(error, path, requestId)
+    sendError(exchange, { ...form, status: error.status, closes: true, lingerMs: limits.lingerMs })
   }
 
-  /** Answers what is no request that anybody could be given. */
+  /** Answers bytes that are no request for a handler. */
   function refuse(
     connection: Connection,
     { error, method, target }: { error: GatewayError; method: string; target: string },
@@ -177,7 +181,8 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
     const path = target === '' ? '' : pathOf(target)
     const cause = error.status === 408 ? 'client_timeout' : 'bad_http'
     onRefusal({ requestId, error, method, path, ip: plain(connection.socket.remoteAddress ?? ''), cause })
-    connection.sayLast(rawAnswer({ error, method, path, requestId }))
+    const form = formError(error, path, requestId)
+    connection.sayLast(lastAnswer(error.status, method, form))
   }
 
   function sweep(): void {
@@ -194,8 +199,8 @@ export function createEdge({ limits, tls, handle, onRefusal, isDraining }: EdgeP
 
 const socketOptions = { noDelay: true, highWaterMark: waitingBytesMax }
 
-/** Older versions are broken; nothing that speaks a wire is that old. */
-export function secureOptions({ cert, key }: TlsPair) {
+/** Older versions of TLS are broken, and no client of ours is that old. */
+function secureOptions({ cert, key }: TlsPair) {
   return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
 }
 
@@ -203,20 +208,8 @@ function endOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-/** A whole HTTP answer as text, for a connection on which no request stands for it. */
-function rawAnswer({
-  error,
-  method,
-  path,
-  requestId,
-}: {
-  error: GatewayError
-  method: string
-  path: string
-  requestId: string
-}): string {
-  const wire = wireOfError(error, path)
-  const body = errorBody(error, requestId, wire)
-  const lines = `${errorLines(requestId, wire, error)}content-length: ${Buffer.byteLength(body)}\r\n`
-  return answerHead(error.status, lines, 'close') + (method === 'HEAD' ? '' : body)
+/** A whole answer as text, after which its connection closes. @param method as far as it is known */
+function lastAnswer(status: number, method: string, { lines, body }: ReturnType<FormError>): string {
+  const length = `content-length: ${Buffer.byteLength(body)}\r\n`
+  return answerHead(status, lines + length, 'close') + (method === 'HEAD' ? '' : body)
 }

@@ -137,14 +137,3 @@ export function isTokenOctet(octet: number): boolean {
 function isBlank(octet: number): boolean {
   return octet === space || octet === tab
 }
-
-/** Of a list that another reader has made, in which name and value alternate. */
-export function fieldsOf(list: readonly string[]): Fields {
-  const places: number[] = []
-  let text = ''
-  for (const part of list) {
-    places.push(text.length, text.length + part.length)
-    text += part
-  }
-  return new Fields(text, places)
-}

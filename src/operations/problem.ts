@@ -31,6 +31,8 @@ export type Mistake = { pointer: string; detail: string }
 /** A refusal by an operation. Programs get it as a problem object, people in its words. */
 export class ProblemError extends Error {
   readonly problem: ProblemName
+  /** The status of the problem, unless a refusal of the HTTP server has another one. */
+  readonly status: number
   readonly mistakes: readonly Mistake[]
   /** The current state, for a client that has edited an older one. */
   readonly current: unknown
@@ -39,11 +41,18 @@ export class ProblemError extends Error {
   constructor(
     problem: ProblemName,
     detail: string,
-    more: { mistakes?: readonly Mistake[]; current?: unknown; headers?: Record<string, string>; cause?: unknown } = {},
+    more: {
+      mistakes?: readonly Mistake[]
+      current?: unknown
+      headers?: Record<string, string>
+      cause?: unknown
+      status?: number
+    } = {},
   ) {
     // A text that was typed may be a key (ruling U5).
     super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
     this.problem = problem
+    this.status = more.status ?? problems[problem][0]
     this.mistakes = (more.mistakes ?? []).map(({ pointer, detail }) => ({
       pointer: withoutKeys(pointer),
       detail: withoutKeys(detail),

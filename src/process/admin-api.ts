@@ -1,15 +1,16 @@
 import { X509Certificate } from 'node:crypto'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP } from 'node:net'
 import type { Books } from '../accounts/books.ts'
 import { createCalendar } from '../accounts/calendar.ts'
 import { createThrottle, createWindows } from '../accounts/limits.ts'
-import type { ApiParts, createApi } from '../admin/api.ts'
+import type { AdminHandler, AdminRequest } from '../admin/answer.ts'
+import type { ApiParts } from '../admin/api.ts'
 import { createConsole } from '../admin/console.ts'
-import { type AdminOperations, renewAdmin } from '../admin/listener.ts'
+import type { AdminOperations } from '../admin/listener.ts'
 import type { Config } from '../config/config.ts'
 import { version } from '../host/version.ts'
 import { createPeerReader } from '../http/peer.ts'
+import type { Edge } from '../http/server.ts'
 import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
 
 type Parts = {
@@ -20,18 +21,17 @@ type Parts = {
   /** Monotonic. */
   clockMs: () => number
   isClockRight?: ApiParts['isClockRight']
-  /** Of the process that has started this one. */
+  /** The digest of the token of the process that has started this one. */
   parentDigest?: string | undefined
-  /** Answers an operator's request for an account. */
   play: ApiParts['play']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
 }
 
-/** Wrong tokens of an address, questions of an operator, and of an owner, in a minute. */
+/** At most so many wrong tokens of an address, questions of an operator, and questions of an owner, in a minute. */
 const [failuresMax, questionsMax, ownersMax] = [5, 600, 60]
 
-/** What stands before all paths of the admin listener where people reach it. */
+/** The path below which people reach the admin listener. */
 export function prefixOf({ adminUrl }: Config): string {
   return adminUrl === undefined ? '' : new URL(adminUrl).pathname.replace(/\/$/, '')
 }
@@ -43,7 +43,7 @@ function namesOf({ adminTls }: Config): ((host: string) => boolean) | undefined 
   return (host) => (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined
 }
 
-/** The admin API around what is known of the running gateway. The books are opened when somebody first asks for them. */
+/** The admin API and the console of a running gateway. The books are opened when the first request needs them. */
 export function createAdminApi(parts: Parts) {
   const { config, operations, nowMs, clockMs, isClockRight, parentDigest, play, bodyBytesMax, bodies } = parts
   let opened: Promise<OpenBooks> | undefined
@@ -71,28 +71,26 @@ export function createAdminApi(parts: Parts) {
     bodies,
     parentDigest,
   }
-  let opening: Promise<ReturnType<typeof createApi>> | undefined
-  const pages = createConsole({ site, reportBug: operations.reportBug })
+  let opening: Promise<AdminHandler> | undefined
+  const pages = createConsole({ site })
   return { api, pages, books, adopt, close }
 
-  /** The table of operations is loaded when somebody first asks: a start, and a server that nobody asks, do without it. */
-  function api(request: IncomingMessage, response: ServerResponse): void {
+  /** The table of operations is loaded with the first request, which makes the start of a server shorter. */
+  async function api(request: AdminRequest) {
     opening ??= open()
-    opening
-      .then((handle) => handle(request, response))
-      .catch((error) => {
-        // Where no file can be opened just now it can later.
-        opening = undefined
-        operations.reportBug(error)
-        response.destroy()
-      })
+    const answer = await opening.catch((error) => {
+      // The next request tries again: a file that cannot be opened now may be opened later.
+      opening = undefined
+      throw error
+    })
+    return answer(request)
   }
 
-  /** A reload has made this configuration the one in force: from now on the listener shows its certificate, and answers by it. */
-  function adopt(next: Config, listener: Server): void {
-    // One that takes TLS away wants a restart, and the listener goes on with what it has.
+  /** A reload has put this configuration in force: from now on the listener shows its certificate, and answers by it. */
+  function adopt(next: Config, listener: Edge): void {
+    // Taking TLS away needs a restart, until which the listener keeps its certificate.
     if (next.adminTls) {
-      renewAdmin(listener, next.adminTls)
+      listener.renew(next.adminTls)
       site.names = namesOf(next)
     }
     readPeer = createPeerReader(next.trustedProxies)

@@ -1,10 +1,10 @@
-import type { Server } from 'node:http'
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createAdmin, type Readiness } from '../admin/listener.ts'
 import { createPlayground } from '../admin/playground.ts'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
+import type { Edge } from '../http/server.ts'
 import { Events } from '../live/events.ts'
 import { createOperations, listUpstreams } from '../live/operations.ts'
 import type { Recents } from '../live/recents.ts'
@@ -26,12 +26,12 @@ type Parts = {
   events: Events
   traffic: Pick<TrafficWriter, 'write'>
   log: Log
-  /** Are told of what operators try, as of every request. */
+  /** Are called for requests of operators, as for every request. */
   listeners: readonly RecordListener[]
   reportBug: (bug: Error) => void
   isReady: () => Readiness
   isDraining: () => boolean
-  /** Of a process of several: of the one that has started it. */
+  /** In a worker process: the digest of the token of the process that has started it. */
   parentDigest: string | undefined
   /** How long a webhook may take, in ms. */
   webhookMs: number | undefined
@@ -40,15 +40,15 @@ type Parts = {
 
 /** @property playing how many requests of operators are being answered */
 type Admin = {
-  server: Server
+  edge: Edge
   webhooks: Webhooks
   playing(): number
-  /** From now on it shows the certificate of this configuration, and answers by it. */
+  /** From now on the listener shows the certificate of this configuration, and answers by it. */
   adopt(next: Config): void
   close(): Promise<void>
 }
 
-/** The admin listener of a server, with all that it answers from. */
+/** The admin listener of a server, with its API, console, metrics and webhooks. */
 export function openAdmin(parts: Parts): Admin {
   const { gateway, config, telemetry, events, reportBug, isReady, parentDigest } = parts
   const { nowMs, clockMs } = gateway
@@ -59,7 +59,7 @@ export function openAdmin(parts: Parts): Admin {
     gateway,
     clock: store.clock,
     books: () => adminApi.books(),
-    // Where servers tell each other of cooldowns, several may have the store.
+    // Servers that share cooldowns share the store.
     isShared: store.cooldowns !== undefined,
     log: parts.log,
     waitMs: parts.webhookMs,
@@ -80,31 +80,32 @@ export function openAdmin(parts: Parts): Admin {
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,
   })
-  const door = parentDigest && createWorkerDoor({ running: operations, play, reportBug, parentDigest })
-  const server = createAdmin({
+  const door = parentDigest && createWorkerDoor({ running: operations, play, parentDigest })
+  const edge = createAdmin({
     isReady: async () => (isReady() === true && store.clock.text ? { note: store.clock.text } : isReady()),
     ...{ api: adminApi.api, pages: adminApi.pages },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(door && { door: { path: doorPath, answer: door } }),
     tls: config.adminTls,
     prefix: prefixOf(config),
+    reportBug,
   })
   return {
-    server,
+    edge,
     webhooks,
     playing,
-    adopt: (next) => adminApi.adopt(next, server),
+    adopt: (next) => adminApi.adopt(next, edge),
     async close() {
       events.close()
-      server.close()
-      server.closeAllConnections()
+      edge.server.close()
+      edge.closeAll()
       await webhooks.close()
       await adminApi.close()
     },
   }
 }
 
-/** What happens in a gateway, which may not be there yet. */
+/** The live events of a gateway, which may not be there yet. */
 export function watchGateway(gateway: () => Gateway): Events {
   return new Events({
     clockMs: () => gateway().clockMs(),

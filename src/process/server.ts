@@ -15,6 +15,7 @@ import { listen } from '../host/listen.ts'
 import { bodiesBytesMax, createLoadWatch, type LoadWatch } from '../host/load-watch.ts'
 import { readSealKey } from '../host/seal-key.ts'
 import { within } from '../host/within.ts'
+import { formClientError } from '../http/answer.ts'
 import { createRouter } from '../http/routes.ts'
 import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
 import { createRecents, type Recents } from '../live/recents.ts'
@@ -147,7 +148,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const edge = createEdge({
     limits: edgeLimits(config),
     tls: config.tls,
-    handle: createRouter(gateway, listeners),
+    ...{ handle: createRouter(gateway, listeners), formError: formClientError },
     onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
     isDraining: () => isDraining,
   })
@@ -158,7 +159,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...{ webhookMs: parts.webhookMs, families: unasked.families },
   })
   await within(admin.webhooks.begin(), webhooksMaxMs)
-  const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.server).catch(async (error) => {
+  const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.edge.server).catch(async (error) => {
     for (const end of [load.stop, keyring.close, admin.close, telemetry.close]) void end()
     edge.server.close()
     await snapshots.close()

@@ -1,4 +1,3 @@
-import type { Server } from 'node:http'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { takeSignals } from '../../bin/signals.mjs'
@@ -10,6 +9,7 @@ import { formatAddress } from '../config/values.ts'
 import { Bodies } from '../gateway/fairness/bodies.ts'
 import { listen } from '../host/listen.ts'
 import { bodiesBytesMax } from '../host/load-watch.ts'
+import type { Edge } from '../http/server.ts'
 import { workbench } from '../live/workbench.ts'
 import { createLog, isPrettyOn } from '../log/log.ts'
 import { listModels } from '../operations/models.ts'
@@ -60,7 +60,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   takeSignals(pass)
   await fleet.allListen
   admin = openWorkersAdmin({ config: () => config, origins: adminOrigins, metrics, token, reportBug })
-  const adminAddress = await listen(admin.server, config.adminListen)
+  const adminAddress = await listen(admin.edge.server, config.adminListen)
   const [first] = fleet.list()
   const started = {
     base: `${config.tls ? 'https' : 'http'}://${formatAddress(first!.address)}`,
@@ -114,10 +114,10 @@ type AdminParts = {
   reportBug: (bug: Error) => void
 }
 
-/** @property adopt from now on it shows the certificate of this configuration, and answers by it */
-type WorkersAdmin = { server: Server; adopt(next: Config): void }
+/** @property adopt from now on the listener shows the certificate of this configuration, and answers by it */
+type WorkersAdmin = { edge: Edge; adopt(next: Config): void }
 
-/** The one admin listener, which answers for all of them. */
+/** The one admin listener, which answers for all workers. */
 function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminParts): WorkersAdmin {
   const operations = askWorkers(origins, reportBug, {
     token,
@@ -128,16 +128,16 @@ function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminP
   const { api, pages, adopt } = createAdminApi({
     ...{ config: config(), operations, nowMs: Date.now, clockMs: () => performance.now(), play },
     bodyBytesMax: () => config().limits.bodyBytesMax,
-    // Of operators alone: clients' bodies never come here.
+    // Only operators' bodies come here.
     bodies: new Bodies(bodiesBytesMax()),
   })
   setInterval(operations.tick, tickMs).unref()
   const { isReady } = operations
-  const server = createAdmin({
-    ...{ isReady, api, pages, metrics: metrics.answer },
+  const edge = createAdmin({
+    ...{ isReady, api, pages, metrics: metrics.answer, reportBug },
     ...{ tls: config().adminTls, prefix: prefixOf(config()) },
   })
-  return { server, adopt: (next) => adopt(next, server) }
+  return { edge, adopt: (next) => adopt(next, edge) }
 }
 
 function refuseSoleStore(engine: 'sqlite' | 'postgres', isBuiltIn: boolean): void {

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http'
-import { pipeline } from 'node:stream/promises'
 import { parseCredits } from '../accounts/credit.ts'
-import type { ApiParts } from '../admin/api.ts'
+import { send } from '../admin/answer.ts'
+import type { PlayRequest } from '../admin/api.ts'
 import type { AdminOperations, Readiness } from '../admin/listener.ts'
+import type { HttpExchange } from '../http/http-exchange.ts'
 import { Events } from '../live/events.ts'
 import { request as ask } from '../node-http.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
@@ -38,7 +39,7 @@ export function askWorkers(
   origins: () => readonly string[],
   reportBug: (bug: Error) => void,
   { token = '', listModels = () => [], own = nothing }: Options = {},
-): AdminOperations & { isReady(): Promise<Readiness>; play: ApiParts['play']; tick(): void; close(): void } {
+): AdminOperations & { isReady(): Promise<Readiness>; play: PlayRequest; tick(): void; close(): void } {
   const events = new Events({
     clockMs: () => performance.now(),
     nowMs: Date.now,
@@ -130,29 +131,38 @@ export function askWorkers(
     return answers.flatMap(({ status, body }) => (status === 200 ? [body as T] : []))
   }
 
-  /** One after the other has its turn, as with clients. */
-  function play(...[response, one, asked, share]: Parameters<ApiParts['play']>): void {
+  /** Workers take turns, as with clients. */
+  function play(...[exchange, one, asked, share]: Parameters<PlayRequest>): void {
     const all = origins()
     const origin = all[turn++ % all.length]
     if (origin === undefined) {
-      share?.release()
-      response.writeHead(503).end()
+      exchange.answer(503, '')
       return
     }
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     const asking = ask(`${origin}${doorPath}play`, { method: 'POST', headers })
-    asking.on('response', (told: IncomingMessage) => {
-      response.writeHead(told.statusCode ?? 502, told.headers)
-      // A client that leaves is gone for the worker too.
-      pipeline(told, response).catch(() => response.destroy())
-    })
-    asking.on('error', () => response.destroy())
-    // The worker has it then, for the account that is asked for.
+    asking.on('response', (response: IncomingMessage) => pass(exchange, response).catch(() => exchange.destroy()))
+    asking.on('error', () => exchange.destroy())
+    // The worker has the body then, and counts it for the account.
     asking.once('finish', () => share?.release())
-    asking.once('close', () => share?.release())
-    response.on('close', () => asking.destroy())
+    // A client that leaves is gone for the worker too.
+    exchange.whenOver(() => asking.destroy())
     asking.end(JSON.stringify({ play: one, ...asked } satisfies PlayAsked))
   }
+}
+
+/** Headers that hold for one connection, or that the server writes itself. */
+const perConnection = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date']
+
+/** Sends an operator the answer of a worker, byte for byte. */
+async function pass(exchange: HttpExchange, response: IncomingMessage): Promise<void> {
+  const { statusCode: status = 502, headers: all } = response
+  const headers = Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (perConnection.includes(name) ? [] : [[name, String(value)]])),
+  )
+  if (all['content-length'] !== undefined)
+    await send(exchange, { status, headers, body: Buffer.concat(await response.toArray()) })
+  else await send(exchange, { status, headers, pieces: response.setEncoding('latin1'), encoding: 'latin1' })
 }
 
 type ToldWebhook = Omit<WebhookState, 'below_nanos' | 'last' | 'last_failure'> & {

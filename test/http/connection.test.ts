@@ -146,3 +146,26 @@ test('R18 a body that comes octet by octet takes no more than its bytes, and is 
   feed(count - 1, count)
   assert.deepEqual(await body, Buffer.from(Array.from({ length: count }, (_, i) => i % 251)))
 })
+
+test('an exchange is over once: when its answer is taken, or its client is gone, and who asks later is told at once', async () => {
+  const over: string[] = []
+  const house = openHouse((exchange) => {
+    exchange.whenOver(() => over.push('first'))
+    exchange.whenOver(() => over.push('second'))
+  })
+  const openOne = await connectTo(house)
+  for (const end of ['taken', 'gone']) {
+    const { client } = await openOne()
+    client.resume().write(asked)
+    await until(() => house.admitted.length === 1)
+    const [exchange] = house.admitted.splice(0)
+    assert.equal(over.length, 0)
+    if (end === 'taken') exchange!.answer(200, '', '{}')
+    else client.destroy()
+    await until(() => over.length === 2, end)
+    exchange!.whenOver(() => over.push('late'))
+    client.destroy()
+    await until(() => exchange!.socket.destroyed)
+    assert.deepEqual(over.splice(0), ['first', 'second', 'late'], end)
+  }
+})

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict'
-import { createServer } from 'node:http'
 import test from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
-import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
-import { createThrottle, createWindows } from '../../src/accounts/limits.ts'
+import { createWindows } from '../../src/accounts/limits.ts'
 import { createOperator } from '../../src/accounts/operator-rules.ts'
 import { createToken } from '../../src/accounts/operators.ts'
-import { type ApiParts, createApi } from '../../src/admin/api.ts'
-import { Bodies } from '../../src/gateway/fairness/bodies.ts'
 import { allOperations, pathFields, problemsOf } from '../../src/operations/openapi.ts'
 import type { Operation } from '../../src/operations/operation.ts'
 import type { ProblemName } from '../../src/operations/problem.ts'
-import { listen } from '../support/listen.ts'
 import { raw } from '../support/raw.ts'
 import { problemOf, startApi } from './api.ts'
+import { createBareApi, startBareAdmin } from './bare-admin.ts'
 import { checkAnswer } from './contract.ts'
 
 type Api = Awaited<ReturnType<typeof startApi>>
@@ -319,38 +315,18 @@ test('issue 13: each problem that an operation declares can be come to, and is t
 const minute = { windowMs: 60_000, clockMs: () => 0 }
 const ann = { kind: 'operator', actor: 'operator:ann', name: 'ann', role: 'admin', expiresMs: 1, operatorId: 'o' }
 
-/** The API with nothing behind it, which nobody asks too often. */
-function createBareApi(parts: Pick<ApiParts, 'books' | 'rates'> & Partial<ApiParts>) {
-  return createApi({
-    running: {} as never,
-    throttle: createThrottle({ limit: 999, ...minute }),
-    ownerRates: createWindows({ limit: 999, ...minute }),
-    bodies: new Bodies(0),
-    reportBug: assert.ifError,
-    nowMs: () => 0,
-    peerOf: (peer) => peer,
-    calendar: createCalendar(utc),
-    version: '0',
-    play: () => {},
-    bodyBytesMax: () => 1_000,
-    ...parts,
-  })
-}
-
 test('issue 13: each operation says that the store is silent, that one asks too often, and that there is a bug of ours', async () => {
   let failure: Error | undefined
   const bugs: Error[] = []
-  const server = createServer(
-    createBareApi({
-      books: async () => {
-        if (failure) throw failure
-        return { findPrincipal: async () => ann } as never
-      },
-      rates: createWindows({ limit: 0, ...minute }),
-      reportBug: (bug) => bugs.push(bug),
-    }),
-  )
-  const adminUrl = `http://127.0.0.1:${await listen(server)}`
+  const api = createBareApi({
+    books: async () => {
+      if (failure) throw failure
+      return { findPrincipal: async () => ann } as never
+    },
+    rates: createWindows({ limit: 0, ...minute }),
+    reportBug: (bug) => bugs.push(bug),
+  })
+  const adminUrl = await startBareAdmin({ api })
   const fields = { account: 'a', request: 'r', key: 'k', operator: 'o', client: 'c', upstream: 'u', token: 't' }
   const ask = async (one: Operation, token: string) => {
     const path = one.path.replace(/\{(\w+)\}/g, (_, name: 'account') => fields[name] ?? 'x')
@@ -384,15 +360,13 @@ test('issue 13: each operation says that the store is silent, that one asks too 
 
 test('issue 13 X9: what the operators of several workers ask is counted for each of them, and not for the process that asks the workers', async () => {
   const parent = createToken().token
-  const server = createServer(
-    createBareApi({
-      books: async () => ({ findPrincipal: async () => ann }) as never,
-      running: { listUpstreams: () => [] } as never,
-      rates: createWindows({ limit: 2, ...minute }),
-      parentDigest: digestKey(parent),
-    }),
-  )
-  const adminUrl = `http://127.0.0.1:${await listen(server)}`
+  const api = createBareApi({
+    books: async () => ({ findPrincipal: async () => ann }) as never,
+    running: { listUpstreams: () => [] } as never,
+    rates: createWindows({ limit: 2, ...minute }),
+    parentDigest: digestKey(parent),
+  })
+  const adminUrl = await startBareAdmin({ api })
   const askThrice = async (token: string) => {
     const statuses: number[] = []
     for (let n = 0; n < 3; n++) {

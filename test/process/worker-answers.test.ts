@@ -4,7 +4,9 @@ import { createServer, type ServerResponse } from 'node:http'
 import test from 'node:test'
 import type { UpstreamState } from '../../src/operations/shapes.ts'
 import { askWorkers, mergeUpstreams } from '../../src/workers/answers.ts'
+import { startBareAdmin } from '../operations/bare-admin.ts'
 import { listen } from '../support/listen.ts'
+import { raw } from '../support/raw.ts'
 import { configFile, model, newFolder, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 
@@ -127,6 +129,60 @@ test('X9: an upstream account is as bad as the worst of the workers has it', () 
     [true, false, true],
   )
   assert.deepEqual(mergeUpstreams([]), [])
+})
+
+test('X9: a played request is answered by a worker byte for byte, whole or as a stream; who leaves is gone for the worker too', async () => {
+  const text = 'data: {"text":"é 😀"}\n\n'
+  const own = { 'content-type': 'text/plain; charset=utf-8', 'x-request-id': 'req_1', 'cache-control': 'no-store' }
+  let gone = 0
+  const asked: unknown[] = []
+  const answers: ((response: ServerResponse) => void)[] = [
+    (response) => response.writeHead(402, { ...own, 'content-length': Buffer.byteLength(text) }).end(text),
+    (response) => {
+      response.writeHead(200, own).write(text)
+      response.end(text)
+    },
+    (response) => {
+      response.on('close', () => gone++)
+      response.writeHead(200, own).write(text)
+    },
+    (response) => response.destroy(),
+  ]
+  const server = createServer(async (request, response) => {
+    asked.push([
+      request.url,
+      request.headers.authorization,
+      JSON.parse(Buffer.concat(await request.toArray()).toString()),
+    ])
+    answers.shift()!(response)
+  })
+  const origin = `http://127.0.0.1:${await listen(server)}`
+  const workers = askWorkers(() => (answers.length > 0 ? [origin] : []), assert.ifError, { token: 'tri-parent' })
+  const play = { account: {}, wire: 'chat', body: '{}' } as never
+  const url = await startBareAdmin({
+    async metrics({ exchange }) {
+      workers.play(exchange, play, { requestId: 'req_1', ip: '::1' })
+      return undefined
+    },
+  })
+  const ask = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'
+  for (const [status, length] of [
+    [402, String(Buffer.byteLength(text))],
+    [200, undefined],
+  ] as const) {
+    const [answer] = (await raw(url, ask, { answers: 1 })).answers
+    const body = Buffer.from(answer!.body, 'latin1').toString()
+    assert.deepEqual([answer!.status, answer!.headers.get('content-length'), answer!.isWhole], [status, length, true])
+    assert.equal(body, length === undefined ? text + text : text)
+    for (const [name, value] of Object.entries(own)) assert.equal(answer!.headers.get(name), value)
+    assert.equal(answer!.headers.get('connection'), 'keep-alive')
+  }
+  await raw(url, ask, { until: /😀|\xf0\x9f/ })
+  await until(() => gone === 1, 'the worker sees that the operator has left')
+  const lost = await raw(url, ask)
+  assert.deepEqual([lost.answers.length, lost.isClosed], [0, true])
+  assert.equal((await raw(url, ask, { answers: 1 })).answers[0]!.status, 503)
+  assert.deepEqual(asked[0], ['/internal/play', 'Bearer tri-parent', { play, requestId: 'req_1', ip: '::1' }])
 })
 
 test('X7: --workers with SQLite is refused with why, and nothing is opened', async () => {

@@ -1,17 +1,22 @@
 import { randomInt } from 'node:crypto'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server } from 'node:net'
+import type { Edge } from '../../src/http/server.ts'
 import { atEnd } from './at-end.ts'
 
 /** Lets a server of the test listen on loopback until the test is over. @returns its port */
-export async function listen(server: Server & { closeAllConnections?(): void }): Promise<number> {
+export async function listen(listener: ClosingServer | Edge): Promise<number> {
+  const server: ClosingServer = 'server' in listener ? listener.server : listener
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(0, '127.0.0.1', resolve))
   atEnd(() => {
     server.closeAllConnections?.()
+    if ('server' in listener) listener.closeAll()
     server.close()
   })
   return (server.address() as AddressInfo).port
 }
+
+type ClosingServer = Server & { closeAllConnections?(): void }
 
 /**
  * A port on loopback that was free a moment ago, for a server that is no part of this process. One of those that the system
