@@ -216,7 +216,7 @@ function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefi
       'Say in If-Match which version is edited: the ETag it was read with.',
     )
   if (match.trim() === '*') return undefined
-  // A weak tag, or several, is none that we have sent.
+  // We send neither weak tags nor several, so such a value matches nothing.
   return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
 }
 

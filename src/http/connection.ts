@@ -5,7 +5,7 @@ import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/reque
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 
-/** What all connections of a listener have in common. */
+/** The listener of a connection. */
 export interface ConnectionHost {
   readonly headerBytesMax: number
   readonly headersMax: number
@@ -13,11 +13,11 @@ export interface ConnectionHost {
   readonly isDraining: boolean
   /** Grows by one each second. */
   readonly second: number
-  /** A request has come, with its head. */
+  /** The head of a request has come. */
   admit(connection: Connection, exchange: HttpExchange): void
   /** The newest exchange of a connection is over, or its connection is closed. */
   release(connection: Connection): void
-  /** What came is no request, or none that is taken. @param method as far as it is known, like the path */
+  /** The bytes are no request, or one that is refused. @param refused.method as far as it is known, like the target */
   refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
 }
 
@@ -27,35 +27,35 @@ const methods = new Set(
     ' ',
   ),
 )
-/** Of requests that were sent before the one before them was answered, in bytes: behind that the connection waits. */
+/** Requests may be sent ahead of the answer to the one before them, in bytes. The connection is not read beyond that. */
 const aheadBytesMax = 16_384
 const headEnd = Buffer.from('\r\n\r\n')
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
-/** How long a client may read the last that it is told, before what it still sends is answered with a reset. */
+/** After the last answer a client may read for so long, before its own bytes are answered with a reset. */
 const lastWordsMs = 1_000
-/** Who has sent so many requests ahead that are answered at once lets others have their turn. */
+/** A client that has sent requests ahead lets others have their turn after so many that were answered at once. */
 const inARowMax = 16
 
 /**
  * A client's connection: reads a request, has it answered, and only then reads the next one. Bytes that came ahead of it wait.
- * (RFC 9112 9.3.2 lets a server do so, and what stands behind an answer that closes is never looked at.)
+ * (RFC 9112 9.3.2 allows that. Bytes after a request whose answer closes the connection are never read.)
  */
 export class Connection implements ExchangeHost {
   readonly socket: Socket
-  /** The one under way: until the system has taken all of its answer. */
+  /** The exchange under way, until the system has taken all of its answer. */
   exchange: HttpExchange | undefined
-  /** What has come and is not read yet. */
+  /** Bytes that have come and are not read yet. */
   #ahead: Buffer | undefined
   #isAheadJudged = false
-  /** Of them, so many were looked at and are no end of a head. */
+  /** So many of them were searched, and hold no end of a head. */
   #lookedAt = 0
   /** Nothing is read any more. */
   #isClosing = false
-  /** Since when nothing is under way, or a head is awaited, in seconds of the host. */
+  /** Time since which nothing is under way, or a head is awaited, in seconds of the host. */
   #since: number
   #isHeadBegun = true
-  /** Requests that were answered, of those that were sent ahead. */
+  /** Count of answered requests that were sent ahead. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
   readonly #host: ConnectionHost
@@ -67,7 +67,7 @@ export class Connection implements ExchangeHost {
     socket.on('data', (bytes: Buffer) => this.#take(bytes))
     socket.on('drain', () => this.exchange?.listener?.clientReady())
     socket.on('end', () => this.#takeEnd())
-    // Whoever resets a connection is gone; the close that follows tells it.
+    // A client that resets its connection is gone, which the close that follows reports.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => this.#takeClose())
   }
@@ -85,7 +85,7 @@ export class Connection implements ExchangeHost {
     return this.exchange === undefined && this.socket.writableLength === 0
   }
 
-  /** All that is left to do on it is to throw away what still comes. */
+  /** The answer is taken, and the connection only throws away the rest of its request. */
   get isAnswered(): boolean {
     return this.exchange?.isLingering === true && this.socket.writableLength === 0
   }
@@ -94,19 +94,19 @@ export class Connection implements ExchangeHost {
     this.socket.destroy()
   }
 
-  /** How long nothing was under way, or a head was on its way, in seconds. */
+  /** Time for which nothing was under way, or a head was on its way, in seconds. */
   get waited(): { for: 'request' | 'head'; seconds: number } | undefined {
     if (this.exchange || this.#isClosing) return undefined
     return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.#host.second - this.#since }
   }
 
-  /** Says a last word, and reads nothing any more. */
+  /** Sends the last answer, and reads nothing any more. */
   sayLast(text: string): void {
     this.socket.write(text)
     this.#leave()
   }
 
-  /** What still comes is thrown away: a connection that is closed over it is reset, and what was said last is lost (RFC 9112 9.6). */
+  /** Throws away bytes that still come: closing before they are read resets the connection, and the last answer is lost (RFC 9112 9.6). */
   #leave(): void {
     this.#isClosing = true
     this.#ahead = undefined
@@ -116,7 +116,7 @@ export class Connection implements ExchangeHost {
   }
 
   answered(exchange: HttpExchange): void {
-    // Told of a connection that is closed, or is being closed, it is no answer that anybody has taken.
+    // On a connection that is closed, or being closed, nobody has taken the answer.
     if (this.exchange !== exchange || this.socket.destroyed) return
     this.exchange = undefined
     exchange.taken()
@@ -125,7 +125,7 @@ export class Connection implements ExchangeHost {
     this.#host.release(this)
     const { body } = exchange
     if (!body.isComplete && !body.isBroken) {
-      // Of what is still to come of it, enough was thrown away.
+      // Enough of the rest of the body was thrown away.
       this.#isClosing = true
       this.socket.destroySoon()
       return
@@ -134,7 +134,7 @@ export class Connection implements ExchangeHost {
       this.#leave()
       return
     }
-    // Whoever held its body back had no reason to let it on any more.
+    // A reader that paused the body may not have resumed it.
     if (this.socket.isPaused()) this.socket.resume()
     this.#isAheadJudged = false
     if (this.#ahead === undefined) this.#inARow = 0
@@ -175,7 +175,7 @@ export class Connection implements ExchangeHost {
     }
   }
 
-  /** @returns where the body begins; -1 where there is no whole head, or none that is taken */
+  /** @returns the offset of the body; -1 without a whole head, or if it is refused */
   #readHead(bytes: Buffer, from: number): number {
     const start = skipEmptyLines(bytes, from)
     if (start === bytes.length) return start
@@ -225,13 +225,13 @@ export class Connection implements ExchangeHost {
     }
     const exchange = new HttpExchange(this, head, framing)
     this.exchange = exchange
-    // Most bodies come with their heads: whoever reads this one need not wait for it.
+    // Most bodies come with their heads, and need not be awaited then.
     const at = exchange.body.isComplete ? bodyAt : exchange.body.feed(bytes, bodyAt)
     this.#host.admit(this, exchange)
     return at
   }
 
-  /** What has come of a head is not waited for any longer. */
+  /** Refuses a head that is not whole in time. */
   refuse(error: GatewayError): void {
     this.#refuse(error, this.#ahead?.toString('latin1', 0, this.#host.headerBytesMax) ?? '')
   }
@@ -247,7 +247,7 @@ export class Connection implements ExchangeHost {
     if (this.#ahead.length > aheadBytesMax) this.socket.pause()
     if (this.#isAheadJudged) return
     this.#isAheadJudged = true
-    // What is no request gets no answer behind this one, which is told whole and then closes.
+    // Bytes that are no request get no answer after this one, which closes the connection.
     if (!this.#mayBeRequest(this.#ahead)) {
       this.exchange!.keepsAlive = false
       this.#isClosing = true
@@ -262,7 +262,7 @@ export class Connection implements ExchangeHost {
     return head !== undefined && methods.has(head.method)
   }
 
-  /** It sends nothing more. Who has no whole answer by then counts as gone (faults F-C7). */
+  /** The client sends nothing more. If its answer is not whole by then it counts as gone (faults F-C7). */
   #takeEnd(): void {
     if (this.exchange && !this.exchange.isEnded) this.socket.destroy()
   }
@@ -279,14 +279,14 @@ export class Connection implements ExchangeHost {
   }
 }
 
-/** Empty lines before a request are none of it (RFC 9112 2.2). @returns where it begins */
+/** Skips empty lines before a request (RFC 9112 2.2). @returns the offset of the request */
 function skipEmptyLines(bytes: Buffer, from: number): number {
   let start = from
   while (bytes[start] === carriageReturn && bytes[start + 1] === lineFeed) start += 2
   return start
 }
 
-/** What may be an empty line: no head has begun. */
+/** Whether the bytes may be the first half of an empty line: no head has begun. */
 function isHalfLine(bytes: Buffer, start: number): boolean {
   return start === bytes.length - 1 && bytes[start] === carriageReturn
 }

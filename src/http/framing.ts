@@ -20,8 +20,8 @@ const faults: Record<FramingFault, string> = {
 }
 
 /**
- * What is well-formed, and not taken all the same (reliability §2): each is a way for two readers of the same bytes to
- * see two different requests. @returns how the body is framed, or the refusal
+ * Refuses well-formed heads in which two readers could see two different requests (reliability §2).
+ * @returns how the body is framed, or the refusal
  */
 export function judgeFraming({ target, minor, fields }: RequestHead, headersMax: number): Framing | GatewayError {
   if (fields.count > headersMax) return refusal(`The request has more than ${headersMax} headers: send fewer.`, 431)
@@ -40,7 +40,7 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
   return framing
 }
 
-/** Of a URI's authority host and port, of which a name may be empty (RFC 9112 3.2, RFC 3986 3.2.2). */
+/** Whether a value is the host and port of a URI; the name may be empty (RFC 9112 3.2, RFC 3986 3.2.2). */
 function isHost(value: string): boolean {
   return /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i.test(value)
 }
@@ -50,12 +50,12 @@ export function refusal(message: string, status = 400): GatewayError {
   return new GatewayError('invalid_body', message, { status, shouldRetry: false })
 }
 
-/** Nothing of what came is in it. */
+/** The refusal of bytes that are no HTTP. Its text quotes none of them. */
 export function notHttp(): GatewayError {
   return refusal('The request is not well-formed HTTP/1.1: check its framing and headers.')
 }
 
-/** A client that is too slow with its head. */
+/** The refusal of a head that does not come in time. */
 export function tooLate(): GatewayError {
   return refusal('The request did not arrive in time: send its headers at once.', 408)
 }

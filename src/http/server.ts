@@ -12,7 +12,7 @@ import type { HttpExchange } from './http-exchange.ts'
 import { pathOf } from './paths.ts'
 import { plain } from './peer.ts'
 
-/** Limits of the edge (reliability §3). Times in ms, of which the first two are kept in whole seconds; sizes in bytes. */
+/** Limits of a listener (reliability §3). Times in ms, the first two counted in whole seconds; sizes in bytes. */
 export type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
@@ -41,7 +41,7 @@ export type Edge = {
 
 export type RequestHandler = (exchange: HttpExchange, requestId: string) => void
 
-/** A request that was refused before it could be routed; for the log. */
+/** A request that no handler gets, for the log. */
 export type EdgeRefusal = {
   requestId: string
   error: GatewayError

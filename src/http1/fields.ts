@@ -4,9 +4,9 @@ const carriageReturn = 0x0d
 const space = 0x20
 const colon = 0x3a
 
-/** Which octets a name may have (RFC 9110 5.6.2). */
+/** The octets that a name may have (RFC 9110 5.6.2). */
 const isToken = tableOf((octet) => /[!#$%&'*+\-.^_`|~0-9A-Za-z]/.test(String.fromCharCode(octet)))
-/** Which a value may have: blanks, what is visible, and what is above ASCII (RFC 9110 5.5). */
+/** The octets that a value may have: blanks, visible characters, and octets above ASCII (RFC 9110 5.5). */
 const isInValue = tableOf((octet) => octet === tab || (octet >= space && octet !== 0x7f))
 
 function tableOf(isIn: (octet: number) => boolean): Uint8Array {
@@ -19,7 +19,7 @@ function tableOf(isIn: (octet: number) => boolean): Uint8Array {
  */
 export class Fields {
   readonly #text: string
-  /** Of each: where its name begins and ends, and its value. */
+  /** Four offsets for each field: the beginning and end of its name, and of its value. */
   readonly #places: readonly number[]
 
   constructor(text: string, places: readonly number[]) {
@@ -31,7 +31,7 @@ export class Fields {
     return this.#places.length / 4
   }
 
-  /** @param name in lower case. @returns its values, joined by a comma and a blank where it came more than once */
+  /** @param name in lower case. @returns its values, joined by a comma and a blank if there are several */
   get(name: string): string | undefined {
     let found: string | undefined
     for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4))
@@ -59,7 +59,7 @@ export class Fields {
     return count
   }
 
-  /** In octets. */
+  /** The length of the longest value, in octets. */
   get longestValue(): number {
     const places = this.#places
     let longest = 0
@@ -88,7 +88,7 @@ export class Fields {
   }
 }
 
-/** A letter of either case is the same: those of a token differ by one bit from their lower case. */
+/** Compares without case: capital letters differ by one bit from lower case. */
 function isNamed(text: string, start: number, name: string): boolean {
   for (let i = 0; i < name.length; i++) {
     const [code, wanted] = [text.charCodeAt(start + i), name.charCodeAt(i)]

@@ -25,7 +25,7 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems
 
-/** A mistake in what was asked. @property pointer of the field, as of a JSON document of all that was asked: `/limit` */
+/** A mistake in a request. @property pointer of the field, as in a JSON document of all fields: `/limit` */
 export type Mistake = { pointer: string; detail: string }
 
 /** A refusal by an operation. Programs get it as a problem object, people in its words. */

@@ -57,15 +57,15 @@ export type ServerParts = {
   load?: LoadWatch
   /** Monotonic milliseconds that connections to upstreams go by; a test's may leap. */
   connectionsClockMs?: () => number
-  /** What is known of upstream accounts; a test's has its own time. */
+  /** The state of upstream accounts; a test's has its own time. */
   memory?: PoolMemory
-  /** What is kept of requests that are over; a test's keeps fewer. */
+  /** The last requests in memory; a test keeps fewer. */
   recents?: Recents
   /** The bytes of request bodies that may be held; a test has its own limit. */
   bodiesBytesMax?: number | undefined
   /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
   barred?: ReadonlySet<string> | undefined
-  /** Of the token by which a process that has several of these asks each of them. */
+  /** The digest of the token of the process that has started this one. */
   parentDigest?: string | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
@@ -76,7 +76,7 @@ export type ServerParts = {
 /** A gateway that listens. main makes one for the process; a test makes one for itself. */
 export type RunningServer = {
   gateway: Gateway
-  /** Where it listens, with the port that was given. */
+  /** The address of the clients' listener, with its port. */
   address: Address
   adminAddress: Address
   /**
@@ -100,7 +100,7 @@ export type RunningServer = {
 /** Builds every part around a store and starts to listen on both addresses. @throws what listening throws. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
-  // What can be refused comes before what would have to be ended again.
+  // Steps that can fail come first: parts that were started would have to be ended again.
   const sealer = createSealer(readSealKey(config.sealKey, config.store))
   const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event)

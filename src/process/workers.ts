@@ -22,13 +22,13 @@ import { createAdminApi, prefixOf } from './admin-api.ts'
 import { sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 
-/** How often it is looked whether there is something to tell those who watch, in ms. */
+/** How often events are sent to those who watch, in ms. */
 const tickMs = 250
 
 /**
- * Several processes on one port, each an ordinary replica with a folder of its own below `state_dir`; this one takes the
- * connections and hands them out in turn, starts anew what dies, passes signals on, and speaks for all on the one admin
- * listener (rulings X7, X9). It has no part in any request.
+ * Runs several processes on one port, each an ordinary replica with a folder of its own below `state_dir`. This process hands
+ * connections to them in turn, restarts one that dies, passes signals on, and answers for all on the one admin listener (rulings X7,
+ * X9). It has no part in any request.
  * @throws StoreError with a store that only one process can serve.
  */
 export async function superviseWorkers(options: ServeOptions, count: number): Promise<void> {
@@ -51,7 +51,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     onEnd: (code) => void end(code),
   })
   let admin: WorkersAdmin | undefined
-  // Without this process all workers would end at once, and cut what they serve.
+  // Without this process all workers would end at once, and cut their answers.
   process.on('uncaughtException', (error) => {
     log.event('error', 'uncaught', { error: error.stack })
     process.exitCode = 1
@@ -84,7 +84,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     } else fleet.stop(signal)
   }
 
-  /** Of what this process itself answers from; what is wrong with it the workers tell. */
+  /** Reads the configuration that this process answers from. Workers report its mistakes. */
   function readAgain(): Config {
     config = reloadConfig(config, options)
     admin?.adopt(config)
@@ -109,7 +109,7 @@ type AdminParts = {
   config: () => Config
   origins: () => readonly string[]
   metrics: WorkerMetrics
-  /** That the workers know this process by. */
+  /** The token of this process, which the workers know. */
   token: string
   reportBug: (bug: Error) => void
 }

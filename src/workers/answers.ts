@@ -13,7 +13,7 @@ import type { Explanation, ModelRow, UpstreamState, WebhookState } from '../oper
 import { type Asked as AskedOfWorker, doorPath, type PlayAsked, unpack } from './door.ts'
 import { watchWorkers } from './events.ts'
 
-/** A worker answers from memory, or asks its store once. */
+/** The time limit of a worker, which answers from memory, or asks its store once. */
 const patienceMs = 4_000
 
 type Answer = { status: number; body: unknown }
@@ -21,7 +21,7 @@ type Answer = { status: number; body: unknown }
 type Own = Pick<AdminOperations, 'translate' | 'listClients' | 'setUp'>
 
 type Options = {
-  /** That they know this process by. */
+  /** The token of this process, which the workers know. */
   token?: string
   /** The configuration is the same in all of them. */
   listModels?: () => ModelRow[]
@@ -31,9 +31,9 @@ type Options = {
 const nothing = { translate: undefined, listClients: undefined, setUp: undefined } as unknown as Own
 
 /**
- * Answers operators from all workers at once (ruling X9). A request is known to the worker that served it. An upstream account has
- * the worst state that any worker has of it. The server is ready if one worker takes requests.
- * @param origins of their admin listeners, as they are now.
+ * Answers operators for all workers (ruling X9). A request is explained by the worker that served it, an upstream account is as bad as
+ * in the worst worker, and the service is ready if one worker is.
+ * @param origins of the workers' admin listeners, as they are now
  */
 export function askWorkers(
   origins: () => readonly string[],
@@ -61,7 +61,7 @@ export function askWorkers(
     isReady,
     isAlone: false,
     rememberedSinceMs: () => Number.POSITIVE_INFINITY,
-    // Workers share a store that knows it.
+    // The store that the workers share knows it.
     heldOf: () => 0n,
     async listRequests(filter, limit, beyond) {
       const lists = await askDoors<RequestRow[]>('listRequests', [filter, limit, beyond])
@@ -103,7 +103,7 @@ export function askWorkers(
   async function explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'> {
     const answers = await askAll(`/api/v1/requests/${requestId}/explain`)
     const found = answers.filter(({ status }) => status === 200).map(({ body }) => body as Explanation)
-    // The worker that served it knows more than one that read its debit.
+    // The worker that served the request knows more than one that read its debit.
     const best = found.find((one) => one.attempts !== null) ?? found[0]
     return best ?? (answers.some(({ status }) => status === 503) ? 'silent' : 'unknown')
   }
@@ -113,7 +113,7 @@ export function askWorkers(
     return mergeUpstreams(answers.flatMap(({ status, body }) => (status === 200 ? [readItems(body)] : [])))
   }
 
-  /** Each of them tells what it has taken. */
+  /** Each worker reports the deliveries that it has made itself. */
   async function listWebhooks(): Promise<readonly WebhookState[]> {
     const answers = (await askAll('/api/v1/webhooks')).filter(({ status }) => status === 200)
     return mergeWebhooks(answers.map(({ body }) => (body as { items: readonly ToldWebhook[] }).items))
@@ -123,7 +123,7 @@ export function askWorkers(
     return Promise.all(origins().map((origin) => askWorker(`${origin}${path}`, token)))
   }
 
-  /** Of those that answer. */
+  /** @returns the results of the workers that answer */
   async function askDoors<T>(method: AskedOfWorker, args: readonly unknown[]): Promise<T[]> {
     const answers = await Promise.all(
       origins().map((origin) => askWorker(`${origin}${doorPath}${method}`, token, JSON.stringify(args))),
@@ -171,7 +171,7 @@ type ToldWebhook = Omit<WebhookState, 'below_nanos' | 'last' | 'last_failure'> &
   last_failure: WebhookState['last'] | null
 }
 
-/** In the order of the configuration, which all have. */
+/** Merges webhooks in the order of the configuration, which is the same in all workers. */
 function mergeWebhooks(lists: readonly (readonly ToldWebhook[])[]): WebhookState[] {
   const [first = [], ...rest] = lists
   return first.map((one, at) => {
@@ -245,7 +245,7 @@ export function mergeUpstreams(lists: readonly (readonly UpstreamState[])[]): Up
   return [...merged.values()]
 }
 
-/** As good as the best where one is enough, as bad as the worst where it is not. */
+/** Takes the best figure if one worker is enough, and the worst or the sum if not. */
 function mergeStatus(all: readonly Status[]): Status {
   const [first] = all
   if (!first) throw new ProblemError('store_unavailable', 'No worker answers now: try again.')
@@ -271,7 +271,7 @@ function mergeStatus(all: readonly Status[]): Status {
   }
 }
 
-/** Each has heard of all others: the one that has met it itself tells nothing of it. */
+/** Each worker has heard of the failures of all others, and reports none of its own here. */
 function mergeHeard(rows: Status['heard']): Status['heard'] {
   const merged = new Map<string, Status['heard'][number]>()
   for (const row of rows) merged.set(JSON.stringify([row.model, row.upstream, row.account]), row)
