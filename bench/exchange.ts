@@ -1,7 +1,7 @@
 import type { Model, WireName } from '../src/catalog/model.ts'
 import { resolveProfile } from '../src/catalog/profiles.ts'
 import type { Call } from '../src/gateway/call.ts'
-import type { Asked, Exchange } from '../src/gateway/exchange.ts'
+import type { CheckedRequest, Exchange } from '../src/gateway/exchange.ts'
 import type { Gateway } from '../src/gateway/gateway.ts'
 import { exchangeNatively } from '../src/gateway/native.ts'
 import { translate } from '../src/gateway/translate.ts'
@@ -22,7 +22,7 @@ export function openExchange(bytes: Buffer, wire: WireName, modelWire: WireName)
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
   const model = modelOf(modelWire)
   const body = new ClientBody(bytes, wires[wire].translator.keptKeys)
-  const asked: Asked = { gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined }
+  const asked: CheckedRequest = { gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined }
   return wire === modelWire ? exchangeNatively(asked) : translate(asked)
 }
 

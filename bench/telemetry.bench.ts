@@ -2,7 +2,7 @@ import { loadText } from '../src/config/load.ts'
 import type { CallRecord } from '../src/gateway/record.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { createGenAiFigures } from '../src/telemetry/otlp/gen-ai-figures.ts'
-import { type Kept, keep } from '../src/telemetry/otlp/kept.ts'
+import { keep, type SpanSource } from '../src/telemetry/otlp/kept.ts'
 import { SpanQueue } from '../src/telemetry/otlp/otlp.ts'
 import { createPlaces } from '../src/telemetry/otlp/places.ts'
 import { spansOf } from '../src/telemetry/otlp/spans.ts'
@@ -88,7 +88,7 @@ measure('four spans, encoded, off the path', 5_000, (i) => JSON.stringify(spansO
 metrics.stop()
 
 function openQueue() {
-  return new SpanQueue<Kept>(
+  return new SpanQueue<SpanSource>(
     10_000,
     () => {},
     () => {},

@@ -3,11 +3,11 @@
  * node bin/node.mjs scripts/translation-docs.ts [--check]
  */
 import { type WireName, wireNames } from '../src/catalog/model.ts'
-import type { Fate } from '../src/wires/requests/field-table.ts'
+import type { FieldOutcome } from '../src/wires/requests/field-table.ts'
 import { wires } from '../src/wires/wires.ts'
 import { putGenerated } from './support/generated.ts'
 
-const headings: [Fate, string][] = [
+const headings: [FieldOutcome, string][] = [
   ['carried', 'Carried as it is'],
   ['mapped', 'Said in another way'],
   ['dropped', 'Dropped'],

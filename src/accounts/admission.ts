@@ -3,11 +3,11 @@ import type { Balances } from './balances.ts'
 import type { Budget } from './budget.ts'
 import { type Balance, hold, isAdmitted } from './holds.ts'
 import type { Ledger } from './ledger.ts'
-import { narrower, type Place, type WindowFigures, type Windows } from './limits.ts'
+import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
 /** Why a request may not run now. What its client is told is the gateway's business. */
-export type Refused = { ok: false } & (
+export type AdmissionRefusal = { ok: false } & (
   | {
       why:
         | 'unwritable' // the store cannot take debits, of all or of this account (rulings C5, Y16)
@@ -52,12 +52,12 @@ export type Entered = Disposable & {
    * Holds what the answer will probably cost, in nano-credits (ruling C2). Asked once. A refusal for credit gives the
    * place in the window back (ruling R1).
    */
-  admit(holdNanos: bigint): Promise<Admitted | Refused>
+  admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal>
   /**
    * To be asked before a request is told what is wrong with its body: the order of the checks is that of R1, also where
    * credit and window are decided behind the body. Uses the place. @returns what `enter` would have refused it for.
    */
-  judge(): Promise<Refused | undefined>
+  judge(): Promise<AdmissionRefusal | undefined>
   /**
    * The request's checks are over: nothing more is asked. One that ends before it has asked, for whatever reason, still
    * uses its place (ruling R1); what was admitted ends with its release.
@@ -72,7 +72,7 @@ export type Entered = Disposable & {
  */
 export interface Admission {
   /** To be called once for a request whose key is valid and whose account is active. */
-  enter(key: ApiKey): Promise<Entered | Refused>
+  enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
   /** How an account stands now (ruling R13), asked by one of its keys; undefined where the store cannot give the figure at once. */
   look(accountId: string, bounds?: LiveBounds): Standing | undefined
   /** What of the budget of a key is not spent, in nano-credits, as far as it is known here; its holds are not deducted. */
@@ -122,7 +122,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return { balanceNanos: balance.balanceNanos, window: narrower(window, own) }
   }
 
-  async function enter({ account, bounds }: ApiKey): Promise<Entered | Refused> {
+  async function enter({ account, bounds }: ApiKey): Promise<Entered | AdmissionRefusal> {
     if (whyBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
@@ -135,7 +135,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return new Entry(balance, bounds, place, { isBlocked: () => whyBlocked(account.id) !== undefined, judgeBudget })
   }
 
-  function judgeBudget(bounds: LiveBounds): Refused | undefined {
+  function judgeBudget(bounds: LiveBounds): AdmissionRefusal | undefined {
     const { budget, spend } = bounds
     if (budget === undefined) return undefined
     const nowMs = options.nowMs()
@@ -167,11 +167,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 }
 
-type KeyPlace = Place & { why?: 'rate' | 'key_rate' }
+type KeyPlace = WindowPlace & { why?: 'rate' | 'key_rate' }
 
-type Judge = { isBlocked(): boolean; judgeBudget(bounds: LiveBounds): Refused | undefined }
+type Judge = { isBlocked(): boolean; judgeBudget(bounds: LiveBounds): AdmissionRefusal | undefined }
 
-function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): Refused {
+function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): AdmissionRefusal {
   return { ok: false, why: balanceNanos > 0n ? 'all_held' : 'no_credit', balanceNanos }
 }
 
@@ -179,10 +179,10 @@ class Entry implements Entered {
   readonly ok = true
   readonly #balance: Balance
   readonly #bounds: LiveBounds | undefined
-  readonly #place: Place & { ok: true }
+  readonly #place: WindowPlace & { ok: true }
   readonly #judge: Judge
 
-  constructor(balance: Balance, bounds: LiveBounds | undefined, place: Place & { ok: true }, judge: Judge) {
+  constructor(balance: Balance, bounds: LiveBounds | undefined, place: WindowPlace & { ok: true }, judge: Judge) {
     this.#balance = balance
     this.#bounds = bounds
     this.#place = place
@@ -193,7 +193,7 @@ class Entry implements Entered {
    * Asked for again, since while this one's body was read other requests may have taken their holds, or the store may have
    * been lost (ruling C5).
    */
-  async admit(holdNanos: bigint): Promise<Admitted | Refused> {
+  async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
     if (this.#judge.isBlocked()) return { ok: false, why: 'unwritable' }
     const refused = isAdmitted(this.#balance)
       ? this.#bounds && this.#judge.judgeBudget(this.#bounds)

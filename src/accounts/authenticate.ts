@@ -3,7 +3,7 @@ import { readKey } from './keys.ts'
 
 export type Credentials = { authorization?: string; xApiKey?: string }
 
-export type Asking = {
+export type AuthenticationParts = {
   directory: Directory
   /** Unix milliseconds. */
   nowMs: number
@@ -18,7 +18,7 @@ export type Asking = {
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
-  asking: Asking,
+  asking: AuthenticationParts,
   { authorization, xApiKey }: Credentials,
 ): Promise<{ key: ApiKey } | 'missing' | 'invalid'> {
   if (!authorization && !xApiKey) return 'missing'

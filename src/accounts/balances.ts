@@ -2,7 +2,7 @@ import type { Spend } from './budget.ts'
 import type { Balance } from './holds.ts'
 
 /** What a settlement tells of accounts, and of keys with budgets. */
-export type Told = Pick<Balances, 'set' | 'owe'> & {
+export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
   /** What a key, and all of its line, has spent by now, where this process keeps that. */
   spend?(scope: string, spend: Spend): void
 }

@@ -54,7 +54,7 @@ function versionOf(fields: readonly unknown[]): string {
 }
 
 /** Where a page ends: what its last row is sorted by, and its id. */
-export type Place = readonly (string | number)[]
+export type PageKey = readonly (string | number)[]
 
 export const accountSorts = ['created', '-created', 'name'] as const
 
@@ -67,7 +67,7 @@ export type AccountPage = {
   ids?: readonly string[] | undefined
   /** `created`: the oldest first. */
   sort: (typeof accountSorts)[number]
-  beyond?: Place | undefined
+  beyond?: PageKey | undefined
   limit: number
 }
 
@@ -78,14 +78,15 @@ export type KeyPage = {
   ids?: readonly string[] | undefined
   /** In the label, whatever its case, or the beginning of the visible characters or the id. */
   q?: string | undefined
-  beyond?: Place | undefined
+  beyond?: PageKey | undefined
   limit: number
 }
 
-type Row = Readonly<Record<string, unknown>>
+/** A row as a database answers it, by the names of its columns. */
+export type StoreRow = Readonly<Record<string, unknown>>
 
 /** @param row of the account's columns, with its balance. Integers may come as bigint. */
-export function readAccountRow(row: Row): AccountRow {
+export function readAccountRow(row: StoreRow): AccountRow {
   return {
     id: row.id as string,
     name: row.name as string,
@@ -95,7 +96,7 @@ export function readAccountRow(row: Row): AccountRow {
   }
 }
 
-export function readKeyRow(row: Row): KeyRow {
+export function readKeyRow(row: StoreRow): KeyRow {
   return {
     id: row.id as string,
     accountId: row.account_id as string,
@@ -114,7 +115,7 @@ export function readKeyRow(row: Row): KeyRow {
 }
 
 /** @param row of a key, with what it has spent. */
-export function readBounds(row: Row): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
+export function readBounds(row: StoreRow): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
   const { id, scope, budget, budget_per, rpm, models, from_ms, until_ms, spent } = row
   return {
     scope: ((scope ?? id) as string | null) ?? '',

@@ -7,7 +7,7 @@ import { randomText } from '../ids/base62.ts'
 import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
-import { type Budget, type Span, spanOf } from './budget.ts'
+import { type Budget, spanOf, type TimeSpan } from './budget.ts'
 import type { Calendar } from './calendar.ts'
 import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
@@ -16,10 +16,10 @@ import { formatTime } from './format-time.ts'
 import { type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
-import type { NewAuditRow, Shown, Trail } from './trail.ts'
+import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
 /** What a change asks about. */
-export type Question = {
+export type ChangeScope = {
   /** An account by its id, else by its name. */
   account?: string
   /** An account by its name alone. */
@@ -57,7 +57,7 @@ export type Facts = {
 export type Made = { asked: string; result: string; madeMs: number }
 
 /** One thing to be written. Servers learn that the account has changed, where it is about one. */
-export type Write =
+export type BookWrite =
   | { kind: 'insert_account'; account: AccountRow }
   | { kind: 'set_state'; accountId: string; state: AccountRow['state'] }
   | { kind: 'set_name'; accountId: string; name: string }
@@ -74,7 +74,7 @@ export type Write =
       ownExpiresMs: number | undefined
     }
   | { kind: 'set_bounds'; accountId: string; scope: string; bounds: KeyBounds }
-  | ({ kind: 'set_spend'; accountId: string; scope: string } & Span & SpendBase)
+  | ({ kind: 'set_spend'; accountId: string; scope: string } & TimeSpan & SpendBase)
   | { kind: 'clear_spend'; accountId: string; scope: string }
   | { kind: 'insert_operator'; operator: OperatorRow }
   | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
@@ -91,13 +91,13 @@ export type Write =
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
 /** The account that servers must read again. */
-export function accountOf(write: Write): string | undefined {
+export function accountOf(write: BookWrite): string | undefined {
   if (write.kind === 'insert_account') return write.account.id
   return 'accountId' in write ? write.accountId : undefined
 }
 
 export type Decision<T> = {
-  writes: readonly Write[]
+  writes: readonly BookWrite[]
   result: T
   /** What the audit tells of it, where something is written. */
   trail?: Trail
@@ -105,13 +105,13 @@ export type Decision<T> = {
   isAct?: boolean
 }
 
-export type Change<T> = {
-  about: Question
+export type BookChange<T> = {
+  about: ChangeScope
   /** Pure. @throws BookError, and then nothing is written. */
   decide(facts: Facts): Decision<T>
 }
 
-export function createAccount(name: string, creditNanos: bigint, nowMs: number): Change<AccountRow> {
+export function createAccount(name: string, creditNanos: bigint, nowMs: number): BookChange<AccountRow> {
   return {
     about: { accountName: name, ...(creditNanos !== 0n && { isDated: true }) },
     decide({ accountNamed }) {
@@ -119,7 +119,7 @@ export function createAccount(name: string, creditNanos: bigint, nowMs: number):
       if (accountNamed) throw new BookError('name_taken', name)
       const id = `acct_${randomText(16)}`
       const account: AccountRow = { id, name, state: 'active', balanceNanos: 0n, createdMs: nowMs }
-      const writes: Write[] = [{ kind: 'insert_account', account }]
+      const writes: BookWrite[] = [{ kind: 'insert_account', account }]
       if (creditNanos !== 0n) writes.push(postCredit(account, creditNanos, `create:${id}`))
       const after = { name, ...(creditNanos !== 0n && { credit: formatCredits(creditNanos) }) }
       const trail = { operation: 'account.create', object: id, after }
@@ -133,7 +133,7 @@ export function updateAccount(
   idOrName: string,
   changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
   version?: string | undefined,
-): Change<AccountRow> {
+): BookChange<AccountRow> {
   const { name, state } = changes
   return {
     about: { account: idOrName, ...(name !== undefined && { accountName: name }) },
@@ -146,10 +146,10 @@ export function updateAccount(
       const accountId = account.id
       const result = { ...account, name: name ?? account.name, state: state ?? account.state }
       const [isRenamed, isMoved] = [result.name !== account.name, result.state !== account.state]
-      const writes: Write[] = []
+      const writes: BookWrite[] = []
       if (isRenamed) writes.push({ kind: 'set_name', accountId, name: result.name })
       if (isMoved) writes.push({ kind: 'set_state', accountId, state: result.state })
-      const pick = (row: AccountRow): Shown => ({
+      const pick = (row: AccountRow): ActDetails => ({
         ...(isRenamed && { name: row.name }),
         ...(isMoved && { state: row.state }),
       })
@@ -159,7 +159,7 @@ export function updateAccount(
   }
 }
 
-export function credit(idOrName: string, amountNanos: bigint, reference: string): Change<'posted' | 'exists'> {
+export function credit(idOrName: string, amountNanos: bigint, reference: string): BookChange<'posted' | 'exists'> {
   return {
     about: { account: idOrName, reference, isDated: true },
     decide(facts) {
@@ -178,7 +178,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
 }
 
 /** What the clock of the store shows is right, says the operator (ruling Y15): the audit trail keeps it. @returns that time */
-export function confirmClock(): Change<{ time: string }> {
+export function confirmClock(): BookChange<{ time: string }> {
   return {
     about: {},
     decide({ nowMs }) {
@@ -200,7 +200,7 @@ export type KeyWishes = {
   expiresMs?: number | null | undefined
 }
 
-export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar }: Moment): Change<IssuedKey> {
+export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar }: Moment): BookChange<IssuedKey> {
   return {
     about: { account: idOrName },
     decide(facts) {
@@ -223,13 +223,13 @@ export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar
   }
 }
 
-export function revokeKey(idOrPrefix: string, nowMs: number): Change<KeyRow> {
+export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
       const key = theKey(facts, idOrPrefix)
       if (key.revokedMs !== undefined) return { writes: [], result: key }
-      const write: Write = { kind: 'revoke_key', accountId: key.accountId, keyId: key.id, revokedMs: nowMs }
+      const write: BookWrite = { kind: 'revoke_key', accountId: key.accountId, keyId: key.id, revokedMs: nowMs }
       const trail = { operation: 'key.revoke', object: key.id, after: { prefix: key.prefix, revoked: true } }
       return { writes: [write], result: { ...key, revokedMs: nowMs }, trail }
     },
@@ -246,8 +246,8 @@ export function updateKey(
   idOrPrefix: string,
   wishes: KeyWishes,
   calendar: Calendar,
-  { version, base }: { version?: string | undefined; base?: (Span & SpendBase) | undefined } = {},
-): Change<KeyRow> {
+  { version, base }: { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined } = {},
+): BookChange<KeyRow> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
@@ -261,7 +261,7 @@ export function updateKey(
       const [before, after] = [tellKey(key), tellKey(result)]
       const changed = Object.keys(before).filter((name) => before[name] !== after[name])
       if (changed.length === 0) return { writes: [], result: key }
-      const writes: Write[] = []
+      const writes: BookWrite[] = []
       if (changed.includes('label')) writes.push({ kind: 'set_label', accountId, keyId, label: result.label })
       if (changed.includes('expires')) {
         const { expiresMs, ownExpiresMs } = result
@@ -279,7 +279,7 @@ export function updateKey(
         result.spend = { ...span, spentNanos }
       }
       if (!budget) result.spend = undefined
-      const pick = (shown: Shown) => Object.fromEntries(changed.map((name) => [name, shown[name]!]))
+      const pick = (shown: ActDetails) => Object.fromEntries(changed.map((name) => [name, shown[name]!]))
       return {
         writes,
         result,
@@ -302,16 +302,16 @@ function boundsOf(before: KeyBounds, { budget, requestsPerMinute, models }: KeyW
   }
 }
 
-function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, Shown[string]> {
+function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, ActDetails[string]> {
   return { label: label ?? null, expires: formatTime(expiresMs), ...tellBounds(bounds) }
 }
 
-function whatIsSet(shown: Shown): Shown {
+function whatIsSet(shown: ActDetails): ActDetails {
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null))
 }
 
 /** The grace begins by the time of the store: the clock of whoever asks may be wrong by more than it lasts. */
-export function rotateKey(idOrPrefix: string, graceMs: number): Change<IssuedKey> {
+export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<IssuedKey> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
     decide(facts) {
@@ -363,7 +363,7 @@ function theKey({ keys }: Facts, asked: string): KeyRow {
   return keys[0]
 }
 
-function postCredit(account: AccountRow, amountNanos: bigint, reference: string): Write {
+function postCredit(account: AccountRow, amountNanos: bigint, reference: string): BookWrite {
   const sum = account.balanceNanos + amountNanos
   if (sum > nanosMax || sum < -nanosMax - 1n) throw new BookError('overflow', account.id)
   return { kind: 'post_credit', accountId: account.id, amountNanos, reference }
@@ -405,7 +405,7 @@ function checkLabel(label: string, accountId: string): void {
 function issueKey(
   like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
   nowMs: number,
-): { write: Write; issued: IssuedKey } {
+): { write: BookWrite; issued: IssuedKey } {
   const { key, id, prefix, digest } = makeKey()
   const { accountId, label, ownExpiresMs, bounds, scope = id } = like
   const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }

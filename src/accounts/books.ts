@@ -2,8 +2,8 @@ import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book-rows.ts'
 import {
+  type BookChange,
   beginsAnew,
-  type Change,
   confirmClock,
   createAccount,
   createKey,
@@ -15,7 +15,7 @@ import {
   updateAccount,
   updateKey,
 } from './book-rules.ts'
-import { type Span, spanOf } from './budget.ts'
+import { spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, createCalendar, utc } from './calendar.ts'
 import type { DayShift } from './day-shifts.ts'
 import type {
@@ -40,10 +40,10 @@ import {
   signOut,
 } from './operator-rules.ts'
 import { type OperatorRole, type OperatorRow, type SessionRow, seenLagMs, sessionIdleMs } from './operators.ts'
-import { type Rezoned, rezone } from './rezone.ts'
+import { rezone, type ZoneChange } from './rezone.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type { UsageAnswer, UsageQuestion, UsageState } from './usage/question.ts'
-import type { Warning, Watched } from './warnings.ts'
+import type { StoredWarning, Watched } from './warnings.ts'
 
 /** Who has shown a token, a key or a cookie. */
 export type Principal =
@@ -121,7 +121,7 @@ export interface Books {
    * Another zone for the days of reports and budgets (ruling X12); the days of reports are made anew. Of a file by who holds its
    * lock, see `OpenBooksOptions.isAlone`.
    */
-  rezone(timeZone: string): Promise<Rezoned>
+  rezone(timeZone: string): Promise<ZoneChange>
   /** Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
   /** What a key has cost in all, in nano-credits, less what was given back. */
@@ -144,7 +144,7 @@ export interface Books {
   /** What is warned of from now on (ruling X15), whoever books it. */
   watch(what: Watched): Promise<void>
   /** Warnings that are due, which nobody else is given for so long. */
-  takeWarnings(leaseMs: number, limit: number): Promise<Warning[]>
+  takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
   /** What became of one: told to all, or to be tried again. */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
   /** What the clock of the store shows now is right (ruling Y15), which is kept in the audit trail. */
@@ -166,7 +166,7 @@ export interface BookStore {
    * In one transaction that nobody else's writes come between: finds what the change asks about, lets it decide, and
    * writes what it says. @throws what `decide` throws, with nothing written.
    */
-  change<T>(change: Change<T>): Eventual<T>
+  change<T>(change: BookChange<T>): Eventual<T>
   /** Its time, see `Facts`. */
   readNowMs(): Eventual<number>
   findAccount(idOrName: string): Eventual<AccountRow | undefined>
@@ -176,9 +176,9 @@ export interface BookStore {
   listKeys(accountId?: string): Eventual<KeyRow[]>
   findKeys(name: string): Eventual<KeyRow[]>
   /** What the keys of this scope have spent in the span, up to the last entry of their account by now. */
-  sumSpend(of: { accountId: string; scope: string } & Span): Eventual<SpendBase>
+  sumSpend(of: { accountId: string; scope: string } & TimeSpan): Eventual<SpendBase>
   watch(what: Watched): Eventual<void>
-  takeWarnings(leaseMs: number, limit: number): Eventual<Warning[]>
+  takeWarnings(leaseMs: number, limit: number): Eventual<StoredWarning[]>
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Eventual<void>
   findEntry(requestId: string): Eventual<ListedEntry | undefined>
   findDebit(requestId: string): Eventual<FoundDebit | undefined>
@@ -211,7 +211,7 @@ export function createBooks(
   act: Act = nobody,
   calendar: Calendar = createCalendar(utc),
 ): Books {
-  const change = async <T>(one: Change<T>): Promise<T> => store.change(onBehalf(act, one, nowMs()))
+  const change = async <T>(one: BookChange<T>): Promise<T> => store.change(onBehalf(act, one, nowMs()))
   return {
     as: (other) => createBooks(store, nowMs, other, calendar),
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),

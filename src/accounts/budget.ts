@@ -10,13 +10,13 @@ export type BudgetPeriod = (typeof budgetPeriods)[number]
 export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 
 /** A span of time, in Unix milliseconds: `untilMs` is the first moment behind it. */
-export type Span = { fromMs: number; untilMs: number }
+export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
  * What a key has spent in a window: what the ledger's entries of that span come to which name it, or another of its line.
  * The window is that of its last entry, and over when a later one has begun.
  */
-export type Spend = Span & { spentNanos: bigint }
+export type Spend = TimeSpan & { spentNanos: bigint }
 
 /** The last moment that has a date: where a window ends that never does. */
 export const neverMs = 8_640_000_000_000_000
@@ -39,7 +39,7 @@ export function formatBudget({ nanos, per }: Budget): string {
 }
 
 /** The window of the calendar in which something happens. */
-export function spanOf(calendar: Calendar, per: BudgetPeriod | undefined, atMs: number): Span {
+export function spanOf(calendar: Calendar, per: BudgetPeriod | undefined, atMs: number): TimeSpan {
   if (per === undefined) return { fromMs: 0, untilMs: neverMs }
   const { startMs, endMs } = calendar.periodOf(atMs, per)
   return { fromMs: startMs, untilMs: endMs }

@@ -12,7 +12,7 @@ export type KeyScope = {
   budgetNanos: bigint | undefined
 }
 
-export type Ask = {
+export type DeskQuestion = {
   id: number
   accountId: string
   requestsPerMinute: number
@@ -27,7 +27,7 @@ export type Ask = {
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined }
 
 export type DeskOrder =
-  | { say: 'ask'; ask: Ask }
+  | { say: 'ask'; ask: DeskQuestion }
   /** The debit is durable, or there is none. */
   | { say: 'release'; accountId: string; keyId: string | undefined; holdNanos: bigint }
   /** A debit is due that the store has not taken; the same amount, negative, when it has. */

@@ -5,7 +5,7 @@ import type { Debit, Origin } from './ledger.ts'
 import type { DebitRow } from './poster.ts'
 
 /** An entry that is verified, with what it is compared with. */
-export type Reading = {
+export type VerifiedEntry = {
   entry: Entry
   row: Record<string, unknown>
   /** Undefined where there is no such account. */
@@ -18,7 +18,7 @@ export type Reading = {
 /** All columns of an entry but its id and digest. */
 export const fieldColumns = [...chainedColumns, 'calls'] as const
 
-type Value = null | number | bigint | string
+type ColumnValue = null | number | bigint | string
 
 /** All but its id, which is the store's own. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
@@ -28,9 +28,9 @@ const columns = ['id', ...entryColumns] as const
 export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 
 /** In the order of `insertEntrySql`. Without an id the database gives it the next one. */
-export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): Value[] {
-  const values: Value[] = [(row.id ?? null) as Value]
-  for (const column of fieldColumns) values.push((row[column] ?? null) as Value)
+export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): ColumnValue[] {
+  const values: ColumnValue[] = [(row.id ?? null) as ColumnValue]
+  for (const column of fieldColumns) values.push((row[column] ?? null) as ColumnValue)
   values.push(digest)
   return values
 }
@@ -38,7 +38,7 @@ export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): Va
 /** What all entries have in common, with empty fields for what only some have. */
 const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<
   (typeof fieldColumns)[number],
-  Value
+  ColumnValue
 >
 
 /** A row but for its place in the chain, which is empty. */
@@ -50,7 +50,10 @@ export function creditRow(amountNanos: bigint, reference: string, createdMs: num
 
 /** The debit's own origin and outcome, so that what is filtered and summed by key, model or outcome sums to nothing. */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
-  const { key_id, client_wire, model, model_wire, upstream, upstream_account, outcome } = debit as Record<string, Value>
+  const { key_id, client_wire, model, model_wire, upstream, upstream_account, outcome } = debit as Record<
+    string,
+    ColumnValue
+  >
   return {
     ...creditRow(debit.amount as bigint, reference, createdMs),
     key_id: key_id!,

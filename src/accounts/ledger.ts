@@ -16,7 +16,7 @@ export const outcomes = [
   'refused',
 ] as const
 
-export type Outcome = (typeof outcomes)[number]
+export type RequestOutcome = (typeof outcomes)[number]
 
 /**
  * Where an answer was asked for, and where it was made (ruling C9). What the first release wrote tells of the model only:
@@ -47,7 +47,7 @@ export type Debit = Origin & {
   priceVersion: string
   /** What `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
   prices: Prices
-  outcome: Outcome
+  outcome: RequestOutcome
   createdMs: number
 }
 
@@ -64,7 +64,7 @@ export const blockTexts = {
   owing: 'debits of the account are not in the ledger: see ledger_unsettled in the log',
 } as const
 
-export type Block = keyof typeof blockTexts
+export type LedgerBlock = keyof typeof blockTexts
 
 export interface Ledger {
   /**
@@ -77,7 +77,7 @@ export interface Ledger {
    * Why new inference is refused now; undefined while it is taken. The one question of all who admit, probe or report.
    * @param accountId adds what blocks this account alone: a debit of it is overdue, or withdrawn and not yet over (Y16).
    */
-  whyBlocked(accountId?: string): Block | undefined
+  whyBlocked(accountId?: string): LedgerBlock | undefined
   /** What is not in the ledger yet. */
   backlog(): Backlog
   /** Tells of each debit how long it took to become durable in the ledger, in ms; one listener, a later one in its place. */

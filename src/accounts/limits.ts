@@ -1,4 +1,4 @@
-export type Place = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
+export type WindowPlace = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
 
 /** The one with fewer places left (ruling R13). */
 export function narrower(one: WindowFigures | undefined, other: WindowFigures | undefined): WindowFigures | undefined {
@@ -28,7 +28,7 @@ type Window = { endsMs: number; taken: number }
 /** Counts per key in fixed windows: a window opens at the key's first request and all is forgotten at its end (spec 8). */
 export type Windows = {
   /** @param most replaces the common limit for a key that has its own */
-  take(key: string, most?: number): Place
+  take(key: string, most?: number): WindowPlace
   look(key: string, most?: number): WindowFigures
   /** Whether `take` would refuse; takes nothing. */
   isFull(key: string, most?: number): boolean
@@ -39,7 +39,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
   const windows = new Map<string, Window>()
   return { take, look, isFull: (key, most = limit) => (findOpen(key, clockMs())?.taken ?? 0) >= most }
 
-  function take(key: string, most = limit): Place {
+  function take(key: string, most = limit): WindowPlace {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs) ?? open(key, nowMs)
     if (window.taken >= most) {

@@ -1,5 +1,5 @@
 import { BookError } from './book-error.ts'
-import type { Change, Facts, Made, Write } from './book-rules.ts'
+import type { BookChange, BookWrite, Facts, Made } from './book-rules.ts'
 import { isPastRest } from './clock.ts'
 import { formatTime } from './format-time.ts'
 import { type Act, auditRow } from './trail.ts'
@@ -11,7 +11,7 @@ export const onceMs = 24 * 3_600_000
  * The change with all that belongs to it in the same commit: its record in the audit trail, and what is told to whoever
  * asks for the same creation again.
  */
-export function onBehalf<T>(act: Act, { about, decide }: Change<T>, nowMs: number): Change<T> {
+export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: number): BookChange<T> {
   const { actor, once } = act
   return {
     about: once ? { ...about, once: { actor, key: once.key } } : about,
@@ -24,7 +24,7 @@ export function onBehalf<T>(act: Act, { about, decide }: Change<T>, nowMs: numbe
       const { writes, result, trail, isAct } = decide(facts)
       if (writes.length === 0 && !isAct) return { writes, result }
       if (writes.some(({ kind }) => kind === 'post_credit')) refuseDoubt(facts, act)
-      const more: Write[] = []
+      const more: BookWrite[] = []
       if (trail) more.push({ kind: 'post_audit', row: auditRow(act, trail), nowMs })
       if (once) more.push({ kind: 'insert_made', actor, key: once.key, made: toMade(once.asked, result, nowMs) })
       return { writes: [...writes, ...more], result }

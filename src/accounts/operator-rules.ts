@@ -1,7 +1,7 @@
 import { randomText } from '../ids/base62.ts'
 import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
-import type { Change, Write } from './book-rules.ts'
+import type { BookChange, BookWrite } from './book-rules.ts'
 import { formatTime } from './format-time.ts'
 import { mayHoldKey } from './keys.ts'
 import {
@@ -25,7 +25,7 @@ export function createOperator(
   role: OperatorRole,
   expiresMs: number,
   nowMs: number,
-): Change<IssuedOperator> {
+): BookChange<IssuedOperator> {
   return {
     about: { operator: name },
     decide({ operators }) {
@@ -59,7 +59,7 @@ export function createOperator(
 }
 
 /** For good, and again without harm. A name means the one that is live. */
-export function revokeOperator(idOrName: string, nowMs: number): Change<OperatorRow> {
+export function revokeOperator(idOrName: string, nowMs: number): BookChange<OperatorRow> {
   return {
     about: { operator: idOrName },
     decide({ operators }) {
@@ -99,17 +99,20 @@ export function makeCommandToken(actor: string, nowMs: number) {
   return openSession({ kind: 'command', operatorId: undefined, keyId: undefined, actor, expiresMs }, nowMs)
 }
 
-export function signOut(digest: string): Change<void> {
+export function signOut(digest: string): BookChange<void> {
   return { about: {}, decide: () => ({ writes: [{ kind: 'delete_session', digest }], result: undefined }) }
 }
 
-function openSession(own: Omit<SessionRow, 'digest' | 'createdMs' | 'seenMs'>, nowMs: number): Change<IssuedSession> {
+function openSession(
+  own: Omit<SessionRow, 'digest' | 'createdMs' | 'seenMs'>,
+  nowMs: number,
+): BookChange<IssuedSession> {
   return {
     about: {},
     decide() {
       const { token, digest } = createToken()
       const session: SessionRow = { ...own, digest, createdMs: nowMs, seenMs: nowMs }
-      const writes: Write[] = [{ kind: 'insert_session', session }]
+      const writes: BookWrite[] = [{ kind: 'insert_session', session }]
       return { writes, result: { session, token } }
     },
   }

@@ -24,11 +24,11 @@ export type Posted = {
  * Of a debit that was taken back: it is in the ledger, durably; it is not, and never will be; or the store cannot say, and
  * may find it later in what a failed commit has left.
  */
-export type Fate = 'booked' | 'absent' | 'unknown'
+export type WithdrawalFate = 'booked' | 'absent' | 'unknown'
 
 export type Withdrawn = {
   /** One for each debit, in their order. */
-  fates: readonly Fate[]
+  fates: readonly WithdrawalFate[]
   balances: Posted['balances']
   spends?: Posted['spends']
 }

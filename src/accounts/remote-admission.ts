@@ -1,6 +1,6 @@
 import type { ApiKey } from './account.ts'
 import { StoreSilent } from './account.ts'
-import type { Admission, Admitted, Entered, Refused, Standing } from './admission.ts'
+import type { Admission, AdmissionRefusal, Admitted, Entered, Standing } from './admission.ts'
 import type { Balances } from './balances.ts'
 import { neverMs, spentAt } from './budget.ts'
 import type { DeskAnswer, DeskFigures, DeskOrder, KeyScope, PlaceTaken, WindowCount } from './desk.ts'
@@ -20,7 +20,7 @@ const standingsMax = 100_000
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
-  readonly #standings = new Map<string, Known>()
+  readonly #standings = new Map<string, Remembered>()
   /** What the desk was told to hold, released or taken by the store no more: a new desk starts with it. */
   readonly #claims = new Map<string, Claim>()
   /** Which budget what is owed by a key is owed of, while something is. */
@@ -97,7 +97,7 @@ export class RemoteAdmission {
     }
   }
 
-  async #enter(limits: AdmissionLimits, key: ApiKey): Promise<Entered | Refused> {
+  async #enter(limits: AdmissionLimits, key: ApiKey): Promise<Entered | AdmissionRefusal> {
     if (this.#whyBlocked(key.account.id)) return { ok: false, why: 'unwritable' }
     const entry = new RemoteEntry((holdNanos, place) => this.#ask(limits, key, holdNanos, place))
     const { account, bounds } = key
@@ -114,12 +114,12 @@ export class RemoteAdmission {
   }
 
   /** Where credit is wanting that is told first (ruling R1); no place is used. */
-  async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<Refused> {
+  async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<AdmissionRefusal> {
     const outcome = await this.#ask(limits, key, 0n, noPlace)
     return outcome.refused ?? { ok: false, why: 'busy' }
   }
 
-  #ask(limits: AdmissionLimits, asker: ApiKey, holdNanos: bigint, place: 'take' | PlaceTaken): Promise<Outcome> {
+  #ask(limits: AdmissionLimits, asker: ApiKey, holdNanos: bigint, place: 'take' | PlaceTaken): Promise<HoldAnswer> {
     if (this.#whyBlocked(asker.account.id)) return Promise.resolve({ refused: { ok: false, why: 'unwritable' } })
     if (this.#lost) return Promise.reject(new StoreSilent(this.#lost.message))
     const id = ++this.#lastId
@@ -131,7 +131,7 @@ export class RemoteAdmission {
       say: 'ask',
       ask: { id, accountId, requestsPerMinute, holdNanos, place, ...(key && { key }) },
     }
-    return new Promise<Outcome>((resolve, reject) => {
+    return new Promise<HoldAnswer>((resolve, reject) => {
       this.#waiting.set(id, {
         order,
         resolve: (answer) => resolve(this.#read(limits, { accountId, bounds, holdNanos }, answer)),
@@ -141,7 +141,7 @@ export class RemoteAdmission {
     })
   }
 
-  #read(limits: AdmissionLimits, { accountId, bounds, holdNanos }: Asked, answer: DeskAnswer): Outcome {
+  #read(limits: AdmissionLimits, { accountId, bounds, holdNanos }: HoldQuestion, answer: DeskAnswer): HoldAnswer {
     const { verdict, place } = answer
     const { balanceNanos, freeNanos, window, key } = answer.figures as DeskFigures
     this.#remember(accountId, { balanceNanos, freeNanos, window: openedAt(window, limits) })
@@ -217,7 +217,7 @@ export class RemoteAdmission {
     if (orders.length > 0) this.#send?.(orders)
   }
 
-  #remember(accountId: string, known: Known): void {
+  #remember(accountId: string, known: Remembered): void {
     this.#standings.delete(accountId)
     this.#standings.set(accountId, known)
     if (this.#standings.size <= standingsMax) return
@@ -241,7 +241,7 @@ export class RemoteAdmission {
 
 type Claim = { accountId: string; keyId: string | undefined; amountNanos: bigint }
 
-type Asked = { accountId: string; bounds: LiveBounds | undefined; holdNanos: bigint }
+type HoldQuestion = { accountId: string; bounds: LiveBounds | undefined; holdNanos: bigint }
 
 /** What the store must know of a key to judge it; undefined where only its models are bounded. */
 function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
@@ -254,13 +254,13 @@ function withoutBudget(
   { budget = { nanos: 0n, per: undefined } }: LiveBounds,
   leftNanos: bigint,
   renewsMs: number | undefined,
-): Refused {
+): AdmissionRefusal {
   const renews = budget.per === undefined ? undefined : renewsMs
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
 }
 
 /** How an account stood when it was last told; or a key with its budget. */
-type Known = {
+type Remembered = {
   balanceNanos: bigint
   freeNanos: bigint
   /** Undefined where only the balance was told. `endsMs` by the clock of this process; 0: none was open. */
@@ -269,13 +269,13 @@ type Known = {
   renewsMs?: number | undefined
 }
 
-function openedAt({ taken, endsInMs }: WindowCount, limits: AdmissionLimits): Known['window'] {
+function openedAt({ taken, endsInMs }: WindowCount, limits: AdmissionLimits): Remembered['window'] {
   return { taken, endsMs: endsInMs > 0 ? limits.clockMs() + endsInMs : 0 }
 }
 
-type Outcome = { refused: Refused; place?: never; release?: never } | Granted
+type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } | Granted
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: () => void }
-type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<Outcome>
+type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
 /** Of a question that takes no place and has none. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
@@ -291,17 +291,17 @@ class RemoteEntry implements Entered {
     this.#ask = ask
   }
 
-  async enterAsking(): Promise<Entered | Refused> {
+  async enterAsking(): Promise<Entered | AdmissionRefusal> {
     return (await this.#takePlace()) ?? this
   }
 
-  async admit(holdNanos: bigint): Promise<Admitted | Refused> {
+  async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
     this.#hasAsked = true
     const { refused, release } = await this.#ask(holdNanos, this.#place ?? 'take')
     return refused ?? { ok: true, release }
   }
 
-  async judge(): Promise<Refused | undefined> {
+  async judge(): Promise<AdmissionRefusal | undefined> {
     return this.#hasAsked ? undefined : this.#takePlace()
   }
 
@@ -310,7 +310,7 @@ class RemoteEntry implements Entered {
     if (!this.#hasAsked) this.#takePlace().catch(() => {})
   }
 
-  async #takePlace(): Promise<Refused | undefined> {
+  async #takePlace(): Promise<AdmissionRefusal | undefined> {
     this.#hasAsked = true
     const { refused, place } = await this.#ask(0n, 'take')
     this.#place = place
@@ -319,18 +319,18 @@ class RemoteEntry implements Entered {
 }
 
 function fullWindow(
-  { window }: Known,
+  { window }: Remembered,
   limits: AdmissionLimits,
   limit: number | undefined,
   why: 'rate' | 'key_rate',
-): Refused | undefined {
+): AdmissionRefusal | undefined {
   if (!window || limit === undefined || window.taken < limit) return undefined
   const endsInMs = window.endsMs - limits.clockMs()
   return endsInMs > 0 ? { ok: false, why, retryAfterSeconds: secondsOf(endsInMs) } : undefined
 }
 
 function figuresOf(
-  window: Known['window'],
+  window: Remembered['window'],
   limits: AdmissionLimits,
   limit: number | undefined,
 ): WindowFigures | undefined {

@@ -28,7 +28,7 @@ export function createRemoteThrottle(
   const local = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
   /** Until when, by address; in the order in which they were found out. */
   const over = new Map<string, { count: number; endsMs: number }>()
-  let waiting = new Map<string, Waiting[]>()
+  let waiting = new Map<string, UncountedFailure[]>()
   let isCounting = false
   let isSilent = false
   return { isThrottled, fail }
@@ -73,7 +73,7 @@ export function createRemoteThrottle(
     isCounting = false
   }
 
-  function settle(key: string, asked: readonly Waiting[], { count, endsInMs }: CountedFailures): void {
+  function settle(key: string, asked: readonly UncountedFailure[], { count, endsInMs }: CountedFailures): void {
     const limit = failedAuthPerMinute()
     if (count >= limit) remember(key, { count, endsMs: clockMs() + endsInMs })
     for (const [index, { resolve }] of asked.entries()) {
@@ -97,7 +97,7 @@ export function createRemoteThrottle(
   }
 }
 
-type Waiting = { counted: FailedAuth; resolve(told: FailedAuth): void }
+type UncountedFailure = { counted: FailedAuth; resolve(told: FailedAuth): void }
 
 function throttled(endsInMs: number): FailedAuth {
   return { throttled: true, retryAfterSeconds: Math.max(1, Math.ceil(endsInMs / 1000)) }

@@ -1,16 +1,16 @@
 import { BookError } from './book-error.ts'
-import type { Change } from './book-rules.ts'
+import type { BookChange } from './book-rules.ts'
 import { isSameZone, isTimeZone, spellZone } from './calendar.ts'
 
 /** @property before undefined where no server had recorded one */
-export type Rezoned = { before: string | undefined; after: string }
+export type ZoneChange = { before: string | undefined; after: string }
 
 /**
  * Another zone whose days reports and budgets are by (ruling X12), while no server uses the store: each counts by the one it
  * was started with.
  * @param named by its IANA name, or an offset such as `+05:30`.
  */
-export function rezone(named: string): Change<Rezoned> {
+export function rezone(named: string): BookChange<ZoneChange> {
   const timeZone = spellZone(named)
   return {
     about: { reporting: true },

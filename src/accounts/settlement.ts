@@ -17,16 +17,16 @@
  */
 
 import { Register } from '../registers.ts'
-import type { Told } from './balances.ts'
-import type { Backlog, Block, Debit, Ledger } from './ledger.ts'
+import type { BalanceListener } from './balances.ts'
+import type { Backlog, Debit, Ledger, LedgerBlock } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
-import { type Waiting, Withdrawals } from './withdrawals.ts'
+import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
 export type SettlementOptions = {
   /** Makes the poster: at first, and once more when it has died (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
-  balances: Told
+  balances: BalanceListener
   /** Why the clock that dates entries is in doubt (ruling Y15): then nothing new is taken, and the poster posts nothing. */
   whyDoubtful: () => string | undefined
   /** How long a debit waits for the store before it is spooled. */
@@ -49,8 +49,8 @@ const namedMax = 20
 
 export class Settlement implements Ledger {
   readonly #options: SettlementOptions
-  readonly #waiting = new Register<Waiting>()
-  readonly #overdue = new Map<string, Waiting>()
+  readonly #waiting = new Register<WaitingDebit>()
+  readonly #overdue = new Map<string, WaitingDebit>()
   /** Of the overdue, those that are on the disk in the spool. */
   readonly #spooled = new Set<string>()
   readonly #withdrawals: Withdrawals
@@ -119,7 +119,7 @@ export class Settlement implements Ledger {
    */
   adopt(rows: readonly DebitRow[]): void {
     const nowMs = this.#options.clockMs()
-    const debits: Waiting[] = []
+    const debits: WaitingDebit[] = []
     for (const row of rows) {
       if (this.#isUnsettled(row.requestId)) continue
       const debit = { row, sinceMs: nowMs, dueMs: nowMs, resolve() {}, reject() {} }
@@ -131,7 +131,7 @@ export class Settlement implements Ledger {
     this.#postApart(debits.map(({ row }) => row))
   }
 
-  whyBlocked(accountId?: string): Block | undefined {
+  whyBlocked(accountId?: string): LedgerBlock | undefined {
     if (this.#isLost) return 'lost'
     if (this.#options.whyDoubtful() !== undefined) return 'clock'
     if (!this.#hasCommitted) return 'uncommitted'
@@ -176,7 +176,7 @@ export class Settlement implements Ledger {
       this.#probedMs = nowMs
       this.#options.spool.probe().then(this.#endStuck, () => {})
     }
-    const late: Waiting[] = []
+    const late: WaitingDebit[] = []
     for (const debit of this.#waiting.values()) {
       if (debit.dueMs > nowMs && !this.#isLost) break
       late.push(debit)
@@ -329,7 +329,7 @@ export class Settlement implements Ledger {
     else debit.resolve(posting === 'posted' ? 'posted' : 'exists')
   }
 
-  #spoolLate(late: readonly Waiting[]): void {
+  #spoolLate(late: readonly WaitingDebit[]): void {
     for (const debit of late) {
       this.#waiting.delete(debit.row.requestId)
       this.#block(debit)
@@ -344,7 +344,7 @@ export class Settlement implements Ledger {
     this.#spooling = this.#spooling.then(() => spooling)
   }
 
-  #block(debit: Waiting): void {
+  #block(debit: WaitingDebit): void {
     const { requestId, accountId, amountNanos, keyId } = debit.row
     this.#overdue.set(requestId, debit)
     this.#owing.set(accountId, (this.#owing.get(accountId) ?? 0) + 1)
@@ -357,13 +357,13 @@ export class Settlement implements Ledger {
     else this.#owing.delete(accountId)
   }
 
-  #tellUnsettled(late: readonly Waiting[], fields: Record<string, unknown>): void {
+  #tellUnsettled(late: readonly WaitingDebit[], fields: Record<string, unknown>): void {
     const accounts = [...new Set(late.map(({ row }) => row.accountId))].slice(0, namedMax)
     const [overdue, blocked_accounts] = [this.#overdue.size, this.#owing.size]
     this.#options.log('error', 'ledger_unsettled', { ...fields, overdue, blocked_accounts, accounts })
   }
 
-  #noteSpooled(late: readonly Waiting[]): void {
+  #noteSpooled(late: readonly WaitingDebit[]): void {
     this.#tellUnsettled(late, { spooled: late.length })
     for (const { row, resolve } of late) {
       if (this.#overdue.has(row.requestId)) this.#spooled.add(row.requestId)
@@ -373,7 +373,7 @@ export class Settlement implements Ledger {
   }
 
   /** What was posted while the spool failed is settled; the rest is refused. */
-  #withdraw(late: readonly Waiting[], cause: Error): void {
+  #withdraw(late: readonly WaitingDebit[], cause: Error): void {
     const open = late.filter(({ row }) => this.#overdue.delete(row.requestId))
     this.#tellUnsettled(late, { unspooled: open.length, error: cause.message })
     if (open.length === 0) return

@@ -30,9 +30,9 @@ function add(a: Total, b: Total): Total {
   return sum
 }
 
-type Place = readonly (string | number | undefined)[]
+type TotalKey = readonly (string | number | undefined)[]
 
-function compare(a: Place, b: Place): number {
+function compare(a: TotalKey, b: TotalKey): number {
   for (const [at, left] of a.entries()) {
     const right = b[at]
     if (left === right) continue

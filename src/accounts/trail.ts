@@ -21,9 +21,14 @@ export type Act = {
 }
 
 /** What was changed: by the name of an operation, and an object by its id. Times as `formatTime`, of secrets the first characters at most. */
-export type Trail = { operation: string; object: string; before?: Shown | undefined; after?: Shown | undefined }
+export type Trail = {
+  operation: string
+  object: string
+  before?: ActDetails | undefined
+  after?: ActDetails | undefined
+}
 
-export type Shown = Readonly<Record<string, string | number | boolean | null>>
+export type ActDetails = Readonly<Record<string, string | number | boolean | null>>
 
 /** A record before it has a place in the chain. */
 export type NewAuditRow = {
@@ -59,7 +64,7 @@ export function placeAudit(
 }
 
 export function auditRow({ actor, address }: Act, { operation, object, before, after }: Trail): NewAuditRow {
-  const text = (shown: Shown | undefined) => (shown === undefined ? null : JSON.stringify(shown))
+  const text = (shown: ActDetails | undefined) => (shown === undefined ? null : JSON.stringify(shown))
   return { actor, address: address ?? null, operation, object, before: text(before), after: text(after) }
 }
 

@@ -1,4 +1,4 @@
-import type { Budget, Span } from './budget.ts'
+import type { Budget, TimeSpan } from './budget.ts'
 
 /*
  * What operators are warned of (ruling X15). What follows from the ledger is written into the store in the commit that crosses
@@ -33,7 +33,7 @@ export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 export type WarningData = Readonly<Record<string, string | number | null>>
 
 /** A warning that waits to be told. @property tries what has become of it so far, as its teller keeps it */
-export type Warning = NewWarning & { atMs: number; tries: string | undefined }
+export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }
 
 /** @param seq of the account's last entry */
 export function warnOfCredit(
@@ -74,7 +74,7 @@ export function warnOfBudget({
   spentNanos,
   fromMs,
   untilMs,
-}: Span & {
+}: TimeSpan & {
   scope: string
   budget: Budget
   warned: number

@@ -10,11 +10,11 @@
  * client is told, or as soon as the spool can be written. With it the next start gives the debit back. A process that dies
  * before database or spool could be written leaves what a failed commit has left; then `ledger verify --log` finds it.
  */
-import type { Told } from './balances.ts'
-import type { DebitRow, Fate, GivenBack, Posted, Poster, Spool, Withdrawn } from './poster.ts'
+import type { BalanceListener } from './balances.ts'
+import type { DebitRow, GivenBack, Posted, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
 /** A debit and whoever waits for it. */
-export type Waiting = {
+export type WaitingDebit = {
   row: DebitRow
   /** Since when it waits, and until when at most. */
   sinceMs: number
@@ -25,7 +25,7 @@ export type Waiting = {
 
 export type WithdrawalOptions = {
   spool: Spool
-  balances: Told
+  balances: BalanceListener
   /** Monotonic. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
@@ -45,11 +45,11 @@ const answerMs = 2_500
 /** How often a note is tried while the spool cannot be written. */
 const noteMs = 1_000
 
-type State = 'asked' | 'refused'
+type WithdrawalState = 'asked' | 'refused'
 
 type Withdrawal = {
-  debit: Waiting
-  state: State
+  debit: WaitingDebit
+  state: WithdrawalState
   /** It may turn up in the ledger after the death of this process. */
   isDoubtful: boolean
   isNoted: boolean
@@ -83,7 +83,7 @@ export class Withdrawals {
   }
 
   /** Takes over debits that are owed by their accounts. Each is resolved, or rejected with the error. */
-  withdraw(debits: readonly Waiting[], error: Error): void {
+  withdraw(debits: readonly WaitingDebit[], error: Error): void {
     for (const debit of debits)
       this.#withdrawals.set(debit.row.requestId, { debit, state: 'asked', isDoubtful: false, isNoted: false })
     const running = this.#refuse(debits, error).finally(() => this.#running.delete(running))
@@ -91,7 +91,7 @@ export class Withdrawals {
   }
 
   /** A post says that the debit is in the ledger. @returns whoever still waits for it; he is not refused any more. */
-  take(requestId: string): Waiting | undefined {
+  take(requestId: string): WaitingDebit | undefined {
     const withdrawal = this.#withdrawals.get(requestId)
     if (withdrawal?.state !== 'asked') return undefined
     this.#withdrawals.delete(requestId)
@@ -121,7 +121,7 @@ export class Withdrawals {
     if (!this.isSafe()) await this.#note()
   }
 
-  async #refuse(debits: readonly Waiting[], error: Error): Promise<void> {
+  async #refuse(debits: readonly WaitingDebit[], error: Error): Promise<void> {
     const { balances } = this.#options
     const answer = await this.#ask(debits.map(({ row }) => row))
     const refused = debits.filter((debit, index) => this.#decide(debit, answer?.fates[index] ?? 'unknown'))
@@ -136,7 +136,7 @@ export class Withdrawals {
   }
 
   /** @returns whether its client is to be refused. */
-  #decide(debit: Waiting, fate: Fate): boolean {
+  #decide(debit: WaitingDebit, fate: WithdrawalFate): boolean {
     const { requestId, accountId, amountNanos, keyId } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)
     if (!withdrawal) return false

@@ -19,10 +19,10 @@ export type AdminRequest = {
 }
 
 /** @returns undefined if the answer was sent, or will be, without the listener: the playground does so */
-export type AdminHandler = (request: AdminRequest) => Promise<Answer | undefined>
+export type AdminHandler = (request: AdminRequest) => Promise<ApiAnswer | undefined>
 
 /** An answer of the admin listener: a whole body, or pieces that are sent as fast as the client takes them. */
-export type Answer = {
+export type ApiAnswer = {
   status: number
   /** `connection: close` closes the connection after the answer. */
   headers: Readonly<Record<string, string>>
@@ -43,7 +43,7 @@ export function formatJson(body: unknown): string {
 export function tellProblem(
   { problem, status, message, mistakes, current, headers }: ProblemError,
   id: string,
-): Answer {
+): ApiAnswer {
   const body = formatJson({
     type: `urn:triwire:problem:${problem}`,
     title: problems[problem][1],
@@ -69,13 +69,13 @@ export const formProblem: FormError = (error, _, id) => {
 }
 
 /** An answer of the API: with the headers that all of them have. */
-export function guard(answer: Answer, id: string): Answer {
+export function guard(answer: ApiAnswer, id: string): ApiAnswer {
   const type = answer.status === 204 ? undefined : { 'content-type': 'application/json' }
   return { ...answer, headers: { ...guardHeaders, 'x-request-id': id, ...type, vary: 'accept', ...answer.headers } }
 }
 
 /** Headers as lines, each with its end. Their values are ours, or parts of the request's head, which holds no line end. */
-export function linesOf(headers: Answer['headers']): string {
+export function linesOf(headers: ApiAnswer['headers']): string {
   let lines = ''
   for (const [name, value] of Object.entries(headers)) if (name !== 'connection') lines += `${name}: ${value}\r\n`
   return lines
@@ -88,7 +88,7 @@ export function linesOf(headers: Answer['headers']): string {
 export const answerLimits = { lingerMs: 5_000, stallMs: 120_000 }
 
 /** Sends an answer. If its pieces end with an error, the connection is cut, so that the client sees no whole answer. */
-export async function send(exchange: HttpExchange, answer: Answer, limits = answerLimits): Promise<void> {
+export async function send(exchange: HttpExchange, answer: ApiAnswer, limits = answerLimits): Promise<void> {
   const { status, headers, body, pieces, onClose } = answer
   if (onClose) exchange.whenOver(onClose)
   if (headers['connection'] === 'close') exchange.keepsAlive = false

@@ -7,10 +7,10 @@ import { problemOf } from '../operations/book-words.ts'
 import { formatCursor, readCursor } from '../operations/cursor.ts'
 import { invalidFields, sayIssue } from '../operations/mistakes.ts'
 import { allOperations } from '../operations/openapi.ts'
-import type { Context, Operation, Outcome, Play, Running } from '../operations/operation.ts'
+import type { Context, Operation, OperationResult, Play, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOfCookie } from '../operations/session.ts'
-import { type AdminHandler, type AdminRequest, type Answer, formatJson, guard, tellProblem } from './answer.ts'
+import { type AdminHandler, type AdminRequest, type ApiAnswer, formatJson, guard, tellProblem } from './answer.ts'
 import { createBusy } from './busy.ts'
 import { createEventStreams } from './event-stream.ts'
 import { createExports } from './exports.ts'
@@ -87,7 +87,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     return new ProblemError('internal', 'A bug of ours: the log has it.')
   }
 
-  async function judge(request: AdminRequest): Promise<Answer | undefined> {
+  async function judge(request: AdminRequest): Promise<ApiAnswer | undefined> {
     const { exchange } = request
     const site = siteOf(exchange, parts.site)
     if (!isOurHost(exchange.header('host'), site))
@@ -118,9 +118,9 @@ export function createApi(parts: ApiParts): AdminHandler {
   async function answerOperation(
     request: AdminRequest,
     { operation, inPath }: Extract<Matched, { operation: unknown }>,
-    { who, isStillGood }: Shown,
+    { who, isStillGood }: ShownCredential,
     { site, address }: { site: Site; address: string },
-  ): Promise<Answer | undefined> {
+  ): Promise<ApiAnswer | undefined> {
     const { exchange, id: requestId } = request
     const actor = who?.kind === 'operator' ? who.actor : 'nobody'
     const share = operation.isLarge ? parts.bodies.enter(actor) : undefined
@@ -169,7 +169,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     return tellOutcome(operation, outcome, sent, site)
   }
 
-  function tellOutcome(operation: Operation, outcome: WholeOutcome, sent: object, site: Site): Answer {
+  function tellOutcome(operation: Operation, outcome: WholeOutcome, sent: object, site: Site): ApiAnswer {
     if ('items' in outcome) {
       const next = outcome.next ? formatCursor(operation.id, sent, outcome.next) : null
       return { status: 200, headers: {}, body: formatJson({ items: outcome.items, next }) }
@@ -185,12 +185,12 @@ export function createApi(parts: ApiParts): AdminHandler {
   }
 }
 
-type Shown = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
+type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
 /** A person without a token, whose browser a page of another site may have made to ask. */
-const nobody: Shown = { who: undefined, isCookie: true, isStillGood: async () => true }
+const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
-type WholeOutcome = Extract<Outcome<unknown>, { body: unknown } | { items: unknown }>
+type WholeOutcome = Extract<OperationResult<unknown>, { body: unknown } | { items: unknown }>
 
 /** An operation that reads memory alone is answered though the store is silent. */
 function needsBooks({ asks }: Operation): boolean {

@@ -1,4 +1,4 @@
-import type { AdminHandler, AdminRequest, Answer } from './answer.ts'
+import type { AdminHandler, AdminRequest, ApiAnswer } from './answer.ts'
 import type { ConsoleFiles, OpenConsole } from './console-files.ts'
 import { isOurHost, type KnownSite, siteOf } from './guard.ts'
 
@@ -45,12 +45,12 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
   let opening: Promise<OpenConsole> | undefined
   return answer
 
-  async function answer({ exchange, path, query }: AdminRequest): Promise<Answer> {
+  async function answer({ exchange, path, query }: AdminRequest): Promise<ApiAnswer> {
     const { method } = exchange
     const site = siteOf(exchange, known)
     const isTls = site.isSecure || site.publicUrl?.protocol === 'https:'
     const common = { ...guard, ...(isTls && { 'strict-transport-security': 'max-age=31536000' }) }
-    const tell = (status: number, body: string, more: Record<string, string> = {}): Answer => {
+    const tell = (status: number, body: string, more: Record<string, string> = {}): ApiAnswer => {
       const type = { 'content-type': 'text/plain; charset=utf-8' }
       return { status, headers: { ...common, 'cache-control': 'no-store', ...type, ...more }, body }
     }
@@ -66,7 +66,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     if (depth > 1) return tell(404, 'There is no such page.\n')
     return tell(200, files.page('../'.repeat(depth)), { 'content-type': 'text/html; charset=utf-8' })
 
-    async function tellAsset(name: string, { read }: ConsoleFiles): Promise<Answer> {
+    async function tellAsset(name: string, { read }: ConsoleFiles): Promise<ApiAnswer> {
       const asset = await read(name)
       if (!asset) return tell(404, 'There is no such file.\n')
       const etag = `"${name}"`

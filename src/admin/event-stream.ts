@@ -1,4 +1,4 @@
-import type { Answer } from './answer.ts'
+import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
 /** How many streams of events an operator may read at once. */
@@ -16,7 +16,7 @@ export function createEventStreams(nowMs: () => number) {
   return open
 
   /** @throws ProblemError if the operator reads too many. */
-  function open(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): Answer {
+  function open(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): ApiAnswer {
     const count = counts.get(actor) ?? 0
     if (count >= streamsMax) throw tooMany('You read as many streams as one may: close one.', 5)
     counts.set(actor, count + 1)

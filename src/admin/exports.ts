@@ -1,4 +1,4 @@
-import type { Answer } from './answer.ts'
+import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
 /** How many exports run at once: each keeps the thread of the books busy. */
@@ -10,7 +10,7 @@ export function createExports() {
   return open
 
   /** Reads the first row before the answer begins: a mistake in the question is found with it. @throws ProblemError */
-  async function open(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<Answer> {
+  async function open(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<ApiAnswer> {
     if (running >= exportsMax) throw tooMany('Others export now.', 5)
     running++
     const rows = pieces[Symbol.asyncIterator]()

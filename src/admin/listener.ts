@@ -7,7 +7,7 @@ import type { Running } from '../operations/operation.ts'
 import {
   type AdminHandler,
   type AdminRequest,
-  type Answer,
+  type ApiAnswer,
   answerLimits,
   formatJson,
   formProblem,
@@ -99,7 +99,7 @@ export function createAdmin(parts: AdminParts): Edge {
     return door && path.startsWith(door.path) ? door.answer : answerProbe
   }
 
-  async function answerProbe({ exchange: { method }, path }: AdminRequest): Promise<Answer> {
+  async function answerProbe({ exchange: { method }, path }: AdminRequest): Promise<ApiAnswer> {
     const isRead = method === 'GET' || method === 'HEAD'
     if (isRead && path === '/healthz') return tell(200, { status: 'ok' })
     if (isRead && path === '/readyz') {
@@ -112,6 +112,6 @@ export function createAdmin(parts: AdminParts): Edge {
   }
 }
 
-function tell(status: number, body: object): Answer {
+function tell(status: number, body: object): ApiAnswer {
   return { status, headers: { 'content-type': 'application/json' }, body: formatJson(body) }
 }

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
-import { type AdminHandler, type Answer, formatJson } from './answer.ts'
+import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 
 /** The metrics of a running server, for a scraper. */
 export type ScrapedMetrics = {
@@ -37,7 +37,7 @@ export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
 export function judgeScrape(
   request: Pick<HttpExchange, 'method' | 'header'>,
   { isLoopback, token }: ScrapedMetrics,
-): Problem | undefined {
+): ScrapeProblem | undefined {
   const wanted = token()
   if (wanted === undefined) {
     if (!isLoopback) return 'unauthenticated'
@@ -60,7 +60,7 @@ function isNamedByAddress(host: string | undefined): boolean {
   return isIP(name) !== 0 || name.toLowerCase() === 'localhost'
 }
 
-type Problem = keyof typeof problems
+type ScrapeProblem = keyof typeof problems
 
 /** The status, the title and the cure of each problem (RFC 9457). */
 const problems = {
@@ -70,12 +70,12 @@ const problems = {
   internal: [500, 'Internal error', 'A bug of ours: the log has it.'],
 } as const
 
-const moreHeaders: Partial<Record<Problem, Record<string, string>>> = {
+const moreHeaders: Partial<Record<ScrapeProblem, Record<string, string>>> = {
   unauthenticated: { 'www-authenticate': 'Bearer' },
   method_not_allowed: { allow: 'GET, HEAD' },
 }
 
-function tellProblem(name: Problem): Answer {
+function tellProblem(name: ScrapeProblem): ApiAnswer {
   const [status, title, detail] = problems[name]
   const headers = { 'content-type': 'application/problem+json', ...moreHeaders[name] }
   return { status, headers, body: formatJson({ type: `urn:triwire:problem:${name}`, title, status, detail }) }

@@ -12,6 +12,9 @@ const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
 
+/** The members of a parsed JSON object, none of them checked. */
+export type JsonObject = Record<string, unknown>
+
 /** A part of a larger text, in its units, or of bytes. */
 export type Range = { start: number; end: number }
 

@@ -123,7 +123,7 @@ export function isJsonObject(text: string): boolean {
 }
 
 /** The exports of assembly/scan.ts. */
-type Exports = {
+type ScanExports = {
   [Name in
     | ('noObject' | 'tooDeep' | 'depthMax' | 'tooManyTokens' | 'tooManyMembers')
     | ('innerMember' | 'memberWithInner' | 'found' | 'recordNumbers')
@@ -144,11 +144,11 @@ type Exports = {
   notes: () => number
 }
 
-const startScan = readAssembly<Exports>(scanCode)
+const startScan = readAssembly<ScanExports>(scanCode)
 
 /** One memory with the code that works in it. It serves one text after the other. */
 class Scanner {
-  readonly #exports: Exports
+  readonly #exports: ScanExports
   readonly #textAt: number
   readonly #records: { [Name in 'innerMember' | 'memberWithInner' | 'found' | 'recordNumbers']: number }
   readonly #noteOfBits: ReadonlyMap<number, Note>

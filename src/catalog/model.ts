@@ -28,12 +28,12 @@ export type Rates = {
 /** The prices by which an answer is billed (ruling C11). Most models have neither steps nor calls: then the keys are not there. */
 export type Prices = Rates & {
   /** By rising `above`: the last one that the input exceeds prices the whole request. */
-  steps?: readonly Step[]
+  steps?: readonly PriceStep[]
   /** Nano-credits for a call of a hosted tool, by its kind. */
   calls?: Readonly<Record<string, bigint>>
 }
 
-export type Step = Rates & {
+export type PriceStep = Rates & {
   /** Tokens of input, whether fresh, read from a cache or written to one. */
   above: number
 }

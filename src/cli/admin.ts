@@ -4,9 +4,9 @@ import { originOf } from '../programs/origin.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /** A server's answer to `GET path` on its admin listener, or why there is none: a clause for people. */
-export type Told = { status: number; body: unknown } | { trouble: string }
+export type AdminReply = { status: number; body: unknown } | { trouble: string }
 
-type Options = GlobalOptions & { adminListen?: string }
+type AdminOptions = GlobalOptions & { adminListen?: string }
 
 /** How long a server may take: it answers from memory, or asks its ledger once. */
 const patienceMs = 5_000
@@ -25,8 +25,8 @@ export async function askServer(
   path: string,
   method = 'GET',
   fields: Record<string, unknown> = {},
-): Promise<Told> {
-  const { config, adminListen } = command.optsWithGlobals<Options>()
+): Promise<AdminReply> {
+  const { config, adminListen } = command.optsWithGlobals<AdminOptions>()
   const { glanceAtConfig } = await import('../config/load.ts')
   const { adminListen: address, adminTls } = glanceAtConfig({
     ...(config && { config }),
@@ -47,9 +47,9 @@ export async function askServer(
   }
 }
 
-type Token = { token: string } | { trouble: string }
+type FoundToken = { token: string } | { trouble: string }
 
-async function findToken(command: Command): Promise<Token> {
+async function findToken(command: Command): Promise<FoundToken> {
   const { TRIWIRE_TOKEN: said } = process.env
   if (said) return { token: said }
   try {
@@ -59,9 +59,14 @@ async function findToken(command: Command): Promise<Token> {
   }
 }
 
-type Asked = { token: Token; method: string; fields: Record<string, unknown>; certFile: string | undefined }
+type AdminQuestion = {
+  token: FoundToken
+  method: string
+  fields: Record<string, unknown>
+  certFile: string | undefined
+}
 
-async function ask(url: string, { token, method, fields, certFile }: Asked): Promise<Told> {
+async function ask(url: string, { token, method, fields, certFile }: AdminQuestion): Promise<AdminReply> {
   const headers: Record<string, string> = 'token' in token ? { authorization: `Bearer ${token.token}` } : {}
   const query = new URLSearchParams(fields as Record<string, string>).toString()
   const asked = { headers, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) } as const
@@ -94,7 +99,7 @@ async function fetchFrom(certFile: string): Promise<typeof fetch> {
   return ((url: string, asked: object) => through(url, { ...asked, dispatcher })) as typeof fetch
 }
 
-function explainRefusal(token: Token): string {
+function explainRefusal(token: FoundToken): string {
   if ('trouble' in token) return `the server wants a token: set TRIWIRE_TOKEN, or name its store (${token.trouble})`
   return process.env['TRIWIRE_TOKEN']
     ? 'the server does not take the token of TRIWIRE_TOKEN: it may have ended, see triwire operator list'
@@ -102,7 +107,7 @@ function explainRefusal(token: Token): string {
 }
 
 /** Whatever listens there may answer anything. */
-function readAnswer(origin: string, { status, headers }: Response, text: string): Told {
+function readAnswer(origin: string, { status, headers }: Response, text: string): AdminReply {
   const isOurs = /^application\/(problem\+)?json$/.test(headers.get('content-type') ?? '')
   const isProblem = headers.get('content-type') === 'application/problem+json'
   try {

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici'
 import { environmentProxy, isProxysAnswer, parseProxy, proxyMistake } from '../config/egress.ts'
 
 /** What a command asks a server: of `fetch`, what is needed. */
-export type Question = {
+export type HttpQuestion = {
   method?: string
   headers: Record<string, string>
   body?: string
@@ -17,7 +17,7 @@ const proxies = new Map<string, Promise<Dispatcher>>()
  * Asks a server as `fetch` does; through a proxy where the environment has one for it, by the rules for upstreams (N-F4).
  * @throws what `fetch` throws, for `explainFailure`
  */
-export async function ask(url: string, question: Question): Promise<Response> {
+export async function ask(url: string, question: HttpQuestion): Promise<Response> {
   const proxy = environmentProxy(url, process.env)
   if (!proxy) return fetch(url, question)
   const mistake = proxyMistake(proxy.value)

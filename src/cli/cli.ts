@@ -4,7 +4,7 @@
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
-import type { Problem } from '../config/problem.ts'
+import type { ConfigProblem } from '../config/problem.ts'
 import { version } from '../host/version.ts'
 import { asksToServe } from './asked.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
@@ -75,7 +75,7 @@ function tell(error: unknown): number {
     if (!isTold) printError({ code: 'usage', message: isJson ? message : error.message }, isJson)
     return 2
   }
-  const problems = (error as { problems?: readonly Problem[] }).problems
+  const problems = (error as { problems?: readonly ConfigProblem[] }).problems
   // A flag that was given a wrong value was asked wrongly, whoever finds out.
   const isUsage = problems?.every(({ path }) => path.startsWith('--')) ?? false
   const text = error instanceof Error ? error.message : `${error}`

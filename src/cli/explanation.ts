@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Explanation } from '../operations/shapes.ts'
-import type { Told } from './admin.ts'
+import type { AdminReply } from './admin.ts'
 import { formatFields, formatTable, note } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -72,7 +72,7 @@ function named(name: string | null | undefined, id: string | null | undefined): 
  * What a server that could not tell leaves to the ledger: what was billed.
  * @throws Error where nobody knows of the request, with what that may mean.
  */
-export async function explainWithout(command: Command, requestId: string, told: Told): Promise<Explanation> {
+export async function explainWithout(command: Command, requestId: string, told: AdminReply): Promise<Explanation> {
   if ('status' in told && told.status === 404)
     throw new Error(
       `There is no request ${withoutKeys(requestId)}: it is not among the last ones that the server remembers, and has no debit; refused and failed requests have none`,

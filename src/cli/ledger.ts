@@ -38,7 +38,7 @@ export function addLedgerCommands(program: Command): void {
     })
   addFilters(ledger.command('export').description('write entries, the oldest first'))
     .option('--csv', 'as comma-separated values; with --json instead one entry of JSON on each line')
-    .action((options: FilterOptions & { csv?: true }, command: Command) => {
+    .action((options: LedgerFilterOptions & { csv?: true }, command: Command) => {
       const { json } = command.optsWithGlobals<GlobalOptions>()
       if ((json === true) === (options.csv === true))
         command.error('error: say how: with --csv, or with --json (one entry on each line)')
@@ -79,7 +79,7 @@ function readHead(text: string): Head {
 }
 
 /** What is typed to say which entries are meant. */
-type FilterOptions = Readonly<Record<string, unknown>>
+type LedgerFilterOptions = Readonly<Record<string, unknown>>
 
 const names = Object.keys(filterFields) as (keyof typeof filterFields)[]
 
@@ -100,7 +100,7 @@ function readValue(name: keyof typeof filterFields, typed: string): unknown {
 }
 
 /** @throws Error with the option that names nothing, and its cure. */
-async function filterOf(books: Books, calendar: Calendar, options: FilterOptions): Promise<EntryFilter> {
+async function filterOf(books: Books, calendar: Calendar, options: LedgerFilterOptions): Promise<EntryFilter> {
   const typed = names.map((name) => [name, options[new Option(filterFlags.options[name]).attributeName()]])
   try {
     return await readFilter({ books, calendar }, Object.fromEntries(typed) as FilterInput)

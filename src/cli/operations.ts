@@ -3,10 +3,10 @@ import { z } from 'zod'
 import { createCalendar, utc } from '../accounts/calendar.ts'
 import { withoutKeys } from '../accounts/keys.ts'
 import { pageMax } from '../operations/fields.ts'
-import type { Context, Face, Operation, Outcome, Running } from '../operations/operation.ts'
+import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { operations } from '../operations/table.ts'
-import { adminOption, askServer, type Told } from './admin.ts'
+import { type AdminReply, adminOption, askServer } from './admin.ts'
 import { explainWithout } from './explanation.ts'
 import { note, print } from './print.ts'
 import { sayAgain, sayAnswer, sayLost } from './said.ts'
@@ -154,7 +154,7 @@ async function readPages(
   do {
     const limit = Math.min(pageMax, most - items.length)
     const input = one.input.parse('limit' in one.input.shape ? { ...asked, limit } : asked)
-    const outcome: Outcome<unknown> = await one.run({ ...context, beyond }, input)
+    const outcome: OperationResult<unknown> = await one.run({ ...context, beyond }, input)
     if (!('items' in outcome)) throw new Error(`${one.id} is no list`)
     items.push(...outcome.items)
     beyond = outcome.next
@@ -197,7 +197,7 @@ async function askRunning(
   const fields = Object.entries(asked).filter(([name, value]) => value !== undefined && !inPath.has(name))
   const items: unknown[] = []
   let cursor: string | null = null
-  let told: Told
+  let told: AdminReply
   for (;;) {
     told = await askServer(command, `/api/v1${path}`, one.method, {
       ...Object.fromEntries(fields),

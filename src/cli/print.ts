@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { withoutKeys } from '../accounts/keys.ts'
-import type { Problem } from '../config/problem.ts'
+import type { ConfigProblem } from '../config/problem.ts'
 import type { GlobalOptions } from './options.ts'
 
 export { formatTime } from '../accounts/format-time.ts'
@@ -40,12 +40,12 @@ export function withoutSecrets(text: string): string {
     .replace(/\b([a-z][a-z0-9+.-]{1,20}:\/{1,2}[^\s:@/]*):[^\s@/]*@/gi, '$1:…@')
 }
 
-export function withoutSecretsIn(problem: Problem): Problem {
+export function withoutSecretsIn(problem: ConfigProblem): ConfigProblem {
   return { ...problem, message: withoutSecrets(problem.message) }
 }
 
 /** An error on stderr: a line for people, or one of JSON, without the secrets that were typed. */
-export function printError(error: Failure, isJson: boolean): void {
+export function printError(error: CommandFailure, isJson: boolean): void {
   const { code } = error
   const message = withoutSecrets(error.message)
   const problems = error.problems?.map(withoutSecretsIn)
@@ -54,11 +54,11 @@ export function printError(error: Failure, isJson: boolean): void {
   )
 }
 
-export type Failure = {
+export type CommandFailure = {
   /** `usage`: it was asked wrongly. */
   code: 'failed' | 'usage'
   message: string
-  problems?: readonly Problem[]
+  problems?: readonly ConfigProblem[]
 }
 
 /** Columns under their names, as wide as they must be. */

@@ -1,5 +1,5 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
-import type { Line } from '../operations/entry-lines.ts'
+import type { EntryLine } from '../operations/entry-lines.ts'
 import type { RequestRow } from '../operations/live-shapes.ts'
 import type { UpstreamState } from '../operations/shapes.ts'
 import type { TotalRow } from '../operations/totals.ts'
@@ -8,7 +8,7 @@ import { formatFields, formatTable } from './print.ts'
 import { formatUsage } from './usage.ts'
 
 /** How people are told what an operation answers. A list is told whole. What is not in it is told field by field. */
-type Said = {
+type PrintRule = {
   text(answer: never): string
   /** Where it could not be printed, and nobody will ever see it again. */
   lost?(answer: never): string
@@ -16,16 +16,16 @@ type Said = {
   again?: string
 }
 
-type Row = Record<string, unknown>
+type PrintedRow = Record<string, unknown>
 
-const issued: Said = {
+const issued: PrintRule = {
   text: ({ key }: IssuedKey) => key,
   lost: ({ id }: IssuedKey) => `The new key was not shown: revoke it with triwire key revoke ${id}`,
 }
 
-const steered: Said = { text: ({ items }: { items: UpstreamState[] }) => formatUpstreams(items) }
+const steered: PrintRule = { text: ({ items }: { items: UpstreamState[] }) => formatUpstreams(items) }
 
-const said: Record<string, Said> = {
+const said: Record<string, PrintRule> = {
   'account.list': { text: table(['id', 'name', 'state', 'balance']) },
   'account.credit': {
     text: formatFields,
@@ -34,7 +34,7 @@ const said: Record<string, Said> = {
   'key.create': issued,
   'key.rotate': issued,
   'key.list': {
-    text: (rows: readonly Row[]) =>
+    text: (rows: readonly PrintedRow[]) =>
       table([
         'id',
         'prefix',
@@ -69,7 +69,7 @@ const said: Record<string, Said> = {
   },
   'upstream.list': { text: formatUpstreams },
   'webhook.list': {
-    text: (rows: readonly (Row & { events: string[]; last: { at: string; result: string } | null })[]) =>
+    text: (rows: readonly (PrintedRow & { events: string[]; last: { at: string; result: string } | null })[]) =>
       table(['url', 'events', 'below', 'last', 'pending'])(
         rows.map(({ events, last, ...row }) => ({
           ...row,
@@ -95,7 +95,7 @@ const said: Record<string, Said> = {
   'operator.list': { text: table(['name', 'role', 'prefix', 'created', 'expires', 'revoked']) },
   'operator.revoke': { text: ({ name }: { name: string }) => `the token of ${name} is revoked` },
   'audit.list': {
-    text: (rows: readonly Row[]) => {
+    text: (rows: readonly PrintedRow[]) => {
       const json = (value: unknown) => (value === null ? '-' : JSON.stringify(value))
       return table(['at', 'actor', 'from', 'operation', 'object', 'before', 'after'])(
         rows.map((row) => ({ ...row, before: json(row['before']), after: json(row['after']) })),
@@ -104,7 +104,7 @@ const said: Record<string, Said> = {
   },
 }
 
-type KeyAnswer = Row & {
+type KeyAnswer = PrintedRow & {
   budget: { credits: string; per: string | null; spent: string; held: string; renews_at: string | null } | null
   models: string[] | null
 }
@@ -118,7 +118,7 @@ function sayBounds({ budget, models }: KeyAnswer) {
 }
 
 /** A dash where there is nothing, as in tables. */
-function shown(fields: Row): Row {
+function shown(fields: PrintedRow): PrintedRow {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? '-']))
 }
 
@@ -129,7 +129,7 @@ function sayKey({ budget, ...row }: KeyAnswer): string {
   return formatFields(shown({ ...row, ...own, ...(budget && { held, renews_at }) }))
 }
 
-function table(columns: readonly string[]): (rows: readonly Row[]) => string {
+function table(columns: readonly string[]): (rows: readonly PrintedRow[]) => string {
   return (rows) =>
     formatTable(
       columns,
@@ -138,7 +138,7 @@ function table(columns: readonly string[]): (rows: readonly Row[]) => string {
 }
 
 export function sayAnswer(id: string, answer: unknown): string {
-  return said[id] ? said[id].text(answer as never) : formatFields(answer as Row)
+  return said[id] ? said[id].text(answer as never) : formatFields(answer as PrintedRow)
 }
 
 export function sayLost(id: string, answer: unknown): string {
@@ -169,7 +169,7 @@ function formatUpstreams(rows: readonly UpstreamState[]): string {
   )
 }
 
-function formatLines(rows: readonly Line[]): string {
+function formatLines(rows: readonly EntryLine[]): string {
   const columns = ['posted', 'account', 'kind', 'amount', 'balance_after', 'request', 'key', 'model', 'outcome']
   const cells = rows.map((row) => [
     row.posted ?? '',

@@ -4,7 +4,7 @@ import { print } from './print.ts'
 import type { GlobalOptions } from './store.ts'
 import { unreadable } from './unreadable.ts'
 
-type Options = { port: number; host: string; scripts?: string; quiet?: true }
+type SimulatorCommandOptions = { port: number; host: string; scripts?: string; quiet?: true }
 
 /** `simulator`: the simulated upstream alone, until it is stopped. */
 export function addSimulatorCommand(program: Command): void {
@@ -15,7 +15,7 @@ export function addSimulatorCommand(program: Command): void {
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--scripts <file>', 'YAML file of scripted answers')
     .option('--quiet', 'write no line for each request to stderr')
-    .action(async ({ quiet, ...options }: Options, command: Command) => {
+    .action(async ({ quiet, ...options }: SimulatorCommandOptions, command: Command) => {
       const { startSimulator } = await import('../simulator/simulator.ts')
       const { json } = command.optsWithGlobals<GlobalOptions>()
       const onAnswered = (request: AnsweredRequest) => console.error(json ? JSON.stringify(request) : describe(request))
@@ -41,7 +41,7 @@ const cures: Readonly<Record<string, string>> = {
   EACCES: 'this user may not: choose a --port above 1023',
 }
 
-function explain(error: NodeJS.ErrnoException, { host, port, scripts }: Options): unknown {
+function explain(error: NodeJS.ErrnoException, { host, port, scripts }: SimulatorCommandOptions): unknown {
   // A folder is opened, and cannot be read.
   if (scripts !== undefined && ['open', 'read'].includes(error.syscall ?? ''))
     return unreadable(scripts, error, 'name a file of scripts with --scripts')

@@ -1,12 +1,12 @@
 import { createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type WireName, wireNames } from '../catalog/model.ts'
-import type { DescribedAnswer, DescribedRequest, Refusal, Translation } from '../live/translation.ts'
+import type { DescribedAnswer, DescribedRequest, RefusedTranslation, Translation } from '../live/translation.ts'
 import type { GlobalOptions } from './options.ts'
 import { formatFields, formatTable, printError } from './print.ts'
 import { unreadable } from './unreadable.ts'
 
-type Options = GlobalOptions & {
+type TranslateOptions = GlobalOptions & {
   from: WireName
   model?: string
   upstream?: string
@@ -36,7 +36,7 @@ export function addTranslateCommand(program: Command): void {
     .option('--header <line>', 'a header of the client such as "x-session-id: a"; repeatable', readHeader, new Map())
     .option('--account <id>', 'the id of the account that asks, for what is scoped to one')
     .action(async (request: string | undefined, _options, command: Command) => {
-      const options = command.optsWithGlobals<Options>()
+      const options = command.optsWithGlobals<TranslateOptions>()
       checkUse(request, options, command)
       const { glanceAtConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../live/translation.ts')
@@ -55,7 +55,7 @@ export function addTranslateCommand(program: Command): void {
     })
 }
 
-function checkUse(request: string | undefined, { model, answer, status }: Options, command: Command): void {
+function checkUse(request: string | undefined, { model, answer, status }: TranslateOptions, command: Command): void {
   if (request === undefined && answer === undefined)
     command.error('error: name a file with the request (- for stdin), or an answer with --answer')
   if (request === undefined && model === undefined)
@@ -101,7 +101,7 @@ async function read(file: string, bytesMax: number): Promise<Buffer> {
 }
 
 /** What the client would be told. */
-function refuse({ refusal }: Refusal, { json }: Options): void {
+function refuse({ refusal }: RefusedTranslation, { json }: TranslateOptions): void {
   const { status, code, param, message } = refusal
   process.exitCode = 1
   if (json) console.log(JSON.stringify({ ok: false, refusal }))
@@ -112,7 +112,7 @@ function refuse({ refusal }: Refusal, { json }: Options): void {
   )
 }
 
-function tell(told: Translation, { json }: Options): void {
+function tell(told: Translation, { json }: TranslateOptions): void {
   const { answer } = told
   if (answer && (answer.status !== 200 || answer.outcome !== 'ok')) process.exitCode = 1
   if (json) {

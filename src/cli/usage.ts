@@ -1,17 +1,17 @@
 import type { ToldUsage } from '../operations/usage-shape.ts'
 import { formatTable } from './print.ts'
 
-type Told = ToldUsage['total']
-type Times = NonNullable<Told['first_byte_ms']>
+type UsageTotal = ToldUsage['total']
+type FirstByteTimes = NonNullable<UsageTotal['first_byte_ms']>
 
 /** A line for each bucket of each group; those that are not told by themselves, and all together, behind them. */
 export function formatUsage(told: ToldUsage): string {
   const { series, other, total, buckets, time_zone: zone, from, to } = told
   const by = Object.keys(series[0]?.of ?? {})
-  const measures = Object.keys(total) as (keyof Told)[]
+  const measures = Object.keys(total) as (keyof UsageTotal)[]
   const isOne = buckets.length === 1
   const rows: string[][] = []
-  const add = (names: readonly string[], figures: Told) => {
+  const add = (names: readonly string[], figures: UsageTotal) => {
     for (const [at, bucket] of buckets.entries())
       rows.push([...(isOne ? [] : [bucket]), ...names, ...measures.map((name) => cell(figures[name]!, at))])
   }
@@ -37,11 +37,11 @@ function nameOf({ of, named }: ToldUsage['series'][number], name: string): strin
   return called ?? of[name as 'model'] ?? '-'
 }
 
-function cell(figures: NonNullable<Told[keyof Told]>, at: number): string {
+function cell(figures: NonNullable<UsageTotal[keyof UsageTotal]>, at: number): string {
   if (!isTimes(figures)) return `${figures[at] ?? '-'}`
   return [figures.p50, figures.p95, figures.p99].map((list) => list[at] ?? '-').join(' / ')
 }
 
-function isTimes(figures: NonNullable<Told[keyof Told]>): figures is Times {
+function isTimes(figures: NonNullable<UsageTotal[keyof UsageTotal]>): figures is FirstByteTimes {
   return !Array.isArray(figures)
 }

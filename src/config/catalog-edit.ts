@@ -15,7 +15,7 @@ export type CatalogEntry = {
   prices: PriceEntry
 }
 
-type Figures = Partial<Pick<CatalogEntry, 'max_output_tokens' | 'context_window' | 'prices'>>
+type EntryFigures = Partial<Pick<CatalogEntry, 'max_output_tokens' | 'context_window' | 'prices'>>
 
 export type CatalogChange = {
   /** The day the list is pinned by this: `created` of every row (spec 9.4). */
@@ -25,7 +25,7 @@ export type CatalogChange = {
   /** Behind those that are there, each below a comment. */
   added: readonly { entry: CatalogEntry; comment: string }[]
   /** Models that are there, by their place, and what is new of them. */
-  updated: readonly { place: number; figures: Figures }[]
+  updated: readonly { place: number; figures: EntryFigures }[]
 }
 
 /** The models that a text lists, as they are written. */
@@ -75,7 +75,7 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
   return edits.apply()
 }
 
-function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...figures }: Figures): void {
+function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...figures }: EntryFigures): void {
   const model = models.items[place]
   if (!isMap(model)) throw new Error(`catalog.models[${place}] stands elsewhere in the file: change it by hand`)
   for (const [key, value] of Object.entries(figures)) edits.setIn(model, key, String(value))

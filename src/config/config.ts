@@ -2,7 +2,7 @@ import type { Zone } from '../accounts/calendar.ts'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Endpoints } from './endpoints.ts'
-import type { Problem } from './problem.ts'
+import type { ConfigProblem } from './problem.ts'
 
 export type Address = { host: string; port: number }
 
@@ -164,7 +164,7 @@ export type Config = {
   webhooks: readonly Webhook[]
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
   /** What is allowed and hardly meant. */
-  warnings: readonly Problem[]
+  warnings: readonly ConfigProblem[]
 }
 
 export type Webhook = {

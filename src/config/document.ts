@@ -11,7 +11,7 @@ import {
   visit,
   type YAMLParseError,
 } from 'yaml'
-import type { Problem } from './problem.ts'
+import type { ConfigProblem } from './problem.ts'
 
 export type Path = readonly PropertyKey[]
 
@@ -19,7 +19,7 @@ export type Path = readonly PropertyKey[]
 export type Document = {
   value: unknown
   /** What YAML itself and `${…}` have to complain about. */
-  problems: Problem[]
+  problems: ConfigProblem[]
   /** The line of the value, of its key, or of the nearest thing around it that is written. 1-based. */
   lineOf(path: Path): number
 }
@@ -39,7 +39,7 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
     return unreadable(line, explainSyntax(mistake, source.split('\n')[line - 1] ?? ''))
   }
 
-  const problems: Problem[] = []
+  const problems: ConfigProblem[] = []
   let lost: number | undefined
   visit(document, {
     Alias(_, alias) {

@@ -25,7 +25,7 @@ import { explain } from './explain.ts'
 import { modelMistakes } from './model-mistakes.ts'
 import { readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
-import { ConfigError, type Problem } from './problem.ts'
+import { ConfigError, type ConfigProblem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { readTelemetry } from './telemetry.ts'
@@ -115,7 +115,11 @@ export function reloadConfig(
  * What is wrong with a text, were it this file. A variable that it refers to may be set elsewhere, so it is no mistake that it
  * is not set here.
  */
-export function findProblems(file: string, text: string, env: NodeJS.ProcessEnv = process.env): readonly Problem[] {
+export function findProblems(
+  file: string,
+  text: string,
+  env: NodeJS.ProcessEnv = process.env,
+): readonly ConfigProblem[] {
   const named = [...text.matchAll(/\$\{([A-Za-z_][A-Za-z0-9_]*)/g)].map(([, name]) => [name!, env[name!] ?? 'unset'])
   try {
     load(
@@ -204,7 +208,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
     const key = formatPath(path)
     return { path: key, line: document.lineOf(path), message: `${key} ${message}` }
   })
-  const ofVariables: Problem[] = []
+  const ofVariables: ConfigProblem[] = []
   const telemetry = readTelemetry(parsed.data.telemetry, env, ofVariables)
   const isStoreNamed = raw['store'] !== undefined
   return build(parsed.data, {
@@ -258,14 +262,18 @@ function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], 
 const nearNames = ['triwire.yml', 'triwire.json']
 
 /** Where no configuration was found, though one seems to be there. */
-function warnOfNames(cwd: string): Problem[] {
+function warnOfNames(cwd: string): ConfigProblem[] {
   const found = nearNames.filter((name) => existsSync(resolve(cwd, name)))
   const message = 'lies in the working folder and is not read: call it triwire.yaml, or name it with --config'
   return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
 /** By upstream; the file says it, or else the environment, whose mistakes are told where they would matter. */
-function readProxies(file: ConfigFile, env: NodeJS.ProcessEnv, problems: Problem[]): ReadonlyMap<string, EgressProxy> {
+function readProxies(
+  file: ConfigFile,
+  env: NodeJS.ProcessEnv,
+  problems: ConfigProblem[],
+): ReadonlyMap<string, EgressProxy> {
   const proxies = new Map<string, EgressProxy>()
   for (const [name, { base_url: baseUrl, proxy }] of Object.entries(file.upstreams)) {
     const said =
@@ -332,7 +340,7 @@ function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   return listen.host === admin.host || has(listen.host, admin.host) || has(admin.host, listen.host)
 }
 
-type Origin = {
+type LoadOrigin = {
   source: ConfigSource | undefined
   folder: string
   files: NamedFiles
@@ -344,7 +352,7 @@ type Origin = {
   digest: string
 }
 
-function build(file: ConfigFile, origin: Origin): Config {
+function build(file: ConfigFile, origin: LoadOrigin): Config {
   const { source, folder, warnings } = origin
   const { limits, billing, timeouts } = file
   return Object.freeze({
@@ -417,7 +425,7 @@ function build(file: ConfigFile, origin: Origin): Config {
   })
 }
 
-function readTls({ cert, key }: { cert: string; key: string }, { files, folder }: Origin): TlsPair {
+function readTls({ cert, key }: { cert: string; key: string }, { files, folder }: LoadOrigin): TlsPair {
   return {
     cert: files.get(resolve(folder, cert)) ?? '',
     key: new Secret(files.get(resolve(folder, key)) ?? ''),
@@ -453,7 +461,7 @@ function readCatalog(catalog: NonNullable<ConfigFile['catalog']>): Config['catal
 
 type UpstreamEntry = ConfigFile['upstreams'][string]
 
-function readUpstream(name: string, entry: UpstreamEntry, origin: Origin): Upstream {
+function readUpstream(name: string, entry: UpstreamEntry, origin: LoadOrigin): Upstream {
   const { base_url: baseUrl, paths, query } = entry
   return {
     name,
@@ -475,7 +483,7 @@ function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'end
 /** How long a command's key is used where nothing is said, in ms. */
 const keyLifetimeMs = 600_000
 
-function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }: Origin): UpstreamAccount {
+function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }: LoadOrigin): UpstreamAccount {
   const { name, key = '', key_file: keyFile, key_command: command, enabled } = entry
   const account = { name, isEnabled: enabled }
   if (keyFile !== undefined) {

@@ -1,11 +1,11 @@
 import { type Config, type OtlpTarget, Secret } from './config.ts'
-import type { Problem } from './problem.ts'
+import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile } from './schema.ts'
 import { collectorHeaders, endpointMistake, headerMistake } from './values.ts'
 
 /* Where traces and metrics are sent: the file says it, and OpenTelemetry's own variables, which win (ruling X4). */
 
-type Telemetry = Config['telemetry']
+type TelemetrySettings = Config['telemetry']
 type Signal = 'traces' | 'metrics'
 
 /** OpenTelemetry's own defaults. */
@@ -16,7 +16,11 @@ const queueMax = 2_048
  * Variables are often set for all programs of a machine: one that cannot be used keeps nothing from starting.
  * @param warnings gets what was wrong with them, by their names
  */
-export function readTelemetry(file: ConfigFile['telemetry'], env: NodeJS.ProcessEnv, warnings: Problem[]): Telemetry {
+export function readTelemetry(
+  file: ConfigFile['telemetry'],
+  env: NodeJS.ProcessEnv,
+  warnings: ConfigProblem[],
+): TelemetrySettings {
   const reader: Reader = { file, env, warn: (name, message) => warn(warnings, name, message) }
   const isOff = env['OTEL_SDK_DISABLED']?.toLowerCase() === 'true'
   return {
@@ -33,7 +37,7 @@ export function readTelemetry(file: ConfigFile['telemetry'], env: NodeJS.Process
 }
 
 /** One text for all that it says, for two of them to be compared. It holds secrets. */
-export function spellTelemetry(telemetry: Telemetry): string {
+export function spellTelemetry(telemetry: TelemetrySettings): string {
   return JSON.stringify(telemetry, (_, value) =>
     value instanceof Map
       ? [...value].map(([key, one]) => [key, one instanceof Secret ? one.reveal() : one])
@@ -47,7 +51,7 @@ type Reader = {
   warn(name: string, message: string): void
 }
 
-function warn(warnings: Problem[], name: string, message: string): void {
+function warn(warnings: ConfigProblem[], name: string, message: string): void {
   if (!warnings.some(({ path }) => path === name)) warnings.push({ path: name, message: `${name} ${message}` })
 }
 

@@ -5,19 +5,22 @@ import type { Model } from '../catalog/model.ts'
 import { wiresOfProfileKey } from '../catalog/profiles.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
-import type { Problem } from './problem.ts'
+import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 
 /** Something that is allowed and is hardly meant, found at this path. */
-export type Warning = { path: PropertyKey[]; message: string }
+export type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
  * What a right configuration may still do to its operator; `check`, the start and a reload tell it.
  * @param certificates in PEM, by the keys that name them
  * @returns sentences that name the key and the cure, and never a value.
  */
-export function findWarnings(file: ConfigFile, certificates: Readonly<Record<string, string | undefined>>): Warning[] {
+export function findWarnings(
+  file: ConfigFile,
+  certificates: Readonly<Record<string, string | undefined>>,
+): ConfigWarning[] {
   const models = file.catalog?.models ?? []
   const ofModels = models.flatMap((entry, index) => {
     const model = readModel(entry)
@@ -38,19 +41,19 @@ export function findWarnings(file: ConfigFile, certificates: Readonly<Record<str
   ]
 }
 
-function warnOfStateDir({ store, state_dir: stateDir }: ConfigFile): Warning[] {
+function warnOfStateDir({ store, state_dir: stateDir }: ConfigFile): ConfigWarning[] {
   if (stateDir === undefined || isDatabaseUrl(store)) return []
   return [{ path: ['state_dir'], message: 'counts with PostgreSQL only: with SQLite it is the folder of the store' }]
 }
 
-function warnOfUnused({ catalog, upstreams }: ConfigFile): Warning[] {
+function warnOfUnused({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   if (catalog || Object.keys(upstreams).length === 0) return []
   const message = 'is not used: without a `catalog` the built-in simulator answers; list the models under `catalog`'
   return [{ path: ['upstreams'], message }]
 }
 
 /** What is said of another wire is not heard. */
-function warnOfProfiles({ wire, profile, upstream }: ModelEntry): Warning[] {
+function warnOfProfiles({ wire, profile, upstream }: ModelEntry): ConfigWarning[] {
   const routes = Array.isArray(upstream) ? upstream : []
   const own = routes.map((route, at) => [['upstream', at, 'profile'], asObject(asObject(route)?.['profile'])] as const)
   return [[['profile'], asObject(profile)] as const, ...own].flatMap(([path, said]) =>
@@ -63,7 +66,7 @@ function warnOfProfiles({ wire, profile, upstream }: ModelEntry): Warning[] {
   )
 }
 
-function warnOfCertificate(key: string, pem: string | undefined): Warning[] {
+function warnOfCertificate(key: string, pem: string | undefined): ConfigWarning[] {
   if (!pem) return []
   const end = new X509Certificate(pem).validToDate
   if (end.getTime() > Date.now()) return []
@@ -72,7 +75,7 @@ function warnOfCertificate(key: string, pem: string | undefined): Warning[] {
 }
 
 /** Before 0.2.0 `/v1` was put between such a base and the wire's path (ruling P8). */
-function warnOfBases({ catalog, upstreams }: ConfigFile): Warning[] {
+function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
       [upstream].flat().some((route) => (typeof route === 'string' ? route : route.name) === name)
@@ -87,12 +90,12 @@ function warnOfBases({ catalog, upstreams }: ConfigFile): Warning[] {
 }
 
 /** As people read it: with the line, where there is a file. */
-export function formatWarning({ line, message }: Problem): string {
+export function formatWarning({ line, message }: ConfigProblem): string {
   return line === undefined ? message : `line ${line}: ${message}`
 }
 
 /** A server in the operator's network fetches from inside of it what a client names (ruling U12). */
-function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile['upstreams']): Warning[] {
+function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile['upstreams']): ConfigWarning[] {
   const isReached = routes.some(({ upstream, serving }) => {
     const baseUrl = upstreams[upstream]?.base_url
     return baseUrl !== undefined && serving.profile.remoteMedia !== 'refuse' && isPrivate(new URL(baseUrl).hostname)
@@ -112,7 +115,7 @@ function isPrivate(hostname: string): boolean {
 }
 
 /** What a provider charges for its cache is sold as plain input where it has no price. */
-function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): Warning[] {
+function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
   const hasMarks = wiresOfProfileKey('auto_cache').includes(wire)
   const isMarked = hasMarks && routes.some(({ serving }) => serving.profile.autoCache !== 'off')
   const charges = new Set(routes.flatMap(({ serving }) => serving.profile.charges))
@@ -129,7 +132,7 @@ function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): Warning[
 }
 
 /** The provider's own tools run on native models whether or not they have a price (ruling C11). One warning for all. */
-function warnOfCalls(models: readonly ModelEntry[]): Warning[] {
+function warnOfCalls(models: readonly ModelEntry[]): ConfigWarning[] {
   const silent = models.flatMap((entry, index) => (isSilentOfCalls(entry) ? [{ id: entry.id, index }] : []))
   if (silent.length === 0) return []
   const ids = silent.slice(0, idsMax).map(({ id }) => id)

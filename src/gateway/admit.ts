@@ -1,5 +1,5 @@
 import { type ApiKey, StoreSilent } from '../accounts/account.ts'
-import type { Admission, Entered, Refused } from '../accounts/admission.ts'
+import type { Admission, AdmissionRefusal, Entered } from '../accounts/admission.ts'
 import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
@@ -57,7 +57,7 @@ export async function takeHold(
 }
 
 /** What an admission refuses, in our words; of credit whose it is and what is left, never what is held (ruling R13). */
-function explain(refused: Refused, key: ApiKey): GatewayError {
+function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   const { account } = key
   switch (refused.why) {
     case 'unwritable':
@@ -114,7 +114,7 @@ const texts = {
     `${nameOf(key)} has ${formatCredits(leftNanos)} credits left of its budget of ${sayBudget(budget)}, which its running requests may need: wait for them and try again.`,
 }
 
-type OfBudget = Extract<Refused, { budget: Budget }>
+type OfBudget = Extract<AdmissionRefusal, { budget: Budget }>
 
 /** The budget is the key's and not the account's, which may have credit (ruling R15). */
 function nameOf({ label, prefix }: ApiKey): string {

@@ -61,9 +61,9 @@ export type AttemptTimeouts = {
  * `waiting` for a head, `refusing` with a status that is no answer, `reading` a whole body, `streaming`; `lingering` is an
  * upstream that has said all and not closed. The listener hears nothing in the last two.
  */
-type State = 'waiting' | 'refusing' | 'reading' | 'streaming' | 'lingering' | 'over'
+type AttemptState = 'waiting' | 'refusing' | 'reading' | 'streaming' | 'lingering' | 'over'
 
-const moves: Record<State, readonly State[]> = {
+const moves: Record<AttemptState, readonly AttemptState[]> = {
   waiting: ['refusing', 'reading', 'streaming', 'over'],
   refusing: ['over'],
   reading: ['streaming', 'lingering', 'over'],
@@ -94,7 +94,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #flight: Flight | undefined
   /** What the flight said of it at its end. */
   #isSent = false
-  #state: State = 'waiting'
+  #state: AttemptState = 'waiting'
   #relay: StreamRelay | undefined
   #fold: StreamFold | undefined
   #chunks: Buffer[] = []
@@ -463,7 +463,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (state === 'over') this.#flight = undefined
   }
 
-  #move(to: State): void {
+  #move(to: AttemptState): void {
     if (!moves[this.#state].includes(to)) throw new Error(`an attempt cannot go from ${this.#state} to ${to}`)
     this.#state = to
   }

@@ -1,7 +1,7 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { Choice } from '../upstream/pool.ts'
+import type { ChosenTarget } from '../upstream/pool.ts'
 import type { Failure, Verdict } from '../upstream/verdict.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call } from './call.ts'
@@ -13,7 +13,7 @@ import type { CallRecord, Try } from './record.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** A request as an upstream takes it, and as others do that serve the model with other quirks. */
-export type Asking = {
+export type UpstreamRequests = {
   exchange: Exchange
   /** Undefined where all do alike. @throws GatewayError where the request cannot be asked so. */
   exchangeFor: ((model: Model) => Exchange) | undefined
@@ -43,7 +43,7 @@ export class Attempts {
   readonly #listener: AttemptListener
   readonly #failover: Failover
   #exchange: Exchange
-  #exchangeFor: Asking['exchangeFor']
+  #exchangeFor: UpstreamRequests['exchangeFor']
   /** No other attempt can follow: the request was let go. */
   #isForgotten = false
   #newest: Attempt | undefined
@@ -51,7 +51,7 @@ export class Attempts {
   #tried: Try | undefined
 
   /** @param asking is held no longer than the request may have to be sent */
-  constructor(parts: AttemptsParts, asking: Asking, listener: AttemptListener) {
+  constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
     const { snapshot, model, affinity, call, key } = parts
     const accountId = key.account.id
     this.#parts = parts
@@ -167,7 +167,7 @@ export class Attempts {
   }
 
   /** Sends the request to a target. @returns true. @throws GatewayError where that one does not take it */
-  #try(choice: Choice, isFresh = false): true {
+  #try(choice: ChosenTarget, isFresh = false): true {
     const { gateway, snapshot } = this.#parts
     const { target } = choice
     const exchange = this.#adapt(choice)
@@ -183,7 +183,7 @@ export class Attempts {
   }
 
   /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
-  #adapt({ target, isHome }: Choice): Exchange {
+  #adapt({ target, isHome }: ChosenTarget): Exchange {
     const { record } = this.#parts
     let exchange = this.#exchange
     if (this.#exchangeFor && target.model.profile !== exchange.profile) {
@@ -205,7 +205,7 @@ export class Attempts {
   }
 
   /** Where the newest goes, and why. @returns what its upstream is told of the trace, if anything */
-  #note({ target, why }: Choice): string | undefined {
+  #note({ target, why }: ChosenTarget): string | undefined {
     const { gateway, record } = this.#parts
     const [upstream, account] = [target.upstream.name, target.account?.name]
     record.attempts = this.#failover.attempts

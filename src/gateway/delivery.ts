@@ -1,4 +1,4 @@
-import type { Ledger, Outcome } from '../accounts/ledger.ts'
+import type { Ledger, RequestOutcome } from '../accounts/ledger.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
 import { noUsage, type Usage, type UsageReport } from '../inference/usage.ts'
@@ -7,7 +7,7 @@ import { type Failure, failureOf, judge } from '../upstream/verdict.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Attempt, AttemptListener } from './attempt.ts'
-import { type Asking, Attempts, type AttemptsParts } from './attempts.ts'
+import { Attempts, type AttemptsParts, type UpstreamRequests } from './attempts.ts'
 import type { Call, CallListener } from './call.ts'
 import type { Failed } from './failover.ts'
 import type { Gateway, Recorded, Ticking } from './gateway.ts'
@@ -23,7 +23,7 @@ const unseenMax = 262_144
 const commitMs = 10_000
 
 /** Causes that are an outcome of their own, and not just an answer that failed. */
-const outcomeOfCause = new Map<string, Outcome>([
+const outcomeOfCause = new Map<string, RequestOutcome>([
   ['upstream_stall', 'upstream_stall'],
   ['shutdown', 'shutdown'],
 ])
@@ -33,9 +33,9 @@ const outcomeOfCause = new Map<string, Outcome>([
  * (spec 7.4.4). In `settling` the bill is on its way to the disk and nothing that either side still does changes it; what
  * remains to be said waits for it (ruling C3). `over` is final.
  */
-type State = 'held' | 'open' | 'settling' | 'over'
+type DeliveryState = 'held' | 'open' | 'settling' | 'over'
 
-const moves: Record<State, readonly State[]> = {
+const moves: Record<DeliveryState, readonly DeliveryState[]> = {
   held: ['open', 'settling', 'over'],
   open: ['settling', 'over'],
   settling: ['over'],
@@ -66,7 +66,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   place: number | undefined
   readonly #parts: DeliveryParts
   readonly #record: CallRecord
-  #state: State = 'held'
+  #state: DeliveryState = 'held'
   readonly #attempts: Attempts
   #relay: StreamRelay | undefined
   /** Text of a stream that nobody has seen. */
@@ -81,7 +81,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #reject!: (error: Error) => void
 
   /** @param asking is held no longer than the request may have to be sent */
-  constructor(parts: DeliveryParts, asking: Asking) {
+  constructor(parts: DeliveryParts, asking: UpstreamRequests) {
     this.#parts = parts
     this.#record = parts.record
     this.#attempts = new Attempts(parts, asking, this)
@@ -399,7 +399,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  #cutStream(error: GatewayError, outcome: Outcome): void {
+  #cutStream(error: GatewayError, outcome: RequestOutcome): void {
     const { call, snapshot } = this.#parts
     const relay = this.#relay!
     const { status, code, message, param, details } = error
@@ -420,7 +420,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /** Bills what an answer without an end has cost so far, to a client that is not there to be told. */
-  #settleCut(outcome: Outcome): void {
+  #settleCut(outcome: RequestOutcome): void {
     const wasWritten = this.#attempt?.wasWritten === true
     this.#attempt?.abandon()
     // No connection ever stood (faults F-C4).
@@ -515,7 +515,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return this.#state === 'settling' || this.#state === 'over'
   }
 
-  #move(to: State): void {
+  #move(to: DeliveryState): void {
     if (!moves[this.#state].includes(to)) throw new Error(`a delivery cannot go from ${this.#state} to ${to}`)
     this.#state = to
   }

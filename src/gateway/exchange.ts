@@ -15,7 +15,7 @@ import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
 
 /** What an exchange is made of: a request that has passed every check that is the same on all pairs. */
-export type Asked = {
+export type CheckedRequest = {
   gateway: Pick<Gateway, 'sealer' | 'nowMs'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   accountId: string

@@ -1,5 +1,5 @@
 import type { Model } from '../catalog/model.ts'
-import type { Choice, Pool, Search, Stay } from '../upstream/pool.ts'
+import type { ChosenTarget, Pool, Search, Stay } from '../upstream/pool.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { Stopped } from './record.ts'
@@ -29,7 +29,7 @@ export class Failover {
   readonly #accountId: string
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
-  #choice: Choice | undefined
+  #choice: ChosenTarget | undefined
   /** The choice is a second attempt in the sense of the budget. */
   #isRetry = false
   #passedOver = 0
@@ -63,7 +63,7 @@ export class Failover {
   }
 
   /** Where the next attempt goes, once it is entered; undefined where nobody is left to ask, or may be asked. */
-  next(): Choice | undefined {
+  next(): ChosenTarget | undefined {
     if (this.#attempts >= attemptsMax) return this.#stop('attempts')
     this.#search.isLast = this.#attempts === attemptsMax - 1
     const choice = this.#pool.choose(this.#model, this.#search)
@@ -94,7 +94,7 @@ export class Failover {
    * It is asked once more. No retry in the sense of the budget: nothing has worked for the first attempt. What that failed
    * of is mended by this one, and no news for the client.
    */
-  again(): Choice {
+  again(): ChosenTarget {
     this.#worst = this.#worstBefore
     this.#isRetry = false
     return this.#choice!

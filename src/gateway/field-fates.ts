@@ -2,13 +2,13 @@ import type { Model, WireName } from '../catalog/model.ts'
 import { readFieldName } from '../catalog/routing-fields.ts'
 import type { Loss } from '../inference/request.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
-import type { Fate, FieldTable } from '../wires/requests/field-table.ts'
+import type { FieldOutcome, FieldTable } from '../wires/requests/field-table.ts'
 import { wires } from '../wires/wires.ts'
 
 /** What became of a field of a request; `added` stands in none of the client's. */
-export type FieldFate = { field: string; what: Fate | 'added'; why: string }
+export type FieldFate = { field: string; what: FieldOutcome | 'added'; why: string }
 
-type Sent = {
+type SentToModel = {
   /** The client's wire, and its body. */
   wire: WireName
   bytes: Buffer
@@ -22,12 +22,12 @@ type Sent = {
  * What became of each field of a request that is sent: between two wires by the table of the client's, within one by the bytes.
  * `null` counts as absent (ruling R7). What was taken out of a field is in the losses.
  */
-export function fieldFates(sent: Sent): FieldFate[] {
+export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
   return sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
 }
 
-function translatedFates({ wire, model, losses }: Sent, body: ClientBody): FieldFate[] {
+function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody): FieldFate[] {
   const { fields } = wires[wire]
   return namesIn(body, fields).map((field): FieldFate => {
     const facts = fields.get(field)
@@ -63,7 +63,7 @@ function presentKeys(body: ClientBody): string[] {
   return body.members.map(({ key }) => key).filter((key) => body.has(key))
 }
 
-function nativeFates({ wire, bytes, body: sentBytes, losses }: Sent, body: ClientBody): FieldFate[] {
+function nativeFates({ wire, bytes, body: sentBytes, losses }: SentToModel, body: ClientBody): FieldFate[] {
   const sent = new ClientBody(sentBytes)
   const fates = presentKeys(body).map((field): FieldFate => {
     const [before, after] = [body.member(field)!, sent.member(field)]

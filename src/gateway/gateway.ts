@@ -28,7 +28,7 @@ export type Gateway = {
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests between upstream and client; the ticker asks each what its deadlines say. */
-  deliveries: Roster<Ticking & Ending & Recorded & Listed>
+  deliveries: Roster<Ticking & DrainHandle & Recorded & Listed>
   /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
   lingering: Roster<Ticking & Listed & { readonly isLingering: boolean }>
   /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
@@ -61,7 +61,7 @@ export interface Ticking {
 }
 
 /** What the drain ends. */
-export interface Ending {
+export interface DrainHandle {
   /** The process is going: what is not whole by now is cut and billed (reliability §7). */
   shutDown(): void
 }

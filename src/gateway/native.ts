@@ -9,14 +9,14 @@ import type { StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AdaptedRequest } from '../wires/requests/adapt-bytes.ts'
 import type { Native } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
-import { type Asked, type Exchange, Outgoing } from './exchange.ts'
+import { type CheckedRequest, type Exchange, Outgoing } from './exchange.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
 /** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
 /** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
-export function exchangeNatively(asked: Asked): Exchange {
+export function exchangeNatively(asked: CheckedRequest): Exchange {
   const { gateway, model, body, scopedKey } = asked
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
   const adapted = wires[model.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal })
@@ -40,7 +40,7 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly #native: Native
   readonly #head: NativeHead
 
-  constructor({ gateway, call, model, body }: Asked, adapted: AdaptedRequest) {
+  constructor({ gateway, call, model, body }: CheckedRequest, adapted: AdaptedRequest) {
     const { native, credential } = wires[model.wire]
     super(adapted.body, model, native.sealing)
     this.profile = model.profile

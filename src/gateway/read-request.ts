@@ -5,7 +5,7 @@ import { checkFields } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readConversationKey } from '../wires/requests/conversation-key.ts'
 import { wires } from '../wires/wires.ts'
-import type { Asking } from './attempts.ts'
+import type { UpstreamRequests } from './attempts.ts'
 import type { Call } from './call.ts'
 import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
@@ -13,7 +13,7 @@ import { exchangeNatively } from './native.ts'
 import type { CallRecord } from './record.ts'
 import { translate } from './translate.ts'
 
-export type Reading = {
+export type ReadRequestParts = {
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'>
   config: Pick<Config, 'catalog'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -27,7 +27,7 @@ export type ReadRequest = {
   model: Model
   /** The conversation key scoped to the account. */
   affinity: string | undefined
-  asking: Asking
+  asking: UpstreamRequests
 }
 
 /**
@@ -35,7 +35,7 @@ export type ReadRequest = {
  * account has. Nothing is sent, nothing waited for.
  * @throws GatewayError 400, 404.
  */
-export function readRequest(reading: Reading, bytes: Buffer): ReadRequest {
+export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadRequest {
   const { gateway, config, call, record, accountId, bounds } = reading
   const wire = wires[call.wire]
   const body = new ClientBody(bytes, wire.translator.keptKeys)

@@ -1,4 +1,4 @@
-import type { Outcome } from '../accounts/ledger.ts'
+import type { RequestOutcome } from '../accounts/ledger.ts'
 import type { LiveBounds } from '../accounts/live-bounds.ts'
 import type { Prices, WireName } from '../catalog/model.ts'
 import type { StopReason as FinishReason } from '../inference/answer.ts'
@@ -110,7 +110,7 @@ export type CallRecord = {
   priceVersion?: string
   settled?: Settled
   /** Set by whoever decides it first; an answer of which nobody said otherwise is `ok`. */
-  outcome?: Outcome
+  outcome?: RequestOutcome
   /** Why the model ended, of an answer that is translated. */
   finishReason?: FinishReason
   losses?: readonly Loss[]

@@ -15,7 +15,7 @@ import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.t
 import { Bodies, tooLarge } from './fairness/bodies.ts'
 import { createFlow } from './fairness/flow.ts'
 import { createReaders } from './fairness/readers.ts'
-import { type Reading, type ReadRequest, readRequest } from './read-request.ts'
+import { type ReadRequest, type ReadRequestParts, readRequest } from './read-request.ts'
 import type { CallRecord } from './record.ts'
 import { createSnapshots } from './snapshot.ts'
 
@@ -28,7 +28,7 @@ export type Rehearsal = {
   /** Whose conversation keys and envelopes they are. */
   accountId: string
   sealer: Sealer
-  scopeKey: Reading['gateway']['scopeKey']
+  scopeKey: ReadRequestParts['gateway']['scopeKey']
   /** The one of the model's upstreams that is asked, by its name; undefined: the first. */
   upstream: string | undefined
   /** What it answers; undefined where only the request is looked at. */
@@ -105,7 +105,12 @@ function tell(error: GatewayError, wire: WireName): ToldError {
 }
 
 /** @throws GatewayError as a delivery does. */
-async function deliver(rehearsal: Rehearsal, stage: Stage, record: CallRecord, read: ReadRequest): Promise<void> {
+async function deliver(
+  rehearsal: Rehearsal,
+  stage: RehearsalStage,
+  record: CallRecord,
+  read: ReadRequest,
+): Promise<void> {
   const { affinity, asking } = read
   const { config, model } = narrow(rehearsal, read.model)
   const snapshot = {
@@ -153,7 +158,7 @@ function keyOf({ key }: UpstreamAccount): LiveKey {
   return { value: '', version: 0, known: [key.reveal()], doubt() {} }
 }
 
-type Stage = ReturnType<typeof openStage>
+type RehearsalStage = ReturnType<typeof openStage>
 
 /** Client, upstream and ledger: they keep what they are told, and the upstream answers at once. */
 function openStage(wire: WireName, answer: PlayedAnswer | undefined) {

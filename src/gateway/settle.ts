@@ -1,6 +1,6 @@
 import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
-import type { Debit, Outcome } from '../accounts/ledger.ts'
+import type { Debit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
 import {
@@ -24,7 +24,7 @@ export type Evidence = {
   estimateOutput: (enough?: number) => number
   /** Of reasoning that was not shown, in tokens; for an answer that ended early for its client (ruling C12). */
   estimateHidden?: () => number
-  outcome: Outcome
+  outcome: RequestOutcome
   /** The operator gives it away (ruling C4): an entry of 0. */
   isWaived: boolean
 }
@@ -46,7 +46,7 @@ export type Bill = {
   /** Those of hosted tools that have a price (ruling C11). */
   calls: Calls | undefined
   amountNanos: bigint
-  outcome: Outcome
+  outcome: RequestOutcome
   /** What was wrong with the model's figures (ruling C6), or with who answered (ruling Y13); for the log. */
   flags: readonly string[]
 }

@@ -6,7 +6,7 @@ import { inClientWords } from '../wires/requests/client-words.ts'
 import type { AnswerHead, DecodeContext } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { AnswerPlan } from './answer-run.ts'
-import { type Asked, type Exchange, Outgoing } from './exchange.ts'
+import { type CheckedRequest, type Exchange, Outgoing } from './exchange.ts'
 import { TranslatedStream } from './translated-stream.ts'
 import { TranslatedWhole } from './translated-whole.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
@@ -16,7 +16,7 @@ const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
 
 /** The exchange between two wires, through the hub: the client's wire decodes, the model's encodes, and back. */
-export function translate({ gateway, call, accountId, model, body, scopedKey }: Asked): Exchange {
+export function translate({ gateway, call, accountId, model, body, scopedKey }: CheckedRequest): Exchange {
   const theirs = wires[call.wire]
   const client = theirs.translator
   const { translator: source, credential, signsReasoning } = wires[model.wire]

@@ -6,7 +6,7 @@ import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 
 /** The listener of a connection. */
-export interface ConnectionHost {
+export interface ListenerHost {
   readonly headerBytesMax: number
   readonly headersMax: number
   readonly keepAliveSeconds: number
@@ -58,9 +58,9 @@ export class Connection implements ExchangeHost {
   /** Count of answered requests that were sent ahead. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
-  readonly #host: ConnectionHost
+  readonly #host: ListenerHost
 
-  constructor(socket: Socket, host: ConnectionHost) {
+  constructor(socket: Socket, host: ListenerHost) {
     this.socket = socket
     this.#host = host
     this.#since = host.second

@@ -3,9 +3,9 @@ import type { Wire } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 
 /** What is served, by exact path; the query is ignored everywhere (spec 4, ruling R3). */
-export type Route = { walk: 'infer' | 'count_tokens'; wire: WireName } | { walk: 'list_models' }
+export type ServedPath = { walk: 'infer' | 'count_tokens'; wire: WireName } | { walk: 'list_models' }
 
-const routes = new Map<string, { methods: readonly string[]; route: Route }>()
+const routes = new Map<string, { methods: readonly string[]; route: ServedPath }>()
 const wireByPath = new Map<string, Wire>()
 for (const wire of Object.values(wires)) {
   addRoute(wire.path, 'infer', wire)
@@ -23,7 +23,7 @@ function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: Wire): voi
 export const servedText = `POST ${posted.slice(0, -1).join(', ')} or ${posted.at(-1)}, or GET /v1/models`
 
 /** The route of a method and path, or undefined: a known path with a wrong method is unknown too (ruling R3). */
-export function findRoute(method: string, path: string): Route | undefined {
+export function findRoute(method: string, path: string): ServedPath | undefined {
   const entry = routes.get(path)
   return entry?.methods.includes(method) ? entry.route : undefined
 }

@@ -13,7 +13,7 @@ import { endRecord } from './end-record.ts'
 import { commonLines, preflightLines, standingLines } from './headers.ts'
 import { type CallLimits, type FormHeaders, HttpCall } from './http-call.ts'
 import type { HttpExchange } from './http-exchange.ts'
-import { baseUrlCure, findRoute, pathOf, type Route, servedText, wireAt } from './paths.ts'
+import { baseUrlCure, findRoute, pathOf, type ServedPath, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 
 export type Router = (exchange: HttpExchange, requestId: string) => void
@@ -79,7 +79,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
     follow(walk(route))
 
-    function walk(route: Exclude<Route, { walk: 'list_models' }>): Promise<void> {
+    function walk(route: Exclude<ServedPath, { walk: 'list_models' }>): Promise<void> {
       record.wire = route.wire
       isInference = route.walk === 'infer'
       const headers = isInference ? formHeaders : formCommon

@@ -5,7 +5,7 @@ import type { GatewayError } from '../errors.ts'
 import { newRequestId } from '../ids/request-id.ts'
 import { type FormError, sendError } from './answer.ts'
 import { answerHead } from './answer-head.ts'
-import { Connection, type ConnectionHost } from './connection.ts'
+import { Connection, type ListenerHost } from './connection.ts'
 import { type Guest, Guests } from './connections.ts'
 import { refusal, tooLate } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
@@ -77,7 +77,7 @@ export function createEdge(parts: EdgeParts): Edge {
   const open = new Set<Connection>()
   let running = 0
   let second = 0
-  const host: ConnectionHost = {
+  const host: ListenerHost = {
     headerBytesMax: limits.headerBytesMax,
     headersMax: limits.headersMax,
     keepAliveSeconds: Math.max(1, Math.floor(limits.keepAliveMs / 1_000)),

@@ -17,7 +17,7 @@ const sizeMax = 2 ** 52
 const digitsMax = 64
 
 type InExtension = 'extension' | 'quoted' | 'escaped' | 'unquoted'
-type Place = InExtension | 'size' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
+type ChunkState = InExtension | 'size' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
 
 /**
  * Reads a body in chunks (RFC 9112 7.1), wherever the network cuts it. Nothing is mended, since two readers who mend differently
@@ -28,7 +28,7 @@ export class ChunkedReader {
   /** Of the bytes that were read last: where their data begins and ends. */
   #dataStart = 0
   #dataEnd = 0
-  #place: Place = 'size'
+  #place: ChunkState = 'size'
   /** Of the size as far as it is read, then of the chunk what is to come. */
   #left = 0
   #digits = 0
@@ -84,7 +84,7 @@ export class ChunkedReader {
   }
 
   /** The place after one octet of the framing. */
-  #next(octet: number): Place {
+  #next(octet: number): ChunkState {
     switch (this.#place) {
       case 'size': {
         const digit = hexDigit(octet)
@@ -135,7 +135,7 @@ export class ChunkedReader {
 }
 
 /** Names, values that may be quoted, and what stands between them, in whatever order (RFC 9112 7.1.1, RFC 9110 5.6.4). */
-function nextInExtension(place: InExtension, octet: number): Place {
+function nextInExtension(place: InExtension, octet: number): ChunkState {
   const isBlank = octet === 0x20 || octet === 0x09
   if (place === 'quoted' || place === 'escaped') {
     if (!isBlank && (octet < 0x20 || octet === 0x7f)) return 'broken'

@@ -40,7 +40,7 @@ const isBorder = Array.from({ length: 128 }, (_, code) => !/[\w \t\r\n\\+/=-]/.t
 const quote = 0x22
 
 /** What assembly/estimate.ts exports. */
-type Exports = { [Name in 'weightsAt' | 'textAt' | 'blockBytes']: Constant } & {
+type EstimateExports = { [Name in 'weightsAt' | 'textAt' | 'blockBytes']: Constant } & {
   memory: Memory
   weigh: (from: number, stop: number, length: number, stride: number) => number
   weight: () => number
@@ -48,7 +48,7 @@ type Exports = { [Name in 'weightsAt' | 'textAt' | 'blockBytes']: Constant } & {
   isOpaque: () => boolean
 }
 
-const start = readAssembly<Exports>(estimateCode)
+const start = readAssembly<EstimateExports>(estimateCode)
 
 /** So much of a body is in the memory at a time. */
 const windowBytes = 65_536

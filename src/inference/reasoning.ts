@@ -2,10 +2,10 @@
 export const reasoningLevels = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 export type ReasoningLevel = (typeof reasoningLevels)[number]
 
-type Step = { level: ReasoningLevel; below: number; budgetTokens: number }
+type BudgetStep = { level: ReasoningLevel; below: number; budgetTokens: number }
 
 /** Both directions of one mapping: a budget under `below` tokens is the level, the level asks for `budgetTokens`. */
-const steps: readonly Step[] = [
+const steps: readonly BudgetStep[] = [
   { level: 'minimal', below: 1024, budgetTokens: 1024 },
   { level: 'low', below: 4096, budgetTokens: 2048 },
   { level: 'medium', below: 12_288, budgetTokens: 8192 },

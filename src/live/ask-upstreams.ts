@@ -12,7 +12,7 @@ import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 
 /** The result of one cheap question to an upstream account. */
-export type Asked = {
+export type UpstreamAnswered = {
   upstream: string
   account: string | null
   /** The model that was asked for, by its id in the catalog, and what the upstream calls it. */
@@ -54,7 +54,10 @@ const headerBytesMax = 16_384
  * are those that a server with this configuration would use. The providers bill some 20 tokens for each question. An upstream
  * that no model names is not asked.
  */
-export async function askUpstreams(config: Config, { everyModel, timeoutMs, onNext }: AskOptions): Promise<Asked[]> {
+export async function askUpstreams(
+  config: Config,
+  { everyModel, timeoutMs, onNext }: AskOptions,
+): Promise<UpstreamAnswered[]> {
   const clockMs = () => performance.now()
   const troubles = new Map<string, string>()
   const keyring = createKeyring(clockMs, (_level, event, { account, why }) => {
@@ -64,7 +67,7 @@ export async function askUpstreams(config: Config, { everyModel, timeoutMs, onNe
   const upstreams = createUpstreams(config.upstreams, limits)
   try {
     await within(keyring.prepare(config.upstreams.values()), timeoutMs)
-    const found: Asked[] = []
+    const found: UpstreamAnswered[] = []
     for (const target of findTargets(config, keyring.keyOf, everyModel === true)) {
       onNext?.(target)
       found.push(await ask(upstreams, target, timeoutMs, troubles))
@@ -103,7 +106,7 @@ async function ask(
   target: Target,
   timeoutMs: number,
   troubles: ReadonlyMap<string, string>,
-): Promise<Asked> {
+): Promise<UpstreamAnswered> {
   const { upstream, account, key, model } = target
   const started = performance.now()
   const told = { upstream: upstream.name, account: account?.name ?? null, model: model.id, wire: model.wire }

@@ -39,9 +39,9 @@ export type EventParts = {
   onStop?(): void
 }
 
-type Sums = { requests: number; errors: number; nanos: bigint; input: number; output: number }
+type TrafficSums = { requests: number; errors: number; nanos: bigint; input: number; output: number }
 
-const noSums: Sums = { requests: 0, errors: 0, nanos: 0n, input: 0, output: 0 }
+const noSums: TrafficSums = { requests: 0, errors: 0, nanos: 0n, input: 0, output: 0 }
 
 /**
  * The events of a running gateway, for all who watch. While nobody watches, a request costs a look at a flag. While somebody
@@ -61,7 +61,7 @@ export class Events {
   #tickedMs = 0
   #commentedMs = 0
   #isLooking = false
-  #sums: Sums = { ...noSums }
+  #sums: TrafficSums = { ...noSums }
   #before = new Map<string, string>()
 
   constructor(parts: EventParts) {
@@ -92,7 +92,7 @@ export class Events {
   /** Events as texts, from now on. Those since `lastEventId` come first, if they are still kept. */
   readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
 
-  addSums(more: Sums): void {
+  addSums(more: TrafficSums): void {
     const sums = this.#sums
     sums.requests += more.requests
     sums.errors += more.errors

@@ -19,7 +19,7 @@ import { workbench } from './workbench.ts'
 /** So long a reading of figures waits for what is not written yet, in ms: then it tells what there is. */
 const trafficMs = 500
 
-type Parts = {
+type LiveParts = {
   gateway: Gateway
   recents: Recents
   store: Pick<ServerStore, 'findDebit' | 'directory' | 'sharedTraffic'>
@@ -32,7 +32,7 @@ type Parts = {
 }
 
 /** Creates the operations that need a running server. */
-export function createOperations(parts: Parts): AdminOperations {
+export function createOperations(parts: LiveParts): AdminOperations {
   const { gateway, recents, store, watch, readStatus, listWebhooks, reportBug } = parts
   const config = () => gateway.snapshots.current.config
   return {

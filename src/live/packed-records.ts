@@ -14,7 +14,10 @@ const usageNames = [
 ] satisfies (keyof Usage)[]
 
 /** All that explains a request that is over. */
-export type Kept = Pick<CallRecord, (typeof keptNames)[number] | (typeof numberNames)[number] | 'usage' | 'tries'>
+export type FinishedRecord = Pick<
+  CallRecord,
+  (typeof keptNames)[number] | (typeof numberNames)[number] | 'usage' | 'tries'
+>
 
 /**
  * A bounded number of records, each in its place, in a few long columns. A record takes thirteen objects otherwise. Such objects
@@ -44,7 +47,7 @@ export class PackedRecords {
   }
 
   /** Whatever had the place before. */
-  set(place: number, record: Kept): void {
+  set(place: number, record: FinishedRecord): void {
     for (const name of keptNames) this.#kept[name][place] = record[name]
     // Each request makes lists of its own, and most of them stay empty.
     for (const name of ['losses', 'flags'] as const) if (record[name]?.length === 0) this.#kept[name][place] = undefined
@@ -55,13 +58,13 @@ export class PackedRecords {
     this.#setTries(place, record)
   }
 
-  get(place: number): Kept {
+  get(place: number): FinishedRecord {
     const record: Record<string, unknown> = {}
     for (const name of keptNames) record[name] = this.#kept[name][place]
     for (const name of numberNames) record[name] = known(this.#numbers[name][place]!)
     record['usage'] = this.#usageAt(place)
     record['tries'] = this.#tries[place] ?? this.#onlyTryAt(place)
-    return record as Kept
+    return record as FinishedRecord
   }
 
   idAt(place: number): string {
@@ -74,7 +77,7 @@ export class PackedRecords {
     this.#tries[place] = undefined
   }
 
-  #setTries(place: number, { tries, upstream, upstreamAccount }: Kept): void {
+  #setTries(place: number, { tries, upstream, upstreamAccount }: FinishedRecord): void {
     const only = tries?.length === 1 ? tries[0]! : undefined
     const isTold = only?.endMs !== undefined && only.upstream === upstream && only.account === upstreamAccount
     this.#tries[place] = isTold ? undefined : tries

@@ -1,12 +1,12 @@
 import type { CallRecord } from '../gateway/record.ts'
 import type { Loss } from '../inference/request.ts'
-import { type Kept, PackedRecords } from './packed-records.ts'
+import { type FinishedRecord, PackedRecords } from './packed-records.ts'
 
 /**
  * The part of a request that is kept when it is over. It has all that explains the request, but no words of its
  * client (ruling U5) and nothing whose size the client chooses.
  */
-export type Recent = Kept & {
+export type Recent = FinishedRecord & {
   /** When it was over, in Unix milliseconds; never before the one that was over before it. */
   overMs: number
 }

@@ -65,7 +65,7 @@ export type DescribedAnswer = {
   doubts: readonly string[]
 }
 
-export type Refusal = { ok: false; refusal: ToldError }
+export type RefusedTranslation = { ok: false; refusal: ToldError }
 
 /** No store has it: the first characters of every account's id, and then none. */
 const nobody = 'acct_0000000000000000'
@@ -84,7 +84,7 @@ export async function describeTranslation(
   bytes: Buffer | undefined,
   modelId: string | undefined,
   options: TranslationOptions = {},
-): Promise<Translation | Refusal> {
+): Promise<Translation | RefusedTranslation> {
   const { headers, accountId = nobody, upstream, nowMs = Date.now } = options
   const answer = options.answer && playedAnswer(options.answer)
   const model = findModel(config, bytes, modelId)
@@ -113,7 +113,7 @@ export async function describeTranslation(
   return bytes ? { ...pair, ...describeRequest(config, wire, body, rehearsed), ...answered } : { ...pair, ...answered }
 }
 
-type Sent = Extract<Rehearsed, { state: 'sent' }>
+type SentRehearsal = Extract<Rehearsed, { state: 'sent' }>
 
 /** Undefined where there is none: that is the walk's to tell. */
 function findModel(config: Config, bytes: Buffer | undefined, modelId: string | undefined): Model | undefined {
@@ -186,7 +186,7 @@ function describeRequest(
   config: Config,
   wire: WireName,
   bytes: Buffer,
-  { model, sent, record }: Sent,
+  { model, sent, record }: SentRehearsal,
 ): DescribedRequest {
   const { losses = [] } = record
   return {
@@ -202,7 +202,7 @@ function describeRequest(
 function tellHeaders(
   config: Config,
   { routes }: Model,
-  { upstream, headers }: Sent['sent'],
+  { upstream, headers }: SentRehearsal['sent'],
 ): DescribedRequest['headers'] {
   const configured = [config.upstreams.get(upstream), ...routes.filter((route) => route.upstream === upstream)]
   const hidden = new Set(configured.flatMap((one) => [...(one?.headers.keys() ?? [])]))
@@ -210,7 +210,7 @@ function tellHeaders(
   return pairs.map(([name, value]) => [name, hidden.has(name) ? '[configured]' : value])
 }
 
-function describeAnswer({ debit, ...answer }: ClientAnswer, { record }: Sent): DescribedAnswer {
+function describeAnswer({ debit, ...answer }: ClientAnswer, { record }: SentRehearsal): DescribedAnswer {
   return {
     status: answer.status,
     content_type: answer.contentType,

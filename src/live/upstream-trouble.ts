@@ -28,7 +28,7 @@ export type Came =
   | { fault: TransportFault }
   | { fault: 'timeout' }
 
-type Finding = { trouble: Trouble | null; note: string }
+type TroubleFinding = { trouble: Trouble | null; note: string }
 
 /** Words by which providers say, under whatever status, that nobody has paid them. */
 const creditWords =
@@ -40,7 +40,7 @@ const modelWords = /model|deployment/
 const plainHttp = /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNEXPECTED_MESSAGE|RECORD_LAYER/
 
 /** Explains the outcome of a question to the operator: what is wrong, and which key of the configuration to change. */
-export function judgeAnswer(came: Came, target: Target): Finding {
+export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   if ('fault' in came) return came.fault === 'timeout' ? silent : judgeFault(came.fault, target)
   const { status, type, text, headers } = came
   const { upstream, model, path } = target
@@ -105,7 +105,7 @@ const silent = bad(
   'there is no whole answer in time: check base_url, and firewalls on the way; a model that loads may need longer (--timeout)',
 )
 
-function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path }: Target): Finding {
+function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path }: Target): TroubleFinding {
   if (isPage(type) || !/^\s*(?:[{[]|data:|event:|:)/.test(text))
     return bad('path', `what answers at \`${path}\` is no model (${type || 'no content type'}): check base_url`)
   const error = readErrorBody(Buffer.from(text))
@@ -113,7 +113,7 @@ function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path 
   return { trouble: null, note: 'answers' }
 }
 
-function judgeFault({ cause, reason = '' }: TransportFault, target: Target): Finding {
+function judgeFault({ cause, reason = '' }: TransportFault, target: Target): TroubleFinding {
   const { upstream } = target
   const { host, hostname, protocol } = new URL(upstream.baseUrl)
   switch (cause) {
@@ -161,7 +161,7 @@ function explainTls(reason: string, hostname: string): string {
   return `the certificate of ${hostname} is not trusted (${reason || 'TLS failed'}): name the authority that signed it, as a company's proxy has one, with ca_file`
 }
 
-function bad(trouble: Trouble, note: string): Finding {
+function bad(trouble: Trouble, note: string): TroubleFinding {
   return { trouble, note }
 }
 

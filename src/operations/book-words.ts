@@ -3,7 +3,7 @@ import { BookError, type BookErrorCode } from '../accounts/book-error.ts'
 import { returnReference } from '../accounts/entries.ts'
 import { ProblemError, type ProblemName } from './problem.ts'
 
-type Words = {
+type BookErrorWords = {
   problem: ProblemName
   say(subject: string): string
   /** Of what was asked, where it is about one: all operations call it the same. */
@@ -13,7 +13,7 @@ type Words = {
 }
 
 /** The problem and the sentence for each rule of the books. */
-const words: Record<BookErrorCode, Words> = {
+const words: Record<BookErrorCode, BookErrorWords> = {
   name_invalid: {
     problem: 'invalid_request',
     field: 'name',

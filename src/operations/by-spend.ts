@@ -17,7 +17,7 @@ const slice = 200
 
 export const bySpendText = `\`${bySpend}\`: those that spent most in the last ${daysMax} days first, the first ${rankedMax} of them; without those that spent nothing`
 
-type Asked<Row> = {
+type SpendQuery<Row> = {
   by: 'account' | 'key'
   only?: UsageQuestion['only']
   limit: number
@@ -31,7 +31,7 @@ type Asked<Row> = {
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,
-  { by, only = {}, limit, find }: Asked<Row>,
+  { by, only = {}, limit, find }: SpendQuery<Row>,
 ): Promise<{ rows: Row[]; placeOf(row: Row): [string, string] }> {
   const isBehind = behind(beyond)
   const { timeZone, weekStarts } = await books.readUsageState()

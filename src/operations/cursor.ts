@@ -6,17 +6,17 @@ import { ProblemError } from './problem.ts'
  * other row to another page. It has a digest of the question, so a cursor fits no other list.
  */
 
-type Place = readonly (string | number)[]
+type CursorKey = readonly (string | number)[]
 
 const digestChars = 10
 
 /** @param asked all of the question but its page. */
-export function formatCursor(operation: string, asked: object, place: Place): string {
+export function formatCursor(operation: string, asked: object, place: CursorKey): string {
   return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
 }
 
 /** @throws ProblemError for what is no cursor, or one of another list. */
-export function readCursor(operation: string, asked: object, cursor: string): Place {
+export function readCursor(operation: string, asked: object, cursor: string): CursorKey {
   let read: unknown
   try {
     read = JSON.parse(Buffer.from(cursor, 'base64url').toString())
@@ -26,7 +26,7 @@ export function readCursor(operation: string, asked: object, cursor: string): Pl
   const isPlace =
     Array.isArray(read) && read.length > 1 && read.every((one) => typeof one === 'string' || Number.isSafeInteger(one))
   if (!isPlace || cursor.length > 1_000) throw noCursor()
-  const [digest, ...place] = read as [string, ...Place]
+  const [digest, ...place] = read as [string, ...CursorKey]
   if (digest !== digestOf(operation, asked))
     throw new ProblemError('cursor_invalid', 'The cursor is of a list with other filters: begin anew without it.')
   return place
@@ -44,7 +44,7 @@ type Kinds = { number: number; string: string }
  * @throws ProblemError for a place of another shape.
  */
 export function readPlace<const Shape extends readonly (keyof Kinds)[]>(
-  place: Place | undefined,
+  place: CursorKey | undefined,
   kinds: Shape,
 ): { [At in keyof Shape]: Kinds[Shape[At]] } | undefined {
   if (place === undefined) return undefined

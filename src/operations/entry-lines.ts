@@ -83,7 +83,7 @@ export function toDebit(entry: ListedEntry): z.output<typeof debitShape> {
 }
 
 /** Any entry, flat. What the other kind has is null. */
-export function toLine(entry: ListedEntry): Line {
+export function toLine(entry: ListedEntry): EntryLine {
   const { bill, returned } = entry
   return {
     account: entry.accountId,
@@ -107,7 +107,7 @@ export function toLine(entry: ListedEntry): Line {
   }
 }
 
-export type Line = z.output<typeof lineShape>
+export type EntryLine = z.output<typeof lineShape>
 
 function toOrigin({ bill, returned, keyPrefix, keyLabel }: ListedEntry) {
   const origin = bill ?? returned
@@ -177,10 +177,10 @@ const csvColumns = {
   posted: 'text',
   digest: 'text',
   calls: 'text',
-} as const satisfies Record<keyof Line, 'text' | 'number'>
+} as const satisfies Record<keyof EntryLine, 'text' | 'number'>
 
 export async function* formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {
-  const columns = Object.entries(csvColumns) as [keyof Line, 'text' | 'number'][]
+  const columns = Object.entries(csvColumns) as [keyof EntryLine, 'text' | 'number'][]
   yield formatCsvRow(columns.map(([name]) => ({ value: name, isNumber: false })))
   for await (const entry of entries) {
     const line = toLine(entry)

@@ -44,7 +44,7 @@ const issuedShape = z.object({
   prefix: z.string(),
 })
 
-export function tellKey(row: KeyRow, context: Telling): z.output<typeof keyShape> {
+export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape> {
   const { id, prefix, label, accountId, accountName, bounds, createdMs, expiresMs, revokedMs, lastUsedMs } = row
   return {
     id,
@@ -63,9 +63,9 @@ export function tellKey(row: KeyRow, context: Telling): z.output<typeof keyShape
 }
 
 /** The context that a key is described in: a moment, a calendar, and the running gateway. */
-type Telling = Pick<Context, 'nowMs' | 'calendar' | 'running'>
+type KeyView = Pick<Context, 'nowMs' | 'calendar' | 'running'>
 
-function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowMs, calendar, running }: Telling) {
+function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowMs, calendar, running }: KeyView) {
   return {
     credits: formatCredits(budget.nanos),
     per: budget.per ?? null,
@@ -75,7 +75,7 @@ function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowM
   }
 }
 
-const one = (row: KeyRow, context: Telling) => ({ body: tellKey(row, context), version: versionOfKey(row) })
+const one = (row: KeyRow, context: KeyView) => ({ body: tellKey(row, context), version: versionOfKey(row) })
 
 const issued = ({ key, id, prefix }: IssuedKey) => ({
   body: { ...(key !== undefined && { key }), id, prefix },
@@ -99,7 +99,7 @@ const boundOptions = {
 }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf({ label, budget, rpm, models, expires }: Asked, context: Context): KeyWishes {
+function wishesOf({ label, budget, rpm, models, expires }: KeyFields, context: Context): KeyWishes {
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
   if (typeof expiresMs === 'number' && hasEnded(expiresMs, nowMs))
@@ -107,7 +107,7 @@ function wishesOf({ label, budget, rpm, models, expires }: Asked, context: Conte
   return { label, budget, requestsPerMinute: rpm, models, expiresMs }
 }
 
-type Asked = {
+type KeyFields = {
   label?: string | null | undefined
   budget?: Budget | null | undefined
   rpm?: number | null | undefined

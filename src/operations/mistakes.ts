@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { type Mistake, ProblemError } from './problem.ts'
 
-type Issue = z.core.$ZodRawIssue
+type InputIssue = z.core.$ZodRawIssue
 
 const kinds: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -14,7 +14,7 @@ const kinds: Readonly<Record<string, string>> = {
 }
 
 /** The sentence about a field whose schema has no words of its own: what is right, not what was given. */
-export function sayIssue(issue: Issue): string | undefined {
+export function sayIssue(issue: InputIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'is missing'

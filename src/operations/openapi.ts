@@ -117,17 +117,17 @@ export function roleText(role: Operation['role']): string {
   }[role]
 }
 
-type Schema = Record<string, unknown>
+type OpenApiSchema = Record<string, unknown>
 
-function inputSchema({ input }: Operation): { properties: Record<string, Schema>; required: string[] } {
+function inputSchema({ input }: Operation): { properties: Record<string, OpenApiSchema>; required: string[] } {
   const { properties = {}, required = [] } = toSchema(input, 'input') as {
-    properties?: Record<string, Schema>
+    properties?: Record<string, OpenApiSchema>
     required?: string[]
   }
   return { properties, required }
 }
 
-function toSchema(schema: z.ZodType, io: 'input' | 'output'): Schema {
+function toSchema(schema: z.ZodType, io: 'input' | 'output'): OpenApiSchema {
   const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
   return rest
 }
@@ -155,7 +155,7 @@ function parametersOf(one: Operation): { parameters?: unknown[] } {
   return parameters.length > 0 ? { parameters } : {}
 }
 
-function toParameter(name: string, where: string, schema: Schema, required: boolean) {
+function toParameter(name: string, where: string, schema: OpenApiSchema, required: boolean) {
   const { description, ...rest } = schema
   return { name, in: where, required, ...(description !== undefined && { description }), schema: rest }
 }
@@ -178,7 +178,7 @@ function bodyOf(one: Operation): Record<string, unknown> {
 function successOf(one: Operation): Record<string, unknown> {
   if (one.media) return { 200: mediaOf(one.media), ...(one.isLarge && { default: mediaOf(['application/json']) }) }
   const item = toSchema(one.output, 'output')
-  const json = (schema: Schema) => ({
+  const json = (schema: OpenApiSchema) => ({
     'application/json': { schema },
     ...(one.csv && { 'text/csv': { schema: { type: 'string' } } }),
   })

@@ -4,7 +4,7 @@ import type { Calendar } from '../accounts/calendar.ts'
 import type { WireName } from '../catalog/model.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { ProblemName } from './problem.ts'
-import type { Holds, RequestFilter, RequestPlace, Steering, UpstreamPlace } from './request-order.ts'
+import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } from './request-order.ts'
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
 
 /**
@@ -41,7 +41,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   atOnce?: number
   /** The part that answers at the command line, by default the store. A server needs its store for those alone. */
   asks?: 'server' | 'configuration'
-  run(context: Context, input: z.output<Input>): Promise<Outcome<z.output<Output>>>
+  run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
 
 /** `owner`: a client that shows a key of an account, for its own data. `anyone` has shown nothing. */
@@ -117,7 +117,7 @@ export type Running = {
    */
   writeTraffic(): Promise<boolean>
   /** @returns how those are then that were meant; none where nothing has these names */
-  steer(steering: Steering, place: UpstreamPlace): Promise<readonly UpstreamState[]>
+  steer(steering: SteeringWord, place: UpstreamPlace): Promise<readonly UpstreamState[]>
   translate(asked: TranslationAsked): Promise<TranslationTold>
   listClients(): Promise<readonly ClientRow[]>
   /** @throws ProblemError for a client or model that there is not */
@@ -149,9 +149,9 @@ export type Play = {
   body: string
 }
 
-export type Outcome<T> =
+export type OperationResult<T> =
   /** @property isNew of a creation: not booked before. @property version of what can be edited */
-  | { body: T; isNew?: boolean; version?: string; session?: Session }
+  | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /** @property next the place after which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
   /** A stream that goes on until it is ended. */
@@ -160,7 +160,7 @@ export type Outcome<T> =
   | { play: Play }
 
 /** The change of the cookie. */
-export type Session = { token: string; expiresMs: number } | 'ended'
+export type SessionCookie = { token: string; expiresMs: number } | 'ended'
 
 /** Keeps the types of an entry together. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodType>(

@@ -68,7 +68,7 @@ export type Holds = ReadonlyMap<string, bigint>
 /** The orders of an operator for an upstream account: try it now, do not use it, or use it again. */
 export const steerings = ['retry', 'disable', 'enable'] as const
 
-export type Steering = (typeof steerings)[number]
+export type SteeringWord = (typeof steerings)[number]
 
 /** Which services of an upstream are meant: all of what is not said. */
 export type UpstreamPlace = { upstream: string; account?: string | undefined; model?: string | undefined }

@@ -95,7 +95,7 @@ export const requestOperations = [
   }),
 ]
 
-type Asked = {
+type RequestQuery = {
   account?: string | undefined
   key?: string | undefined
   model?: string[] | undefined
@@ -107,7 +107,7 @@ type Asked = {
 }
 
 /** Names become ids, which only the books can tell. */
-async function toFilter({ openBooks, calendar }: Context, asked: Asked): Promise<RequestFilter> {
+async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): Promise<RequestFilter> {
   const { account, key } = asked
   const isNamed = account !== undefined || key !== undefined
   const named = isNamed ? await readFilter({ books: await openBooks(), calendar }, { account, key }) : {}

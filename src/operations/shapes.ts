@@ -28,15 +28,15 @@ export type WebhookState = {
   url: string
   events: WebhookEvent[]
   below_nanos: bigint | undefined
-  last: Telling | undefined
+  last: WebhookSendRow | undefined
   pending: number
   /** Since the process began. */
   told: number
   failed: number
-  last_failure: Telling | undefined
+  last_failure: WebhookSendRow | undefined
 }
 
-type Telling = { at: string; result: string }
+type WebhookSendRow = { at: string; result: string }
 
 const rates = {
   input: amount,

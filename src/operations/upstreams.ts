@@ -2,10 +2,10 @@ import { z } from 'zod'
 import * as field from './fields.ts'
 import { operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
-import { type Steering, steerings } from './request-order.ts'
+import { type SteeringWord, steerings } from './request-order.ts'
 import { upstreamState } from './shapes.ts'
 
-const texts: Record<Steering, string> = {
+const texts: Record<SteeringWord, string> = {
   retry: 'let the next request try an upstream that is left alone',
   disable: 'send nothing more to an upstream, until it is enabled again or the server ends; what runs is finished',
   enable: 'end that an upstream was disabled',

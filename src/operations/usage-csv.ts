@@ -5,7 +5,7 @@ import { measures, type ToldUsage } from './usage-shape.ts'
 const groups = ['account', 'key', 'model', 'wires', 'upstream', 'outcome', 'code'] as const
 const percentiles = ['p50', 'p95', 'p99'] as const
 
-type Told = ToldUsage['series'][number] | NonNullable<ToldUsage['other']> | ToldUsage['total']
+type UsageRow = ToldUsage['series'][number] | NonNullable<ToldUsage['other']> | ToldUsage['total']
 type Cell = { value: string | number | null; isNumber: boolean }
 
 /**
@@ -28,7 +28,7 @@ export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGroup
   if (other) yield* lines('other', none, other)
   yield* lines('total', none, total)
 
-  function* lines(kind: string, words: readonly string[], figures: Told): Iterable<string> {
+  function* lines(kind: string, words: readonly string[], figures: UsageRow): Iterable<string> {
     for (const [at, bucket] of buckets.entries()) {
       const cells = asked.flatMap((name): Cell[] => {
         const values = figures[name]!

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { quarterMs, type Zone } from '../accounts/calendar.ts'
 import { formatCredits } from '../accounts/credit.ts'
-import { type Counts, percentileError, percentileOf } from '../accounts/usage/histogram.ts'
+import { type BucketCounts, percentileError, percentileOf } from '../accounts/usage/histogram.ts'
 import type { Series, SumName, TimeName, UsageAnswer, UsageQuestion } from '../accounts/usage/question.ts'
 import { amount, formatTime, when } from './fields.ts'
 
@@ -89,7 +89,7 @@ function timeOf(measure: Measure): TimeName | undefined {
   return time
 }
 
-export type Telling = {
+export type UsageView = {
   question: UsageQuestion
   measures: readonly Measure[]
   zone: Zone
@@ -100,7 +100,7 @@ export type Telling = {
   named: ReadonlyMap<string, string>
 }
 
-export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telling: Telling): ToldUsage {
+export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telling: UsageView): ToldUsage {
   const { question, zone, bucket, buckets, completeMs } = telling
   const { by, bounds } = question
   const tell = (series: Series) => tellFigures(series, telling, keptFrom)
@@ -128,7 +128,7 @@ export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telli
 }
 
 /** A bucket that is not kept has no figures: they are null, not 0. */
-function tellFigures({ sums, times }: Series, { question, measures }: Telling, keptFrom: number): ToldUsage['total'] {
+function tellFigures({ sums, times }: Series, { question, measures }: UsageView, keptFrom: number): ToldUsage['total'] {
   const { bounds } = question
   const isKept = (at: number) => bounds[at]! >= keptFrom
   const sumsOf = (name: SumName) => sums[question.sums.indexOf(name)]!
@@ -151,7 +151,7 @@ function shareOf(part: bigint, whole: bigint): number | null {
   return whole > 0n ? Math.round((Number(part) / Number(whole)) * 10_000) / 10_000 : null
 }
 
-function tellTimes(buckets: readonly Counts[], isKept: (at: number) => boolean) {
+function tellTimes(buckets: readonly BucketCounts[], isKept: (at: number) => boolean) {
   const tell = (share: number) =>
     buckets.map((counts, at) => (isKept(at) ? (percentileOf(counts, share) ?? null) : null))
   return {

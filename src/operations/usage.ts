@@ -157,9 +157,9 @@ async function showUsage({ books, running, nowMs }: Context, input: Input): Prom
   })
 }
 
-type Range = { fromMs: number; toMs: number }
+type TimeRange = { fromMs: number; toMs: number }
 
-function readRange({ from, to, last }: Input, calendar: Calendar, nowMs: number): Range {
+function readRange({ from, to, last }: Input, calendar: Calendar, nowMs: number): TimeRange {
   if (from !== undefined && last !== undefined)
     throw wrongField('last', '`last` and `from` both say where it begins: leave one of them out')
   const toMs = to === undefined ? nowMs : field.momentOf(to, calendar)
@@ -180,7 +180,7 @@ const lengthsMs: Record<PeriodName, number> = {
 const lastMs = Date.UTC(9999, 0)
 
 /** From 1970 on. @throws ProblemError where nothing is left of it */
-function bounded({ fromMs, toMs }: Range): Range {
+function bounded({ fromMs, toMs }: TimeRange): TimeRange {
   const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
   if (range.fromMs < range.toMs) return range
   throw wrongField(toMs <= 0 ? 'to' : 'from', 'There are no figures of before 1970, and none of after 9998')
@@ -188,13 +188,13 @@ function bounded({ fromMs, toMs }: Range): Range {
 
 type Bucket = PeriodName | 'all'
 
-function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: Range): Bucket {
+function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: TimeRange): Bucket {
   if (asked !== 'auto') return asked
   return periods.find((period) => (toMs - fromMs) / lengthsMs[period] <= plottedMax) ?? 'month'
 }
 
 /** The beginnings of all buckets, and the end of the last one. @throws ProblemError */
-function boundsOf({ fromMs, toMs }: Range, bucket: Bucket, calendar: Calendar): number[] {
+function boundsOf({ fromMs, toMs }: TimeRange, bucket: Bucket, calendar: Calendar): number[] {
   if (bucket === 'all') {
     const unit = toMs - fromMs > longMs ? 'day' : 'quarter'
     return [calendar.periodOf(fromMs, unit).startMs, calendar.periodOf(toMs - 1, unit).endMs]

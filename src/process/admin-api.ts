@@ -13,7 +13,7 @@ import { createPeerReader } from '../http/peer.ts'
 import type { Edge } from '../http/server.ts'
 import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
 
-type Parts = {
+type AdminApiParts = {
   config: Config
   operations: AdminOperations
   /** Unix milliseconds. */
@@ -44,7 +44,7 @@ function namesOf({ adminTls }: Config): ((host: string) => boolean) | undefined 
 }
 
 /** The admin API and the console of a running gateway. The books are opened when the first request needs them. */
-export function createAdminApi(parts: Parts) {
+export function createAdminApi(parts: AdminApiParts) {
   const { config, operations, nowMs, clockMs, isClockRight, parentDigest, play, bodyBytesMax, bodies } = parts
   let opened: Promise<OpenBooks> | undefined
   const site = {

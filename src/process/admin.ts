@@ -17,7 +17,7 @@ import { createWorkerDoor, doorPath } from '../workers/door.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import type { Telemetry } from './telemetry.ts'
 
-type Parts = {
+type AdminSideParts = {
   gateway: Gateway
   config: Config
   recents: Recents
@@ -49,7 +49,7 @@ type Admin = {
 }
 
 /** The admin listener of a server, with its API, console, metrics and webhooks. */
-export function openAdmin(parts: Parts): Admin {
+export function openAdmin(parts: AdminSideParts): Admin {
   const { gateway, config, telemetry, events, reportBug, isReady, parentDigest } = parts
   const { nowMs, clockMs } = gateway
   const startedMs = nowMs()

@@ -10,14 +10,14 @@ import { type OpenStoreOptions, prepareServerStore } from '../store/open.ts'
 import type { WorkerRole } from '../workers/role.ts'
 import { createDemo, type Demo } from './demo.ts'
 
-type Parts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
-type Opened = { store: ServerStore; demo: Demo | undefined }
+type StoreParts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
+type OpenedStore = { store: ServerStore; demo: Demo | undefined }
 
 /**
  * The store that a configuration names, for one server, and with the built-in catalog its demo account.
  * @throws StoreError, and what making its folder throws.
  */
-export async function openStoreOf(config: Config, parts: Parts): Promise<Opened> {
+export async function openStoreOf(config: Config, parts: StoreParts): Promise<OpenedStore> {
   const open = await prepareStoreOf(config, parts)
   return open()
 }
@@ -26,7 +26,11 @@ export async function openStoreOf(config: Config, parts: Parts): Promise<Opened>
  * The same in two steps: a store with a thread of its own has begun to start it when `open` returns, and whoever has
  * something else to do meanwhile does it then.
  */
-export async function prepareStoreOf(config: Config, parts: Parts, role?: WorkerRole): Promise<() => Promise<Opened>> {
+export async function prepareStoreOf(
+  config: Config,
+  parts: StoreParts,
+  role?: WorkerRole,
+): Promise<() => Promise<OpenedStore>> {
   const { store: place, stateDir, isBuiltIn, reporting } = config
   const { settleDeadlineMs } = config.timeouts
   mkdirSync(stateDir, { recursive: true, mode: 0o700 })

@@ -105,7 +105,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   }
 }
 
-type AdminParts = {
+type FleetAdminParts = {
   config: () => Config
   origins: () => readonly string[]
   metrics: WorkerMetrics
@@ -118,7 +118,7 @@ type AdminParts = {
 type WorkersAdmin = { edge: Edge; adopt(next: Config): void }
 
 /** The one admin listener, which answers for all workers. */
-function openWorkersAdmin({ config, origins, metrics, token, reportBug }: AdminParts): WorkersAdmin {
+function openWorkersAdmin({ config, origins, metrics, token, reportBug }: FleetAdminParts): WorkersAdmin {
   const operations = askWorkers(origins, reportBug, {
     token,
     listModels: () => listModels(config().catalog.entries),

@@ -1,5 +1,5 @@
 import type { WireName } from '../catalog/model.ts'
-import type { Found } from './figures.ts'
+import type { SetupSource } from './figures.ts'
 import type { Program } from './program.ts'
 import type { Settings } from './settings.ts'
 import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
@@ -40,7 +40,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
 export function describeWindow(
   { assumes }: Program,
   name: string,
-  { access, figures }: Pick<Found, 'access' | 'figures'>,
+  { access, figures }: Pick<SetupSource, 'access' | 'figures'>,
 ): string | undefined {
   const { contextWindow, outputTokensMax, windowFrom } = figures
   if (assumes === undefined) return undefined
@@ -52,7 +52,7 @@ export function describeWindow(
 }
 
 /** The command that an operator sends to a colleague without the file. It has the figures, since no list has them. */
-export function colleagueLine(name: string, wire: WireName, { access, figures }: Found, url: string | undefined) {
+export function colleagueLine(name: string, wire: WireName, { access, figures }: SetupSource, url: string | undefined) {
   const { model, small } = access
   const { contextWindow, outputTokensMax } = figures
   const words: Word[] = [

@@ -3,12 +3,12 @@ import { presets } from '../catalog/presets.ts'
 import type { Access, Figures } from './program.ts'
 
 /** The figures of a model, and their source. The list of a gateway has neither window nor maximum (spec 2.9). */
-export type Known = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
+export type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
 /** The facts that `setup` collects before it describes a program. */
-export type Found = {
+export type SetupSource = {
   access: Access
-  figures: Known
+  figures: SourcedFigures
   /** The model's own wire, if the operator's file names it; a list does not (spec 2.9). */
   modelWire: WireName | undefined
   /** Whether the command runs beside the operator's file. */
@@ -18,7 +18,7 @@ export type Found = {
 }
 
 /** The first that says a figure is believed: the command, the operator's own file, the presets. */
-export function findFigures(id: string, asked: Partial<Figures>, model: Model | undefined): Known {
+export function findFigures(id: string, asked: Partial<Figures>, model: Model | undefined): SourcedFigures {
   const preset = findPreset(id)
   const outputTokensMax = asked.outputTokensMax ?? model?.outputTokensMax ?? preset?.outputTokensMax
   if (asked.contextWindow !== undefined)

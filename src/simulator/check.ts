@@ -7,9 +7,9 @@ import { rejectField } from './prompt.ts'
  * ranges, what must be given, where an error points) is said by each wire.
  */
 
-export type Json = Record<string, unknown>
+export type SimulatorJson = Record<string, unknown>
 
-export function object(value: unknown, path: string): Json {
+export function object(value: unknown, path: string): SimulatorJson {
   return asObject(value) ?? rejectField(path, 'must be an object', 'invalid_type')
 }
 
@@ -106,6 +106,6 @@ export function strictSchema(schema: unknown, path: string): void {
 }
 
 /** What a list holds, each as an object; of what is no list, nothing. */
-export function list(value: unknown): Json[] {
+export function list(value: unknown): SimulatorJson[] {
   return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
 }

@@ -1,15 +1,15 @@
 import { type AskedCall, findAskedCalls } from './asked-calls.ts'
 import type { PromptCounts } from './prefix-cache.ts'
-import type { Prompt, Reply, ReplyCall, Turn } from './prompt.ts'
+import type { Prompt, PromptTurn, ReplyCall, SimulatedReply } from './prompt.ts'
 import { sampleSchema } from './schema-sample.ts'
-import type { Step } from './script.ts'
+import type { ScriptStep } from './script.ts'
 import { countTokens, tokenize } from './tokens.ts'
 
 /** How much of a question or of a tool's result an answer repeats, in characters. */
 const quoteCharactersMax = 200
 
 /** Decides what is answered: the step's word where it says something, else a sensible default from the prompt. */
-export function planReply(prompt: Prompt, step: Step, counts: PromptCounts): Reply {
+export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts): SimulatedReply {
   const turn = lastTurn(prompt)
   const asked = ownText(turn)
   const isScripted = step.reply !== undefined || step.tokens !== undefined || step.tool_calls !== undefined
@@ -18,7 +18,7 @@ export function planReply(prompt: Prompt, step: Step, counts: PromptCounts): Rep
   const calls = step.tool_calls?.map((call) => scriptedCall(prompt, call)) ?? defaultCalls.map(plainCall)
   const text = step.reply ?? (step.tokens === undefined ? undefined : filler(step.tokens))
   const isReasoning = step.reasoning !== undefined || prompt.reasoning !== 'none'
-  const reply: Reply = {
+  const reply: SimulatedReply = {
     reasoning: isReasoning ? (step.reasoning ?? thoughtAbout(asked, calls)) : undefined,
     isReasoningShown: step.reasoning !== undefined || prompt.reasoning === 'shown',
     text: text ?? (calls.length > 0 || isScripted ? '' : defaultText(prompt, turn, asked)),
@@ -38,7 +38,7 @@ export function planReply(prompt: Prompt, step: Step, counts: PromptCounts): Rep
  * Everything the user's side said since the assistant's last word, as one turn. The operator's turns are left out:
  * agents put their reminders behind the user's words.
  */
-function lastTurn(prompt: Prompt): Turn {
+function lastTurn(prompt: Prompt): PromptTurn {
   const talk = prompt.turns.filter((turn) => turn.side !== 'operator')
   const lastUser = talk.findLastIndex((turn) => turn.side === 'user')
   const before = talk.findLastIndex((turn, index) => turn.side === 'assistant' && index < lastUser)
@@ -56,7 +56,7 @@ function lastTurn(prompt: Prompt): Turn {
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
 /** What the user said in a turn: its last text; blocks wrapped in a tag are an agent's, unless there is nothing else. */
-function ownText(turn: Turn): string {
+function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))
   return (own ?? (turn.results.length > 0 ? '' : (said.at(-1) ?? ''))).trim()
@@ -66,7 +66,7 @@ function plainCall({ tool, arguments: text }: AskedCall): ReplyCall {
   return { id: undefined, name: tool.name, namespace: tool.namespace, arguments: text, isCut: false }
 }
 
-function scriptedCall(prompt: Prompt, call: NonNullable<Step['tool_calls']>[number]): ReplyCall {
+function scriptedCall(prompt: Prompt, call: NonNullable<ScriptStep['tool_calls']>[number]): ReplyCall {
   const tool = prompt.tools.find((one) => one.name === call.name)
   const given = call.arguments ?? (sampleSchema(tool?.schema ?? { type: 'object' }) as Record<string, unknown>)
   return {
@@ -94,7 +94,7 @@ function thoughtAbout(asked: string, calls: ReplyCall[]): string {
   return asked === '' ? `The tools have answered. ${plan}` : `The user says: ${quote(asked)} ${plan}`
 }
 
-function defaultText(prompt: Prompt, turn: Turn, asked: string): string {
+function defaultText(prompt: Prompt, turn: PromptTurn, asked: string): string {
   if (prompt.format) return JSON.stringify(sampleSchema(prompt.format.schema))
   if (turn.results.length > 0 && asked === '') {
     const results = turn.results.map(({ callId, text }) => `${calledName(prompt, callId)} returned ${quote(text)}`)
@@ -110,7 +110,7 @@ function calledName(prompt: Prompt, callId: string): string {
 }
 
 function inventory(prompt: Prompt): string {
-  const sum = (of: (turn: Turn) => number) => prompt.turns.reduce((total, turn) => total + of(turn), 0)
+  const sum = (of: (turn: PromptTurn) => number) => prompt.turns.reduce((total, turn) => total + of(turn), 0)
   const names = prompt.tools.slice(0, 3).map((tool) => tool.name)
   const more = prompt.tools.length > names.length ? ', …' : ''
   const tools = prompt.tools.length > 0 ? [`${count(prompt.tools.length, 'tool')} (${names.join(', ')}${more})`] : []
@@ -137,7 +137,7 @@ function quote(text: string): string {
 }
 
 /** The earliest match wins, of two at the same place the longer. What would come behind it is not made. */
-function stopAtSequence(reply: Reply, stops: string[]): void {
+function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   let at = Number.POSITIVE_INFINITY
   for (const stop of stops) {
     const found = reply.text.indexOf(stop)
@@ -152,7 +152,7 @@ function stopAtSequence(reply: Reply, stops: string[]): void {
 }
 
 /** Cuts reasoning, text and arguments where the cap falls, and counts what is left. */
-function cutAtMax(reply: Reply, tokensMax: number): void {
+function cutAtMax(reply: SimulatedReply, tokensMax: number): void {
   let left = tokensMax
   const take = (text: string): string => {
     const tokens = tokenize(text)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Frame } from './prompt.ts'
-import type { Step } from './script.ts'
+import type { ScriptStep } from './script.ts'
 
 /** How long sent bytes get to reach the client before its connection is reset, which would overtake them. */
 const resetGraceMs = 20
@@ -22,7 +22,7 @@ export type Outlet = {
  */
 export async function playFrames(
   outlet: Outlet,
-  step: Step,
+  step: ScriptStep,
   frames: Iterable<Frame>,
   fail: (sent: number) => Iterable<Frame>,
 ): Promise<void> {
@@ -52,7 +52,7 @@ export async function playFrames(
 }
 
 /** Writes a body that is not a stream. A cut in events, which it has none of, takes its second half. */
-export async function playBody(outlet: Outlet, step: Step, body: string): Promise<void> {
+export async function playBody(outlet: Outlet, step: ScriptStep, body: string): Promise<void> {
   const after = step.cut?.after_bytes ?? (step.cut ? Math.floor(Buffer.byteLength(body) / 2) : undefined)
   const cut = after === undefined ? undefined : { ...step.cut, after_bytes: after }
   await pause(outlet, step.first_delay_ms)
@@ -67,7 +67,7 @@ export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
 }
 
 /** A function that writes a text and says whether it went out whole: false when the cut in bytes fell into it. */
-function createWriter({ response, gone }: Outlet, step: Step): (text: string) => Promise<boolean> {
+function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string) => Promise<boolean> {
   let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
   return async (text) => {
     const bytes = Buffer.from(text)
@@ -86,7 +86,7 @@ function createWriter({ response, gone }: Outlet, step: Step): (text: string) =>
 
 async function endCut(
   outlet: Outlet,
-  step: Step,
+  step: ScriptStep,
   fail: (sent: number) => Iterable<Frame>,
   sent: number,
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Counts, Prompt, Segment } from './prompt.ts'
+import type { Prompt, Segment, UsageCounts } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
 /** A shorter prefix is not cached. Vendors ask for 1,024 tokens and more; tests should not have to. */
@@ -15,7 +15,7 @@ const rememberedBorders = 8
 const segmentOverheadTokens = 3
 
 /** The prompt's tokens, and how many of them came from the cache or went into it. */
-export type PromptCounts = Omit<Counts, 'outputTokens' | 'reasoningTokens'>
+export type PromptCounts = Omit<UsageCounts, 'outputTokens' | 'reasoningTokens'>
 
 /** Remembers prompt prefixes as hashes, at most `entriesMax` of them, the oldest forgotten first. */
 export function createPrefixCache(entriesMax = 1_000) {

@@ -14,7 +14,7 @@ export type Segment = {
   mark?: '5m' | '1h'
 }
 
-export type Turn = {
+export type PromptTurn = {
   side: 'operator' | 'user' | 'assistant'
   texts: string[]
   images: number
@@ -32,7 +32,7 @@ export type Prompt = {
   segments: Segment[]
   /** How many of the segments stand before the first user turn. */
   preambleSegments: number
-  turns: Turn[]
+  turns: PromptTurn[]
   tools: OfferedTool[]
   choice: { mode: 'auto' | 'none' | 'required'; name?: string }
   isParallel: boolean
@@ -45,7 +45,7 @@ export type Prompt = {
 }
 
 /** Counters before a wire gives them its own shape: `promptTokens` is all of the prompt, cached or not. */
-export type Counts = {
+export type UsageCounts = {
   promptTokens: number
   readTokens: number
   writtenTokens: number
@@ -64,7 +64,7 @@ export type ReplyCall = {
 }
 
 /** One answer, in the order in which a model makes it: reasoning, text, calls. */
-export type Reply = {
+export type SimulatedReply = {
   reasoning: string | undefined
   isReasoningShown: boolean
   text: string
@@ -73,13 +73,13 @@ export type Reply = {
   stopSequence: string | undefined
   /** Said by a script in the wire's own word, in place of `finish`. */
   rawFinish: string | undefined
-  counts: Counts
+  counts: UsageCounts
   /** Said by a script in the wire's own shape; `none` leaves usage out everywhere. */
   rawUsage: Record<string, unknown> | 'none' | undefined
 }
 
 /** What all frames and objects of one answer share. */
-export type Head = {
+export type ReplyHead = {
   id: string
   createdSeconds: number
   model: string
@@ -98,14 +98,14 @@ export type WireFormat = {
   /** @throws Rejection as the vendor would say it. */
   check(body: Record<string, unknown>): void
   read(body: Record<string, unknown>): Prompt
-  writeJson(reply: Reply, head: Head): Record<string, unknown>
-  writeFrames(reply: Reply, head: Head): Iterable<Frame>
+  writeJson(reply: SimulatedReply, head: ReplyHead): Record<string, unknown>
+  writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame>
   /** The error that ends a stream midway. `sequence` is how many events were sent before it. */
-  writeFailure(error: Record<string, unknown>, head: Head, sequence: number): Iterable<Frame>
-  writeError(problem: Problem, requestId: string): Record<string, unknown>
+  writeFailure(error: Record<string, unknown>, head: ReplyHead, sequence: number): Iterable<Frame>
+  writeError(problem: SimulatedError, requestId: string): Record<string, unknown>
 }
 
-export type Problem = {
+export type SimulatedError = {
   status: number
   message: string
   param?: string | undefined
@@ -115,8 +115,8 @@ export type Problem = {
 
 /** A request the simulated vendor does not take. */
 export class Rejection extends Error {
-  readonly problem: Problem
-  constructor(problem: Problem) {
+  readonly problem: SimulatedError
+  constructor(problem: SimulatedError) {
     super(problem.message)
     this.problem = problem
   }

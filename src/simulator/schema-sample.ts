@@ -1,6 +1,6 @@
 import { asObject } from '../bytes/json.ts'
 
-type Schema = Record<string, unknown>
+type SampleSchema = Record<string, unknown>
 
 /** Below this depth only what a schema requires is filled in, which ends recursive schemas. */
 const depthMax = 6
@@ -13,9 +13,9 @@ export function sampleSchema(schema: unknown, name = 'value'): unknown {
   return sample(asObject(schema) ?? {}, { root: asObject(schema) ?? {}, name, depth: 0 })
 }
 
-type SamplePlace = { root: Schema; name: string; depth: number }
+type SamplePlace = { root: SampleSchema; name: string; depth: number }
 
-function sample(schema: Schema, place: SamplePlace): unknown {
+function sample(schema: SampleSchema, place: SamplePlace): unknown {
   const ref = schema['$ref']
   if (typeof ref === 'string') return sample(resolve(ref, place.root), { ...place, depth: place.depth + 1 })
   if ('const' in schema) return schema['const']
@@ -44,14 +44,14 @@ function sample(schema: Schema, place: SamplePlace): unknown {
 }
 
 /** A variant beside the keywords that stand next to it; far down, one that ends the recursion. */
-function pick(schema: Schema, variants: Schema[], place: SamplePlace): Schema {
+function pick(schema: SampleSchema, variants: SampleSchema[], place: SamplePlace): SampleSchema {
   const { anyOf: _anyOf, oneOf: _oneOf, ...rest } = schema
   const simple = variants.find((variant) => !('$ref' in variant) && !['object', 'array'].includes(typeOf(variant)))
   const chosen = place.depth >= depthMax ? (simple ?? variants[0]!) : variants[0]!
   return Object.keys(rest).length === 0 ? chosen : merge(rest, [chosen], place.root)
 }
 
-function merge(schema: Schema, parts: Schema[], root: Schema): Schema {
+function merge(schema: SampleSchema, parts: SampleSchema[], root: SampleSchema): SampleSchema {
   const { allOf: _allOf, ...merged } = schema
   for (const part of parts) {
     const { $ref, ...own } = part
@@ -65,19 +65,19 @@ function merge(schema: Schema, parts: Schema[], root: Schema): Schema {
   return merged
 }
 
-function sampleObject(schema: Schema, place: SamplePlace): unknown {
+function sampleObject(schema: SampleSchema, place: SamplePlace): unknown {
   const properties = asObject(schema['properties']) ?? {}
   const required = strings(schema['required'])
   // Nothing required: everything is filled in, since an empty object would show nothing.
   const names = required.length > 0 || place.depth >= depthMax / 2 ? required : Object.keys(properties)
-  const value: Schema = {}
+  const value: SampleSchema = {}
   for (const name of names) {
     value[name] = sample(asObject(properties[name]) ?? {}, { root: place.root, name, depth: place.depth + 1 })
   }
   return value
 }
 
-function sampleArray(schema: Schema, place: SamplePlace): unknown[] {
+function sampleArray(schema: SampleSchema, place: SamplePlace): unknown[] {
   const first = list(schema['prefixItems'])
   const least = number(schema['minItems']) ?? (place.depth >= depthMax ? 0 : 1)
   const most = number(schema['maxItems']) ?? Number.POSITIVE_INFINITY
@@ -95,7 +95,7 @@ function sampleArray(schema: Schema, place: SamplePlace): unknown[] {
   })
 }
 
-function sampleNumber(schema: Schema, fallback: number): number {
+function sampleNumber(schema: SampleSchema, fallback: number): number {
   const step = number(schema['multipleOf']) ?? (typeOf(schema) === 'integer' ? 1 : 0)
   const above = number(schema['exclusiveMinimum'])
   const below = number(schema['exclusiveMaximum'])
@@ -134,7 +134,7 @@ const patternCandidates = [
   './sample', 'sample.txt', 'a@b.co', '+12025550100', ...Object.values(formats),
 ]
 
-function sampleString(schema: Schema, name: string): string {
+function sampleString(schema: SampleSchema, name: string): string {
   const least = number(schema['minLength']) ?? 0
   const most = number(schema['maxLength']) ?? Number.POSITIVE_INFINITY
   const format = formats[String(schema['format'])]
@@ -156,7 +156,7 @@ function matches(text: string, pattern: string): boolean {
   }
 }
 
-function typeOf(schema: Schema): string {
+function typeOf(schema: SampleSchema): string {
   const type = schema['type']
   if (typeof type === 'string') return type
   if (Array.isArray(type)) return String(type.find((one) => one !== 'null') ?? 'null')
@@ -166,7 +166,7 @@ function typeOf(schema: Schema): string {
 }
 
 /** The target of a reference within the document; an unknown one accepts anything. */
-function resolve(ref: string, root: Schema): Schema {
+function resolve(ref: string, root: SampleSchema): SampleSchema {
   if (!ref.startsWith('#')) return {}
   let at: unknown = root
   for (const step of ref.split('/').slice(1)) {
@@ -176,7 +176,7 @@ function resolve(ref: string, root: Schema): Schema {
   return asObject(at) ?? {}
 }
 
-function list(value: unknown): Schema[] {
+function list(value: unknown): SampleSchema[] {
   return Array.isArray(value) ? value.map((one) => asObject(one) ?? {}) : []
 }
 

@@ -91,7 +91,7 @@ const scriptName = z
 const scriptFile = z.record(scriptName, script)
 
 /** What is done for one request: a script with its turn and wire chosen. */
-export type Step = z.infer<typeof step>
+export type ScriptStep = z.infer<typeof step>
 export type ScriptedEvent = z.infer<typeof event>
 export type Script = z.infer<typeof script>
 

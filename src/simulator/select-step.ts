@@ -1,7 +1,7 @@
 import { Rejection, type SimulatorWire } from './prompt.ts'
-import { checkScript, type Script, ScriptError, type Step } from './script.ts'
+import { checkScript, type Script, ScriptError, type ScriptStep } from './script.ts'
 
-type Directive = { key: keyof Step; inner?: string; read: (text: string) => unknown }
+type Directive = { key: keyof ScriptStep; inner?: string; read: (text: string) => unknown }
 
 /** What a model name may carry behind a `?`: a script's keys in query form, inner keys with their short names. */
 const directives: Record<string, Directive> = {
@@ -38,7 +38,7 @@ export function selectStep(
   model: string,
   wire: SimulatorWire,
   assistantTurns: number,
-): Step {
+): ScriptStep {
   const mark = model.indexOf('?')
   const name = mark < 0 ? model : model.slice(0, mark)
   const { turns, by_wire, ...base } = findScript(scripts, name)
@@ -49,9 +49,9 @@ export function selectStep(
 }
 
 /** How much of each list of `first` was done; a script that is put in again begins anew. */
-const taken = new WeakMap<readonly Step[], number>()
+const taken = new WeakMap<readonly ScriptStep[], number>()
 
-function takeNext(first: readonly Step[]): Step | undefined {
+function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {
   const index = taken.get(first) ?? 0
   taken.set(first, index + 1)
   return first[index]
@@ -71,7 +71,7 @@ function findScript(scripts: ReadonlyMap<string, Script>, name: string): Script 
   })
 }
 
-function withDirectives(step: Step, query: string): Step {
+function withDirectives(step: ScriptStep, query: string): ScriptStep {
   const changed: Record<string, unknown> = { ...step }
   for (const [name, text] of new URLSearchParams(query)) {
     const directive = directives[name]

@@ -8,10 +8,17 @@ import { messages } from './messages/format.ts'
 import { planReply } from './plan-reply.ts'
 import { type Outlet, pause, playBody, playFrames } from './play.ts'
 import { createPrefixCache, tokensOf } from './prefix-cache.ts'
-import { type Frame, type Head, Rejection, type SimulatorWire, type Turn, type WireFormat } from './prompt.ts'
+import {
+  type Frame,
+  type PromptTurn,
+  Rejection,
+  type ReplyHead,
+  type SimulatorWire,
+  type WireFormat,
+} from './prompt.ts'
 import { createRecord, keyOf, parseOrNothing, type RecordedRequest, readText } from './recorded-request.ts'
 import { responses } from './responses/format.ts'
-import { checkScript, loadScripts, type Script, type ScriptedEvent, type Step } from './script.ts'
+import { checkScript, loadScripts, type Script, type ScriptedEvent, type ScriptStep } from './script.ts'
 import { selectStep } from './select-step.ts'
 
 export { type BuiltInScript, builtInScripts } from '../catalog/built-in-scripts.ts'
@@ -148,7 +155,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     const step = selectStep(scripts, prompt.model, wire, countAssistantTurns(prompt.turns))
     await pause(outlet, step.head_delay_ms)
     if (outlet.gone.aborted) return
-    const head: Head = {
+    const head: ReplyHead = {
       id: newId(format.idPrefix),
       createdSeconds: Math.floor(clock() / 1_000),
       model: prompt.model,
@@ -255,7 +262,7 @@ function unknownPath(what: string): Rejection {
 }
 
 /** Runs of assistant messages: what a script's `turns` are counted by. */
-function countAssistantTurns(turns: Turn[]): number {
+function countAssistantTurns(turns: PromptTurn[]): number {
   const talk = turns.filter((turn) => turn.side !== 'operator')
   return talk.filter((turn, index) => turn.side === 'assistant' && talk[index - 1]?.side !== 'assistant').length
 }
@@ -265,7 +272,7 @@ function randomId(prefix: string): string {
 }
 
 /** The headers that a script adds to an answer. */
-function scriptedHeaders(step: Step): Record<string, string> {
+function scriptedHeaders(step: ScriptStep): Record<string, string> {
   return {
     ...(step.retry_after === undefined ? {} : { 'retry-after': String(step.retry_after) }),
     ...(step.content_type === undefined ? {} : { 'content-type': step.content_type }),

@@ -1,8 +1,8 @@
 /** What one of several processes answered to a scrape. */
-export type Part = { worker: number; text: string }
+export type WorkerExposition = { worker: number; text: string }
 
 /** One scrape of several, each family once; a series says in `worker` whose it is (ruling X9). */
-export function mergeExpositions(parts: readonly Part[]): string {
+export function mergeExpositions(parts: readonly WorkerExposition[]): string {
   const families = new Map<string, { head: string; series: string }>()
   for (const { worker, text } of parts) {
     let family = { head: '', series: '' }

@@ -12,14 +12,14 @@ export type Binding = {
   readonly isMixed: boolean
 }
 
-type Kept = { place: string; isMixed: boolean; misses: number }
+type KeptBinding = { place: string; isMixed: boolean; misses: number }
 
 /**
  * Remembers which account a conversation is with, so that its prompt cache stays warm: an account that fails once loses
  * one answer of it, and the conversation itself only when it fails again and again.
  */
 export class Bindings {
-  readonly #kept = new Map<string, Kept>()
+  readonly #kept = new Map<string, KeptBinding>()
 
   find(conversation: string): Binding | undefined {
     return this.#kept.get(conversation)
@@ -38,7 +38,7 @@ export class Bindings {
   }
 }
 
-function move(kept: Kept | undefined, place: string, isUnsealed: boolean): Kept {
+function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean): KeptBinding {
   if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0 }
   const isAway = kept.place !== place
   // What is sealed while it is away the account it comes back to cannot open.

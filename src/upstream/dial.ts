@@ -2,13 +2,13 @@ import { connect, isIP, type OnReadOpts, type Socket } from 'node:net'
 import { lookupOnce } from './lookup.ts'
 
 /** How a connection is read; with TLS there is no `onread`, and pieces come as `data`. */
-export type Reading = { highWaterMark: number; onread: OnReadOpts }
+export type ReadOptions = { highWaterMark: number; onread: OnReadOpts }
 
 /**
  * Opens a connection, and tells of it once, in a later turn: when it is ready for a request, or why it never will be. Who is tired
  * of waiting destroys it with the error that he wants to hear of.
  */
-export type Dial = (reading: Reading, tell: (error: Error | undefined) => void) => Socket
+export type Dial = (reading: ReadOptions, tell: (error: Error | undefined) => void) => Socket
 
 /** Where nothing was heard for so long, Node asks whether the other end is still there, in ms. */
 const keepAliveMs = 60_000
@@ -36,14 +36,14 @@ export function createDial({ protocol, hostname, port }: URL, ca: string | undef
   }
 }
 
-type Opened = { socket: Socket; ready: 'connect' | 'secureConnect' }
+type DialedSocket = { socket: Socket; ready: 'connect' | 'secureConnect' }
 
-function dialPlainly(host: string, port: number): (reading: Reading) => Opened {
+function dialPlainly(host: string, port: number): (reading: ReadOptions) => DialedSocket {
   return (reading) => ({ socket: connect({ host, port, lookup: lookupOnce, ...reading }), ready: 'connect' })
 }
 
 /** Only HTTP/1.1 is offered. The last session that it was given is taken up again, which saves a handshake its half. */
-function dialSecurely(host: string, port: number, ca: string | undefined): (reading: Reading) => Opened {
+function dialSecurely(host: string, port: number, ca: string | undefined): (reading: ReadOptions) => DialedSocket {
   const tls = process.getBuiltinModule('node:tls')
   let session: Buffer | undefined
   return ({ highWaterMark }) => {

@@ -38,7 +38,7 @@ const restMsMin = 1
 const restMsMax = 30_000
 
 /** How the end of a body is known: what is to come of its length, its chunks, or the end of the connection. */
-type Body = { left: number } | ChunkedReader | 'until_close'
+type BodyEnd = { left: number } | ChunkedReader | 'until_close'
 
 /**
  * A connection to an upstream, with one request at a time. What is not exactly an answer of HTTP/1.1 ends it (RFC 9112), and so does
@@ -51,7 +51,7 @@ export class DirectConnection implements Carrier {
   readonly #host: ConnectionHost
   #flight: DirectFlight | undefined
   /** Undefined while a head is awaited. */
-  #body: Body | undefined
+  #body: BodyEnd | undefined
   /** The body is whole, which a paused flight is not told. */
   #isWhole = false
   /** What has come and is not read yet: a part of a head, or what a paused flight is not told. */

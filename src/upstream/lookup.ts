@@ -1,9 +1,9 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import type { LookupFunction } from 'node:net'
 
-type Told = Parameters<LookupFunction>[2]
+type LookupCallback = Parameters<LookupFunction>[2]
 
-const underWay = new Map<string, Told[]>()
+const underWay = new Map<string, LookupCallback[]>()
 
 /**
  * Looks a name up as the system does, each name once at a time. There are threads for few lookups (two in Node, eight in our program), which nobody

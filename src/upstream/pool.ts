@@ -39,7 +39,7 @@ export type ChoiceReason =
   /** The one that it would have gone to was asked, is off, or is left alone. */
   | 'diverted'
 
-export type Choice = {
+export type ChosenTarget = {
   target: Target
   why: ChoiceReason
   /** It can open what the answers of this conversation sealed (ruling U13). */
@@ -52,9 +52,9 @@ export type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number 
 /** Which account of which upstream a request goes to. */
 export interface Pool {
   /** The target of the next attempt, or undefined where nobody is left to ask. A key that has changed since ends its account's cooldown here. */
-  choose(model: Model, search: Search): Choice | undefined
+  choose(model: Model, search: Search): ChosenTarget | undefined
   /** An attempt goes there. Exactly one of what it can come to is to be told; `left` may always follow. */
-  enter(choice: Choice, search: Named, isRetry: boolean): Stay
+  enter(choice: ChosenTarget, search: Named, isRetry: boolean): Stay
   /** Whether an upstream's traffic bears another attempt (ruling U1). */
   mayRetry(target: Target): boolean
   /** How many accounts of the model are not switched off. */
@@ -107,7 +107,7 @@ export type PoolRow = {
 }
 
 /** A target with all that choosing needs. */
-type Place = {
+type RankedTarget = {
   readonly target: Target
   readonly id: string
   readonly hash: number
@@ -127,8 +127,8 @@ export function createPool(
   memory: PoolMemory,
   keyOf: KeyFinder = fixedKey,
 ): Pool {
-  const placesByModel = new Map<Model, readonly Place[]>()
-  const placesByTarget = new Map<Target, Place>()
+  const placesByModel = new Map<Model, readonly RankedTarget[]>()
+  const placesByTarget = new Map<Target, RankedTarget>()
   return {
     choose(model, search) {
       const places = placesOf(model)
@@ -166,13 +166,8 @@ export function createPool(
     },
   }
 
-  function conversationOf(model: Model, { affinity, sealed }: Named): string | undefined {
-    const name = affinity ?? sealed
-    return name === undefined ? undefined : nameOf(model, name)
-  }
-
   /** @param model of the catalog, or as a target has it */
-  function placesOf(model: Model): readonly Place[] {
+  function placesOf(model: Model): readonly RankedTarget[] {
     const found = placesByModel.get(model)
     if (found) return found
     const places = model.routes.flatMap((route) => openRoute(model, route))
@@ -185,7 +180,7 @@ export function createPool(
     return places
   }
 
-  function openRoute(model: Model, route: Route): Place[] {
+  function openRoute(model: Model, route: Route): RankedTarget[] {
     const upstream = upstreams.get(route.upstream)
     if (!upstream) return []
     const { upstreamModel, profile } = route.serving
@@ -212,14 +207,18 @@ export function createPool(
     })
   }
 
-  function chooseAmong(places: readonly Place[], search: Search, conversation: string | undefined): Choice | undefined {
+  function chooseAmong(
+    places: readonly RankedTarget[],
+    search: Search,
+    conversation: string | undefined,
+  ): ChosenTarget | undefined {
     const binding = conversation === undefined ? undefined : memory.bindings.find(conversation)
     const key = hashText(conversation ?? search.requestId)
     const floor = search.isLast ? furtherPriority(places, search.tried) : undefined
-    let chosen: Place | undefined
+    let chosen: RankedTarget | undefined
     let chosenScore = 0
     /** Who has the key as long as nothing is known of the conversation, whether or not it can be asked. */
-    let home: Place | undefined
+    let home: RankedTarget | undefined
     let homeScore = 0
     for (const place of places) {
       const { target, priority } = place
@@ -244,12 +243,17 @@ export function createPool(
   }
 }
 
+function conversationOf(model: Model, { affinity, sealed }: Named): string | undefined {
+  const name = affinity ?? sealed
+  return name === undefined ? undefined : nameOf(model, name)
+}
+
 function steerPlaces(
   memory: PoolMemory,
   steering: Steering,
   meant: Meant,
   model: Model,
-  places: readonly Place[],
+  places: readonly RankedTarget[],
 ): PoolRow[] {
   const found = places.filter((place) => covers(meant, rowOf(memory, model, place)))
   for (const { id } of found) memory.steer(steering, id)
@@ -261,19 +265,19 @@ function nameOf({ entryId: id }: Model, name: string): string {
   return `${id} ${name}`
 }
 
-function chooseOnly(place: Place, { tried }: Search): Choice | undefined {
+function chooseOnly(place: RankedTarget, { tried }: Search): ChosenTarget | undefined {
   const { target, isEnabled } = place
   if (!isEnabled || !isOpen(place) || tried.includes(target)) return undefined
   return { target, why: 'only', isHome: true }
 }
 
 /** Neither the configuration nor an operator wants it to be asked for nothing. */
-function isOn({ isEnabled, health }: Place): boolean {
+function isOn({ isEnabled, health }: RankedTarget): boolean {
   return isEnabled && health.state !== 'disabled'
 }
 
 /** It may be sent something now: its key is known, and it is not left alone. */
-function isOpen({ target: { key }, health }: Place): boolean {
+function isOpen({ target: { key }, health }: RankedTarget): boolean {
   if (key !== undefined) {
     if (key.value === undefined) return false
     health.useKey(key.version)
@@ -282,14 +286,14 @@ function isOpen({ target: { key }, health }: Place): boolean {
 }
 
 /** The next priority behind those that were tried, if somebody there can be asked. */
-function furtherPriority(places: readonly Place[], tried: readonly Target[]): number | undefined {
+function furtherPriority(places: readonly RankedTarget[], tried: readonly Target[]): number | undefined {
   let last = Number.NEGATIVE_INFINITY
   for (const { target, priority } of places) if (tried.includes(target)) last = Math.max(last, priority)
   return places.find((place) => place.priority > last && place.isEnabled && isOpen(place))?.priority
 }
 
 /** All that are on are left alone: for capacity if any is, with the shortest wait that is known (rulings U1, R6). */
-function outlookOf(places: readonly Place[]): Outlook {
+function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
   let waitMs: number | undefined
   for (const place of places) {
@@ -301,7 +305,7 @@ function outlookOf(places: readonly Place[]): Outlook {
   return { tell, retryAfterSeconds: waitMs === undefined ? undefined : Math.ceil(waitMs / 1000) }
 }
 
-function rowOf(memory: PoolMemory, { id }: Model, place: Place): PoolRow {
+function rowOf(memory: PoolMemory, { id }: Model, place: RankedTarget): PoolRow {
   const { target, priority, isEnabled, health, budget } = place
   const { trouble } = health
   return {
@@ -323,14 +327,14 @@ function stateOf({
   isEnabled,
   target: { key },
   health,
-}: Pick<Place, 'isEnabled' | 'target' | 'health'>): PoolRow['state'] {
+}: Pick<RankedTarget, 'isEnabled' | 'target' | 'health'>): PoolRow['state'] {
   if (!isEnabled) return 'off'
   return health.state !== 'disabled' && key && key.value === undefined ? 'no_key' : health.state
 }
 
 type StayParts = {
-  place: Place
-  places: readonly Place[]
+  place: RankedTarget
+  places: readonly RankedTarget[]
   conversation: string | undefined
   /** Conversations are: there is more than one place. */
   isRemembered: boolean
@@ -339,8 +343,8 @@ type StayParts = {
 }
 
 class PoolStay implements Stay {
-  readonly #place: Place
-  readonly #places: readonly Place[]
+  readonly #place: RankedTarget
+  readonly #places: readonly RankedTarget[]
   readonly #conversation: string | undefined
   readonly #isRemembered: boolean
   readonly #memory: PoolMemory

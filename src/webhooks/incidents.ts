@@ -3,24 +3,24 @@ import type { seenEvents } from '../accounts/warnings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { randomText } from '../ids/base62.ts'
 import type { PoolRow } from '../upstream/pool.ts'
-import type { Message } from './words.ts'
+import type { WebhookMessage } from './words.ts'
 
-type Seen = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
+type WatchedGateway = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
 
 /**
  * Finds incidents that only this process sees: no upstream account may be asked for a model, the ledger takes no debits of all or
  * of some accounts, or the clock is wrong. Each is reported once, from its beginning to its end, with an id of the process and
  * the incident (ruling X15).
  */
-export function watchIncidents({ snapshots, ledger, nowMs }: Seen, clock: Pick<ClockBook, 'news' | 'text'>) {
+export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clock: Pick<ClockBook, 'news' | 'text'>) {
   const processId = randomText(12)
   const open = new Set<string>()
   let incidents = 0
   return look
 
   /** @returns those that have begun since the last look */
-  function look(): Message[] {
-    const begun: Message[] = []
+  function look(): WebhookMessage[] {
+    const begun: WebhookMessage[] = []
     const { pool, config } = snapshots.current
     const { down, isDoubtful } = findDown(pool.list(config.catalog.entries))
     const isBlocked = ledger.whyBlocked() !== undefined || ledger.backlog().blockedAccounts > 0
@@ -37,7 +37,7 @@ export function watchIncidents({ snapshots, ledger, nowMs }: Seen, clock: Pick<C
       if (tell === undefined) open.delete(name)
       else if (!open.has(name)) {
         open.add(name)
-        const data = tell() as Message['data']
+        const data = tell() as WebhookMessage['data']
         begun.push({ id: `${event}:${processId}:${++incidents}`, event, atMs: nowMs(), data })
       }
     }

@@ -9,7 +9,7 @@ import { loadUndici } from '../upstream/undici.ts'
 /** The result of sending; words of the log and of the metrics. */
 export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | 'timeout' | 'unreachable'
 
-export type Sending = { url: string; secret: string; id: string; body: string; nowMs: number }
+export type WebhookSending = { url: string; secret: string; id: string; body: string; nowMs: number }
 
 /** A receiver that is slower is asked again. */
 const patienceMs = 10_000
@@ -32,7 +32,7 @@ export function createSender(waitMs = patienceMs) {
   return { send, close: () => dispatcher.destroy() }
 
   /** Never throws. */
-  async function send({ url, secret, id, body, nowMs }: Sending): Promise<SendResult> {
+  async function send({ url, secret, id, body, nowMs }: WebhookSending): Promise<SendResult> {
     const atSeconds = Math.floor(nowMs / 1_000)
     const abort = new AbortController()
     // This also ends an answer that comes drop by drop.

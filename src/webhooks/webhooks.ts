@@ -1,5 +1,5 @@
 import type { Books } from '../accounts/books.ts'
-import { type Warning, type Watched, warningKeptMs } from '../accounts/warnings.ts'
+import { type StoredWarning, type Watched, warningKeptMs } from '../accounts/warnings.ts'
 import type { Config, Webhook } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { sha256Hex } from '../ids/digest.ts'
@@ -11,7 +11,7 @@ import { watchIncidents } from './incidents.ts'
 import { Lane } from './lane.ts'
 import { createSender, type SendResult } from './send.ts'
 import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './tries.ts'
-import { bodyOf, type Message, messageOf } from './words.ts'
+import { bodyOf, messageOf, type WebhookMessage } from './words.ts'
 
 /** Sends operators the warnings that they asked for (ruling X15). */
 export type Webhooks = {
@@ -24,7 +24,7 @@ export type Webhooks = {
   close(): Promise<void>
 }
 
-type Parts = {
+type WebhookParts = {
   config: Pick<Config, 'webhooks'>
   gateway: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs' | 'clockMs'>
   clock: Parameters<typeof watchIncidents>[1]
@@ -49,24 +49,24 @@ const [atOnceMax, takingsMax] = [10, 10]
 /** Messages of this process that wait; what else comes is dropped, and says so. */
 const queueMax = 1_000
 
-type Told = { atMs: number; result: SendResult }
+type LastSend = { atMs: number; result: SendResult }
 
 type Receiver = Webhook & {
   name: string
   lane: Lane
   pending: Set<string>
-  last: Told | undefined
+  last: LastSend | undefined
   told: number
   failed: number
-  lastFailure: Told | undefined
+  lastFailure: LastSend | undefined
 }
 
-type Queued = { message: Message; tries: Tries; dueMs: number }
+type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 
 /** Keeps what has become of a message so far. */
 type Keep = (next: Next | undefined) => Promise<void>
 
-export function openWebhooks({ config, ...parts }: Parts): Webhooks {
+export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {
   const deliveries = new Counter(families.webhooks)
   const own = { families: [deliveries] }
   const nothing = async () => {}
@@ -81,14 +81,14 @@ export function openWebhooks({ config, ...parts }: Parts): Webhooks {
   }
 }
 
-type TellerParts = Omit<Parts, 'config'> & { deliveries: Counter }
+type TellerParts = Omit<WebhookParts, 'config'> & { deliveries: Counter }
 
 class Teller {
   readonly #parts: TellerParts
   readonly #receivers: readonly Receiver[]
   readonly #watched: Watched
   readonly #sender: ReturnType<typeof createSender>
-  readonly #findIncidents: () => Message[]
+  readonly #findIncidents: () => WebhookMessage[]
   /** Of this process. */
   #queue: Queued[] = []
   /** The messages that are being sent, by their ids. */
@@ -183,7 +183,7 @@ class Teller {
     }
   }
 
-  #enqueue(message: Message): void {
+  #enqueue(message: WebhookMessage): void {
     if (this.#queue.length >= queueMax) {
       this.#parts.log.event('error', 'webhook_dropped', { warning: message.event, id: message.id })
       return
@@ -235,13 +235,13 @@ class Teller {
   }
 
   /** Leaves the warning to servers that have a receiver for it. */
-  #leave({ atMs }: Pick<Warning, 'atMs'>, tries: Tries): Next | undefined {
+  #leave({ atMs }: Pick<StoredWarning, 'atMs'>, tries: Tries): Next | undefined {
     const afterMs = this.#parts.isShared ? lookAgainMs(this.#parts.gateway.nowMs() - atMs) : undefined
     return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
   }
 
   /** A message that is being sent is not begun again. */
-  #begin(message: Message, tries: Tries, keep: Keep): void {
+  #begin(message: WebhookMessage, tries: Tries, keep: Keep): void {
     const { id } = message
     if (this.#tellings.has(id)) return
     const telling = this.#tell(message, tries, keep)
@@ -251,7 +251,7 @@ class Teller {
   }
 
   /** Sends it to all receivers that want it and are due, each in its own lane. A success is noted at once, even if others hang. */
-  async #tell(message: Message, tries: Tries, keep: Keep): Promise<void> {
+  async #tell(message: WebhookMessage, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)
     const meant = this.#receivers.filter((one) => isFor(one, message) && !telling.isOver(one.name))
@@ -271,7 +271,7 @@ class Teller {
     await keep(telling.nextOf(names, this.#parts.gateway.nowMs()))
   }
 
-  async #tellOne(one: Receiver, message: Message, body: string, telling: Telling): Promise<void> {
+  async #tellOne(one: Receiver, message: WebhookMessage, body: string, telling: Telling): Promise<void> {
     const { nowMs } = this.#parts.gateway
     const { count, dueMs } = telling.leftOf(one.name)
     if (!isDue(dueMs, nowMs())) return
@@ -294,7 +294,7 @@ class Teller {
   }
 
   /** @returns undefined if it was not sent, or was cut, because this process ends */
-  async #send(one: Receiver, { id }: Message, body: string): Promise<SendResult | undefined> {
+  async #send(one: Receiver, { id }: WebhookMessage, body: string): Promise<SendResult | undefined> {
     if (this.#isClosed) return undefined
     const nowMs = this.#parts.gateway.nowMs()
     const result = await this.#sender.send({ url: one.url.reveal(), secret: one.secret.reveal(), id, body, nowMs })
@@ -322,14 +322,14 @@ class Teller {
 }
 
 /** The oldest first: a receiver gets messages in the order of their events. */
-function compareAges(one: Warning, other: Warning): number {
+function compareAges(one: StoredWarning, other: StoredWarning): number {
   return one.atMs - other.atMs || (one.id < other.id ? -1 : 1)
 }
 
-function isFor({ events, belowNanos }: Receiver, message: Message): boolean {
+function isFor({ events, belowNanos }: Receiver, message: WebhookMessage): boolean {
   return events.has(message.event) && (message.belowNanos === undefined || message.belowNanos === belowNanos)
 }
 
-function formatTold({ atMs, result }: Told) {
+function formatTold({ atMs, result }: LastSend) {
   return { at: new Date(atMs).toISOString(), result }
 }

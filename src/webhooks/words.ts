@@ -1,10 +1,10 @@
 import type { Books } from '../accounts/books.ts'
 import { formatBudget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
-import type { Warning, WebhookEvent } from '../accounts/warnings.ts'
+import type { StoredWarning, WebhookEvent } from '../accounts/warnings.ts'
 
 /** A webhook before it is signed: the same for the same id, but for what people call things by now. */
-export type Message = {
+export type WebhookMessage = {
   id: string
   event: WebhookEvent
   atMs: number
@@ -13,12 +13,12 @@ export type Message = {
   belowNanos?: bigint | undefined
 }
 
-export function bodyOf({ event, atMs, data }: Message): string {
+export function bodyOf({ event, atMs, data }: WebhookMessage): string {
   return JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data })
 }
 
 /** A warning as the store has it, with the names that people know. */
-export async function messageOf(warning: Warning, books: Books): Promise<Message> {
+export async function messageOf(warning: StoredWarning, books: Books): Promise<WebhookMessage> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])
   if (event === 'credit_low') {

@@ -10,17 +10,17 @@ import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { compareRows, type Holds } from '../operations/request-order.ts'
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from '../operations/shapes.ts'
-import { type Asked as AskedOfWorker, doorPath, type PlayAsked, unpack } from './door.ts'
+import { type DoorMethod as AskedOfWorker, doorPath, type PlayAsked, unpack } from './door.ts'
 import { watchWorkers } from './events.ts'
 
 /** The time limit of a worker, which answers from memory, or asks its store once. */
 const patienceMs = 4_000
 
-type Answer = { status: number; body: unknown }
+type WorkerReply = { status: number; body: unknown }
 
 type Own = Pick<AdminOperations, 'translate' | 'listClients' | 'setUp'>
 
-type Options = {
+type WorkerAnswerOptions = {
   /** The token of this process, which the workers know. */
   token?: string
   /** The configuration is the same in all of them. */
@@ -38,7 +38,7 @@ const nothing = { translate: undefined, listClients: undefined, setUp: undefined
 export function askWorkers(
   origins: () => readonly string[],
   reportBug: (bug: Error) => void,
-  { token = '', listModels = () => [], own = nothing }: Options = {},
+  { token = '', listModels = () => [], own = nothing }: WorkerAnswerOptions = {},
 ): AdminOperations & { isReady(): Promise<Readiness>; play: PlayRequest; tick(): void; close(): void } {
   const events = new Events({
     clockMs: () => performance.now(),
@@ -119,7 +119,7 @@ export function askWorkers(
     return mergeWebhooks(answers.map(({ body }) => (body as { items: readonly ToldWebhook[] }).items))
   }
 
-  function askAll(path: string): Promise<Answer[]> {
+  function askAll(path: string): Promise<WorkerReply[]> {
     return Promise.all(origins().map((origin) => askWorker(`${origin}${path}`, token)))
   }
 
@@ -194,7 +194,7 @@ function newestOf(tellings: readonly ToldWebhook['last'][]): WebhookState['last'
   return tellings.flatMap((one) => one ?? []).toSorted((a, b) => (a.at < b.at ? 1 : -1))[0]
 }
 
-async function askWorker(url: string, token: string, body?: string): Promise<Answer> {
+async function askWorker(url: string, token: string, body?: string): Promise<WorkerReply> {
   try {
     const response = await fetch(url, {
       headers: { authorization: `Bearer ${token}` },

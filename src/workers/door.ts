@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto'
 import { digestKey } from '../accounts/keys.ts'
-import type { AdminHandler, Answer } from '../admin/answer.ts'
+import type { AdminHandler, ApiAnswer } from '../admin/answer.ts'
 import type { PlayRequest } from '../admin/api.ts'
 import type { Play, Running } from '../operations/operation.ts'
 
@@ -10,16 +10,16 @@ export const doorPath = '/internal/'
 /** The methods that only the parent process calls: its operators cannot ask a worker for them. */
 const asked = ['listRequests', 'findRequests', 'readHolds', 'readStatus', 'writeTraffic', 'steer'] as const
 
-export type Asked = (typeof asked)[number]
+export type DoorMethod = (typeof asked)[number]
 
 export type PlayAsked = { play: Play; requestId: string; ip: string }
 
-type Parts = { running: Running; play: PlayRequest; parentDigest: string }
+type DoorParts = { running: Running; play: PlayRequest; parentDigest: string }
 
 /** A worker's side: a method of `Running` with its arguments, or a request that an operator wants answered. */
-export function createWorkerDoor({ running, play, parentDigest }: Parts): AdminHandler {
+export function createWorkerDoor({ running, play, parentDigest }: DoorParts): AdminHandler {
   const wanted = Buffer.from(parentDigest)
-  return async ({ exchange, path, readBody }): Promise<Answer | undefined> => {
+  return async ({ exchange, path, readBody }): Promise<ApiAnswer | undefined> => {
     const [, token = ''] = /^Bearer (\S+)$/.exec(exchange.header('authorization') ?? '') ?? []
     const shown = Buffer.from(digestKey(token))
     if (shown.length !== wanted.length || !timingSafeEqual(shown, wanted)) return { status: 404, headers: {} }

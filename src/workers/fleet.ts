@@ -9,7 +9,7 @@ const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url)
 /** How long a dead worker's place stays empty: twice as long each time, until one has lived for a while. */
 const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
 
-type Place = {
+type WorkerSlot = {
   number: number
   worker: Worker
   sinceMs: number
@@ -35,7 +35,7 @@ export class WorkerFleet {
   /** Resolves when all listen, for the first time; one that ended is not waited for, since the next may end as well. */
   readonly allListen: Promise<void>
   readonly #options: FleetOptions
-  readonly #places = new Map<number, Place>()
+  readonly #places = new Map<number, WorkerSlot>()
   #onAllListen = () => {}
   #hasListened = false
   #isStopping = false
@@ -75,7 +75,7 @@ export class WorkerFleet {
     const role: WorkerRole = { ...this.#options.role, number }
     const worker = cluster.fork({ [roleVariable]: JSON.stringify(role) })
     const own = { listening: undefined, mustReload: false }
-    const place: Place = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, ...own }
+    const place: WorkerSlot = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, ...own }
     this.#places.set(number, place)
     returnHandovers(worker)
     this.#options.onWorker(worker)
@@ -87,7 +87,7 @@ export class WorkerFleet {
     })
   }
 
-  #takeMessage(place: Place, message: FromWorker): void {
+  #takeMessage(place: WorkerSlot, message: FromWorker): void {
     if (message.kind === 'config_wanted') place.worker.send(this.#options.config())
     if (message.kind !== 'listening') return
     place.listening = message
@@ -101,7 +101,7 @@ export class WorkerFleet {
     if (places.length > 0 && places.every(({ listening }) => listening)) this.#onAllListen()
   }
 
-  #takeEnd(place: Place, code: number, why: Record<string, unknown>): void {
+  #takeEnd(place: WorkerSlot, code: number, why: Record<string, unknown>): void {
     const { number, sinceMs } = place
     if (this.#places.get(number) !== place) return
     this.#places.delete(number)

@@ -1,7 +1,7 @@
 import type { Worker } from 'node:cluster'
 
 /** Node's own words between the process that listens and those that answer. */
-type Word = { cmd?: string; act?: string; seq?: number; ack?: number }
+type ClusterMessage = { cmd?: string; act?: string; seq?: number; ack?: number }
 
 const ofNode = 'NODE_CLUSTER'
 
@@ -13,13 +13,13 @@ const ofNode = 'NODE_CLUSTER'
 export function returnHandovers(worker: Worker): void {
   const child = worker.process
   const open = new Set<number>()
-  const send = child.send as (word: Word, ...rest: unknown[]) => boolean
+  const send = child.send as (word: ClusterMessage, ...rest: unknown[]) => boolean
   child.send = (word: unknown, ...rest: unknown[]) => {
-    const { cmd, act, seq } = word as Word
+    const { cmd, act, seq } = word as ClusterMessage
     if (cmd === ofNode && act === 'newconn' && seq !== undefined) open.add(seq)
-    return send.call(child, word as Word, ...rest)
+    return send.call(child, word as ClusterMessage, ...rest)
   }
-  child.on('internalMessage', ({ cmd, ack }: Word) => {
+  child.on('internalMessage', ({ cmd, ack }: ClusterMessage) => {
     if (cmd === ofNode && ack !== undefined) open.delete(ack)
   })
   // After Node's own answer to the end, which takes the worker off the list of those that get any.

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 import { ConfigError } from '../config/problem.ts'
 import { isLoopback } from '../config/values.ts'
 import { expositionType } from '../telemetry/exposition.ts'
-import { mergeExpositions, type Part } from '../telemetry/merge-expositions.ts'
+import { mergeExpositions, type WorkerExposition } from '../telemetry/merge-expositions.ts'
 
 /** A worker writes from memory. */
 const patienceMs = 4_000
@@ -54,7 +54,10 @@ export async function scrapeWorkers(workers: readonly ScrapedWorker[], tokens: r
   return mergeExpositions(parts.filter((part) => part !== undefined))
 }
 
-async function scrape({ number, origin }: ScrapedWorker, tokens: readonly Token[]): Promise<Part | undefined> {
+async function scrape(
+  { number, origin }: ScrapedWorker,
+  tokens: readonly Token[],
+): Promise<WorkerExposition | undefined> {
   const signal = AbortSignal.timeout(patienceMs)
   try {
     for (const token of new Set(tokens)) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { ApiKey } from '../../src/accounts/account.ts'
-import { type Admitted, createAdmission, type Entered, type Refused } from '../../src/accounts/admission.ts'
+import { type AdmissionRefusal, type Admitted, createAdmission, type Entered } from '../../src/accounts/admission.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
 import type { Budget } from '../../src/accounts/budget.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
@@ -41,12 +41,12 @@ function noBounds() {
   return { bounds: createBoundsBook(), keyWindows, nowMs: () => 0 }
 }
 
-function letIn(answer: Entered | Refused): Entered {
+function letIn(answer: Entered | AdmissionRefusal): Entered {
   assert.ok(answer.ok)
   return answer
 }
 
-function whyOf(answer: { ok: true } | Refused): string {
+function whyOf(answer: { ok: true } | AdmissionRefusal): string {
   return answer.ok ? 'ok' : answer.why
 }
 

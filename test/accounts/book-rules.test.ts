@@ -3,7 +3,7 @@ import test from 'node:test'
 import type { BookError } from '../../src/accounts/book-error.ts'
 import type { AccountRow, KeyRow } from '../../src/accounts/book-rows.ts'
 import {
-  type Change,
+  type BookChange,
   createAccount,
   createKey,
   credit,
@@ -37,7 +37,7 @@ const key: KeyRow = {
 
 const at = { nowMs: 9, calendar: createCalendar(utc) }
 
-function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
+function decide<T>(change: BookChange<T>, facts: Partial<Facts> = {}) {
   const none = {
     account: undefined,
     accountNamed: undefined,
@@ -52,7 +52,7 @@ function decide<T>(change: Change<T>, facts: Partial<Facts> = {}) {
   return change.decide({ ...none, ...facts })
 }
 
-function codeOf(change: Change<unknown>, facts: Partial<Facts> = {}): string {
+function codeOf(change: BookChange<unknown>, facts: Partial<Facts> = {}): string {
   try {
     decide(change, facts)
     return 'done'

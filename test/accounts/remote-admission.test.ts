@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
-import type { Admitted, Entered, Refused } from '../../src/accounts/admission.ts'
-import type { Ask, DeskAnswer, DeskOrder, DeskVerdict, KeyFigures } from '../../src/accounts/desk.ts'
+import type { AdmissionRefusal, Admitted, Entered } from '../../src/accounts/admission.ts'
+import type { DeskAnswer, DeskOrder, DeskQuestion, DeskVerdict, KeyFigures } from '../../src/accounts/desk.ts'
 import type { LiveBounds } from '../../src/accounts/live-bounds.ts'
 import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
 import { turn } from '../support/waiting.ts'
@@ -52,7 +52,7 @@ function start({ limit = 300 } = {}) {
     admission.hear([heard])
     return asks[0]!
   }
-  function takeAsks(): Ask[] {
+  function takeAsks(): DeskQuestion[] {
     return told.splice(0).flatMap((order) => (order.say === 'ask' ? [order.ask] : []))
   }
   return { admission, open, state, told, answer, takeAsks, enter: () => open.enter(key) }
@@ -61,7 +61,7 @@ function start({ limit = 300 } = {}) {
 const plain = { balance: 100, free: 100, taken: 1, endsInMs: 60_000 }
 
 /** Comes to its end only where nothing has to be asked: no test answers meanwhile. */
-async function letIn(entering: Promise<Entered | Refused>): Promise<Entered> {
+async function letIn(entering: Promise<Entered | AdmissionRefusal>): Promise<Entered> {
   const answer = await entering
   assert.ok(answer.ok)
   return answer

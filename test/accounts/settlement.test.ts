@@ -3,7 +3,16 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
-import type { DebitRow, Fate, GivenBack, Posted, Poster, Posting, Spool, Withdrawn } from '../../src/accounts/poster.ts'
+import type {
+  DebitRow,
+  GivenBack,
+  Posted,
+  Poster,
+  Posting,
+  Spool,
+  WithdrawalFate,
+  Withdrawn,
+} from '../../src/accounts/poster.ts'
 import { Settlement } from '../../src/accounts/settlement.ts'
 import { costNanos, createDebit, createDebitRow } from '../store/fixtures.ts'
 import { turn } from '../support/waiting.ts'
@@ -42,7 +51,7 @@ class Hand implements Poster {
   }
 
   /** What it has of the debits that it was asked to take back. */
-  async say(storedNanos: bigint, ...fates: Fate[]): Promise<void> {
+  async say(storedNanos: bigint, ...fates: WithdrawalFate[]): Promise<void> {
     this.withdrawals.shift()!.resolve({ fates, balances: [['acct_1', storedNanos]] })
     await turn()
   }
@@ -819,7 +828,7 @@ test('Y16 at any moment exactly those accounts are blocked that have a debit beh
           const rows = [...open_.keys()]
           poster()
             .withdrawals.shift()
-            ?.resolve({ fates: rows.map(() => one.fate as Fate), balances: [] })
+            ?.resolve({ fates: rows.map(() => one.fate as WithdrawalFate), balances: [] })
           await turn()
           for (const requestId of rows) if (ends.get(requestId) === 'exists') open_.delete(requestId)
         } else if (one.do === 'give') {

@@ -4,8 +4,8 @@ import fc from 'fast-check'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import {
   addEncoded,
+  type BucketCounts,
   bucketOf,
-  type Counts,
   countsBreakHex,
   encodeCounts,
   percentileError,
@@ -19,7 +19,7 @@ const times = fc.array(fc.double({ min: 1, max: 14_400_000, noNaN: true }), { mi
 test('issue 13: a percentile is within its error of the one of all times, however many histograms were merged', () => {
   fc.assert(
     fc.property(fc.array(times, { minLength: 1, maxLength: 5 }), fc.constantFrom(0.5, 0.95, 0.99), (parts, share) => {
-      const merged: Counts = []
+      const merged: BucketCounts = []
       for (const part of parts) addEncoded(merged, encodeCounts(countsOf(part)))
       const all = parts.flat().sort((a, b) => a - b)
       const exact = all[Math.ceil(share * all.length) - 1]!
@@ -32,14 +32,14 @@ test('issue 13: what is encoded is read again as it was, and damaged bytes hold 
   const counts = fc.array(fc.oneof(fc.constant(0), fc.nat(2 ** 40)), { maxLength: 192 })
   fc.assert(
     fc.property(counts, (counts) => {
-      const read: Counts = []
+      const read: BucketCounts = []
       addEncoded(read, encodeCounts(counts))
       assert.deepEqual(read, counts.slice(0, counts.findLastIndex((count) => count > 0) + 1))
     }),
   )
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
-      const read: Counts = []
+      const read: BucketCounts = []
       addEncoded(read, bytes)
       assert.ok(read.length <= 192)
     }),
@@ -51,10 +51,10 @@ test('issue 13: encoded counts that a database has put one behind the other are 
   const counts = fc.array(fc.oneof(fc.constant(0), fc.nat(2 ** 40)), { maxLength: 192 })
   fc.assert(
     fc.property(fc.array(counts, { maxLength: 6 }), (parts) => {
-      const expected: Counts = []
+      const expected: BucketCounts = []
       for (const part of parts) addEncoded(expected, encodeCounts(part))
       const joined = parts.map((part) => Buffer.from(encodeCounts(part)).toString('hex')).join(countsBreakHex)
-      const read: Counts = []
+      const read: BucketCounts = []
       addEncoded(read, Buffer.from(joined, 'hex'))
       assert.deepEqual(read, expected)
     }),
@@ -92,7 +92,7 @@ test('issue 13: what is paid counts in the ledger alone, and what costs nothing 
   assert.deepEqual(traffic.take(), [])
   const { traffic_q, traffic_d, traffic_t } = spreadTraffic(cells, createCalendar(utc))
   assert.deepEqual([traffic_q.length, traffic_d.length, traffic_t.length], [5, 4, 4])
-  const both: Counts = []
+  const both: BucketCounts = []
   addEncoded(both, traffic_t.find(({ place }) => place['outcome'] === 'ok')!.total)
   assert.equal(both[bucketOf(1_000)], 2)
 })
@@ -119,8 +119,8 @@ test('issue 13: whole months are kept, before the one that runs', () => {
   )
 })
 
-function countsOf(times: readonly number[]): Counts {
-  const counts: Counts = []
+function countsOf(times: readonly number[]): BucketCounts {
+  const counts: BucketCounts = []
   for (const ms of times) {
     for (let at = counts.length; at <= bucketOf(ms); at++) counts.push(0)
     counts[bucketOf(ms)]!++

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createBalances } from '../../src/accounts/balances.ts'
-import type { DebitRow, Fate, GivenBack, Poster, Spool, Withdrawn } from '../../src/accounts/poster.ts'
-import { type Waiting, Withdrawals } from '../../src/accounts/withdrawals.ts'
+import type { DebitRow, GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
+import { type WaitingDebit, Withdrawals } from '../../src/accounts/withdrawals.ts'
 import { turn } from '../support/waiting.ts'
 
 /* Withdrawals by themselves (ruling C13); test/accounts/settlement.test.ts has them behind a settlement. */
@@ -66,7 +66,7 @@ function start() {
     },
     /** Takes over a debit of 100 that its account owes. */
     withdraw(...requestIds: string[]) {
-      const debits = requestIds.map((requestId): Waiting => {
+      const debits = requestIds.map((requestId): WaitingDebit => {
         balances.owe('acct_1', 100n)
         const row = { requestId, accountId: 'acct_1', amountNanos: 100n } as DebitRow
         const resolve = (result: string) => void told.push(`${requestId} ${result}`)
@@ -74,7 +74,7 @@ function start() {
       })
       withdrawals.withdraw(debits, new Error('refused'))
     },
-    async answer(...fates: Fate[]) {
+    async answer(...fates: WithdrawalFate[]) {
       asked.shift()!.answer({ fates, balances: [] })
       await turn()
     },

@@ -4,7 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { loadConfig, reloadConfig, withSimulator } from '../../src/config/load.ts'
-import { ConfigError, type Problem } from '../../src/config/problem.ts'
+import { ConfigError, type ConfigProblem } from '../../src/config/problem.ts'
 import { testFolder } from '../support/folder.ts'
 
 const folder = testFolder('config')
@@ -37,7 +37,7 @@ function load(source: string, variables: NodeJS.ProcessEnv = env) {
   return loadConfig({ config: 'a.yaml' }, variables, folder)
 }
 
-function problemsOf(source: string, variables: NodeJS.ProcessEnv = env): readonly Problem[] {
+function problemsOf(source: string, variables: NodeJS.ProcessEnv = env): readonly ConfigProblem[] {
   try {
     load(source, variables)
   } catch (error) {

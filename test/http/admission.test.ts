@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
-import type { Admission, Entered, Refused } from '../../src/accounts/admission.ts'
+import type { Admission, AdmissionRefusal, Entered } from '../../src/accounts/admission.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openRaw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
@@ -11,7 +11,10 @@ import { until } from '../support/waiting.ts'
  */
 
 /** A gateway whose admission notes what it is asked, and answers as told, a turn later. */
-async function start(t: TestContext, answer: { enter?: Refused; admit?: Refused; judge?: Refused | Error } = {}) {
+async function start(
+  t: TestContext,
+  answer: { enter?: AdmissionRefusal; admit?: AdmissionRefusal; judge?: AdmissionRefusal | Error } = {},
+) {
   const gateway = await startTestGateway()
   t.after(() => gateway.close())
   const told: string[] = []
@@ -70,7 +73,7 @@ test('R1 a request whose body is wrong is judged before it is told so: it still 
 })
 
 test('R1 C5 where credit and window are decided behind the body, 402 and 429 come before its 400 and 404, and so does a silent store', async (t) => {
-  const answer: { judge?: Refused | Error } = {}
+  const answer: { judge?: AdmissionRefusal | Error } = {}
   const { gateway } = await start(t, answer)
   for (const body of ['[]', { ...good, model: 'none' }, { ...good, messages: 7 }]) {
     answer.judge = { ok: false, why: 'no_credit', balanceNanos: 0n }
@@ -108,9 +111,9 @@ test('R1 a client that leaves in the middle of its body has ended between enter 
 })
 
 test('R1 R6 C5 each refusal of an admission has its code, in enter as in admit', async (t) => {
-  const answer: { enter?: Refused; admit?: Refused } = {}
+  const answer: { enter?: AdmissionRefusal; admit?: AdmissionRefusal } = {}
   const { gateway } = await start(t, answer)
-  const refusals: [Refused, string][] = [
+  const refusals: [AdmissionRefusal, string][] = [
     [{ ok: false, why: 'unwritable' }, '500 internal_error true'],
     [{ ok: false, why: 'no_credit', balanceNanos: 0n }, '402 insufficient_credits false'],
     [{ ok: false, why: 'all_held', balanceNanos: 1n }, '402 insufficient_credits true'],

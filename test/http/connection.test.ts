@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream'
 import test from 'node:test'
 import { Bodies } from '../../src/gateway/fairness/bodies.ts'
 import { readBody } from '../../src/http/body.ts'
-import { Connection, type ConnectionHost } from '../../src/http/connection.ts'
+import { Connection, type ListenerHost } from '../../src/http/connection.ts'
 import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { atEnd } from '../support/at-end.ts'
 import { collect } from '../support/garbage.ts'
@@ -16,7 +16,7 @@ import { until, within } from '../support/waiting.ts'
 
 const asked = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
 
-type Exchanges = { admitted: HttpExchange[]; isDraining: boolean; host: ConnectionHost }
+type Exchanges = { admitted: HttpExchange[]; isDraining: boolean; host: ListenerHost }
 
 function openHouse(onAdmit: (exchange: HttpExchange) => void = () => {}): Exchanges {
   const house: Exchanges = {

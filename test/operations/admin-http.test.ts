@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { METHODS, STATUS_CODES } from 'node:http'
 import test, { after, before } from 'node:test'
-import type { Answer } from '../../src/admin/answer.ts'
+import type { ApiAnswer } from '../../src/admin/answer.ts'
 import { guardHeaders } from '../../src/admin/guard.ts'
 import { errorTable } from '../../src/errors.ts'
 import { answerHead } from '../../src/http/answer-head.ts'
@@ -187,7 +187,7 @@ test('issue 13 of a request that an operator plays only the body is passed on, a
 
 test('a prefix is taken off the path, in each form of a target, and off no other path', async () => {
   const paths: string[] = []
-  const metrics = async ({ path, query }: { path: string; query: string }): Promise<Answer> => {
+  const metrics = async ({ path, query }: { path: string; query: string }): Promise<ApiAnswer> => {
     paths.push(path + query)
     return { status: 200, headers: {} }
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { ClockBook, ClockNews } from '../../src/accounts/clock.ts'
-import type { Block } from '../../src/accounts/ledger.ts'
+import type { LedgerBlock } from '../../src/accounts/ledger.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import type { PoolRow } from '../../src/upstream/pool.ts'
 import { watchIncidents } from '../../src/webhooks/incidents.ts'
@@ -12,7 +12,7 @@ const row = (model: string, state: PoolRow['state'], account = 'a') =>
 
 /** A gateway as far as incidents see it. */
 function start() {
-  const seen = { block: undefined as Block | undefined, rows: [row('m', 'ready'), row('n', 'ready')] }
+  const seen = { block: undefined as LedgerBlock | undefined, rows: [row('m', 'ready'), row('n', 'ready')] }
   const backlog = { waiting: 3, spooled: 2, oldestMs: 1_500.7, blockedAccounts: 0 }
   const clock: Pick<ClockBook, 'news' | 'text'> = { news: undefined, text: undefined }
   const gateway = {

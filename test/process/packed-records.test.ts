@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Try } from '../../src/gateway/record.ts'
-import { type Kept, PackedRecords } from '../../src/live/packed-records.ts'
+import { type FinishedRecord, PackedRecords } from '../../src/live/packed-records.ts'
 
 const name = fc.constantFrom('a', 'b', 'sim')
 const count = fc.nat({ max: Number.MAX_SAFE_INTEGER })
@@ -38,7 +38,7 @@ const record = fc.record(
     ...{ outcome: or(fc.constantFrom('ok', 'aborted')), firstByteMs: or(ms), endMs: or(ms) },
   },
   plain,
-) as unknown as fc.Arbitrary<Kept>
+) as unknown as fc.Arbitrary<FinishedRecord>
 
 test('decision 55 a packed record is told as it was, whatever had its place before', () => {
   fc.assert(
@@ -55,7 +55,7 @@ test('decision 55 a packed record is told as it was, whatever had its place befo
 })
 
 /** An empty list says no more than none. */
-function told(record: Kept): Kept {
+function told(record: FinishedRecord): FinishedRecord {
   const { losses, flags } = record
   return Object.assign(
     { ...record },

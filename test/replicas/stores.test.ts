@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Admission, Admitted, Refused } from '../../src/accounts/admission.ts'
+import type { Admission, AdmissionRefusal, Admitted } from '../../src/accounts/admission.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import type { ServerStore } from '../../src/accounts/server-store.ts'
 import { newRequestId } from '../../src/ids/request-id.ts'
@@ -66,7 +66,7 @@ function steered(servers: readonly { store: ServerStore }[]) {
   return { memories, states: () => memories.map((memory) => memory.healthOf('p').state) }
 }
 
-const verdictsOf = (answers: readonly (Admitted | Refused)[]) =>
+const verdictsOf = (answers: readonly (Admitted | AdmissionRefusal)[]) =>
   countOf(answers.map((answer) => ({ verdict: answer.ok ? 'admitted' : answer.why })))
 
 test('X7: three servers of one database admit exactly 300 of 1,000 at once, and know then without asking', {

@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite } from 'node:test'
-import type { Change } from '../../src/accounts/book-rules.ts'
+import type { BookChange } from '../../src/accounts/book-rules.ts'
 import { type Books, createBooks } from '../../src/accounts/books.ts'
 import { createCalendar, utc, type Zone } from '../../src/accounts/calendar.ts'
 import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
@@ -23,7 +23,7 @@ import { type Forger, forgeFile } from './forge.ts'
 
 /** A store of a test, whichever its engine: its books, and what only a server does with it. Closed after the test. */
 export type TestStore = Books & {
-  change: <T>(change: Change<T>) => Promise<T>
+  change: <T>(change: BookChange<T>) => Promise<T>
   postDebits(rows: readonly DebitRow[]): Promise<readonly Posting[]>
   giveBack(requestIds: readonly string[]): Promise<readonly string[]>
   /** Folds so many entries at most into figures for reports. @returns whether there may be more */

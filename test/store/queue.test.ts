@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
-import type { Outcome } from '../../src/store/sqlite/connection.ts'
+import type { RunOutcome } from '../../src/store/sqlite/connection.ts'
 import { Queue } from '../../src/store/sqlite/queue.ts'
 import type { Store } from '../../src/store/sqlite/store.ts'
 import { createDebitRow } from './fixtures.ts'
@@ -176,7 +176,7 @@ test('Y15 while the clock is in doubt nothing is posted or given back, and all o
 })
 
 type Scene = {
-  outcome?: Outcome
+  outcome?: RunOutcome
   inLedger?: string[]
   postings?: Posting[]
   /** The connection has been opened anew. */

@@ -5,8 +5,8 @@ import fc from 'fast-check'
 import { createCalendar, quarterMs, utc, type Zone } from '../../src/accounts/calendar.ts'
 import type { Entry } from '../../src/accounts/entries.ts'
 import {
+  type BucketCounts,
   bucketOf,
-  type Counts,
   encodeCounts,
   percentileError,
   percentileOf,
@@ -238,7 +238,7 @@ onEachStore((engine) => {
       }
     }
     await store.writeTraffic(traffic.take())
-    const p = (counts: Counts, share: number) => percentileOf(counts, share)!
+    const p = (counts: BucketCounts, share: number) => percentileOf(counts, share)!
     const near = (found: number, ms: number) =>
       assert.ok(Math.abs(found - ms) <= ms * percentileError, `${found} for ${ms}`)
     const bounds = [calendarDay('2026-10-24'), calendarDay('2026-12-15')]
@@ -377,8 +377,8 @@ function cellOf(one: Counted, owners: readonly Owner[]): TrafficCell {
   return { place: placeOf(one, owners), requests: one.requests, first_byte: encodeCounts(countsOf([])), total }
 }
 
-function countsOf(times: readonly number[]): Counts {
-  const counts: Counts = []
+function countsOf(times: readonly number[]): BucketCounts {
+  const counts: BucketCounts = []
   for (const ms of times) {
     const bucket = bucketOf(ms)
     for (let at = counts.length; at <= bucket; at++) counts.push(0)

@@ -1,6 +1,6 @@
 import type { AccountRow, IssuedKey, KeyRow } from '../../src/accounts/book-rows.ts'
 import {
-  type Change,
+  type BookChange,
   confirmClock,
   createAccount,
   createKey,
@@ -35,7 +35,7 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
   const store = open(path, options)
   const nowMs = options.nowMs ?? Date.now
   const calendar = createCalendar(options.zone ?? utc)
-  const change = <T>(one: Change<T>): T => store.change(one)
+  const change = <T>(one: BookChange<T>): T => store.change(one)
   return {
     ...store,
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),

@@ -11,13 +11,13 @@ const bucketMax = 191
 export const percentileError = 0.044
 
 /** How many fell into each bucket; shorter than the buckets where the last ones are empty. */
-export type Counts = number[]
+export type BucketCounts = number[]
 
 export function bucketOf(ms: number): number {
   return ms > 1 ? Math.min(bucketMax, Math.ceil(8 * Math.log2(ms))) : 0
 }
 
-export function addCounts(to: Counts, from: readonly number[], sign: 1 | -1 = 1): void {
+export function addCounts(to: BucketCounts, from: readonly number[], sign: 1 | -1 = 1): void {
   for (let at = to.length; at < from.length; at++) to.push(0)
   for (const [at, count] of from.entries()) to[at]! += sign * count
 }
@@ -57,7 +57,7 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
 export const countsBreakHex = '0000'
 
 /** Adds what was encoded, one or several with breaks between. Bytes that are no such pairs add what can be made of them. */
-export function addEncoded(to: Counts, bytes: Uint8Array | null): void {
+export function addEncoded(to: BucketCounts, bytes: Uint8Array | null): void {
   if (bytes === null) return
   let [bucket, value, factor, isCount] = [0, 0, 1, false]
   for (let at = 0; at < bytes.length; at++) {

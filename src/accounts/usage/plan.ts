@@ -16,7 +16,7 @@ import { type SummedEntries, wordsOf } from './rollup.ts'
 export type Grain = 'q' | 'd' | 't'
 
 /** What a store is to read for an answer; all of one answer in one snapshot. */
-export type Reading =
+export type UsageRead =
   | { kind: 'state' }
   /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
   | { kind: 'tail'; from: number; to: number }
@@ -51,7 +51,7 @@ const ofTraffic: readonly SumName[] = ['requests', 'errors']
  * Says what is to be read, one reading after the other, and makes the answer of it: rows and the tail above the watermarks, so
  * that figures are as exact as the ledger at any moment. What is told and `other` add up to the total.
  */
-export function* planUsage(question: UsageQuestion): Generator<Reading, UsageAnswer, unknown> {
+export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageAnswer, unknown> {
   const { by, only, sums, times, sort } = question
   const state = (yield { kind: 'state' }) as UsageState
   const bounds = question.bounds.map((bound) => Math.max(bound, state.keptFrom))
@@ -89,7 +89,7 @@ export function* planUsage(question: UsageQuestion): Generator<Reading, UsageAns
 }
 
 /** Usage, and of traffic what is asked of it. */
-function* readInto(groups: Groups, asked: Omit<RowReading, 'kind' | 'table'>): Generator<Reading, void, unknown> {
+function* readInto(groups: Groups, asked: Omit<RowReading, 'kind' | 'table'>): Generator<UsageRead, void, unknown> {
   const { sums, times, only } = asked
   if (sums.length > 0 && (only.code === undefined || only.code.includes('')))
     groups.add((yield { kind: 'rows', table: 'usage', ...asked, times: [] }) as FoundRow[], sums, [])
@@ -103,10 +103,10 @@ function isOfTraffic(name: SumName): boolean {
 }
 
 /** Rows of a group as they came: only of those that are told figures by bucket are made. */
-type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: Places }[] }
+type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: FigureColumns }[] }
 
 /** Where the figures of a row belong, in the order of the question's. */
-type Places = { sums: readonly number[]; times: readonly number[] }
+type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
 /** Figures by group and bucket. */
 class Groups {
@@ -128,7 +128,7 @@ class Groups {
   }
 
   add(rows: readonly FoundRow[], sums: readonly SumName[], times: readonly TimeName[]): void {
-    const places: Places = {
+    const places: FigureColumns = {
       sums: sums.map((name) => this.sums.indexOf(name)),
       times: times.map((name) => this.#question.times.indexOf(name)),
     }
@@ -216,7 +216,7 @@ class Groups {
   }
 }
 
-function addRow(to: Series, { bucket, sums, times }: FoundRow, places: Places): void {
+function addRow(to: Series, { bucket, sums, times }: FoundRow, places: FigureColumns): void {
   for (let at = 0; at < sums.length; at++) to.sums[places.sums[at]!]![bucket]! += sums[at]!
   for (let at = 0; at < times.length; at++) addEncoded(to.times[places.times[at]!]![bucket]!, times[at]!)
 }

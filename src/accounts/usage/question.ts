@@ -1,5 +1,5 @@
 import type { Zone } from '../calendar.ts'
-import type { Counts } from './histogram.ts'
+import type { BucketCounts } from './histogram.ts'
 import { dimensions, type SumColumn } from './rollup.ts'
 
 /** What is summed of a group in a bucket. `errors`: of the requests those that failed. */
@@ -36,7 +36,7 @@ export type UsageQuestion = {
 export type Series = {
   /** In the order of the question's. */
   sums: bigint[][]
-  times: Counts[][]
+  times: BucketCounts[][]
 }
 
 export type UsageAnswer = {

@@ -14,7 +14,7 @@ export function sayOtherZone(shown: string, recorded: string, said: string): str
 }
 
 /** Another zone for a store. Its weeks begin as they did where nothing is said of them. */
-export type Rezoned = Pick<Zone, 'timeZone'> & Partial<Pick<Zone, 'weekStarts'>>
+export type NewZone = Pick<Zone, 'timeZone'> & Partial<Pick<Zone, 'weekStarts'>>
 
 /** Entries that are folded in one commit, and how long some wait for others at most, in ms. */
 export const [foldedMax, foldEveryMs] = [500, 5_000]
@@ -30,7 +30,7 @@ export function firstKept(calendar: Calendar, keepMonths: number, nowMs: number)
 /** What is recorded of a store from when its days are those of another zone. @param before what is recorded now */
 export function rezoned(
   before: { weekStarts: WeekStart; keptFrom: number },
-  { timeZone, weekStarts = before.weekStarts }: Rezoned,
+  { timeZone, weekStarts = before.weekStarts }: NewZone,
 ): { calendar: Calendar; keptFrom: number } {
   const calendar = createCalendar({ timeZone, weekStarts })
   return { calendar, keptFrom: firstKeptWhole(calendar, Math.max(before.keptFrom, 1)) }

@@ -1,5 +1,5 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
-import { addEncoded, bucketOf, type Counts, encodeCounts } from './histogram.ts'
+import { addEncoded, type BucketCounts, bucketOf, encodeCounts } from './histogram.ts'
 import type { Grain } from './plan.ts'
 import { dimensions, pairOf } from './rollup.ts'
 
@@ -42,7 +42,13 @@ export const trafficTables = {
 
 export type TrafficTable = keyof typeof trafficTables
 
-type Cell = { words: readonly string[]; quarter: number; requests: number; firstBytes: Counts; totals: Counts }
+type TrafficCount = {
+  words: readonly string[]
+  quarter: number
+  requests: number
+  firstBytes: BucketCounts
+  totals: BucketCounts
+}
 
 /** More places than that between two writings are counted together: nobody has so many keys that ask in ten seconds. */
 const cellsMax = 20_000
@@ -51,7 +57,7 @@ const columns = [...dimensions, 'code'] as const
 
 /** @param nowMs Unix milliseconds */
 export function createTraffic(nowMs: () => number) {
-  let cells = new Map<string, Cell>()
+  let cells = new Map<string, TrafficCount>()
   return { note, take }
 
   /** Of an inference request; others cost nothing by their nature. */
@@ -73,7 +79,7 @@ export function createTraffic(nowMs: () => number) {
     if (endMs !== undefined) count(cell.totals, endMs)
   }
 
-  function open(key: string, words: readonly string[], quarter: number): Cell {
+  function open(key: string, words: readonly string[], quarter: number): TrafficCount {
     const isFull = cells.size >= cellsMax
     const [place, meant] = isFull ? [`${quarter}`, columns.map(() => '')] : [key, words]
     const found = cells.get(place) ?? { words: meant, quarter, requests: 0, firstBytes: [], totals: [] }
@@ -94,7 +100,7 @@ export function createTraffic(nowMs: () => number) {
   }
 }
 
-function count(counts: Counts, ms: number): void {
+function count(counts: BucketCounts, ms: number): void {
   const bucket = bucketOf(ms)
   for (let at = counts.length; at <= bucket; at++) counts.push(0)
   counts[bucket]!++
@@ -118,7 +124,7 @@ function dayOf({ place }: TrafficCell, calendar: Pick<Calendar, 'periodOf'>): nu
 export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string[]): TrafficCell[] {
   const joined = new Map<
     string,
-    { place: Record<string, string | number>; requests: number; times: [Counts, Counts] }
+    { place: Record<string, string | number>; requests: number; times: [BucketCounts, BucketCounts] }
   >()
   for (const { place, requests, first_byte, total } of cells) {
     const key = columns.map((column) => place[column]).join('\n')
@@ -150,7 +156,7 @@ function comparePlaces(
 
 /** What was there and what comes to it. */
 export function joinCounts(a: Uint8Array, b: Uint8Array): Uint8Array {
-  const sum: Counts = []
+  const sum: BucketCounts = []
   addEncoded(sum, a)
   addEncoded(sum, b)
   return encodeCounts(sum)

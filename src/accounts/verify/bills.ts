@@ -1,6 +1,6 @@
 import { countCalls } from '../calls.ts'
 import type { Entry, VerifyOptions } from '../entries.ts'
-import type { Reading } from '../entry-row.ts'
+import type { VerifiedEntry } from '../entry-row.ts'
 import type { Debit } from '../ledger.ts'
 
 /** What a bill is checked with: all price versions of the ledger, and all of its entries that give a debit back. */
@@ -16,7 +16,7 @@ export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['pri
   const unpaired = new Set(returns.keys())
   return { check, isReturned, end }
 
-  function check({ entry }: Reading): void {
+  function check({ entry }: VerifiedEntry): void {
     const { amountNanos, bill } = entry
     if (!bill) return
     const { requestId, priceVersion } = bill

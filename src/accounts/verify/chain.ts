@@ -1,6 +1,6 @@
 import { type ChainedRow, digestEntry, isKnownForm } from '../chain.ts'
 import { datedMax, isAhead } from '../clock.ts'
-import type { Reading } from '../entry-row.ts'
+import type { VerifiedEntry } from '../entry-row.ts'
 
 /**
  * What an account says of its chain: its balance, and the number of its last entry.
@@ -21,7 +21,7 @@ export function createChainCheck(findings: string[]) {
   const ends = new Map<string, Link>()
   return { check, end }
 
-  function check({ entry, row, keyAccountId }: Reading): void {
+  function check({ entry, row, keyAccountId }: VerifiedEntry): void {
     const { accountId, seq, kind, amountNanos, balanceAfterNanos, postedMs, digest } = entry
     const last = ends.get(accountId) ?? start
     const find = (text: string) => findings.push(`account ${accountId}, entry ${seq}: ${text}`)

@@ -1,5 +1,5 @@
 import type { LogLine } from '../entries.ts'
-import type { Reading } from '../entry-row.ts'
+import type { VerifiedEntry } from '../entry-row.ts'
 import type { Debit } from '../ledger.ts'
 
 const counters = {
@@ -19,7 +19,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   const lines = indexLog(log, findings)
   return { check, end }
 
-  function check(reading: Reading, isReturned: boolean): void {
+  function check(reading: VerifiedEntry, isReturned: boolean): void {
     const { bill, amountNanos } = reading.entry
     if (!bill) return
     const { requestId } = bill
@@ -41,7 +41,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
       findings.push(`request ${requestId}: the log says ${what} ${said}, the ledger ${booked ?? 'none'}`)
   }
 
-  function* differences(reading: Reading, bill: Bill, line: LogLine): Iterable<Difference> {
+  function* differences(reading: VerifiedEntry, bill: VerifiedBill, line: LogLine): Iterable<Difference> {
     yield* different('account', line.accountId, reading.entry.accountId)
     if (line.accountId === undefined) yield* different('account', line.accountName, reading.accountName)
     yield* different('key', line.keyId, bill.keyId)
@@ -61,7 +61,7 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
   }
 }
 
-type Bill = NonNullable<Reading['entry']['bill']>
+type VerifiedBill = NonNullable<VerifiedEntry['entry']['bill']>
 
 type Difference = [what: string, said: string | number, booked: string | number | undefined]
 

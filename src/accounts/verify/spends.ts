@@ -1,5 +1,5 @@
 import type { Spend } from '../budget.ts'
-import type { Reading } from '../entry-row.ts'
+import type { VerifiedEntry } from '../entry-row.ts'
 
 /** What keys of one line are said to have spent (ruling R15). */
 export type SpendRow = Spend & {
@@ -18,7 +18,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
   return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, end }
 
-  function check({ entry, row }: Reading): void {
+  function check({ entry, row }: VerifiedEntry): void {
     const sum = byKey.size === 0 ? undefined : byKey.get(row['key_id'] as string)
     if (!sum) return
     sum.lastSeq = entry.seq

@@ -1,6 +1,6 @@
 import { formatHead, HeadHash } from '../chain.ts'
 import type { Audited, VerifyOptions } from '../entries.ts'
-import type { Reading } from '../entry-row.ts'
+import type { VerifiedEntry } from '../entry-row.ts'
 import { type BillFacts, createBillCheck } from './bills.ts'
 import { type AccountEnd, createChainCheck } from './chain.ts'
 import { createLogCheck } from './log.ts'
@@ -26,7 +26,7 @@ export function createVerification(
   const spends = createSpendCheck(facts.spends, findings)
   return { check, lastSeqOf: spends.lastSeqOf, end }
 
-  function check(reading: Reading): void {
+  function check(reading: VerifiedEntry): void {
     const { accountId, postedMs, digest } = reading.entry
     chain.check(reading)
     bills.check(reading)

@@ -28,7 +28,7 @@ export async function importPrices(
   const file = configFile(command.optsWithGlobals())
   const source = readSource(file)
   const known = listEntries(source).map((entry, place) => ({ entry, place }))
-  const plan: Plan = { added: [], updated: [], left: [], notes: [] }
+  const plan: ImportPlan = { added: [], updated: [], left: [], notes: [] }
   if (ids.length > 0) {
     for (const id of ids) takeNamed(id, listed, known, options, plan)
   } else {
@@ -41,21 +41,21 @@ export async function importPrices(
   await propose({ file, change: { pinned: today(), ...change }, left, notes }, options, command)
 }
 
-type Known = { entry: Record<string, unknown>; place: number }
-type Plan = {
+type CatalogRow = { entry: Record<string, unknown>; place: number }
+type ImportPlan = {
   added: CatalogChange['added'][number][]
   updated: CatalogChange['updated'][number][]
   left: Proposal['left'][number][]
   notes: string[]
 }
-type Found = { model: ListedModel } | { why: string }
+type ListedMatch = { model: ListedModel } | { why: string }
 
 function takeNamed(
   id: string,
   listed: readonly ListedModel[],
-  known: readonly Known[],
+  known: readonly CatalogRow[],
   options: ImportOptions,
-  plan: Plan,
+  plan: ImportPlan,
 ) {
   const names = [id, id.slice(id.indexOf('/') + 1)]
   const there = known.find((one) => names.some((name) => [one.entry['id'], one.entry['upstream_model']].includes(name)))
@@ -88,7 +88,7 @@ function takeNamed(
   plan.added.push({ entry, comment: `figures of ${model.provider}, imported ${today()}` })
 }
 
-function takeUpdate(id: string, found: Found, { entry, place }: Known, plan: Plan): void {
+function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow, plan: ImportPlan): void {
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { max_output_tokens: most, ...rest } = figuresOf(found.model)
   // A smaller maximum than the provider's is somebody's choice.
@@ -118,7 +118,7 @@ function plain(value: unknown): string {
   return /^\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text
 }
 
-function note(id: string, { gaps }: ListedModel, { notes }: Plan): void {
+function note(id: string, { gaps }: ListedModel, { notes }: ImportPlan): void {
   if (gaps.length > 0) notes.push(`${id}: the file does not tell ${gaps.join(', ')}.`)
 }
 
@@ -133,7 +133,7 @@ function figuresOf({ maxOutputTokens, contextWindow, prices }: ListedModel) {
 }
 
 /** By its id, with its provider before it or not; of several the upstream's own provider, or any where all say the same. */
-function find(name: string, listed: readonly ListedModel[], upstream: string | undefined): Found {
+function find(name: string, listed: readonly ListedModel[], upstream: string | undefined): ListedMatch {
   const named = listed.filter(({ id, provider }) => id === name || `${provider}/${id}` === name)
   const preset = upstream === undefined ? undefined : presetOf(upstream)
   const own = named.filter(({ provider }) => provider === upstream || preset?.listedAs.includes(provider))
@@ -160,7 +160,7 @@ function presetOf(upstream: string): Preset | undefined {
   return Object.hasOwn(presets, upstream) ? presets[upstream] : undefined
 }
 
-function isOf({ entry }: Known, upstream: string | undefined): boolean {
+function isOf({ entry }: CatalogRow, upstream: string | undefined): boolean {
   return upstream === undefined || upstreamOf(entry) === upstream
 }
 

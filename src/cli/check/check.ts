@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
-import type { Asked } from '../../live/ask-upstreams.ts'
+import type { UpstreamAnswered } from '../../live/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from '../options.ts'
 import { formatTable, print, withoutSecretsIn } from '../print.ts'
 import { clearProgress, showProgress } from '../progress.ts'
 
-type Options = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
+type CheckOptions = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
 
 /** `check`: what is wrong with the configuration; with `--online` also what is wrong with the upstreams that it names. */
 export function addCheckCommand(program: Command): void {
@@ -16,7 +16,7 @@ export function addCheckCommand(program: Command): void {
     .option('--every-model', 'with --online: ask each account for each of its models')
     .addOption(timeoutOption('with --online: of one answer, such as 500ms, 30s or 2m', '30s'))
     .action(async (_options, command: Command) => {
-      const options = command.optsWithGlobals<Options>()
+      const options = command.optsWithGlobals<CheckOptions>()
       if (options.everyModel && !options.online) command.error('error: --every-model is for --online')
       const config = await load(options)
       const asked = options.online ? await askAll(config, options) : undefined
@@ -49,7 +49,7 @@ export function addCheckCommand(program: Command): void {
 }
 
 /** @throws ConfigError, whose problems are also the data of `--json`. */
-async function load(options: Options): Promise<Config> {
+async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
   const { ConfigError } = await import('../../config/problem.ts')
   const { earlierStoreMistake } = await import('../../config/earlier-store.ts')
@@ -67,7 +67,7 @@ async function load(options: Options): Promise<Config> {
   }
 }
 
-async function askAll(config: Config, { everyModel, timeout }: Options): Promise<Asked[]> {
+async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {
   // The simulator is part of a server that runs.
   if (config.isBuiltIn) return []
   const { askUpstreams } = await import('../../live/ask-upstreams.ts')
@@ -86,7 +86,7 @@ async function askAll(config: Config, { everyModel, timeout }: Options): Promise
 
 const columns = ['upstream', 'account', 'model', 'wire', 'result', 'ms', 'note']
 
-function describe(asked: readonly Asked[]): string {
+function describe(asked: readonly UpstreamAnswered[]): string {
   if (asked.length === 0) return 'there is no upstream to ask: no model of a catalog names one'
   const rows = asked.map(({ upstream, account, model, wire, ok, ms, note }) => {
     return [upstream, account ?? '-', model, wire, ok ? 'ok' : 'failed', `${ms}`, note]

@@ -1,4 +1,4 @@
-import type { Place } from './tree.ts'
+import type { CompletionPoint } from './tree.ts'
 
 /*
  * The script of each shell. All it knows was written into it when it was printed: it starts no program, so it is quick and
@@ -9,7 +9,7 @@ export const shells = { bash, zsh, fish } as const
 
 export type Shell = keyof typeof shells
 
-function bash(places: readonly Place[]): string {
+function bash(places: readonly CompletionPoint[]): string {
   return `# triwire completion for bash: source it, or put it into ~/.local/share/bash-completion/completions/triwire
 _triwire() {
   local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} path= at
@@ -30,7 +30,7 @@ ${places.map((place) => `    "${place.path}") COMPREPLY=($(compgen -W "${wordsOf
 complete -o filenames -F _triwire triwire`
 }
 
-function zsh(places: readonly Place[]): string {
+function zsh(places: readonly CompletionPoint[]): string {
   return `#compdef triwire
 # triwire completion for zsh: put it into a folder of $fpath as _triwire
 _triwire() {
@@ -53,7 +53,7 @@ ${places.map((place) => `    "${place.path}") compadd -- ${wordsOf(place)} ;;`).
 if [ "$funcstack[1]" = "_triwire" ]; then _triwire "$@"; else compdef _triwire triwire; fi`
 }
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly CompletionPoint[]): string {
   const lines = places.flatMap(({ path, commands, options }) => {
     const when = `-n '__triwire_at "${path}"'`
     return [
@@ -80,16 +80,16 @@ complete -c triwire -f
 ${lines.join('\n')}`
 }
 
-function knownPaths(places: readonly Place[]): string[] {
+function knownPaths(places: readonly CompletionPoint[]): string[] {
   return places.map(({ path }) => path).filter(Boolean)
 }
 
-function wordsOf({ commands, options }: Place): string {
+function wordsOf({ commands, options }: CompletionPoint): string {
   return [...commands, ...options].map(({ name }) => name).join(' ')
 }
 
 /** What follows an option that takes a value: its words, a file, or what nobody can know. */
-function valueCases(places: readonly Place[], offer: (words: string) => string, files: string): string {
+function valueCases(places: readonly CompletionPoint[], offer: (words: string) => string, files: string): string {
   const cases = places.flatMap(({ path, options }) =>
     options
       .filter(({ value }) => value !== 'none')

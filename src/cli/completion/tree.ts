@@ -1,7 +1,7 @@
 import type { Command, Option } from 'commander'
 
 /** What may be typed at one place of the command line. */
-export type Place = {
+export type CompletionPoint = {
   /** The commands that lead there, with blanks between; empty: the program itself. */
   path: string
   /** And the words of an argument that has a fixed set of them. */
@@ -11,13 +11,13 @@ export type Place = {
 }
 
 /** Every place of a program, each before those below it. */
-export function placesOf(program: Command): Place[] {
+export function placesOf(program: Command): CompletionPoint[] {
   const global = optionsOf(program)
   return visit(program, '')
 
-  function visit(command: Command, path: string): Place[] {
+  function visit(command: Command, path: string): CompletionPoint[] {
     const { commands } = command
-    const here: Place = {
+    const here: CompletionPoint = {
       path,
       commands: [
         ...commands.map((one) => ({ name: one.name(), about: one.description() })),
@@ -31,7 +31,7 @@ export function placesOf(program: Command): Place[] {
   }
 }
 
-function optionsOf(command: Command): Place['options'] {
+function optionsOf(command: Command): CompletionPoint['options'] {
   const help = { name: '--help', about: 'show what there is', value: 'none' as const, choices: [] }
   return [
     ...command.options.filter(({ hidden, long }) => !hidden && long).map(readOption),
@@ -39,7 +39,7 @@ function optionsOf(command: Command): Place['options'] {
   ]
 }
 
-function readOption({ long, flags, description, required, argChoices }: Option): Place['options'][number] {
+function readOption({ long, flags, description, required, argChoices }: Option): CompletionPoint['options'][number] {
   const value = !required ? 'none' : /<file|<path/.test(flags) ? 'file' : 'text'
   return { name: long!, about: description, value, choices: argChoices ?? [] }
 }

@@ -1,11 +1,17 @@
 import { asObject } from '../../bytes/json.ts'
 import { builtInScripts } from '../../catalog/built-in-scripts.ts'
 import { needKey } from './read-answer.ts'
-import { type Seen, send } from './send.ts'
+import { type DoctorReply, send } from './send.ts'
 import { clientWires } from './wires/index.ts'
 
 /** @param named what the person asked for, in place of what the gateway lists. */
-export type Choice = { origin: string; key: string; named: readonly string[]; modelsMax: number; timeoutMs: number }
+export type ModelChoice = {
+  origin: string
+  key: string
+  named: readonly string[]
+  modelsMax: number
+  timeoutMs: number
+}
 
 /** @param skipped how many the list has beyond */
 export type Chosen = { models: string[]; skipped: number; isPeer: boolean }
@@ -16,7 +22,7 @@ export type Chosen = { models: string[]; skipped: number; isPeer: boolean }
  * @throws Error in words for the person at the terminal when the gateway is not there, refuses the key, or lists no such
  *   model.
  */
-export async function chooseModels(choice: Choice): Promise<Chosen> {
+export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   const { origin, named, modelsMax } = choice
   const seen = await askList(choice).catch((error: Error) => {
     throw new Error(
@@ -46,7 +52,7 @@ export async function chooseModels(choice: Choice): Promise<Chosen> {
 const ownRequestId = /^req_[0-9a-f]{12}7[0-9a-f]{19}$/
 
 /** With the key, as servers of others want it: in the header of most, and where that is refused in that of the messages wire. */
-async function askList({ origin, key, timeoutMs }: Choice): Promise<Seen> {
+async function askList({ origin, key, timeoutMs }: ModelChoice): Promise<DoctorReply> {
   const url = `${origin}/v1/models`
   const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })
   if (first.status !== 401 && first.status !== 403) return first

@@ -3,9 +3,9 @@ import { originOf } from '../../programs/origin.ts'
 import { timeoutOption } from '../options.ts'
 import { formatTable, note, print } from '../print.ts'
 import { clearProgress, showProgress } from '../progress.ts'
-import type { Finding, Probe, Target } from './probe.ts'
+import type { Probe, ProbedGateway, ProbeFinding } from './probe.ts'
 
-type Options = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
+type DoctorOptions = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
 
 /** `doctor`: probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
 export function addDoctorCommand(program: Command): void {
@@ -21,7 +21,7 @@ export function addDoctorCommand(program: Command): void {
     .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
     .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
     .addOption(timeoutOption('of one request, such as 500ms, 60s or 2m', '60s'))
-    .action(async (options: Options, command: Command) => {
+    .action(async (options: DoctorOptions, command: Command) => {
       const key = needKey(options.key, command)
       const origin = options.baseUrl ?? (await findOrigin(command))
       const { modelsMax, timeout: timeoutMs } = options
@@ -39,11 +39,11 @@ export function addDoctorCommand(program: Command): void {
     })
 }
 
-async function probeAll(models: readonly string[], target: Target): Promise<Finding[]> {
+async function probeAll(models: readonly string[], target: ProbedGateway): Promise<ProbeFinding[]> {
   const { planProbes } = await import('./plan-probes.ts')
   const { runProbe } = await import('./run-probe.ts')
   const probes = planProbes(models)
-  const findings: Finding[] = []
+  const findings: ProbeFinding[] = []
   const unserved = new Set<string>()
   try {
     for (const [at, probe] of probes.entries()) {
@@ -104,13 +104,13 @@ function describePlace(at: number, total: number, { model, wire, name }: Probe):
   return [`${at + 1} of ${total}:`, model, wire, name].filter((word) => word !== null).join(' ')
 }
 
-function toRow({ model, wire, probe, result, firstByteMs, totalMs, tokens, note }: Finding) {
+function toRow({ model, wire, probe, result, firstByteMs, totalMs, tokens, note }: ProbeFinding) {
   return { model, wire, probe, result, first_byte_ms: firstByteMs, total_ms: totalMs, tokens, note }
 }
 
 const columns = ['model', 'wire', 'probe', 'result', 'first byte ms', 'total ms', 'tokens', 'note']
 
-function describe(origin: string, tokens: number, findings: readonly Finding[]): string {
+function describe(origin: string, tokens: number, findings: readonly ProbeFinding[]): string {
   const rows = findings.map((finding) => Object.values(toRow(finding)).map((value) => String(value ?? '-')))
   const failed = findings.filter(({ result }) => result === 'failed').length
   const verdict = failed === 0 ? 'all is well' : `${failed} of ${findings.length} probes failed`

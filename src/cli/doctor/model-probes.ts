@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
-import type { Reply } from './client-wire.ts'
-import { type Ask, none, ok, type Verdict } from './probe.ts'
+import type { ProbeReply } from './client-wire.ts'
+import { type AskGateway, none, ok, type ProbeVerdict } from './probe.ts'
 import { objectOf } from './read-answer.ts'
 
 /** Enough for the upstreams that cache prefixes from 1,024 tokens on, in any tokenizer. */
 const longText = 'The lighthouse keeper wrote down the weather, the ships and the tides of the day. '.repeat(100)
 
 /** Asked of each model on each wire. */
-export const modelProbes: Readonly<Record<string, (ask: Ask) => Promise<Verdict>>> = {
+export const modelProbes: Readonly<Record<string, (ask: AskGateway) => Promise<ProbeVerdict>>> = {
   text: async (ask) => isText(await ask({})),
   stream: async (ask) => isText(await ask({ stream: true })),
   'tool call': async (ask) => {
@@ -37,7 +37,7 @@ export const modelProbes: Readonly<Record<string, (ask: Ask) => Promise<Verdict>
   },
 }
 
-function isText({ text, inputTokens, outputTokens }: Reply): Verdict {
+function isText({ text, inputTokens, outputTokens }: ProbeReply): ProbeVerdict {
   if (text === '') throw new Error(`the answer has no text, but ${outputTokens} tokens`)
   return ok(`${inputTokens} tokens in, ${outputTokens} out`)
 }

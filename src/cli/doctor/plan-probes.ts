@@ -1,8 +1,8 @@
 import { asObject } from '../../bytes/json.ts'
 import type { WireName } from '../../catalog/model.ts'
-import type { ClientWire, Question } from './client-wire.ts'
+import type { ClientWire, ProbeQuestion } from './client-wire.ts'
 import { modelProbes } from './model-probes.ts'
-import { type Ask, type Asker, none, ok, type Probe, type Verdict } from './probe.ts'
+import { type Asker, type AskGateway, none, ok, type Probe, type ProbeVerdict } from './probe.ts'
 import { bodyOf, messageOf, needKey, needRequestId, objectOf } from './read-answer.ts'
 import { clientWires } from './wires/index.ts'
 
@@ -36,7 +36,7 @@ export function planProbes(models: readonly string[]): Probe[] {
   ]
 }
 
-async function probeList({ request, keyHeaders }: Asker): Promise<Verdict> {
+async function probeList({ request, keyHeaders }: Asker): Promise<ProbeVerdict> {
   const seen = await request('/v1/models', keyHeaders())
   const body = bodyOf(seen)
   const rows = Array.isArray(body['data']) ? body['data'].map(asObject) : []
@@ -62,23 +62,28 @@ function probeCount(model: string): Probe['run'] {
   }
 }
 
-function withModel(ask: Ask, model: string): Ask {
+function withModel(ask: AskGateway, model: string): AskGateway {
   return (question) => ask({ model, ...question })
 }
 
 const noSuchKey = 'sk-triwire-doctor-no-such-key'
 const noSuchModel = 'triwire-doctor-no-such-model'
 
-type Refusal = { status: number; change: Partial<Question>; key?: string; isBroken?: boolean }
+type RefusalProbe = { status: number; change: Partial<ProbeQuestion>; key?: string; isBroken?: boolean }
 
 /** Asked once of each wire; the body of the answer is the wire's to judge. The wrong keys come last: they are throttled. */
-const refusalProbes: Readonly<Record<string, Refusal>> = {
+const refusalProbes: Readonly<Record<string, RefusalProbe>> = {
   'unknown model': { status: 404, change: { model: noSuchModel } },
   'malformed body': { status: 400, change: {}, isBroken: true },
   'wrong key': { status: 401, change: {}, key: noSuchKey },
 }
 
-async function probeRefusal(clientWire: ClientWire, refusal: Refusal, model: string, asker: Asker): Promise<Verdict> {
+async function probeRefusal(
+  clientWire: ClientWire,
+  refusal: RefusalProbe,
+  model: string,
+  asker: Asker,
+): Promise<ProbeVerdict> {
   const question = { model, text: 'Hello.', stream: false, ...refusal.change }
   const whole = JSON.stringify(clientWire.body(question))
   const sent = refusal.isBroken ? whole.slice(0, -1) : whole

@@ -1,9 +1,9 @@
 import type { WireName } from '../../catalog/model.ts'
-import type { Question, Reply } from './client-wire.ts'
-import type { Seen } from './send.ts'
+import type { ProbeQuestion, ProbeReply } from './client-wire.ts'
+import type { DoctorReply } from './send.ts'
 
 /** @param origin of a gateway, without a path. */
-export type Target = {
+export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
@@ -11,7 +11,7 @@ export type Target = {
   isPeer: boolean
 }
 
-export type Finding = {
+export type ProbeFinding = {
   /** Null for what holds for every model. */
   model: string | null
   wire: WireName | null
@@ -36,24 +36,24 @@ export type Probe = {
   /** What no vendor promises: where another server does otherwise, that is no failure. */
   isOurs?: true
   /** @throws Error that says what a client would stumble over. */
-  run(asker: Asker): Promise<Verdict>
+  run(asker: Asker): Promise<ProbeVerdict>
 }
 
 /** The gateway refuses the key itself, or its account cannot pay: nothing else can be found out. */
 export class KeyRefused extends Error {}
 
-export type Verdict = { result: 'ok' | 'none'; note: string }
+export type ProbeVerdict = { result: 'ok' | 'none'; note: string }
 
 /** What a probe does with the gateway. */
 export type Asker = {
   /** @throws Error for anything but a whole answer that counts its tokens. */
-  ask(question: Partial<Question>): Promise<Reply>
-  request(path: string, headers: Record<string, string>, body?: string): Promise<Seen>
+  ask(question: Partial<ProbeQuestion>): Promise<ProbeReply>
+  request(path: string, headers: Record<string, string>, body?: string): Promise<DoctorReply>
   /** What a client of the wire sends with its key. */
   keyHeaders(key?: string): Record<string, string>
 }
 
-export type Ask = Asker['ask']
+export type AskGateway = Asker['ask']
 
-export const ok = (note: string): Verdict => ({ result: 'ok', note })
-export const none = (note: string): Verdict => ({ result: 'none', note })
+export const ok = (note: string): ProbeVerdict => ({ result: 'ok', note })
+export const none = (note: string): ProbeVerdict => ({ result: 'none', note })

@@ -1,15 +1,15 @@
 import { asObject } from '../../bytes/json.ts'
 import { createSseReader } from '../../bytes/sse.ts'
 import type { WireName } from '../../catalog/model.ts'
-import type { Reply } from './client-wire.ts'
-import type { Json } from './json.ts'
+import type { ProbeReply } from './client-wire.ts'
+import type { ProbeJson } from './json.ts'
 import { KeyRefused } from './probe.ts'
-import type { Seen } from './send.ts'
+import type { DoctorReply } from './send.ts'
 import { findDisorder } from './stream-order.ts'
 import { clientWires } from './wires/index.ts'
 
 /** The answer to a question, as a client of the wire reads it. @throws Error that says what a client would stumble over. */
-export function readAnswer(wire: WireName, isStream: boolean, seen: Seen): Reply {
+export function readAnswer(wire: WireName, isStream: boolean, seen: DoctorReply): ProbeReply {
   if (seen.status !== 200 || !isStream) return clientWires[wire].read(bodyOf(seen))
   const type = seen.headers.get('content-type')
   if (!type?.startsWith('text/event-stream')) throw new Error(`a stream was asked for, and the answer is ${type}`)
@@ -25,7 +25,7 @@ export function readAnswer(wire: WireName, isStream: boolean, seen: Seen): Reply
 }
 
 /** @throws Error unless the status is 200 and the body an object. */
-export function bodyOf(seen: Seen): Json {
+export function bodyOf(seen: DoctorReply): ProbeJson {
   const { status, headers, text } = seen
   needKey(seen)
   if (status !== 200) {
@@ -39,7 +39,7 @@ export function bodyOf(seen: Seen): Json {
 }
 
 /** @throws KeyRefused */
-export function needKey({ status, text }: Seen): void {
+export function needKey({ status, text }: DoctorReply): void {
   if (status === 402) {
     throw new KeyRefused(
       `the account cannot pay for the probes: ${messageOf(text).slice(0, 160)} Give it credit with triwire account credit, or use the key of another`,
@@ -51,12 +51,12 @@ export function needKey({ status, text }: Seen): void {
   )
 }
 
-export function needRequestId({ headers }: Seen): void {
+export function needRequestId({ headers }: DoctorReply): void {
   if (!headers.get('x-request-id')) throw new Error('the answer has no x-request-id')
 }
 
 /** The message of a failure, of a whole body or of an event in a stream. */
-function failureOf(body: Json | undefined): string | undefined {
+function failureOf(body: ProbeJson | undefined): string | undefined {
   const error = asObject(body?.['error']) ?? asObject(asObject(body?.['response'])?.['error'])
   return typeof error?.['message'] === 'string' ? error['message'] : undefined
 }
@@ -66,7 +66,7 @@ export function messageOf(text: string): string {
   return failureOf(objectOf(text)) ?? text
 }
 
-export function objectOf(text: string): Json | undefined {
+export function objectOf(text: string): ProbeJson | undefined {
   try {
     return asObject(JSON.parse(text))
   } catch {

@@ -1,14 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Ask, type Asker, type Finding, KeyRefused, type Probe, type Target } from './probe.ts'
+import { type Asker, type AskGateway, KeyRefused, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
 import { readAnswer } from './read-answer.ts'
-import { type Seen, send } from './send.ts'
+import { type DoctorReply, send } from './send.ts'
 import { clientWires } from './wires/index.ts'
 
 const noteLengthMax = 240
 
 /** Asks, and judges what came back. @throws KeyRefused */
-export async function runProbe({ model, wire, name, isOurs, run }: Probe, target: Target): Promise<Finding> {
-  let last: Seen | undefined
+export async function runProbe(
+  { model, wire, name, isOurs, run }: Probe,
+  target: ProbedGateway,
+): Promise<ProbeFinding> {
+  let last: DoctorReply | undefined
   let tokens = 0
   const clientWire = clientWires[wire ?? 'chat']
   const keyHeaders = (key = target.key) => clientWire.keyHeaders(key)
@@ -23,7 +26,7 @@ export async function runProbe({ model, wire, name, isOurs, run }: Probe, target
     last = await send(sending)
     return last
   }
-  const ask: Ask = async (change) => {
+  const ask: AskGateway = async (change) => {
     const question = { model: '', text: 'Say hello in one short sentence.', stream: false, ...change }
     const headers = { ...keyHeaders(), ...clientWire.cacheHeaders(question) }
     const seen = await request(clientWire.path, headers, JSON.stringify(clientWire.body(question)))
@@ -32,7 +35,7 @@ export async function runProbe({ model, wire, name, isOurs, run }: Probe, target
     if (reply.inputTokens === undefined || !reply.outputTokens) throw new Error('the answer does not count its tokens')
     return reply
   }
-  const finish = (result: Finding['result'], note: string): Finding => {
+  const finish = (result: ProbeFinding['result'], note: string): ProbeFinding => {
     const { firstByteMs = null, totalMs = null, status = null } = last ?? {}
     return { model, wire, probe: name, result, firstByteMs, totalMs, tokens, note: tidy(note, target.key), status }
   }
@@ -49,7 +52,7 @@ export async function runProbe({ model, wire, name, isOurs, run }: Probe, target
 const soonMaxSeconds = 2
 
 /** When to come again, where a 429 says that it is a moment: then clients ask once more by themselves. */
-function soonMs({ status, headers }: Seen): number | undefined {
+function soonMs({ status, headers }: DoctorReply): number | undefined {
   const seconds = headers.get('retry-after') ?? ''
   return status === 429 && /^\d{1,2}$/.test(seconds) && Number(seconds) <= soonMaxSeconds
     ? Number(seconds) * 1_000

@@ -1,7 +1,7 @@
 import { ask, explainFailure } from '../ask.ts'
 
 /** What came back, whole. Times are ms from the start of the request; `firstByteMs` is of the body. */
-export type Seen = { status: number; headers: Headers; text: string; firstByteMs: number; totalMs: number }
+export type DoctorReply = { status: number; headers: Headers; text: string; firstByteMs: number; totalMs: number }
 
 /** `body` as text, so that a broken one can be sent; without one the method is GET. */
 export type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
@@ -13,7 +13,7 @@ const answerBytesMax = 8 * 1024 * 1024
  * Asks once and reads to the end. Redirects are not followed: the key is for the origin that was named.
  * @throws Error in words for the person at the terminal when there is no whole answer in time.
  */
-export async function send({ url, headers, body, timeoutMs }: Sending): Promise<Seen> {
+export async function send({ url, headers, body, timeoutMs }: Sending): Promise<DoctorReply> {
   const started = performance.now()
   const sinceStart = () => Math.round(performance.now() - started)
   try {

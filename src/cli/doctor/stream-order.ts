@@ -7,7 +7,7 @@ import type { WireName } from '../../catalog/model.ts'
  * off is in order so far: that its end is missing is said elsewhere.
  */
 
-type Event = Record<string, unknown>
+type StreamEvent = Record<string, unknown>
 
 /** The first offence against the order, or undefined. `datas` is what the frames carry, without empty ones. */
 export const findDisorder: Readonly<Record<WireName, (datas: readonly string[]) => string | undefined>> = {
@@ -16,12 +16,12 @@ export const findDisorder: Readonly<Record<WireName, (datas: readonly string[]) 
   responses: (datas) => withEvents(datas, findResponsesDisorder),
 }
 
-function withEvents(datas: readonly string[], find: (events: readonly Event[]) => string | undefined) {
+function withEvents(datas: readonly string[], find: (events: readonly StreamEvent[]) => string | undefined) {
   const events = datas.map(parse)
   return events.every((event) => event !== undefined) ? find(events) : 'an event is not a JSON object'
 }
 
-function findMessagesDisorder(events: readonly Event[]): string | undefined {
+function findMessagesDisorder(events: readonly StreamEvent[]): string | undefined {
   let [isBegun, hasDelta, isEnded] = [false, false, false]
   let started = 0
   let open: number | undefined
@@ -83,7 +83,7 @@ function findChatDisorder(datas: readonly string[]): string | undefined {
 
 const responsesEnds = new Set(['response.completed', 'response.incomplete', 'response.failed'])
 
-function findResponsesDisorder(events: readonly Event[]): string | undefined {
+function findResponsesDisorder(events: readonly StreamEvent[]): string | undefined {
   const open = new Set<unknown>()
   let last = -1
   let end: unknown
@@ -104,7 +104,7 @@ function findResponsesDisorder(events: readonly Event[]): string | undefined {
   return undefined
 }
 
-function parse(data: string): Event | undefined {
+function parse(data: string): StreamEvent | undefined {
   try {
     return asObject(JSON.parse(data))
   } catch {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findNearIds } from '../../catalog/near-ids.ts'
-import { type Found, findFigures } from '../../programs/figures.ts'
+import { findFigures, type SetupSource } from '../../programs/figures.ts'
 import { originOf } from '../../programs/origin.ts'
 import type { Access } from '../../programs/program.ts'
 import { askModels } from './gateway-models.ts'
@@ -23,7 +23,7 @@ const keyPlaceholder = 'sk-tri-YOUR-KEY'
  * Where the gateway is, and what is known of the model to name there: from the gateway itself with `url`, which needs no
  * file, else from the configuration. @throws Error for a model that there is not
  */
-export async function findAccess(options: AccessOptions, command: Command): Promise<Found> {
+export async function findAccess(options: AccessOptions, command: Command): Promise<SetupSource> {
   const { glanceAtConfig } = await import('../../config/load.ts')
   const notes: string[] = []
   const config = () => glanceAtConfig(command.optsWithGlobals())

@@ -8,7 +8,7 @@ import { usage } from '../options.ts'
 import { isJson, note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
 
-type Options = AccessOptions & {
+type SetupOptions = AccessOptions & {
   wire?: WireName
   shell?: ShellName
   write?: boolean
@@ -53,7 +53,7 @@ export function addSetupCommand(root: Command): void {
     .action(setUp)
 }
 
-async function setUp(asked: string, options: Options, command: Command): Promise<void> {
+async function setUp(asked: string, options: SetupOptions, command: Command): Promise<void> {
   const name = aliases.get(asked) ?? asked
   const program = new Map(Object.entries(programs)).get(name)
   if (!program) throw usage(`there is no client '${asked}': name one of ${Object.keys(programs).join(', ')}`)
@@ -87,7 +87,7 @@ async function setUp(asked: string, options: Options, command: Command): Promise
   if (colleague && !isJson(command)) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
 }
 
-async function write(name: string, { files }: Settings, options: Options, command: Command): Promise<void> {
+async function write(name: string, { files }: Settings, options: SetupOptions, command: Command): Promise<void> {
   if (!files) throw usage(`${name} has no configuration file: run without --write`)
   const { describePlan, planSettings, writePlans } = await import('./write-settings.ts')
   const plans = planSettings(files)

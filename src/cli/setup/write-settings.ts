@@ -8,7 +8,7 @@ import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
 
 /** What is to become of a file. `before` is undefined where there is none. */
-export type Plan = { path: string; before: string | undefined; after: string }
+export type FileChange = { path: string; before: string | undefined; after: string }
 
 /** Variables by which programs move their folder away from the home folder. */
 const movable: readonly (readonly [string, string])[] = [
@@ -18,7 +18,7 @@ const movable: readonly (readonly [string, string])[] = [
 ]
 
 /** @throws Error that says what in a file cannot be edited, and that nothing was written */
-export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): Plan[] {
+export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): FileChange[] {
   return files.map((file) => {
     const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
     const path = places.find((one) => existsSync(one)) ?? places[0]!
@@ -40,7 +40,7 @@ function placeOf(path: string, env: NodeJS.ProcessEnv): string {
 }
 
 /** What would change, line by line; of keys only the start. */
-export function describePlan({ path, before, after }: Plan): string {
+export function describePlan({ path, before, after }: FileChange): string {
   if (before === after) return `${path} has these settings already.`
   const lines = diffLines(before ?? '', after)
     .map(hideKeys)
@@ -66,7 +66,7 @@ function hideKeys(line: string): string {
  * Writes what was planned; what was there before stays beside it. @returns what was done, a sentence a file.
  * @throws Error when the person says no, or cannot be asked
  */
-export async function writePlans(plans: readonly Plan[], isSure: boolean, command: Command): Promise<string[]> {
+export async function writePlans(plans: readonly FileChange[], isSure: boolean, command: Command): Promise<string[]> {
   const changed = plans.filter(({ before, after }) => before !== after)
   const existing = changed.filter(({ before }) => before !== undefined).map(({ path }) => path)
   const paths = existing.join(' and ')

@@ -5,13 +5,13 @@ import {
   imageUrl,
   integer,
   isGiven,
-  type Json,
   knownToolName,
   name,
   numberWithin,
   object,
   oneOf,
   optionalBoolean,
+  type SimulatorJson,
   strictSchema,
   string,
 } from '../check.ts'
@@ -33,7 +33,7 @@ const stopsMax = 4
 const toolsMax = 128
 
 /** @throws Rejection */
-export function checkChat(body: Json): void {
+export function checkChat(body: SimulatorJson): void {
   checkFields(body)
   checkTools(body)
   const conversation = array(body['messages'], 'messages').map((value, index) => {
@@ -46,7 +46,7 @@ export function checkChat(body: Json): void {
   checkPairs(conversation)
 }
 
-function checkFields(body: Json): void {
+function checkFields(body: SimulatorJson): void {
   optionalBoolean(body['stream'], 'stream')
   if (isGiven(body['stream_options']) && body['stream'] !== true) {
     rejectField('stream_options', 'may only be given when stream is true')
@@ -75,7 +75,7 @@ function checkFields(body: Json): void {
   }
 }
 
-function checkTools(body: Json): void {
+function checkTools(body: SimulatorJson): void {
   const names = new Set<string>()
   if (isGiven(body['tools'])) {
     const tools = array(body['tools'], 'tools')
@@ -96,14 +96,14 @@ function checkTools(body: Json): void {
     return
   }
   const type = oneOf(object(choice, 'tool_choice')['type'], 'tool_choice.type', ['function', 'custom', 'allowed_tools'])
-  const inner = object((choice as Json)[type], `tool_choice.${type}`)
+  const inner = object((choice as SimulatorJson)[type], `tool_choice.${type}`)
   if (type === 'allowed_tools') {
     oneOf(inner['mode'], 'tool_choice.allowed_tools.mode', ['auto', 'required'])
     array(inner['tools'], 'tool_choice.allowed_tools.tools')
   } else knownToolName(inner['name'], `tool_choice.${type}.name`, names, 'tool_choice')
 }
 
-function checkTool(tool: Json, path: string): string {
+function checkTool(tool: SimulatorJson, path: string): string {
   const type = oneOf(tool['type'], `${path}.type`, ['function', 'custom'])
   const inner = object(tool[type], `${path}.${type}`)
   const toolName = name(inner['name'], `${path}.${type}.name`, 64)
@@ -111,7 +111,7 @@ function checkTool(tool: Json, path: string): string {
   return toolName
 }
 
-function checkMessage(message: Json, path: string): void {
+function checkMessage(message: SimulatorJson, path: string): void {
   const role = oneOf(message['role'], `${path}.role`, Object.keys(partsOf))
   const content = message['content']
   if (role === 'tool') string(message['tool_call_id'], `${path}.tool_call_id`)
@@ -137,7 +137,7 @@ function checkMessage(message: Json, path: string): void {
   }
 }
 
-function checkPart(part: Json, path: string): void {
+function checkPart(part: SimulatorJson, path: string): void {
   if (part['type'] === 'text') string(part['text'], `${path}.text`)
   if (part['type'] === 'refusal') string(part['refusal'], `${path}.refusal`)
   if (part['type'] === 'file') object(part['file'], `${path}.file`)
@@ -163,7 +163,7 @@ function checkCalls(value: unknown, path: string): void {
 }
 
 /** Every call has one tool message, directly behind its assistant message and before anything else. */
-function checkPairs(conversation: Json[]): void {
+function checkPairs(conversation: SimulatorJson[]): void {
   let open = new Set<string>()
   for (const [index, message] of conversation.entries()) {
     const path = `messages[${index}]`
@@ -175,7 +175,9 @@ function checkPairs(conversation: Json[]): void {
     }
     rejectOpen(open, path)
     open = new Set(
-      isGiven(message['tool_calls']) ? (message['tool_calls'] as Json[]).map((call) => String(call['id'])) : [],
+      isGiven(message['tool_calls'])
+        ? (message['tool_calls'] as SimulatorJson[]).map((call) => String(call['id']))
+        : [],
     )
   }
   rejectOpen(open, 'messages')

@@ -1,5 +1,5 @@
-import type { Json } from '../check.ts'
-import type { Problem, WireFormat } from '../prompt.ts'
+import type { SimulatorJson } from '../check.ts'
+import type { SimulatedError, WireFormat } from '../prompt.ts'
 import { checkChat } from './check.ts'
 import { read } from './read.ts'
 import { frame, writeFrames, writeJson } from './write.ts'
@@ -29,7 +29,7 @@ const errorTypes: Record<number, { type: string; code: string | null }> = {
 }
 
 /** The error body of the chat and responses wires: one vendor, all four keys. */
-export function writeOpenError(problem: Problem): Json {
+export function writeOpenError(problem: SimulatedError): SimulatorJson {
   const fallback = { type: problem.status < 500 ? 'invalid_request_error' : 'server_error', code: null }
   const known = errorTypes[problem.status] ?? fallback
   const { message, param = null } = problem

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
-import { isGiven, type Json, list } from '../check.ts'
-import type { OfferedTool, Prompt, Segment, Turn } from '../prompt.ts'
+import { isGiven, list, type SimulatorJson } from '../check.ts'
+import type { OfferedTool, Prompt, PromptTurn, Segment } from '../prompt.ts'
 
 const imageTokens = 100
 
-export function read(body: Json): Prompt {
+export function read(body: SimulatorJson): Prompt {
   const tools = list(body['tools'])
   const toolSegments = tools.map((tool) => ({ text: JSON.stringify(tool) }))
-  const turns: Turn[] = []
+  const turns: PromptTurn[] = []
   const segments: Segment[] = [...toolSegments]
   let preambleSegments = segments.length
   let isPreamble = true
@@ -39,7 +39,7 @@ export function read(body: Json): Prompt {
   }
 }
 
-function readChoice(value: unknown, tools: Json[]): { choice: Prompt['choice']; offered: OfferedTool[] } {
+function readChoice(value: unknown, tools: SimulatorJson[]): { choice: Prompt['choice']; offered: OfferedTool[] } {
   // Custom tools take free text in a grammar of theirs: they are counted but never called.
   const offered = tools
     .filter((tool) => tool['type'] === 'function')
@@ -56,17 +56,17 @@ function readChoice(value: unknown, tools: Json[]): { choice: Prompt['choice']; 
   return { choice: { mode }, offered: offered.filter((tool) => names.includes(tool.name)) }
 }
 
-function readFormat(format: Json | undefined): Prompt['format'] {
+function readFormat(format: SimulatorJson | undefined): Prompt['format'] {
   if (format?.['type'] === 'json_object')
     return { schema: { type: 'object', properties: { answer: { type: 'string' } } } }
   if (format?.['type'] !== 'json_schema') return undefined
   return { schema: asObject(format['json_schema'])?.['schema'] }
 }
 
-function readMessage(message: Json): Turn {
+function readMessage(message: SimulatorJson): PromptTurn {
   const role = String(message['role'])
   const side = role === 'assistant' ? 'assistant' : role === 'system' || role === 'developer' ? 'operator' : 'user'
-  const turn: Turn = { side, texts: [], images: 0, files: 0, results: [], calls: [] }
+  const turn: PromptTurn = { side, texts: [], images: 0, files: 0, results: [], calls: [] }
   const parts = partsOf(message['content'])
   const texts = parts.filter((part) => part['type'] === 'text').map((part) => String(part['text']))
   if (role === 'tool') turn.results.push({ callId: String(message['tool_call_id']), text: texts.join('\n') })
@@ -81,7 +81,7 @@ function readMessage(message: Json): Turn {
 }
 
 /** A message as the model sees it: a string and its one text part render alike, pictures and files by their hash. */
-function segmentOf(message: Json, turn: Turn): Segment {
+function segmentOf(message: SimulatorJson, turn: PromptTurn): Segment {
   const parts = partsOf(message['content']).map((part) => {
     if (part['type'] === 'text') return String(part['text'])
     return createHash('sha256').update(JSON.stringify(part)).digest('hex').slice(0, 8)
@@ -91,6 +91,6 @@ function segmentOf(message: Json, turn: Turn): Segment {
   return { text, extraTokens: (turn.images + turn.files) * imageTokens }
 }
 
-function partsOf(content: unknown): Json[] {
+function partsOf(content: unknown): SimulatorJson[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : list(content)
 }

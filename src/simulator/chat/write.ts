@@ -1,12 +1,15 @@
 import { asObject } from '../../bytes/json.ts'
-import type { Json } from '../check.ts'
-import type { Counts, Frame, Head, Reply } from '../prompt.ts'
+import type { SimulatorJson } from '../check.ts'
+import type { Frame, ReplyHead, SimulatedReply, UsageCounts } from '../prompt.ts'
 import { deltas } from '../tokens.ts'
 
 const finishReasons = { stop: 'stop', stop_sequence: 'stop', length: 'length', tool_calls: 'tool_calls' }
 
-export function writeJson(reply: Reply, head: Head): Json {
-  const message: Json = { role: 'assistant', content: reply.text === '' && reply.calls.length > 0 ? null : reply.text }
+export function writeJson(reply: SimulatedReply, head: ReplyHead): SimulatorJson {
+  const message: SimulatorJson = {
+    role: 'assistant',
+    content: reply.text === '' && reply.calls.length > 0 ? null : reply.text,
+  }
   message['refusal'] = null
   if (reply.reasoning !== undefined && reply.isReasoningShown) message['reasoning_content'] = reply.reasoning
   if (reply.calls.length > 0) {
@@ -23,7 +26,7 @@ export function writeJson(reply: Reply, head: Head): Json {
   return usage ? { ...completion, usage } : completion
 }
 
-export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
+export function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   const isUsageWanted = asObject(head.body['stream_options'])?.['include_usage'] === true && reply.rawUsage !== 'none'
   const base = { ...shell(head, 'chat.completion.chunk'), ...(isUsageWanted ? { usage: null } : {}) }
   const indexes = choiceIndexes(head)
@@ -33,8 +36,8 @@ export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
 }
 
 /** The first fragment of a call has its id, type and name; all later ones only its index and a piece of arguments. */
-function* writeChoice(reply: Reply, head: Head, base: Json, choice: number): Iterable<Frame> {
-  const chunk = (delta: Json, finish_reason: string | null = null): Frame =>
+function* writeChoice(reply: SimulatedReply, head: ReplyHead, base: SimulatorJson, choice: number): Iterable<Frame> {
+  const chunk = (delta: SimulatorJson, finish_reason: string | null = null): Frame =>
     frame({ ...base, choices: [{ index: choice, delta, logprobs: null, finish_reason }] })
   const isCallsOnly = reply.text === '' && reply.calls.length > 0
   yield chunk({ role: 'assistant', content: isCallsOnly ? null : '', refusal: null })
@@ -50,25 +53,25 @@ function* writeChoice(reply: Reply, head: Head, base: Json, choice: number): Ite
   yield chunk({}, finishReason(reply))
 }
 
-function choiceIndexes(head: Head): number[] {
+function choiceIndexes(head: ReplyHead): number[] {
   return Array.from({ length: Number(head.body['n'] ?? 1) }, (_, index) => index)
 }
 
-function shell(head: Head, object: string): Json {
+function shell(head: ReplyHead, object: string): SimulatorJson {
   return { id: head.id, object, created: head.createdSeconds, model: head.model, service_tier: 'default' }
 }
 
-function finishReason(reply: Reply): string {
+function finishReason(reply: SimulatedReply): string {
   return reply.rawFinish ?? finishReasons[reply.finish]
 }
 
 /** On this wire the prompt's tokens include the cached ones, and the completion's include reasoning. */
-function usageOf(reply: Reply, choices: number): Json | undefined {
+function usageOf(reply: SimulatedReply, choices: number): SimulatorJson | undefined {
   if (reply.rawUsage === 'none') return undefined
   return reply.rawUsage ?? countersOf(reply.counts, choices)
 }
 
-function countersOf(counts: Counts, choices: number): Json {
+function countersOf(counts: UsageCounts, choices: number): SimulatorJson {
   const completion_tokens = counts.outputTokens * choices
   return {
     prompt_tokens: counts.promptTokens,
@@ -84,6 +87,6 @@ function countersOf(counts: Counts, choices: number): Json {
   }
 }
 
-export function frame(data: Json): Frame {
+export function frame(data: SimulatorJson): Frame {
   return { data: JSON.stringify(data) }
 }

@@ -1,4 +1,4 @@
-import { array, isGiven, type Json, name, object, oneOf, optionalBoolean, string } from '../check.ts'
+import { array, isGiven, name, object, oneOf, optionalBoolean, type SimulatorJson, string } from '../check.ts'
 import { rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
@@ -19,9 +19,9 @@ const blocksOf: Record<string, string[]> = { user: userBlocks, assistant: assist
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
 /** Consecutive messages of one role are one turn to the vendor. */
-export type RuledTurn = { role: string; blocks: Json[]; path: string }
+export type RuledTurn = { role: string; blocks: SimulatorJson[]; path: string }
 
-export function checkTurns(body: Json): RuledTurn[] {
+export function checkTurns(body: SimulatorJson): RuledTurn[] {
   const messages = array(body['messages'], 'messages')
   if (messages.length === 0) rejectField('messages', 'must hold at least one message')
   const turns: RuledTurn[] = []
@@ -32,7 +32,7 @@ export function checkTurns(body: Json): RuledTurn[] {
     const blocks = checkContent(message['content'], role, path, index === messages.length - 1)
     if (role === 'system') {
       const before = turns.at(-1)?.role
-      const after = (messages[index + 1] as Json | undefined)?.['role']
+      const after = (messages[index + 1] as SimulatorJson | undefined)?.['role']
       const isEnd = after === undefined || after === 'assistant' || after === 'system'
       if ((before !== 'user' && before !== 'system') || !isEnd) {
         rejectField(
@@ -48,7 +48,7 @@ export function checkTurns(body: Json): RuledTurn[] {
   return turns
 }
 
-function checkContent(content: unknown, role: string, path: string, isLast: boolean): Json[] {
+function checkContent(content: unknown, role: string, path: string, isLast: boolean): SimulatorJson[] {
   const isPrefill = role === 'assistant' && isLast
   if (typeof content === 'string') {
     if (content === '' && !isPrefill) rejectField(`${path}.content`, 'must not be empty')
@@ -71,7 +71,7 @@ function checkContent(content: unknown, role: string, path: string, isLast: bool
   return blocks
 }
 
-function checkBlock(block: Json, path: string): void {
+function checkBlock(block: SimulatorJson, path: string): void {
   switch (block['type']) {
     case 'text':
       checkText(block, path)
@@ -118,12 +118,12 @@ function checkBlock(block: Json, path: string): void {
   }
 }
 
-export function checkText(block: Json, path: string): void {
+export function checkText(block: SimulatorJson, path: string): void {
   oneOf(block['type'], `${path}.type`, ['text'])
   if (string(block['text'], `${path}.text`) === '') rejectField(`${path}.text`, 'text blocks must not be empty')
 }
 
-function checkImage(source: Json, path: string): void {
+function checkImage(source: SimulatorJson, path: string): void {
   const type = oneOf(source['type'], `${path}.source.type`, ['base64', 'url', 'file'])
   if (type === 'url') string(source['url'], `${path}.source.url`)
   if (type !== 'base64') return

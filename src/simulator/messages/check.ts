@@ -2,13 +2,13 @@ import {
   array,
   integer,
   isGiven,
-  type Json,
   knownToolName,
   newToolName,
   numberWithin,
   object,
   oneOf,
   optionalBoolean,
+  type SimulatorJson,
   string,
 } from '../check.ts'
 import { rejectField } from '../prompt.ts'
@@ -23,7 +23,7 @@ const cacheMarksMax = 4
 const thinkingBudgetMin = 1024
 
 /** @throws Rejection */
-export function checkMessages(body: Json): void {
+export function checkMessages(body: SimulatorJson): void {
   const outputMax = integer(body['max_tokens'], 'max_tokens', 1)
   const tools = checkTools(body)
   checkFields(body, outputMax)
@@ -36,7 +36,7 @@ export function checkMessages(body: Json): void {
   if (cacheMarks(body) > cacheMarksMax) rejectField('cache_control', `at most ${cacheMarksMax} blocks may carry a mark`)
 }
 
-function checkFields(body: Json, outputMax: number): void {
+function checkFields(body: SimulatorJson, outputMax: number): void {
   optionalBoolean(body['stream'], 'stream')
   numberWithin(body['temperature'], 'temperature', 0, 1)
   numberWithin(body['top_p'], 'top_p', 0, 1)
@@ -73,7 +73,7 @@ function checkFields(body: Json, outputMax: number): void {
   }
 }
 
-function checkTools(body: Json): Set<string> {
+function checkTools(body: SimulatorJson): Set<string> {
   const names = new Set<string>()
   const tools = isGiven(body['tools']) ? array(body['tools'], 'tools') : []
   for (const [index, value] of tools.entries()) {
@@ -100,10 +100,10 @@ function checkTools(body: Json): Set<string> {
   return names
 }
 
-function checkThinking(body: Json, turns: RuledTurn[]): void {
-  const type = (body['thinking'] as Json | undefined | null)?.['type']
+function checkThinking(body: SimulatorJson, turns: RuledTurn[]): void {
+  const type = (body['thinking'] as SimulatorJson | undefined | null)?.['type']
   if (type !== 'enabled' && type !== 'adaptive') return
-  const choice = (body['tool_choice'] as Json | undefined | null)?.['type']
+  const choice = (body['tool_choice'] as SimulatorJson | undefined | null)?.['type']
   if (choice === 'any' || choice === 'tool') rejectField('tool_choice', 'a call cannot be forced while thinking is on')
   if (isGiven(body['temperature']) && body['temperature'] !== 1)
     rejectField('temperature', 'must be 1 while thinking is on')
@@ -121,7 +121,7 @@ function checkThinking(body: Json, turns: RuledTurn[]): void {
 function cacheMarks(value: unknown): number {
   if (Array.isArray(value)) return value.reduce<number>((sum, one) => sum + cacheMarks(one), 0)
   if (typeof value !== 'object' || value === null) return 0
-  const node = value as Json
+  const node = value as SimulatorJson
   const own = isGiven(node['cache_control']) ? 1 : 0
   return ['tools', 'system', 'messages', 'content'].reduce((sum, key) => sum + cacheMarks(node[key]), own)
 }

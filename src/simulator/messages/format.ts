@@ -1,4 +1,4 @@
-import type { Problem, WireFormat } from '../prompt.ts'
+import type { SimulatedError, WireFormat } from '../prompt.ts'
 import { checkMessages } from './check.ts'
 import { read } from './read.ts'
 import { frame, writeFrames, writeJson } from './write.ts'
@@ -34,6 +34,6 @@ const errorTypes: Record<number, string> = {
   529: 'overloaded_error',
 }
 
-function errorType({ status }: Problem): string {
+function errorType({ status }: SimulatedError): string {
   return errorTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error')
 }

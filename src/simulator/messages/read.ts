@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
-import { isGiven, type Json, list } from '../check.ts'
-import type { Prompt, Segment, Turn } from '../prompt.ts'
+import { isGiven, list, type SimulatorJson } from '../check.ts'
+import type { Prompt, PromptTurn, Segment } from '../prompt.ts'
 
 /** What an image or a document counts as, whatever its size. */
 const imageTokens = 100
 
-export function read(body: Json): Prompt {
+export function read(body: SimulatorJson): Prompt {
   const tools = list(body['tools']).filter((tool) => !isGiven(tool['type']) || tool['type'] === 'custom')
   const toolSegments = list(body['tools']).map((tool) =>
     segment(JSON.stringify({ ...tool, cache_control: undefined }), tool),
   )
   const systemSegments = blocksOf(body['system']).map((block) => segment(`system: ${block['text']}`, block))
-  const turns: Turn[] = []
+  const turns: PromptTurn[] = []
   const turnSegments: Segment[] = []
   for (const message of list(body['messages'])) {
     const turn = emptyTurn(String(message['role']))
@@ -45,7 +45,7 @@ export function read(body: Json): Prompt {
   }
 }
 
-function readChoice(choice: Json | undefined): Prompt['choice'] {
+function readChoice(choice: SimulatorJson | undefined): Prompt['choice'] {
   switch (choice?.['type']) {
     case 'any':
       return { mode: 'required' }
@@ -59,7 +59,7 @@ function readChoice(choice: Json | undefined): Prompt['choice'] {
 }
 
 /** Adds what the block says to its turn and renders it. */
-function readBlock(block: Json, turn: Turn): Segment {
+function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   const type = block['type']
   if (type === 'text') turn.texts.push(String(block['text']))
   if (type === 'image') turn.images++
@@ -81,7 +81,7 @@ function readBlock(block: Json, turn: Turn): Segment {
 }
 
 /** A block as text: its own words for text and thinking, JSON for others, pictures and files by their hash. */
-function render(block: Json): string {
+function render(block: SimulatorJson): string {
   if (block['type'] === 'text') return String(block['text'])
   return JSON.stringify(block, (key, value: unknown) => {
     if (key === 'cache_control' || key === 'signature') return undefined
@@ -91,21 +91,21 @@ function render(block: Json): string {
   })
 }
 
-function segment(text: string, marked: Json): Segment {
+function segment(text: string, marked: SimulatorJson): Segment {
   const mark = markOf(marked)
   return mark ? { text, mark } : { text }
 }
 
-function markOf(marked: Json): '5m' | '1h' | undefined {
+function markOf(marked: SimulatorJson): '5m' | '1h' | undefined {
   const control = asObject(marked['cache_control'])
   return control ? (control['ttl'] === '1h' ? '1h' : '5m') : undefined
 }
 
-function emptyTurn(role: string): Turn {
+function emptyTurn(role: string): PromptTurn {
   const side = role === 'system' ? 'operator' : role === 'assistant' ? 'assistant' : 'user'
   return { side, texts: [], images: 0, files: 0, results: [], calls: [] }
 }
 
-function blocksOf(content: unknown): Json[] {
+function blocksOf(content: unknown): SimulatorJson[] {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : list(content)
 }

@@ -1,13 +1,13 @@
 import { asObject } from '../../bytes/json.ts'
-import type { Json } from '../check.ts'
-import type { Counts, Frame, Head, Reply } from '../prompt.ts'
+import type { SimulatorJson } from '../check.ts'
+import type { Frame, ReplyHead, SimulatedReply, UsageCounts } from '../prompt.ts'
 import { seal } from '../seal.ts'
 import { deltas } from '../tokens.ts'
 
 const stopReasons = { stop: 'end_turn', stop_sequence: 'stop_sequence', length: 'max_tokens', tool_calls: 'tool_use' }
 
-export function writeJson(reply: Reply, head: Head): Json {
-  const content: Json[] = []
+export function writeJson(reply: SimulatedReply, head: ReplyHead): SimulatorJson {
+  const content: SimulatorJson[] = []
   if (reply.reasoning !== undefined) {
     const thinking = reply.isReasoningShown ? reply.reasoning : ''
     content.push({ type: 'thinking', thinking, signature: seal(reply.reasoning) })
@@ -36,7 +36,7 @@ function inputOf(text: string): unknown {
 }
 
 /** One block at a time, a ping behind the start, the signature just before its block ends. */
-export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
+export function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   const usage = usageOf(reply)
   const start = { ...shell(head), content: [], stop_reason: null, stop_sequence: null }
   yield frame({ type: 'message_start', message: usage ? { ...start, usage: atStart(usage) } : start })
@@ -68,25 +68,25 @@ export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
 }
 
 /** The first counters: the prompt is counted, of the output there is one token. */
-function atStart(usage: Json): Json {
+function atStart(usage: SimulatorJson): SimulatorJson {
   return 'output_tokens' in usage ? { ...usage, output_tokens: 1 } : usage
 }
 
-function shell(head: Head): Json {
+function shell(head: ReplyHead): SimulatorJson {
   return { id: head.id, type: 'message', role: 'assistant', model: head.model }
 }
 
-function stopReason(reply: Reply): string {
+function stopReason(reply: SimulatedReply): string {
   return reply.rawFinish ?? stopReasons[reply.finish]
 }
 
 /** On this wire the counters are disjoint: `input_tokens` is what was neither read from the cache nor written to it. */
-function usageOf(reply: Reply): Json | undefined {
+function usageOf(reply: SimulatedReply): SimulatorJson | undefined {
   if (reply.rawUsage === 'none') return undefined
   return reply.rawUsage ?? countersOf(reply.counts)
 }
 
-function countersOf(counts: Counts): Json {
+function countersOf(counts: UsageCounts): SimulatorJson {
   return {
     input_tokens: counts.promptTokens - counts.readTokens - counts.writtenTokens,
     cache_creation_input_tokens: counts.writtenTokens,
@@ -101,11 +101,11 @@ function countersOf(counts: Counts): Json {
   }
 }
 
-function blockStart(index: number, content_block: Json): Frame {
+function blockStart(index: number, content_block: SimulatorJson): Frame {
   return frame({ type: 'content_block_start', index, content_block })
 }
 
-function blockDelta(index: number, delta: Json): Frame {
+function blockDelta(index: number, delta: SimulatorJson): Frame {
   return frame({ type: 'content_block_delta', index, delta })
 }
 
@@ -113,6 +113,6 @@ function blockStop(index: number): Frame {
   return frame({ type: 'content_block_stop', index })
 }
 
-export function frame(data: Json & { type: string }): Frame {
+export function frame(data: SimulatorJson & { type: string }): Frame {
   return { event: data.type, data: JSON.stringify(data) }
 }

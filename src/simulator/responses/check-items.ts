@@ -1,4 +1,4 @@
-import { array, imageUrl, isGiven, type Json, name, object, oneOf, string } from '../check.ts'
+import { array, imageUrl, isGiven, name, object, oneOf, type SimulatorJson, string } from '../check.ts'
 import { Rejection, rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
@@ -30,7 +30,7 @@ const passedItems = [
 ]
 const callIdLengthMax = 64
 
-export function checkItem(item: Json, path: string): void {
+export function checkItem(item: SimulatorJson, path: string): void {
   const type = item['type'] ?? (isGiven(item['role']) ? 'message' : 'item_reference')
   const prefix = idPrefixes[String(type)]
   if (isGiven(item['id']) && prefix && !string(item['id'], `${path}.id`).startsWith(prefix)) {
@@ -59,7 +59,7 @@ export function checkItem(item: Json, path: string): void {
   }
 }
 
-function checkMessage(item: Json, path: string): void {
+function checkMessage(item: SimulatorJson, path: string): void {
   const role = oneOf(item['role'], `${path}.role`, Object.keys(partsOf))
   if (typeof item['content'] !== 'string') checkParts(item['content'], partsOf[role]!, `${path}.content`)
 }
@@ -79,14 +79,14 @@ function checkParts(value: unknown, types: string[], path: string): void {
   }
 }
 
-function checkCallId(item: Json, path: string): void {
+function checkCallId(item: SimulatorJson, path: string): void {
   const id = string(item['call_id'], `${path}.call_id`)
   if (id === '' || id.length > callIdLengthMax) {
     rejectField(`${path}.call_id`, `must have 1 to ${callIdLengthMax} characters`, 'string_above_max_length')
   }
 }
 
-function checkReasoning(item: Json, path: string): void {
+function checkReasoning(item: SimulatorJson, path: string): void {
   const { id } = item
   if (isGiven(id)) string(id, `${path}.id`)
   const parts = array(item['summary'], `${path}.summary`)
@@ -106,7 +106,7 @@ function notStored(path: string, id: string): Rejection {
   return new Rejection({ status: 404, message, param: 'input', code: 'item_not_found' })
 }
 
-export function checkIds(items: Json[]): void {
+export function checkIds(items: SimulatorJson[]): void {
   const ids = new Set<unknown>()
   for (const { id } of items.filter((item) => isGiven(item['id']))) {
     if (ids.has(id)) rejectField('input', `the item id "${id}" is used twice`, 'invalid_value')
@@ -115,7 +115,7 @@ export function checkIds(items: Json[]): void {
 }
 
 /** Every call has an output behind it and every output a call before it. */
-export function checkPairs(items: Json[]): void {
+export function checkPairs(items: SimulatorJson[]): void {
   const open = new Set<string>()
   for (const item of items) {
     const id = String(item['call_id'])
@@ -130,7 +130,7 @@ export function checkPairs(items: Json[]): void {
 }
 
 /** A reasoning item is sent back together with what it led to. */
-export function checkReasoningOrder(items: Json[]): void {
+export function checkReasoningOrder(items: SimulatorJson[]): void {
   for (const [index, item] of items.entries()) {
     if (item['type'] !== 'reasoning') continue
     const next = items[index + 1]

@@ -4,7 +4,6 @@ import {
   functionParameters,
   integer,
   isGiven,
-  type Json,
   knownToolName,
   name,
   newToolName,
@@ -12,6 +11,7 @@ import {
   object,
   oneOf,
   optionalBoolean,
+  type SimulatorJson,
   strictSchema,
   string,
 } from '../check.ts'
@@ -26,7 +26,7 @@ import { checkIds, checkItem, checkPairs, checkReasoningOrder } from './check-it
 const outputTokensMin = 16
 
 /** @throws Rejection */
-export function checkResponses(body: Json): void {
+export function checkResponses(body: SimulatorJson): void {
   checkStateless(body)
   checkFields(body)
   checkTools(body)
@@ -44,7 +44,7 @@ export function checkResponses(body: Json): void {
 }
 
 /** Nothing is stored, so nothing can be referred to. */
-function checkStateless(body: Json): void {
+function checkStateless(body: SimulatorJson): void {
   if (isGiven(body['previous_response_id'])) {
     rejectField('previous_response_id', 'no response is stored under this id', 'previous_response_not_found')
   }
@@ -53,7 +53,7 @@ function checkStateless(body: Json): void {
   if (body['background'] === true) rejectField('background', 'needs stored responses', 'unsupported_parameter')
 }
 
-function checkFields(body: Json): void {
+function checkFields(body: SimulatorJson): void {
   optionalBoolean(body['stream'], 'stream')
   optionalBoolean(body['store'], 'store')
   optionalBoolean(body['parallel_tool_calls'], 'parallel_tool_calls')
@@ -75,13 +75,13 @@ function checkFields(body: Json): void {
   if (!isGiven(format)) return
   const type = oneOf(object(format, 'text.format')['type'], 'text.format.type', ['text', 'json_object', 'json_schema'])
   if (type !== 'json_schema') return
-  const { name: formatName, schema, strict } = format as Json
+  const { name: formatName, schema, strict } = format as SimulatorJson
   name(formatName, 'text.format.name', 64)
   object(schema, 'text.format.schema')
   if (strict === true) strictSchema(schema, 'text.format.schema')
 }
 
-function checkTools(body: Json): void {
+function checkTools(body: SimulatorJson): void {
   const names = new Set<string>()
   const tools = isGiven(body['tools']) ? array(body['tools'], 'tools') : []
   for (const [index, value] of tools.entries()) checkTool(object(value, `tools[${index}]`), `tools[${index}]`, names)
@@ -97,7 +97,7 @@ function checkTools(body: Json): void {
   if (type === 'function' || type === 'custom') knownToolName(chosen, 'tool_choice.name', names, 'tool_choice')
 }
 
-function checkTool(tool: Json, path: string, names: Set<string>): void {
+function checkTool(tool: SimulatorJson, path: string, names: Set<string>): void {
   const type = string(tool['type'], `${path}.type`)
   if (type === 'namespace') {
     name(tool['name'], `${path}.name`, 64)

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../../bytes/json.ts'
-import { isGiven, type Json, list } from '../check.ts'
-import type { OfferedTool, Prompt, Segment, Turn } from '../prompt.ts'
+import { isGiven, list, type SimulatorJson } from '../check.ts'
+import type { OfferedTool, Prompt, PromptTurn, Segment } from '../prompt.ts'
 
 const imageTokens = 100
 
-export function read(body: Json): Prompt {
+export function read(body: SimulatorJson): Prompt {
   const tools = readTools(body['tools'])
   const instructions = isGiven(body['instructions']) ? [String(body['instructions'])] : []
   const toolSegments = list(body['tools']).map((tool) => ({ text: JSON.stringify(tool) }))
   const segments: Segment[] = [...toolSegments, ...instructions.map((text) => ({ text: `developer: ${text}` }))]
   let preambleSegments = segments.length
   let isPreamble = true
-  const turns: Turn[] = []
+  const turns: PromptTurn[] = []
   for (const item of itemsOf(body['input'])) {
     const turn = readItem(item, turns.at(-1))
     if (turn !== turns.at(-1)) turns.push(turn)
@@ -42,7 +42,7 @@ export function read(body: Json): Prompt {
   }
 }
 
-export function isSealAsked(body: Json): boolean {
+export function isSealAsked(body: SimulatorJson): boolean {
   return Array.isArray(body['include']) && body['include'].includes('reasoning.encrypted_content')
 }
 
@@ -67,25 +67,25 @@ function readChoice(value: unknown, offered: OfferedTool[]): { choice: Prompt['c
   return { choice: { mode }, offered: offered.filter((tool) => names.includes(tool.name)) }
 }
 
-function readFormat(format: Json | undefined): Prompt['format'] {
+function readFormat(format: SimulatorJson | undefined): Prompt['format'] {
   if (format?.['type'] === 'json_object')
     return { schema: { type: 'object', properties: { answer: { type: 'string' } } } }
   return format?.['type'] === 'json_schema' ? { schema: format['schema'] } : undefined
 }
 
-function itemsOf(input: unknown): Json[] {
+function itemsOf(input: unknown): SimulatorJson[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : list(input)
 }
 
 /** Items of the assistant side that follow each other are one turn, as are outputs that follow each other. */
-function readItem(item: Json, last: Turn | undefined): Turn {
+function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn {
   const type = item['type'] ?? 'message'
   const role = item['role']
   const isOperator = type === 'message' && (role === 'system' || role === 'developer')
   const isResult = String(type).endsWith('_output')
   const side = isOperator ? 'operator' : isResult || role === 'user' ? 'user' : 'assistant'
   const isContinued = last?.side === side && (side === 'assistant' || (isResult && last.results.length > 0))
-  const turn: Turn = isContinued ? last : { side, texts: [], images: 0, files: 0, results: [], calls: [] }
+  const turn: PromptTurn = isContinued ? last : { side, texts: [], images: 0, files: 0, results: [], calls: [] }
   const parts = partsOf(type === 'message' ? item['content'] : item['output'])
   const texts = parts.filter((part) => 'text' in part).map((part) => String(part['text']))
   turn.images += parts.filter((part) => part['type'] === 'input_image').length
@@ -97,7 +97,7 @@ function readItem(item: Json, last: Turn | undefined): Turn {
 }
 
 /** An item as the model sees it: without ids and states, a string and its one text part alike, pictures by their hash. */
-function segmentOf(item: Json): Segment {
+function segmentOf(item: SimulatorJson): Segment {
   const { id: _id, status: _status, type = 'message', content, output, ...rest } = item
   const parts = partsOf(content ?? output)
   const media = parts.filter((part) => !('text' in part))
@@ -108,6 +108,6 @@ function segmentOf(item: Json): Segment {
   return { text: head + words.join('\n'), extraTokens: media.length * imageTokens }
 }
 
-function partsOf(content: unknown): Json[] {
+function partsOf(content: unknown): SimulatorJson[] {
   return typeof content === 'string' ? [{ text: content }] : list(content)
 }

@@ -1,15 +1,15 @@
 import { asObject } from '../../bytes/json.ts'
-import { type Json, list } from '../check.ts'
-import type { Counts, Frame, Head, Reply } from '../prompt.ts'
+import { list, type SimulatorJson } from '../check.ts'
+import type { Frame, ReplyHead, SimulatedReply, UsageCounts } from '../prompt.ts'
 import { seal } from '../seal.ts'
 import { deltas } from '../tokens.ts'
 import { isSealAsked } from './read.ts'
 
-type Item = Json & { id: string; type: string }
+type WrittenItem = SimulatorJson & { id: string; type: string }
 
 /** The output items as they stand when they are whole. */
-export function writeItems(reply: Reply, head: Head): Item[] {
-  const items: Item[] = []
+export function writeItems(reply: SimulatedReply, head: ReplyHead): WrittenItem[] {
+  const items: WrittenItem[] = []
   if (reply.reasoning !== undefined) {
     const text = reply.reasoning
     const summary = reply.isReasoningShown && text !== '' ? [{ type: 'summary_text', text }] : []
@@ -37,7 +37,7 @@ export function writeItems(reply: Reply, head: Head): Item[] {
 }
 
 /** The response object with all its keys, echoing what the request said. */
-function responseObject(head: Head, status: string, output: Item[]): Json {
+function responseObject(head: ReplyHead, status: string, output: WrittenItem[]): SimulatorJson {
   const { body } = head
   const text = asObject(body['text'])
   return {
@@ -77,7 +77,7 @@ function responseObject(head: Head, status: string, output: Item[]): Json {
 }
 
 /** A script's `finish` is a status, or the reason why the response is incomplete. */
-export function ended(reply: Reply, head: Head, output: Item[]): Json {
+export function ended(reply: SimulatedReply, head: ReplyHead, output: WrittenItem[]): SimulatorJson {
   const raw = reply.rawFinish
   const isStatus = raw === 'completed' || raw === 'failed'
   const reason = raw === undefined || raw === 'incomplete' ? 'max_output_tokens' : raw
@@ -93,7 +93,7 @@ export function ended(reply: Reply, head: Head, output: Item[]): Json {
 const serverError = { code: 'server_error', message: 'The server had an error.' }
 
 /** On this wire the input's tokens include the cached ones, and the output's include reasoning. */
-function countersOf(counts: Counts): Json {
+function countersOf(counts: UsageCounts): SimulatorJson {
   return {
     input_tokens: counts.promptTokens,
     input_tokens_details: { cached_tokens: counts.readTokens, cache_write_tokens: 0 },
@@ -103,9 +103,9 @@ function countersOf(counts: Counts): Json {
   }
 }
 
-export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
+export function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   let sequence = 0
-  const frame = (data: Json): Frame => numbered(data, sequence++)
+  const frame = (data: SimulatorJson): Frame => numbered(data, sequence++)
   const items = writeItems(reply, head)
   const response = responseObject(head, 'in_progress', [])
   yield frame({ type: 'response.created', response })
@@ -120,13 +120,16 @@ export function* writeFrames(reply: Reply, head: Head): Iterable<Frame> {
   yield frame({ type: `response.${whole['status']}`, response: whole })
 }
 
-function begun(item: Item): Json {
+function begun(item: WrittenItem): SimulatorJson {
   if (item.type === 'reasoning') return { ...item, summary: [] }
   if (item.type === 'message') return { ...item, status: 'in_progress', content: [] }
   return { ...item, status: 'in_progress', arguments: '' }
 }
 
-function* writeItemEvents(item: Item, place: { item_id: string; output_index: number }): Iterable<Json> {
+function* writeItemEvents(
+  item: WrittenItem,
+  place: { item_id: string; output_index: number },
+): Iterable<SimulatorJson> {
   if (item.type === 'function_call') {
     const { name, arguments: text } = item
     for (const delta of deltas(String(text))) yield { type: 'response.function_call_arguments.delta', ...place, delta }
@@ -152,7 +155,7 @@ function* writeItemEvents(item: Item, place: { item_id: string; output_index: nu
 }
 
 /** The vendor says it twice: an `error` event, then the failed response. */
-export function* writeFailure(error: Json, head: Head, sequence: number): Iterable<Frame> {
+export function* writeFailure(error: SimulatorJson, head: ReplyHead, sequence: number): Iterable<Frame> {
   const said = { ...serverError, ...error }
   yield numbered({ type: 'error', error: { type: 'server_error', param: null, ...said } }, sequence)
   const { code, message } = said
@@ -160,6 +163,6 @@ export function* writeFailure(error: Json, head: Head, sequence: number): Iterab
   yield numbered({ type: 'response.failed', response }, sequence + 1)
 }
 
-function numbered(data: Json, sequence_number: number): Frame {
+function numbered(data: SimulatorJson, sequence_number: number): Frame {
   return { event: String(data['type']), data: JSON.stringify({ ...data, sequence_number }) }
 }

@@ -1,6 +1,6 @@
 import { type Moved, sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { CopySource, CopyTarget, HeldSource, Range, Registers, Tail } from './end.ts'
+import type { ChainEnd, CopySource, CopyTarget, EntryRange, HeldSource, Registers } from './end.ts'
 import { countOf, rangesBehind, sliceRanges } from './ranges.ts'
 import { changedRows, findDifferences, missingRows } from './registers.ts'
 import { type Sums, Tally } from './tally.ts'
@@ -120,7 +120,7 @@ class Copy {
 
   /** Reads what was copied from both sides, and adds it up. */
   async prove(): Promise<void> {
-    const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as Tail)
+    const tails = Array.from(this.#come!, ([accountId, seq]) => ({ accountId, seq }) as ChainEnd)
     const ranges = rangesBehind(tails, this.#proved)
     await this.#eachSlice('compared', ranges, async (slice) => {
       const [here, there] = await Promise.all([this.#source.readEntries(slice), this.#target.readEntries(slice)])
@@ -191,8 +191,8 @@ class Copy {
 
   async #eachSlice(
     done: string,
-    ranges: readonly Range[],
-    work: (slice: readonly Range[]) => Promise<void>,
+    ranges: readonly EntryRange[],
+    work: (slice: readonly EntryRange[]) => Promise<void>,
   ): Promise<void> {
     const all = countOf(ranges)
     let count = 0
@@ -244,13 +244,13 @@ async function refuseItself(source: CopySource, target: CopyTarget): Promise<voi
 }
 
 /** Every account's end. */
-function compareTails(one: readonly Tail[], other: readonly Tail[]): string[] {
+function compareTails(one: readonly ChainEnd[], other: readonly ChainEnd[]): string[] {
   const ends = new Set(other.map(textOf))
   const count = one.filter((tail) => !ends.has(textOf(tail))).length + Math.abs(one.length - other.length)
   return count === 0 ? [] : [`${count} accounts end otherwise`]
 }
 
-function textOf({ accountId, seq, balanceNanos, digest }: Tail): string {
+function textOf({ accountId, seq, balanceNanos, digest }: ChainEnd): string {
   return `${accountId} ${seq} ${balanceNanos} ${digest}`
 }
 

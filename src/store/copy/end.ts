@@ -8,27 +8,27 @@ import type { Moved } from '../files/moved.ts'
  */
 
 /** Where the chain of an account ends. */
-export type Tail = { accountId: string; seq: number; balanceNanos: bigint; digest: string | null }
+export type ChainEnd = { accountId: string; seq: number; balanceNanos: bigint; digest: string | null }
 
 /** Entries of an account by their numbers: behind `after`, up to and with `upto`. */
-export type Range = { accountId: string; after: number; upto: number }
+export type EntryRange = { accountId: string; after: number; upto: number }
 
-export type Row = Readonly<Record<string, unknown>>
+export type RegisterRow = Readonly<Record<string, unknown>>
 
 /** All that is in a store beside its entries. */
 export type Registers = {
-  accounts: Row[]
-  keys: Row[]
-  prices: Row[]
-  operators: Row[]
+  accounts: RegisterRow[]
+  keys: RegisterRow[]
+  prices: RegisterRow[]
+  operators: RegisterRow[]
   /** What keys with budgets have spent. */
-  spends: Row[]
+  spends: RegisterRow[]
   /** Warnings that wait to be told. */
-  outbox: Row[]
+  outbox: RegisterRow[]
   /** What came of creations that may be asked for again (Idempotency-Key). */
-  made: Row[]
+  made: RegisterRow[]
   /** The audit trail; its records are never changed. */
-  audit: Row[]
+  audit: RegisterRow[]
   headMs: number
 }
 
@@ -54,7 +54,7 @@ export type RegisterName = keyof typeof registerColumns
 export const replacedRegisters = ['spends', 'outbox', 'made'] as const
 
 export type ChangedRegisters = Readonly<
-  Record<'accounts' | 'keys' | 'operators' | 'audit' | (typeof replacedRegisters)[number], readonly Row[]> & {
+  Record<'accounts' | 'keys' | 'operators' | 'audit' | (typeof replacedRegisters)[number], readonly RegisterRow[]> & {
     headMs: number
   }
 >
@@ -62,9 +62,9 @@ export type ChangedRegisters = Readonly<
 export type CopyEnd = {
   /** For people; of a URL without its password. */
   readonly shown: string
-  readTails(): Promise<Tail[]>
+  readTails(): Promise<ChainEnd[]>
   /** Account by account as the ranges come, oldest first. */
-  readEntries(ranges: readonly Range[]): Promise<Row[]>
+  readEntries(ranges: readonly EntryRange[]): Promise<RegisterRow[]>
   readRegisters(): Promise<Registers>
   /** In one moment: all entries, those that the accounts say they have, and references that are taken. */
   count(): Promise<{ entries: number; numbered: number; references: number }>
@@ -100,10 +100,10 @@ export type CopyTarget = CopyEnd & {
    */
   begin(oldestMs: number): Promise<void>
   /** Adds those that are not there yet, under no name of theirs. What is there stays as it is. */
-  addAccounts(rows: readonly Row[]): Promise<void>
-  addPrices(rows: readonly Row[]): Promise<void>
+  addAccounts(rows: readonly RegisterRow[]): Promise<void>
+  addPrices(rows: readonly RegisterRow[]): Promise<void>
   /** Puts entries at the ends of their accounts, as they are. Account by account, oldest first. */
-  addEntries(rows: readonly Row[]): Promise<void>
+  addEntries(rows: readonly RegisterRow[]): Promise<void>
   /** After many entries: what makes reading them quick. */
   settle(): Promise<void>
   /** Rows that differ, or are not there: accounts by their new names and states, keys, operators, records of the audit. */

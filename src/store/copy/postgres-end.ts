@@ -15,10 +15,10 @@ import {
   type CopyEnd,
   type CopySource,
   type CopyTarget,
+  type EntryRange,
   type HeldSource,
-  type Range,
+  type RegisterRow,
   type Registers,
-  type Row,
   registerColumns,
   replacedRegisters,
 } from './end.ts'
@@ -187,7 +187,7 @@ function readingEnd(database: Database, shown: string): CopyEnd {
 }
 
 /** One look into the index for each range, whatever the planner knows of the table. */
-async function readEntries({ query }: Database, ranges: readonly Range[]): Promise<Row[]> {
+async function readEntries({ query }: Database, ranges: readonly EntryRange[]): Promise<RegisterRow[]> {
   return query(
     `SELECT e.* FROM unnest($1::text[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS r(account_id, after, upto, at)
      CROSS JOIN LATERAL (
@@ -292,7 +292,7 @@ async function findServers({ query }: Pick<Database, 'query'>): Promise<string |
  * A credit has no request whose id it could have, and its id no meaning but the month: made of the reference, a second try
  * makes the same.
  */
-function idOf(row: Row): string {
+function idOf(row: RegisterRow): string {
   if (row['kind'] === 'debit') return entryIdOf(row['request_id'] as string)
   const digest = hash('sha256', row['reference'] as string)
   const time = Number(row['posted_ms']).toString(16).padStart(12, '0')
@@ -300,7 +300,7 @@ function idOf(row: Row): string {
 }
 
 /** Integers of 64 bits as texts, for no number of JSON holds them. */
-function toJson(rows: readonly Row[]): string {
+function toJson(rows: readonly RegisterRow[]): string {
   const texts = rows.map((row) => {
     const values: Record<string, unknown> = {}
     for (const column in row) {

@@ -1,4 +1,4 @@
-import { type RegisterName, type Registers, type Row, registerColumns } from './end.ts'
+import { type RegisterName, type RegisterRow, type Registers, registerColumns } from './end.ts'
 
 const names = Object.keys(registerColumns) as RegisterName[]
 
@@ -6,7 +6,11 @@ const names = Object.keys(registerColumns) as RegisterName[]
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
 /** Rows of one end that the other has not, or has otherwise. */
-export function changedRows(name: RegisterName, from: readonly Row[], to: readonly Row[]): Row[] {
+export function changedRows(
+  name: RegisterName,
+  from: readonly RegisterRow[],
+  to: readonly RegisterRow[],
+): RegisterRow[] {
   const there = new Set(to.map((row) => textOf(name, row)))
   return from.filter((row) => !there.has(textOf(name, row)))
 }
@@ -20,11 +24,15 @@ export function findDifferences(one: Registers, other: Registers): string[] {
 }
 
 /** Rows by their names that the other end has none of. */
-export function missingRows(name: keyof typeof namedBy, from: readonly Row[], to: readonly Row[]): Row[] {
+export function missingRows(
+  name: keyof typeof namedBy,
+  from: readonly RegisterRow[],
+  to: readonly RegisterRow[],
+): RegisterRow[] {
   const there = new Set(to.map((row) => row[namedBy[name]]))
   return from.filter((row) => !there.has(row[namedBy[name]]))
 }
 
-function textOf(name: RegisterName, row: Row): string {
+function textOf(name: RegisterName, row: RegisterRow): string {
   return JSON.stringify(registerColumns[name].map((column) => (row[column] === null ? null : String(row[column]))))
 }

@@ -16,16 +16,16 @@ import { openStore } from '../sqlite/store.ts'
 import { readUsageState } from '../sqlite/usage.ts'
 import { createUsageKeeping } from '../sqlite/usage-keep.ts'
 import {
+  type ChainEnd,
   type CopyEnd,
   type CopySource,
   type CopyTarget,
+  type EntryRange,
   type HeldSource,
-  type Range,
+  type RegisterRow,
   type Registers,
-  type Row,
   registerColumns,
   replacedRegisters,
-  type Tail,
 } from './end.ts'
 
 /** What may change of a key. */
@@ -156,9 +156,9 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
   return {
     shown: path,
     readTails: async () => readTails(db),
-    async readEntries(ranges: readonly Range[]) {
+    async readEntries(ranges: readonly EntryRange[]) {
       return explainErrors(path, () =>
-        ranges.flatMap(({ accountId, after, upto }) => entriesOf.all(accountId, after, upto) as Row[]),
+        ranges.flatMap(({ accountId, after, upto }) => entriesOf.all(accountId, after, upto) as RegisterRow[]),
       )
     },
     readRegisters: async () => readRegisters(db),
@@ -181,7 +181,7 @@ function readingEnd(db: DatabaseSync, path: string): CopyEnd {
   }
 }
 
-function readTails(db: DatabaseSync): Tail[] {
+function readTails(db: DatabaseSync): ChainEnd[] {
   const rows = db.prepare(
     `SELECT a.id, a.seq, a.balance, e.digest FROM accounts a
      LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq ORDER BY a.id`,
@@ -196,7 +196,7 @@ function readTails(db: DatabaseSync): Tail[] {
 
 function readRegisters(db: DatabaseSync): Registers {
   const read = (name: keyof typeof registerColumns) =>
-    db.prepare(`SELECT ${registerColumns[name].join(', ')} FROM ${name}`).all() as Row[]
+    db.prepare(`SELECT ${registerColumns[name].join(', ')} FROM ${name}`).all() as RegisterRow[]
   const headMs = Number(db.prepare('SELECT moment_ms FROM head').get()?.moment_ms ?? 0)
   return {
     accounts: read('accounts'),
@@ -217,7 +217,7 @@ function inserting(
   table: keyof typeof registerColumns,
   more?: string,
   value?: string,
-): (row: Row) => void {
+): (row: RegisterRow) => void {
   const columns: readonly string[] = registerColumns[table]
   const names = [...columns, ...(more ? [more] : [])].join(', ')
   const values = [...columns.map(() => '?'), ...(value ? [value] : [])].join(', ')

@@ -1,5 +1,5 @@
 import { type ChainedRow, digestEntry } from '../../accounts/chain.ts'
-import type { Row } from './end.ts'
+import type { RegisterRow } from './end.ts'
 
 /** What is proved of entries: how many, what they sum to, and one digest of all of them, in whatever order they come. */
 export type Sums = {
@@ -24,7 +24,7 @@ export class Tally {
   #debitedNanos = 0n
   #sum = 0n
 
-  add(rows: readonly Row[]): void {
+  add(rows: readonly RegisterRow[]): void {
     for (const row of rows) {
       this.#entries++
       const isCredit = row['kind'] === 'credit'

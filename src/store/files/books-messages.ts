@@ -3,7 +3,7 @@ import type { Act } from '../../accounts/trail.ts'
 
 /* What the serving thread and the thread of the books say to each other. */
 
-export type Asked = { id: number; method: string; args: readonly unknown[]; act: Act; nowMs: number }
+export type BooksCall = { id: number; method: string; args: readonly unknown[]; act: Act; nowMs: number }
 
 export type Answered =
   | { id: number; result: unknown }
@@ -14,7 +14,7 @@ export type Answered =
 /** More rows of sums nobody is handed: who asked would put them into one text, and all others would wait for that. */
 export const sumsMax = 10_000
 
-export function toAnswer({ id, method }: Pick<Asked, 'id' | 'method'>, result: unknown): Answered {
+export function toAnswer({ id, method }: Pick<BooksCall, 'id' | 'method'>, result: unknown): Answered {
   const isTooMany = method === 'sumEntries' && (result as readonly unknown[]).length > sumsMax
   return isTooMany ? { id, rule: 'too_many_rows', subject: `${sumsMax}` } : { id, result }
 }

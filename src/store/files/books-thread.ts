@@ -3,7 +3,7 @@ import { StoreSilent } from '../../accounts/account.ts'
 import { BookError } from '../../accounts/book-error.ts'
 import type { Books } from '../../accounts/books.ts'
 import type { Act } from '../../accounts/trail.ts'
-import type { Answered, Asked } from './books-messages.ts'
+import type { Answered, BooksCall } from './books-messages.ts'
 
 /** What of the books may read for seconds: so that nobody who signs in or makes a key waits for a report, it has a thread. */
 export const slowMethods = ['readUsage', 'sumEntries'] as const satisfies readonly (keyof Books)[]
@@ -36,13 +36,13 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
     })
   }
 
-  function ask(asked: Omit<Asked, 'id'>): Promise<unknown> {
+  function ask(asked: Omit<BooksCall, 'id'>): Promise<unknown> {
     if (isClosed) return Promise.reject(new StoreSilent('the books are closed'))
     started ??= start()
     const id = ++last
     const answer = Promise.withResolvers<unknown>()
     waiting.set(id, answer)
-    started.worker.postMessage({ id, ...asked } satisfies Asked)
+    started.worker.postMessage({ id, ...asked } satisfies BooksCall)
     return answer.promise
   }
 

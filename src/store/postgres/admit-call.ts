@@ -71,7 +71,7 @@ function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): 
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }
 
-type Told = { all: number; credit: bigint; free: bigint; renewsMs: number | undefined }
+type BudgetFigures = { all: number; credit: bigint; free: bigint; renewsMs: number | undefined }
 
 function readAnswer(
   text: string,
@@ -83,7 +83,7 @@ function readAnswer(
 ): { answers: DeskAnswer[]; nowMs: number } {
   const [judged = '', now = '', ...parts] = text.split(';')
   const nowMs = Number(now)
-  const told = new Map<Share, Told>()
+  const told = new Map<Share, BudgetFigures>()
   const written = new Map<Share, { heldNanos: bigint; taken: number }>()
   for (const [index, { share }] of scopes.entries()) {
     const [began = '', taken = '', all = '', credit = '', free = '', renews = ''] = parts[index]!.split(',')
@@ -122,7 +122,11 @@ function readAnswer(
   return { answers, nowMs }
 }
 
-function tellKey({ share, limit, budget }: Scope, { all, credit, free, renewsMs }: Told, nowMs: number): KeyFigures {
+function tellKey(
+  { share, limit, budget }: Scope,
+  { all, credit, free, renewsMs }: BudgetFigures,
+  nowMs: number,
+): KeyFigures {
   return {
     window: limit === '' ? undefined : countOf(share, all, nowMs),
     budget: budget === '' ? undefined : { leftNanos: credit, freeNanos: free, renewsMs },

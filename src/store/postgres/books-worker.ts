@@ -5,21 +5,21 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../../accounts/book-error.ts'
 import { type Books, createBooks } from '../../accounts/books.ts'
-import { type Answered, type Asked, toAnswer } from '../files/books-messages.ts'
+import { type Answered, type BooksCall, toAnswer } from '../files/books-messages.ts'
 import { openPostgresBooks, type PostgresBooks } from './books.ts'
 
 const port = parentPort!
 const { url, shown } = workerData as { url: string; shown: string }
 let opened: Promise<PostgresBooks> | undefined
 
-port.on('message', async (asked: Asked | 'close') => {
+port.on('message', async (asked: BooksCall | 'close') => {
   if (asked === 'close') {
     await (await opened?.catch(() => undefined))?.close()
     port.close()
   } else port.postMessage(await answer(asked))
 })
 
-async function answer({ id, method, args, act, nowMs }: Asked): Promise<Answered> {
+async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answered> {
   try {
     opened ??= openPostgresBooks(url, { shown, create: false })
     const books = createBooks(await opened, () => nowMs, act)

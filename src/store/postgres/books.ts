@@ -1,6 +1,6 @@
 import { BookError } from '../../accounts/book-error.ts'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import { accountOf, type Change, type Facts, type Question, type Write } from '../../accounts/book-rules.ts'
+import { accountOf, type BookChange, type BookWrite, type ChangeScope, type Facts } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import type { Moved } from '../files/moved.ts'
@@ -131,7 +131,7 @@ function createReaders({ query }: Pick<Database, 'query'>) {
 }
 
 /** Once more where the database has ended it for the sake of others: nothing of it was written then. */
-async function makeChange<T>(database: Database, change: Change<T>): Promise<T> {
+async function makeChange<T>(database: Database, change: BookChange<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
       return await database.transact((transaction) => changeIn(transaction, change))
@@ -145,7 +145,7 @@ async function makeChange<T>(database: Database, change: Change<T>): Promise<T> 
  * All changes of operators come one after the other, so that revisions are committed in their order: a server that has
  * read one has missed none before it.
  */
-async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T>): Promise<T> {
+async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
   const facts = await findFacts(transaction, about)
   const { writes, result } = decide(facts)
@@ -162,7 +162,7 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: Change<T
   return result
 }
 
-async function findFacts({ query }: Transaction, about: Question): Promise<Facts> {
+async function findFacts({ query }: Transaction, about: ChangeScope): Promise<Facts> {
   const readers = createReaders({ query })
   const { account, accountName, key, reference, operator, once, reporting, isDated } = about
   const { findOperators, findMade } = createOperators({ query })
@@ -195,7 +195,7 @@ async function findCredit({ query }: Transaction, reference: string): Promise<Fa
   return row && { accountId: row.account_id as string, amountNanos: row.amount as bigint }
 }
 
-async function make(transaction: Transaction, write: Write, nowMs: number): Promise<void> {
+async function make(transaction: Transaction, write: BookWrite, nowMs: number): Promise<void> {
   const { query } = transaction
   if (write.kind === 'insert_account') {
     const { id, name, state, createdMs } = write.account

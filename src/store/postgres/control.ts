@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../files/store-error.ts'
-import { openSession, type Session } from './database.ts'
+import { type DatabaseSession, openSession } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 import { explainDatabase } from './explain.ts'
 import { codeOf, refusalOf, sayPooler } from './trouble.ts'
@@ -33,7 +33,7 @@ export class Control {
   readonly first: Promise<boolean>
   readonly #options: ControlOptions
   readonly #first = Promise.withResolvers<boolean>()
-  #session: Session | undefined
+  #session: DatabaseSession | undefined
   #isReached: boolean | undefined
   #refused: string | undefined
   #isClosed = false
@@ -84,14 +84,14 @@ export class Control {
   }
 
   /** @returns whether it is still there after so many ms; at once when it is not. */
-  async #lasts(session: Session, ms: number): Promise<boolean> {
+  async #lasts(session: DatabaseSession, ms: number): Promise<boolean> {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = setTimeout(() => resolve(true), ms)
     session.onEnded = () => resolve(false)
     return session.isEnded ? false : promise.finally(() => clearTimeout(timer))
   }
 
-  async #listen(session: Session): Promise<void> {
+  async #listen(session: DatabaseSession): Promise<void> {
     const channels = new Map(this.#options.desks.flatMap(({ channels = {} }) => Object.entries(channels)))
     session.onNotified = (channel, payload) => channels.get(channel)?.(payload)
     for (const channel of channels.keys()) await session.query(`LISTEN ${channel}`)
@@ -118,7 +118,7 @@ export class Control {
 }
 
 /** One that passes on what a session says of itself is known by the number of its process, which is not the server's. */
-async function refusePooler(session: Session, shown: string): Promise<void> {
+async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
 }

@@ -11,14 +11,14 @@ const durably = `set_config('synchronous_commit', 'on', true)`
  */
 export class CooldownBoard {
   readonly #database: Transaction
-  readonly #say: Said
+  readonly #say: BoardListener
   readonly #me: () => string
-  readonly #told = new Map<string, Told>()
+  readonly #told = new Map<string, BoardEntry>()
   /** What this server has written and not seen there since: another may lift it before this one looks. */
-  readonly #written = new Map<string, Told>()
+  readonly #written = new Map<string, BoardEntry>()
 
   /** @param me what this server is called, for people */
-  constructor(database: Transaction, me: () => string, say: Said) {
+  constructor(database: Transaction, me: () => string, say: BoardListener) {
     this.#database = database
     this.#me = me
     this.#say = say
@@ -54,7 +54,7 @@ export class CooldownBoard {
   async look(): Promise<void> {
     // What is written while it looks may be missing in what it sees.
     const written = [...this.#written]
-    const rows = (await this.#database.query(cooling)) as Row[]
+    const rows = (await this.#database.query(cooling)) as CooldownRow[]
     const now = new Set(rows.map(({ place }) => place))
     for (const [place, told] of written) if (this.#written.get(place) === told) this.#written.delete(place)
     for (const [place, { untilMs, cause }] of new Map([...written, ...this.#told])) {
@@ -75,15 +75,15 @@ export class CooldownBoard {
   }
 }
 
-type Said = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Cooldown, 'place' | 'cause'>): void }
+type BoardListener = { cooled(cooldown: Cooldown): void; lifted(lifted: Pick<Cooldown, 'place' | 'cause'>): void }
 
 /** By the database's clock. */
-type Told = { untilMs: bigint; cause: string }
+type BoardEntry = { untilMs: bigint; cause: string }
 
 /** The clocks of two machines may differ by so much: a cooldown that ends so soon is nobody's to lift. */
 const aheadMs = 1_000
 
-type Row = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {
+type CooldownRow = Pick<Cooldown, 'place' | 'cause' | 'tell' | 'cool'> & {
   until_ms: bigint
   for_ms: bigint
   met_by: string | null

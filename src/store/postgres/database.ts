@@ -41,7 +41,7 @@ export type DatabaseOptions = {
  * One connection, for who must know that it is the same one. One statement at a time: the others wait for it. It is closed
  * where nobody knows what became of one.
  */
-export type Session = Transaction & {
+export type DatabaseSession = Transaction & {
   /** Of the server's process, as it was told when the connection was made. */
   readonly pid: number
   /** Hears what is notified on a channel that it listens to. */
@@ -111,12 +111,12 @@ export function applicationOf(purpose: string): string {
 }
 
 /** @throws where no connection can be had in time. */
-export async function openSession(options: ConnectionOptions): Promise<Session> {
+export async function openSession(options: ConnectionOptions): Promise<DatabaseSession> {
   const client = new pg.Client(clientConfig(options))
   // The library's types do not tell of it, and its own end waits for a server that may be frozen.
   const { connection } = client as unknown as { connection: { stream: { destroy(): void } } }
   let last: Promise<unknown> = Promise.resolve()
-  const session: Session = {
+  const session: DatabaseSession = {
     query(...asked) {
       const turn = last.then(() => query(...asked))
       last = turn.catch(() => {})

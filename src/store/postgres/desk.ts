@@ -1,6 +1,6 @@
 import { StoreSilent } from '../../accounts/account.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { Session, Transaction } from './database.ts'
+import type { DatabaseSession, Transaction } from './database.ts'
 import type { CarriedError, News, Orders, QuestionName, Questions } from './protocol.ts'
 
 export type Answers = {
@@ -21,7 +21,7 @@ export type Desk = {
    * The database can be reached, at first or again; who listens does so already. Before it resolves nobody takes the
    * store for reached. What it throws is told, and the connection is made anew.
    */
-  onReached?(session: Session): Promise<void>
+  onReached?(session: DatabaseSession): Promise<void>
   /** Every second while it can be reached, on the same connection. What it throws counts as its loss. */
   onBeat?(session: Transaction): Promise<void>
   /** It cannot be reached any more. */

@@ -10,7 +10,7 @@ import {
 import { selectSummed } from '../sql/usage.ts'
 import type { Database, Transaction } from './database.ts'
 import { lockState } from './usage-keep.ts'
-import type { Words } from './usage-words.ts'
+import type { WordNumbers } from './usage-words.ts'
 
 /** Accounts that are looked at in one commit. */
 const accountsMax = 200
@@ -19,7 +19,7 @@ const accountsMax = 200
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /** Folds the ledger into figures for reports. Several servers may do it at once: who has an account's mark folds it. */
-export function createFolding(database: Database, words: Words) {
+export function createFolding(database: Database, words: WordNumbers) {
   /** Accounts are gone through in their order, round and round: this one was the last. */
   let after = ''
   return { fold }
@@ -109,13 +109,13 @@ function takeFirst(behind: readonly Behind[], entriesMax: number): Taken[] {
 }
 
 /** Numbers of an account's entries: those above `from`, up to `to`. */
-type Range = { accountId: string; from: bigint; to: bigint }
+type FoldRange = { accountId: string; from: bigint; to: bigint }
 
 /**
  * Of the accounts whose mark nobody else has, which it locks. Numbers have no gaps, and up to the one that the account's balance
  * stands at all are committed.
  */
-async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<Range[]> {
+async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(
     `SELECT m.account_id, m.seq, b.seq AS end FROM triwire.usage_marks m JOIN triwire.balances b USING (account_id)
      WHERE m.account_id = ANY ($1) ORDER BY m.account_id FOR UPDATE OF m SKIP LOCKED`,

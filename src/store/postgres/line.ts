@@ -6,14 +6,14 @@ import type { ThreadOptions } from './thread-options.ts'
 /** A program that asks for reports alone hears of nothing. */
 const unheardMax = 10_000
 
-type Telling = { news: keyof News; value: unknown }
+type LineNews = { news: keyof News; value: unknown }
 
 /** From the serving thread to the store's thread of the day: one that died has a successor. */
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
   /** What nobody has heard yet, in order: the thread tells as soon as it can, and tells nothing twice. */
-  #unheard: Telling[] = []
+  #unheard: LineNews[] = []
   #isReplaying = false
 
   /** Who hears of what that thread says without being asked, from its beginning. */

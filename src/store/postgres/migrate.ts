@@ -1,7 +1,7 @@
 import { StoreError } from '../files/store-error.ts'
 import { type Database, marker, type Transaction } from './database.ts'
 import { installFunctions, type SqlFunction } from './functions.ts'
-import { type Migration, migrations } from './schema.ts'
+import { migrations, type PostgresMigration } from './schema.ts'
 import { sayPooler } from './trouble.ts'
 
 /** Any numbers, the same for all of us: the locks of who changes the schema, and of who makes a head (ruling C15). */
@@ -28,7 +28,7 @@ export async function migrate(
   database: Database,
   shown: string,
   functions: readonly SqlFunction[],
-  steps: readonly Migration[] = migrations,
+  steps: readonly PostgresMigration[] = migrations,
 ): Promise<void> {
   await refuseServer(database, shown)
   await database.transact(async (transaction) => {
@@ -52,7 +52,7 @@ export async function migrate(
   })
 }
 
-async function climb({ query }: Transaction, steps: readonly Migration[], version: number): Promise<void> {
+async function climb({ query }: Transaction, steps: readonly PostgresMigration[], version: number): Promise<void> {
   for (const { sql } of steps.slice(version)) await query(sql)
   await query('DELETE FROM triwire.schema')
   await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [steps.length, steps.at(-1)!.oldest])

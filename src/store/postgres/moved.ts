@@ -2,9 +2,9 @@ import type { Moved } from '../files/moved.ts'
 import type { Transaction } from './database.ts'
 import { movedCode } from './trouble.ts'
 
-type Asking = Pick<Transaction, 'query'>
+type Queries = Pick<Transaction, 'query'>
 
-export async function readMoved({ query }: Asking): Promise<Moved | undefined> {
+export async function readMoved({ query }: Queries): Promise<Moved | undefined> {
   const [row] = await query('SELECT to_store, moved_ms FROM triwire.moved')
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
@@ -39,7 +39,7 @@ const guarded = {
  * move. A copy that fills it is let by `allowWriting`.
  * @param to empty while it is being filled
  */
-export async function closeStore({ query }: Asking, to: string): Promise<void> {
+export async function closeStore({ query }: Queries, to: string): Promise<void> {
   await query(
     `INSERT INTO triwire.moved (to_store, moved_ms) VALUES ($1, triwire.now_ms())
      ON CONFLICT (one) DO UPDATE SET to_store = excluded.to_store, moved_ms = excluded.moved_ms`,
@@ -59,11 +59,11 @@ export async function closeStore({ query }: Asking, to: string): Promise<void> {
 }
 
 /** To the end of the transaction. */
-export async function allowWriting({ query }: Asking): Promise<void> {
+export async function allowWriting({ query }: Queries): Promise<void> {
   await query('SET LOCAL triwire.copying = on')
 }
 
-export async function reopenStore({ query }: Asking): Promise<void> {
+export async function reopenStore({ query }: Queries): Promise<void> {
   for (const table of Object.keys(guarded)) await query(`DROP TRIGGER IF EXISTS moved ON triwire.${table}`)
   await query('DELETE FROM triwire.moved')
 }

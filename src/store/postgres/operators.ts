@@ -1,5 +1,5 @@
 import type { AccountPage, AccountRow, KeyPage, KeyRow } from '../../accounts/book-rows.ts'
-import type { Made, Write } from '../../accounts/book-rules.ts'
+import type { BookWrite, Made } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import { placeAudit } from '../../accounts/trail.ts'
@@ -21,14 +21,14 @@ import type { Transaction } from './database.ts'
 import { dialect } from './slices.ts'
 import { ask } from './texts.ts'
 
-type Operators = Pick<
+type OperatorReads = Pick<
   BookStore,
   'listOperators' | 'findOperator' | 'findKeyByDigest' | 'findSession' | 'touchSession' | 'listAudit'
 > & {
   pageAccounts(page: AccountPage): Promise<AccountRow[]>
   pageKeys(page: KeyPage): Promise<KeyRow[]>
   /** In the caller's transaction, which has the lock of all operators. Nothing for what is not about them. */
-  writeOperators(write: Write): Promise<void>
+  writeOperators(write: BookWrite): Promise<void>
   /** By id or name. */
   findOperators(idOrName: string): Promise<OperatorRow[]>
   findMade(once: { actor: string; key: string }): Promise<Made | undefined>
@@ -38,7 +38,7 @@ const accounts = `SELECT a.id, a.name, a.state, b.balance, a.created_ms
   FROM triwire.accounts a JOIN triwire.balances b ON b.account_id = a.id`
 
 /** Who may operate, what they have changed, and pages of what they look at. */
-export function createOperators({ query }: Pick<Transaction, 'query'>): Operators {
+export function createOperators({ query }: Pick<Transaction, 'query'>): OperatorReads {
   return {
     async writeOperators(write) {
       if (write.kind === 'post_audit') {

@@ -27,7 +27,7 @@ export const postFunctions = [post]
 /** An entry on its way: all that does not follow from its place in the chain. */
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 
-type Outcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
+type PostOutcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
 
 /**
  * All of them in one commit, durable when it resolves. Each request id is posted once, ever; one that cannot be posted
@@ -154,7 +154,7 @@ async function postApart<E extends NewEntry & { debit: DebitRow }>(
   entries: readonly E[],
   windows: SpendWindows,
   onBooked: (debit: DebitRow) => void,
-): Promise<(Outcome & { entries: readonly E[] })[]> {
+): Promise<(PostOutcome & { entries: readonly E[] })[]> {
   if (entries.length === 0) return []
   const postSome = (some: readonly E[]) => postUnlessRefused(database, some, windows, onBooked)
   const whole = await postSome(entries)
@@ -170,7 +170,7 @@ async function postUnlessRefused<E extends NewEntry & { debit: DebitRow }>(
   entries: readonly E[],
   windows: SpendWindows,
   onBooked: (debit: DebitRow) => void,
-): Promise<(Outcome & { entries: readonly E[] }) | undefined> {
+): Promise<(PostOutcome & { entries: readonly E[] }) | undefined> {
   const debits = entries.map(({ debit }) => debit)
   try {
     const outcome = await windows.retry(() => postTo(database, entries, debits, windows))
@@ -188,7 +188,7 @@ async function postTo(
   entries: readonly NewEntry[],
   priced: readonly DebitRow[],
   windows: Pick<SpendWindows, 'text' | 'clock'>,
-): Promise<Outcome> {
+): Promise<PostOutcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
   const priceRows = Array.from(prices, ([version, rates]) => ({

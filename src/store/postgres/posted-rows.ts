@@ -3,7 +3,7 @@ import type { DebitRow } from '../../accounts/poster.ts'
 /** A server that takes over from another one may lack what was committed there in the last seconds: far fewer than these. */
 const keptMs = 60_000
 
-type Kept<Value> = { atMs: number; values: readonly Value[] }
+type RememberedRows<Value> = { atMs: number; values: readonly Value[] }
 
 /**
  * What the database said it has, of the last minute, to be looked up again behind a lost connection: the server that is
@@ -11,8 +11,8 @@ type Kept<Value> = { atMs: number; values: readonly Value[] }
  */
 export class PostedRows {
   readonly #clockMs: () => number
-  #rows: Kept<DebitRow>[] = []
-  #gifts: Kept<string>[] = []
+  #rows: RememberedRows<DebitRow>[] = []
+  #gifts: RememberedRows<string>[] = []
 
   constructor(clockMs: () => number) {
     this.#clockMs = clockMs
@@ -39,7 +39,7 @@ export class PostedRows {
     return this.#rows.some(({ values }) => values.some((row) => row.requestId === requestId))
   }
 
-  #add<Value>(kept: Kept<Value>[], values: readonly Value[], isHolding: boolean): Kept<Value>[] {
+  #add<Value>(kept: RememberedRows<Value>[], values: readonly Value[], isHolding: boolean): RememberedRows<Value>[] {
     const nowMs = this.#clockMs()
     if (values.length > 0) kept.push({ atMs: nowMs, values })
     if (isHolding || kept[0] === undefined || nowMs - kept[0].atMs < 2 * keptMs) return kept

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DebitRow, Fate, GivenBack, Posted, Posting, Withdrawn } from '../../accounts/poster.ts'
+import type { DebitRow, GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../../accounts/poster.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 import { findLocked, findMissing, giveBack, postDebits, readBalances } from './post.ts'
@@ -275,7 +275,7 @@ export class PostingDesk implements Desk {
     const underWay = this.#lanes.filter((lane) => withdrawn.some((pending) => pending && lane.has(pending)))
     await Promise.all(underWay.map(({ ended }) => ended))
     const doubts = rows.map(({ requestId }) => this.#doubts.delete(requestId) || this.#options.isSuccessor)
-    const unless = (at: number): Fate => ((withdrawn[at]?.isDoubtful ?? doubts[at]) ? 'unknown' : 'absent')
+    const unless = (at: number): WithdrawalFate => ((withdrawn[at]?.isDoubtful ?? doubts[at]) ? 'unknown' : 'absent')
     for (const { settle } of waiting) settle('withdrawn', undefined)
     try {
       const missing = await findMissing(
@@ -286,7 +286,9 @@ export class PostingDesk implements Desk {
       return { fates, balances: await readBalances(this.#aside, [...new Set(rows.map(({ accountId }) => accountId))]) }
     } catch (error) {
       this.#tell(error)
-      const fates = rows.map(({ requestId }, at): Fate => (this.#posted.has(requestId) ? 'booked' : unless(at)))
+      const fates = rows.map(
+        ({ requestId }, at): WithdrawalFate => (this.#posted.has(requestId) ? 'booked' : unless(at)),
+      )
       return { fates, balances: [] }
     }
   }

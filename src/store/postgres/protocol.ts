@@ -69,9 +69,9 @@ export type ToThread =
   | { [Name in keyof Orders]: { order: Name; value: Orders[Name] } }[keyof Orders]
 
 /** All that was said in one turn is one message. */
-export type FromThread = readonly Said[]
+export type FromThread = readonly ThreadMessage[]
 
-export type Said =
+export type ThreadMessage =
   | { id: number; value: unknown }
   | { id: number; error: CarriedError }
   | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]

@@ -7,14 +7,14 @@
  * Amounts are nano-credits, times Unix milliseconds of the database's clock. What is sorted by or looked for has the order
  * of its bytes, whatever the database's own is: heads (ruling C15) and SQLite have it too.
  */
-export type Migration = { sql: string; oldest: number }
+export type PostgresMigration = { sql: string; oldest: number }
 
 const sums = `requests bigint NOT NULL, input_tokens bigint NOT NULL, cache_read_tokens bigint NOT NULL,
     cache_write_tokens bigint NOT NULL, cache_write_1h_tokens bigint NOT NULL, output_tokens bigint NOT NULL,
     reasoning_tokens bigint NOT NULL, cost bigint NOT NULL`
 const counted = 'requests bigint NOT NULL, first_byte bytea NOT NULL, total bytea NOT NULL'
 
-export const migrations: readonly Migration[] = [
+export const migrations: readonly PostgresMigration[] = [
   {
     oldest: 1,
     sql: `

@@ -1,8 +1,8 @@
-import type { Ask, WindowCount } from '../../accounts/desk.ts'
+import type { DeskQuestion, WindowCount } from '../../accounts/desk.ts'
 import { windowMs } from './admit.ts'
 
 /** A question that somebody waits for. */
-export type OpenAsk = Ask & { dueMs: number; isOver: boolean }
+export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
 /** What this replica has of one scope, and what of it the database knows. */
 export type Share = {

@@ -2,7 +2,7 @@ import type { DeskOrder } from '../../accounts/desk.ts'
 import type { Cooldown, Introduction } from '../../accounts/server-store.ts'
 import { AdmissionDesk } from './admission-desk.ts'
 import { CooldownBoard } from './cooldown-board.ts'
-import { type Database, openDatabase, type Session, type Transaction } from './database.ts'
+import { type Database, type DatabaseSession, openDatabase, type Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 import { Presence } from './presence.ts'
 import type { Orders } from './protocol.ts'
@@ -37,7 +37,7 @@ export class SharingDesk implements Desk {
   readonly #presence: Presence
   readonly #board: CooldownBoard
   readonly #steering: Steering
-  #session: Session | undefined
+  #session: DatabaseSession | undefined
   #isPresent = false
 
   constructor({ url, patienceMs, introduction, clockMs, say }: SharingOptions) {
@@ -68,7 +68,7 @@ export class SharingDesk implements Desk {
     this.#steering = new Steering(this.#board, clockMs)
   }
 
-  async onReached(session: Session): Promise<void> {
+  async onReached(session: DatabaseSession): Promise<void> {
     this.#session = session
     if (this.#isPresent) await this.#presence.beat()
     else await this.#presence.start()

@@ -1,4 +1,4 @@
-import { budgetPeriods, type Span, spanOf } from '../../accounts/budget.ts'
+import { budgetPeriods, spanOf, type TimeSpan } from '../../accounts/budget.ts'
 import { type Calendar, createCalendar, utc, type Zone } from '../../accounts/calendar.ts'
 import type { ClockWatch } from '../../accounts/clock.ts'
 import { noWindow } from './post-function.ts'
@@ -53,7 +53,7 @@ export class SpendWindows {
     }
   }
 
-  *#around(nowMs: number): Iterable<Span & { per: string }> {
+  *#around(nowMs: number): Iterable<TimeSpan & { per: string }> {
     yield { per: 'ever', ...spanOf(this.#calendar, undefined, nowMs) }
     for (const per of budgetPeriods)
       for (const atMs of [nowMs, ...this.#strange]) {

@@ -1,5 +1,5 @@
-import type { SpendBase, Write } from '../../accounts/book-rules.ts'
-import type { Span } from '../../accounts/budget.ts'
+import type { BookWrite, SpendBase } from '../../accounts/book-rules.ts'
+import type { TimeSpan } from '../../accounts/budget.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import { sumSpendSlice, walkSpend } from '../sql/spends.ts'
 import { rearm } from '../sql/warnings.ts'
@@ -8,12 +8,12 @@ import { lockAccounts } from './post.ts'
 import { dialect } from './slices.ts'
 import { ask } from './texts.ts'
 
-type Of = { accountId: string; scope: string } & Span
+type SpendKey = { accountId: string; scope: string } & TimeSpan
 
 /** What the keys of a scope have spent in a window, up to the last entry of their account by now (ruling R15). */
 export async function sumSpend(
   { query }: Pick<Transaction, 'query'>,
-  of: Of,
+  of: SpendKey,
   afterSeq = 0,
 ): Promise<SpendBase & { throughSeq: number }> {
   const [end] = await ask(query, 'SELECT seq FROM triwire.balances WHERE account_id = $1', [of.accountId])
@@ -32,7 +32,7 @@ export async function sumSpend(
 /** Counts a window from the ledger, while no debit of the account is posted. */
 export async function setSpend(
   transaction: Transaction,
-  { accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: Extract<Write, { kind: 'set_spend' }>,
+  { accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: Extract<BookWrite, { kind: 'set_spend' }>,
 ): Promise<void> {
   await lockAccounts(transaction, [accountId])
   const of = { accountId, scope, fromMs, untilMs }

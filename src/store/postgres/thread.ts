@@ -1,7 +1,16 @@
 import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { CarriedError, FromThread, News, Orders, QuestionName, Questions, Said, ToThread } from './protocol.ts'
+import type {
+  CarriedError,
+  FromThread,
+  News,
+  Orders,
+  QuestionName,
+  Questions,
+  ThreadMessage,
+  ToThread,
+} from './protocol.ts'
 
 /** What the thread gets to end in: a database that does not answer has its own limits, and this is longer than they are. */
 const closeMs = 4_000
@@ -68,7 +77,7 @@ export class StoreThread {
     this.#worker.postMessage(message)
   }
 
-  #answer(message: Exclude<Said, { news: unknown }>): void {
+  #answer(message: Exclude<ThreadMessage, { news: unknown }>): void {
     const waiting = this.#waiting.get(message.id)
     this.#waiting.delete(message.id)
     if ('error' in message) waiting?.reject(revive(message.error))

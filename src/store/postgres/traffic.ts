@@ -7,10 +7,10 @@ import {
 } from '../../accounts/usage/traffic.ts'
 import type { Database, Transaction } from './database.ts'
 import { lockState } from './usage-keep.ts'
-import type { Words } from './usage-words.ts'
+import type { WordNumbers } from './usage-words.ts'
 
 /** Keeps counters of what costs nothing, of all servers together. */
-export function createTrafficWriting(database: Database, words: Words) {
+export function createTrafficWriting(database: Database, words: WordNumbers) {
   return { writeTraffic }
 
   /** Adds what was counted, in one commit. */

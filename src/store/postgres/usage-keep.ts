@@ -1,6 +1,6 @@
 import { type Calendar, createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { firstKept, type Reporting, type Rezoned, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
+import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, type TrafficTable, trafficTables } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -54,7 +54,7 @@ export function createUsageKeeping(database: Database) {
  * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, by who has
  * locked the state: with 10 million entries it takes some seconds.
  */
-export async function rezone(transaction: Transaction, wished: Rezoned): Promise<void> {
+export async function rezone(transaction: Transaction, wished: NewZone): Promise<void> {
   const { calendar, keptFrom } = rezoned(await readUsageState(transaction), wished)
   const set = 'UPDATE triwire.usage_state SET time_zone = $1, week_starts = $2, kept_from = $3'
   await transaction.query(set, [calendar.timeZone, calendar.weekStarts, keptFrom])

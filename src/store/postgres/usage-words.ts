@@ -5,7 +5,7 @@ import type { Transaction } from './database.ts'
 /** Words that are remembered at once; each takes some 100 bytes. */
 const wordsMax = 200_000
 
-export type Words = ReturnType<typeof createWords>
+export type WordNumbers = ReturnType<typeof createWords>
 
 /**
  * Words by their numbers, which are never others. Who is inside a transaction has them read on its connection: with another

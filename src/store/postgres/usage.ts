@@ -1,6 +1,6 @@
 import { spellZone, type Zone } from '../../accounts/calendar.ts'
 import { countsBreakHex } from '../../accounts/usage/histogram.ts'
-import { type FoundRow, planUsage, type Reading, type RowReading } from '../../accounts/usage/plan.ts'
+import { type FoundRow, planUsage, type RowReading, type UsageRead } from '../../accounts/usage/plan.ts'
 import type { UsageAnswer, UsageQuestion, UsageState } from '../../accounts/usage/question.ts'
 import type { SummedEntries } from '../../accounts/usage/rollup.ts'
 import { findRows, selectRows, selectSpent, selectSummed, timeColumn, wordsOfReading } from '../sql/usage.ts'
@@ -34,7 +34,7 @@ export function createUsageReading(database: Database) {
     })
   }
 
-  async function read(transaction: Transaction, reading: Reading): Promise<unknown> {
+  async function read(transaction: Transaction, reading: UsageRead): Promise<unknown> {
     if (reading.kind === 'state') return readUsageState(transaction)
     return reading.kind === 'tail' ? readTail(transaction, reading) : readRows(transaction, reading)
   }

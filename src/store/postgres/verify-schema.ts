@@ -32,12 +32,12 @@ export async function findForeignSchema(database: Database, place: string): Prom
 }
 
 /** By kind and name, what an object was made as. */
-type Schema = Map<string, string>
+type MadeObjects = Map<string, string>
 
 const defaultMonth = 'entries_default'
 
 /** Each month that there is has all that the default partition has. */
-function withMonths(ours: Schema, theirs: Schema): Schema {
+function withMonths(ours: MadeObjects, theirs: MadeObjects): MadeObjects {
   const all = new Map(ours)
   const months = [...theirs.keys()].flatMap((name) => /^table (entries_\d{4}_\d\d)$/.exec(name)?.[1] ?? [])
   for (const month of months)
@@ -48,9 +48,9 @@ function withMonths(ours: Schema, theirs: Schema): Schema {
 }
 
 /** The migrations say it: they are run in a schema that nobody else sees, and that never comes to be. */
-async function readOurSchema(database: Database, isMoved: boolean): Promise<Schema> {
+async function readOurSchema(database: Database, isMoved: boolean): Promise<MadeObjects> {
   const name = `triwire_${randomText(10).toLowerCase()}`
-  let schema: Schema = new Map()
+  let schema: MadeObjects = new Map()
   const undo = new Error('this schema was only to be looked at')
   await database
     .transact(async (transaction) => {
@@ -72,7 +72,7 @@ async function readOurSchema(database: Database, isMoved: boolean): Promise<Sche
 }
 
 /** Names of schemas are taken as ours. A month says the same as the default partition, but for which month it is. */
-async function readSchema({ query }: Transaction, schema: string): Promise<Schema> {
+async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
   // A user who is called as our schema is has it in his path, and is told its names without it.
   await query('SET LOCAL search_path = pg_catalog')
   const rows = await query(catalog, [schema])

@@ -1,4 +1,4 @@
-import type { Warning, Watched } from '../../accounts/warnings.ts'
+import type { StoredWarning, Watched } from '../../accounts/warnings.ts'
 import { readWarning, settleWarning, takeWarnings, untoldMs, watchStatements } from '../sql/warnings.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect } from './slices.ts'
@@ -19,7 +19,7 @@ export function createWarnings({ query, transact }: Pick<Database, 'query' | 'tr
   }
 
   /** Without a write where there is nothing: it is asked often. */
-  async function take(leaseMs: number, limit: number): Promise<Warning[]> {
+  async function take(leaseMs: number, limit: number): Promise<StoredWarning[]> {
     const [due] = await query(`SELECT FROM triwire.outbox WHERE next_ms <= ${now} LIMIT 1`)
     if (!due) return []
     await query(`DELETE FROM triwire.outbox WHERE at_ms < ${now} - $1::bigint`, [untoldMs])

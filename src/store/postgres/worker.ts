@@ -12,7 +12,7 @@ import { DirectoryDesk } from './directory-desk.ts'
 import { migrate } from './migrate.ts'
 import { postFunctions } from './post.ts'
 import { PostingDesk } from './posting-desk.ts'
-import type { Said, ToThread } from './protocol.ts'
+import type { ThreadMessage, ToThread } from './protocol.ts'
 import { ReadingDesk } from './reading-desk.ts'
 import { recoverSpools } from './recovery.ts'
 import { sharingFunctions } from './sharing.ts'
@@ -31,9 +31,9 @@ const schemaMs = 60_000
 /** What the desks get to end in. */
 const closeMs = 2_500
 
-let unsaid: Said[] = []
+let unsaid: ThreadMessage[] = []
 
-const say: Say = (news, value) => tell({ news, value } as Said)
+const say: Say = (news, value) => tell({ news, value } as ThreadMessage)
 const clockMs = () => performance.now()
 const lookUps = openDatabase({ url, max: 2, patienceMs, purpose: 'look-ups' })
 const clock = new ClockDesk(say, createSteadyClock(), offsetMs)
@@ -83,7 +83,7 @@ function answer({ id, question, value }: Extract<ToThread, { question: unknown }
 }
 
 /** All of one turn in one message: each costs the serving thread about as much as a debit. */
-function tell(said: Said): void {
+function tell(said: ThreadMessage): void {
   if (unsaid.length === 0) queueMicrotask(flush)
   unsaid.push(said)
 }

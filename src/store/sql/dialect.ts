@@ -8,20 +8,20 @@ export type Dialect = {
   order: readonly string[]
 }
 
-export type Value = string | number | bigint
+export type SqlValue = string | number | bigint
 
-export type Statement = { text: string; values: readonly Value[] }
+export type Statement = { text: string; values: readonly SqlValue[] }
 
 /** Puts a value in, and says how it is named. */
-export type Put = (value: Value | null) => string
+export type Put = (value: SqlValue | null) => string
 
 export function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
-  const values: (Value | null)[] = []
+  const values: (SqlValue | null)[] = []
   const text = write((value) => parameter(values.push(value)))
-  return { text, values: values as Value[] }
+  return { text, values: values as SqlValue[] }
 }
 
-export function insert(dialect: Dialect, table: string, row: Readonly<Record<string, Value | null>>): Statement {
+export function insert(dialect: Dialect, table: string, row: Readonly<Record<string, SqlValue | null>>): Statement {
   return statement(dialect, (put) => {
     const places = Object.values(row).map(put).join(', ')
     return `INSERT INTO ${dialect.schema}.${table} (${Object.keys(row).join(', ')}) VALUES (${places})`
@@ -31,8 +31,8 @@ export function insert(dialect: Dialect, table: string, row: Readonly<Record<str
 export function update(
   dialect: Dialect,
   table: string,
-  row: Readonly<Record<string, Value | null>>,
-  where: Readonly<Record<string, Value>>,
+  row: Readonly<Record<string, SqlValue | null>>,
+  where: Readonly<Record<string, SqlValue>>,
 ): Statement {
   return statement(dialect, (put) => {
     const sets = Object.entries(row).map(([column, value]) => `${column} = ${put(value)}`)

@@ -1,8 +1,8 @@
 import { nanosPerCredit } from '../../accounts/credit.ts'
 import type { DayShift } from '../../accounts/day-shifts.ts'
 import type { EntryFilter, EntryPlace, Grouping, ListedEntry, Total } from '../../accounts/entries.ts'
-import { type Reading, readCounters, readEntry } from '../../accounts/entry-row.ts'
-import type { Dialect, Statement, Value } from './dialect.ts'
+import { readCounters, readEntry, type VerifiedEntry } from '../../accounts/entry-row.ts'
+import type { Dialect, SqlValue, Statement } from './dialect.ts'
 
 const dayMs = 86_400_000
 
@@ -62,10 +62,10 @@ export function conditions(
   { accountId, keyIds, model, sinceMs, untilMs }: EntryFilter,
   slice?: Slice | undefined,
   beyond?: (EntryPlace & { first: Direction }) | undefined,
-): { where: string; values: readonly Value[] } {
+): { where: string; values: readonly SqlValue[] } {
   const parts: string[] = []
-  const values: Value[] = []
-  const put = (value: Value) => parameter(values.push(value))
+  const values: SqlValue[] = []
+  const put = (value: SqlValue) => parameter(values.push(value))
   if (accountId !== undefined) parts.push(`e.account_id = ${put(accountId)}`)
   if (keyIds?.length === 0) parts.push('1 = 0')
   else if (keyIds) {
@@ -167,7 +167,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
 }
 
 /** @param row with `readingColumns`. */
-export function readReading(row: Record<string, unknown>): Reading {
+export function readReading(row: Record<string, unknown>): VerifiedEntry {
   return {
     entry: readEntry(row),
     row,

@@ -1,9 +1,9 @@
-import type { Write } from '../../accounts/book-rules.ts'
+import type { BookWrite } from '../../accounts/book-rules.ts'
 import { formatModels, type KeyBounds } from '../../accounts/key-bounds.ts'
 import { type Dialect, insert, type Statement, update } from './dialect.ts'
 
 /** What is written of keys. @returns undefined for a write that is about something else, or about what they have spent. */
-export function keyStatements(dialect: Dialect, write: Write): Statement[] | undefined {
+export function keyStatements(dialect: Dialect, write: BookWrite): Statement[] | undefined {
   switch (write.kind) {
     case 'insert_key': {
       const { id, accountId, digest, prefix, label, createdMs, expiresMs, ownExpiresMs, scope, bounds } = write.key

@@ -1,3 +1,4 @@
+import type { StoreRow } from '../../accounts/book-rows.ts'
 import {
   type AccountPage,
   type AccountRow,
@@ -6,7 +7,7 @@ import {
   readAccountRow,
   readKeyRow,
 } from '../../accounts/book-rows.ts'
-import type { Made, Write } from '../../accounts/book-rules.ts'
+import type { BookWrite, Made } from '../../accounts/book-rules.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type OperatorRow, type SessionRow, sessionsMax } from '../../accounts/operators.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
@@ -18,11 +19,10 @@ import { heldByReplicas, keysWithSpends } from './spends.ts'
  * Statements of who may operate, of the audit trail, and of pages of accounts and keys, which both databases understand.
  */
 
-type Row = Readonly<Record<string, unknown>>
 /** A statement that reads, and what its rows mean. */
-export type Query<T> = Statement & { read(row: Row): T }
+export type Query<T> = Statement & { read(row: StoreRow): T }
 
-function query<T>(dialect: Dialect, read: (row: Row) => T, write: (put: Put) => string): Query<T> {
+function query<T>(dialect: Dialect, read: (row: StoreRow) => T, write: (put: Put) => string): Query<T> {
   return { ...statement(dialect, write), read }
 }
 
@@ -32,7 +32,7 @@ function keysOf({ schema }: Dialect): string {
 }
 
 /** @returns undefined for a write that is about neither operators nor keys. `post_audit` is `insertAudit`'s. */
-export function writeStatements(dialect: Dialect, write: Write): Statement[] | undefined {
+export function writeStatements(dialect: Dialect, write: BookWrite): Statement[] | undefined {
   const { schema } = dialect
   switch (write.kind) {
     case 'insert_operator':
@@ -214,7 +214,7 @@ function whereAny(parts: readonly string[]): string {
   return parts.length ? `WHERE ${parts.join(' OR ')}` : ''
 }
 
-function readOperatorRow(row: Row): OperatorRow {
+function readOperatorRow(row: StoreRow): OperatorRow {
   return {
     id: row.id as string,
     name: row.name as string,
@@ -227,7 +227,7 @@ function readOperatorRow(row: Row): OperatorRow {
   }
 }
 
-function readSessionRow(row: Row): SessionRow {
+function readSessionRow(row: StoreRow): SessionRow {
   const text = (name: string) => (row[name] as string | null) ?? undefined
   return {
     digest: row.digest as string,
@@ -241,7 +241,7 @@ function readSessionRow(row: Row): SessionRow {
   }
 }
 
-function readAuditRow(row: Row): AuditRow {
+function readAuditRow(row: StoreRow): AuditRow {
   return {
     seq: Number(row.seq),
     atMs: Number(row.at_ms),
@@ -255,6 +255,6 @@ function readAuditRow(row: Row): AuditRow {
   }
 }
 
-function readMade(row: Row): Made {
+function readMade(row: StoreRow): Made {
   return { asked: row.asked as string, result: row.result as string, madeMs: Number(row.made_ms) }
 }

@@ -1,4 +1,4 @@
-import type { Span, Spend } from '../../accounts/budget.ts'
+import type { Spend, TimeSpan } from '../../accounts/budget.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
 import type { Dialect, Statement } from './dialect.ts'
 
@@ -24,7 +24,7 @@ export const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h
   WHERE h.scope = coalesce(k.scope, k.id) AND p.seen_ms > triwire.now_ms() - ${leaseMs})`
 
 /** Entries of an account behind `after`, up to and with `through`. */
-export type SpendSlice = { accountId: string; scope: string; after: number; through: number } & Span
+export type SpendSlice = { accountId: string; scope: string; after: number; through: number } & TimeSpan
 
 /** Debits less what was given back of them; `first`: the earliest time at which an entry of the slice was posted. */
 export function sumSpendSlice({ schema, parameter: put }: Dialect, slice: SpendSlice): Statement {
@@ -48,7 +48,7 @@ const sliceMax = 20_000
  * @returns what all come to.
  */
 export function* walkSpend(
-  of: { accountId: string; scope: string } & Span,
+  of: { accountId: string; scope: string } & TimeSpan,
   { after, through }: { after: number; through: number },
 ): Generator<SpendSlice, bigint, { spentNanos: bigint; firstMs: number | undefined }> {
   let sum = 0n

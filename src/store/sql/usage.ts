@@ -2,7 +2,7 @@ import { bucketAt, type FoundRow, type Grain, type RowReading } from '../../acco
 import type { UsageGrouping } from '../../accounts/usage/question.ts'
 import { soundOutcomes } from '../../accounts/usage/question.ts'
 import { sumColumns } from '../../accounts/usage/rollup.ts'
-import type { Dialect, Statement, Value } from './dialect.ts'
+import type { Dialect, SqlValue, Statement } from './dialect.ts'
 
 /** A word of a kind, by its number in the store; 0 is the empty one. */
 export type WordIds = ReadonlyMap<string, number>
@@ -24,7 +24,7 @@ export type Bucketing = {
   from: string
   /** Its number; undefined where rows are told by their time, and who asks finds the bucket. */
   bucket: string | undefined
-  values: readonly Value[]
+  values: readonly SqlValue[]
   /** Each row that it finds is in a bucket: a second range would be the one that an index is used for. */
   isRanged: boolean
   /**

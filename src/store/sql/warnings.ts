@@ -1,4 +1,11 @@
-import { type StoredEvent, storedEvents, type Warning, type Watched, warningKeptMs } from '../../accounts/warnings.ts'
+import type { StoreRow } from '../../accounts/book-rows.ts'
+import {
+  type StoredEvent,
+  type StoredWarning,
+  storedEvents,
+  type Watched,
+  warningKeptMs,
+} from '../../accounts/warnings.ts'
 import { type Dialect, insert, type Statement, statement } from './dialect.ts'
 
 /*
@@ -7,8 +14,6 @@ import { type Dialect, insert, type Statement, statement } from './dialect.ts'
 
 /** A warning that is so old waits for nobody: whoever tells them gives up in half of that. In ms. */
 export const untoldMs = 2 * warningKeptMs
-
-type Row = Readonly<Record<string, unknown>>
 
 export function watchStatements(dialect: Dialect, { lowNanos, budgets }: Watched): Statement[] {
   const rows = [
@@ -23,7 +28,7 @@ export function selectWatched(schema: string): string {
   return `SELECT event, below FROM ${schema}.watched ORDER BY below`
 }
 
-export function readWatched(rows: readonly Row[]): Watched {
+export function readWatched(rows: readonly StoreRow[]): Watched {
   return {
     lowNanos: rows.filter(({ event }) => event === 'credit_low').map(({ below }) => below as bigint),
     budgets: rows.some(({ event }) => event === 'key_budget'),
@@ -68,7 +73,7 @@ export function rearm(dialect: Dialect, scope: string): Statement {
   )
 }
 
-export function readWarning(row: Row): Warning {
+export function readWarning(row: StoreRow): StoredWarning {
   const event = storedEvents.find((one) => one === row['event']) as StoredEvent
   return {
     id: row['id'] as string,

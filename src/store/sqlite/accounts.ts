@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import { accountOf, type Change, type Question, type Write } from '../../accounts/book-rules.ts'
+import { accountOf, type BookChange, type BookWrite, type ChangeScope } from '../../accounts/book-rules.ts'
 import type { ClockFacts } from '../../accounts/clock.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { readClock, selectClock } from '../sql/clock.ts'
@@ -19,7 +19,7 @@ export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[]
 /** Accounts and keys in SQL. Every change counts the account's revision up, which is how a running server finds it. */
 export interface Accounts {
   /** One transaction, see `BookStore`. */
-  change<T>(change: Change<T>): T
+  change<T>(change: BookChange<T>): T
   /** Its time, and what that can be held against (ruling Y15). */
   readClock(): ClockFacts
   /** By id, else by name. */
@@ -87,7 +87,7 @@ function createReaders(db: DatabaseSync, { findCredit }: Pick<Entries, 'findCred
     listAccounts: () => all.all().map(readAccountRow),
     listKeys: (accountId?: string) => keysOf.all(accountId ?? null).map(readKeyRow),
     findKeys: (name: string) => keysByAnyName.all(name).map(readKeyRow),
-    findFacts({ account, accountName, key, reference, operator, once, reporting }: Question) {
+    findFacts({ account, accountName, key, reference, operator, once, reporting }: ChangeScope) {
       return {
         account: account === undefined ? undefined : findAccount(account),
         accountNamed: accountName === undefined ? undefined : readFirst(byName.all(accountName)),
@@ -110,7 +110,7 @@ function createWriter(
   db: DatabaseSync,
   { postCredit, writeSpend }: Pick<Entries, 'postCredit' | 'writeSpend'>,
   operators: Operators,
-): (write: Write) => void {
+): (write: BookWrite) => void {
   const insert = db.prepare(
     `INSERT INTO accounts (id, name, state, revision, created_ms)
      VALUES (?, ?, ?, (SELECT ifnull(max(revision), 0) + 1 FROM accounts), ?)`,

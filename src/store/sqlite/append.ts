@@ -12,7 +12,7 @@ import { createWarnings } from './warnings.ts'
 type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
 
 /** What is known of the store while its write lock keeps everybody else away. */
-type Known = KnownSpends & {
+type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Of prices. */
   readonly versions: Set<string>
@@ -20,7 +20,7 @@ type Known = KnownSpends & {
   watched: Watched | undefined
 }
 
-export type Batch = Known & {
+export type AppendBatch = LockedStore & {
   readonly nowMs: number
   readonly headMs: number
   readonly moved: Set<string>
@@ -51,14 +51,14 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
    * As this connection last committed it, and the version of the data at that time. It is good for as long as nobody else
    * has committed: what this connection adds goes through here, and what it rolls back is forgotten.
    */
-  let last: { known: Known; version: unknown } | undefined
+  let last: { known: LockedStore; version: unknown } | undefined
   const sumSpend = (of: SpendOf) => spends.sum(of)
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, writeSpend, sumSpend, warnings }
 
   /** One transaction of its own, durable when it returns. */
-  function inTransaction<T>(work: (batch: Batch) => T): T {
+  function inTransaction<T>(work: (batch: AppendBatch) => T): T {
     let version: unknown
-    let known: Known | undefined
+    let known: LockedStore | undefined
     const result = transact(db, () => {
       version = dataVersion.get()!.data_version
       known = last?.version === version && last!.known.tails.size < knownMax ? last!.known : nothingKnown()
@@ -70,19 +70,19 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /** Inside the caller's transaction, of which nobody here hears whether it is committed. */
-  function inBatch<T>(work: (batch: Batch) => T): T {
+  function inBatch<T>(work: (batch: AppendBatch) => T): T {
     last = undefined
     return run(nothingKnown(), work)
   }
 
   /** Accounts move once, behind the last of their entries. */
-  function run<T>(known: Known, work: (batch: Batch) => T): T {
+  function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
     // Who takes the row away loses what later heads are told apart by, not the service.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
-    const batch: Batch = { ...known, nowMs: nowMs(), headMs, ...none }
+    const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
     const result = work(batch)
     for (const accountId of batch.moved) {
       const { seq, balanceNanos } = tails.get(accountId)!
@@ -97,7 +97,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /** The next entry of the account. False when there is no such account, or the request id is booked already. */
-  function append(batch: Batch, accountId: string, row: UnplacedRow, changeNanos: bigint): boolean {
+  function append(batch: AppendBatch, accountId: string, row: UnplacedRow, changeNanos: bigint): boolean {
     const tail = tailOf(batch, accountId)
     if (!tail) return false
     row.account_id = accountId
@@ -122,7 +122,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return true
   }
 
-  function tailOf({ tails }: Batch, accountId: string): Tail | undefined {
+  function tailOf({ tails }: AppendBatch, accountId: string): Tail | undefined {
     const known = tails.get(accountId)
     if (known) return known
     const row = readTail.get(accountId)
@@ -159,7 +159,7 @@ function createPrices(db: DatabaseSync) {
   return notePrices
 
   /** What a price version stands for, once for each. */
-  function notePrices({ versions }: Batch, { priceVersion, prices }: DebitRow): void {
+  function notePrices({ versions }: AppendBatch, { priceVersion, prices }: DebitRow): void {
     if (versions.has(priceVersion)) return
     insertPrices.run(...priceValues(priceVersion, prices))
     versions.add(priceVersion)
@@ -184,6 +184,6 @@ function priceValues(version: string, prices: DebitRow['prices']) {
 type Spends = ReturnType<typeof createSpends>
 type SpendOf = Parameters<Spends['sum']>[0]
 
-function nothingKnown(): Known {
+function nothingKnown(): LockedStore {
   return { tails: new Map(), versions: new Set(), watched: undefined, ...nothingSpent() }
 }

@@ -6,7 +6,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../../accounts/book-error.ts'
 import { type Books, createBooks } from '../../accounts/books.ts'
 import { createCalendar, utc } from '../../accounts/calendar.ts'
-import { type Answered, type Asked, toAnswer } from '../files/books-messages.ts'
+import { type Answered, type BooksCall, toAnswer } from '../files/books-messages.ts'
 import { openStore, type Store } from './store.ts'
 
 const port = parentPort!
@@ -15,14 +15,14 @@ let store: Store | undefined
 /** Of who asks: one that is tried may have another clock. */
 let askedMs = 0
 
-port.on('message', async (asked: Asked | 'close') => {
+port.on('message', async (asked: BooksCall | 'close') => {
   if (asked === 'close') {
     store?.close()
     port.close()
   } else port.postMessage(await answer(asked))
 })
 
-async function answer({ id, method, args, act, nowMs }: Asked): Promise<Answered> {
+async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answered> {
   askedMs = nowMs
   try {
     store ??= openStore(workerData.path, {

@@ -1,18 +1,18 @@
 import { resultCode } from '../files/store-error.ts'
 import type { FileWatch } from './file-watch.ts'
 import type { Store } from './store.ts'
-import type { FromWorker } from './thread-messages.ts'
+import type { FromLedgerThread } from './thread-messages.ts'
 
 /** `busy`: another process has the lock. `lost`: a file of the store is gone, and nothing is tried any more. */
-export type Outcome = 'done' | 'busy' | 'failed' | 'lost'
+export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
 
-export type ConnectionOptions = {
+export type StoreConnectionOptions = {
   /** The first, just opened. */
   store: Store
   reopen: () => Store
   /** Noted since the store was opened. */
   files: FileWatch
-  say: (message: Extract<FromWorker, { type: 'trouble' | 'lost' }>) => void
+  say: (message: Extract<FromLedgerThread, { type: 'trouble' | 'lost' }>) => void
 }
 
 const busyCode = 5
@@ -22,13 +22,13 @@ const busyCode = 5
  * before anything is written what its log has is made durable (B8). Where a file of the store is gone it is lost for good.
  */
 export class Connection {
-  readonly #options: ConnectionOptions
+  readonly #options: StoreConnectionOptions
   #store: Store | undefined
   /** A sync has failed, or a run before this one may have seen one fail: what is in the log need not be on the disk. */
   #isSuspect = true
   #isLost = false
 
-  constructor(options: ConnectionOptions) {
+  constructor(options: StoreConnectionOptions) {
     this.#options = options
     this.#store = options.store
     // What stands in the way, another process with the lock perhaps, is met again by the first debit.
@@ -43,7 +43,7 @@ export class Connection {
   }
 
   /** Writes upon a log that is durable. What fails is told as trouble; the work may be done anew. */
-  write(work: (store: Store) => void): Outcome {
+  write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
       work(store)
@@ -51,7 +51,7 @@ export class Connection {
   }
 
   /** Reads, behind a look at all files. */
-  read(work: (store: Store) => void): Outcome {
+  read(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       if (!this.#isAnyLost(store)) work(store)
     })
@@ -62,7 +62,7 @@ export class Connection {
     if (!this.#isLost) this.#closeStore()
   }
 
-  #use(work: (store: Store) => void): Outcome {
+  #use(work: (store: Store) => void): RunOutcome {
     try {
       const store = this.#reach()
       if (store) work(store)
@@ -81,7 +81,7 @@ export class Connection {
     return this.#isStoreLost() ? undefined : this.#store
   }
 
-  #recover(error: Error): Outcome {
+  #recover(error: Error): RunOutcome {
     const code = resultCode(error) || resultCode(error.cause)
     this.#options.say({ type: 'trouble', message: error.message, code })
     if (code === busyCode) return 'busy'

@@ -5,7 +5,7 @@ import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../ac
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import type { Watched } from '../../accounts/warnings.ts'
 import { resultCode } from '../files/store-error.ts'
-import { type Batch, createAppender } from './append.ts'
+import { type AppendBatch, createAppender } from './append.ts'
 
 export type Credit = { accountId: string; amountNanos: bigint; reference: string }
 
@@ -54,7 +54,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     return inTransaction((batch) => debits.map((debit) => postDebit(batch, debit)))
   }
 
-  function postDebit(batch: Batch, debit: DebitRow): Posting {
+  function postDebit(batch: AppendBatch, debit: DebitRow): Posting {
     try {
       notePrices(batch, debit)
       const row = debitRow(debit)
@@ -92,7 +92,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
     return byRequestId.get(requestId) !== undefined
   }
 
-  function postReturn(batch: Batch, requestId: string): 'posted' | 'exists' | 'absent' {
+  function postReturn(batch: AppendBatch, requestId: string): 'posted' | 'exists' | 'absent' {
     const debit = byRequestId.get(requestId)
     if (!debit) return 'absent'
     for (let number = 1; ; number++) {

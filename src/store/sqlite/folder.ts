@@ -3,12 +3,12 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { resultCode } from '../files/store-error.ts'
 import type { Connection } from './connection.ts'
 import type { Store } from './store.ts'
-import type { FromWorker } from './thread-messages.ts'
+import type { FromLedgerThread } from './thread-messages.ts'
 
 export type FolderOptions = {
   connection: Pick<Connection, 'write'>
   reporting: Reporting
-  say: (message: Extract<FromWorker, { type: 'trouble' }>) => void
+  say: (message: Extract<FromLedgerThread, { type: 'trouble' }>) => void
   /** Unix milliseconds. */
   nowMs: () => number
   /** How long entries wait for others, in ms. */

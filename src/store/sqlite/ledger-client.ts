@@ -15,7 +15,7 @@ import { lockStore } from '../files/lock.ts'
 import { bringSpool, realPath, refuseNoFile } from '../files/place.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
-import { LedgerThread, type Told } from './ledger-thread.ts'
+import { LedgerThread, type ThreadNews } from './ledger-thread.ts'
 
 export type LedgerOptions = ServingOptions & {
   /** Of the SQLite file; `.lock` and `.spool` stand beside it. */
@@ -156,7 +156,7 @@ class LedgerClient {
     return thread
   }
 
-  #hear(told: Told): void {
+  #hear(told: ThreadNews): void {
     if (told.type === 'changes') this.directory.apply(told.changes)
     else if (told.type === 'clock') this.clock.hear(told.news)
     else if (told.type === 'drained') {

@@ -4,13 +4,13 @@ import type { FoundDebit } from '../../accounts/entries.ts'
 import type { DebitRow, GivenBack, Posted, Poster, Withdrawn } from '../../accounts/poster.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
-import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
+import type { FromLedgerThread, ToLedgerThread, WorkerOptions } from './thread-messages.ts'
 
-type Ready = Extract<FromWorker, { type: 'ready' }>
+type Ready = Extract<FromLedgerThread, { type: 'ready' }>
 
 /** What the thread says without being asked. */
-export type Told = Exclude<
-  FromWorker,
+export type ThreadNews = Exclude<
+  FromLedgerThread,
   { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' | 'found' | 'counted' }
 >
 
@@ -38,7 +38,7 @@ export class LedgerThread implements Poster {
   #isClosing = false
   #isOver = false
 
-  constructor(options: WorkerOptions, tell: (told: Told) => void) {
+  constructor(options: WorkerOptions, tell: (told: ThreadNews) => void) {
     const [ready, death, ended] = [
       Promise.withResolvers<Ready>(),
       Promise.withResolvers<Error>(),
@@ -48,7 +48,7 @@ export class LedgerThread implements Poster {
     this.death = death.promise
     this.#ended = ended.promise
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: options, name: 'ledger' })
-    this.#worker.on('message', (message: FromWorker) => {
+    this.#worker.on('message', (message: FromLedgerThread) => {
       if (message.type === 'ready') ready.resolve(message)
       else if (message.type === 'refused') this.#failure = new StoreError(message.error.message)
       else if (message.type === 'posted') this.#answerPosts(message)
@@ -111,7 +111,7 @@ export class LedgerThread implements Poster {
     clearTimeout(late)
   }
 
-  #ask<T>(waiting: PromiseWithResolvers<T>[], message: ToWorker): Promise<T> {
+  #ask<T>(waiting: PromiseWithResolvers<T>[], message: ToLedgerThread): Promise<T> {
     const answer = Promise.withResolvers<T>()
     if (this.#isOver) answer.reject(new StoreSilent('the ledger thread has ended'))
     else {
@@ -121,15 +121,15 @@ export class LedgerThread implements Poster {
     return answer.promise
   }
 
-  #send(message: ToWorker): void {
+  #send(message: ToLedgerThread): void {
     this.#worker.postMessage(message)
   }
 
-  #answerPosts({ batches, balances, spends }: Extract<FromWorker, { type: 'posted' }>): void {
+  #answerPosts({ batches, balances, spends }: Extract<FromLedgerThread, { type: 'posted' }>): void {
     for (const postings of batches) this.#posts.shift()!.resolve({ postings, balances, spends })
   }
 
-  #answerGifts({ batches, balances, spends }: Extract<FromWorker, { type: 'givenBack' }>): void {
+  #answerGifts({ batches, balances, spends }: Extract<FromLedgerThread, { type: 'givenBack' }>): void {
     for (const returned of batches) this.#gifts.shift()!.resolve({ returned, balances, spends })
   }
 
@@ -139,7 +139,7 @@ export class LedgerThread implements Poster {
     else look.reject(new StoreSilent('the store cannot be read'))
   }
 
-  #answerFind({ isRead, debit }: Extract<FromWorker, { type: 'found' }>): void {
+  #answerFind({ isRead, debit }: Extract<FromLedgerThread, { type: 'found' }>): void {
     const find = this.#finds.shift()!
     if (isRead) find.resolve(debit)
     else find.reject(new StoreSilent('the store cannot be read'))

@@ -6,7 +6,7 @@ import { LockedError } from '../files/lock.ts'
 import { isThere, refuseNoFile } from '../files/place.ts'
 import { StoreError } from '../files/store-error.ts'
 import { refuseWideMode } from '../files/wide-mode.ts'
-import { type Migration, migrations } from './schema.ts'
+import { migrations, type SqliteMigration } from './schema.ts'
 
 export type OpenOptions = {
   /** How long a statement waits for another process, blocking its thread. */
@@ -77,7 +77,7 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
 }
 
 /** Brings an older schema up to date in one transaction. @throws StoreError for a newer one or a foreign file. */
-export function migrate(db: DatabaseSync, path: string, steps: readonly Migration[] = migrations): void {
+export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMigration[] = migrations): void {
   if (readVersion(db) === steps.length) return
   transact(db, () => {
     const version = readOurVersion(db, path, steps.length)

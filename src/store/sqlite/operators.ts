@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { AccountPage, AccountRow, KeyPage, KeyRow } from '../../accounts/book-rows.ts'
-import type { Made, Write } from '../../accounts/book-rules.ts'
+import type { BookWrite, Made } from '../../accounts/book-rules.ts'
 import type { OperatorRow, SessionRow } from '../../accounts/operators.ts'
 import { type AuditFilter, type AuditRow, placeAudit } from '../../accounts/trail.ts'
 import type { Statement } from '../sql/dialect.ts'
@@ -22,7 +22,7 @@ import { dialect } from './listing.ts'
 /** Who may operate, what they have changed, and pages of what they look at. */
 export type Operators = {
   /** Inside the caller's transaction. Nothing for what is not about operators. */
-  write(write: Write): void
+  write(write: BookWrite): void
   /** By id or name. */
   findOperators(idOrName: string): OperatorRow[]
   findMade(once: { actor: string; key: string }): Made | undefined

@@ -1,11 +1,11 @@
 import type { DebitRow, Withdrawn } from '../../accounts/poster.ts'
-import type { Connection, Outcome } from './connection.ts'
+import type { Connection, RunOutcome } from './connection.ts'
 import type { Store } from './store.ts'
-import type { FromWorker } from './thread-messages.ts'
+import type { FromLedgerThread } from './thread-messages.ts'
 
 export type QueueOptions = {
   connection: Pick<Connection, 'write'>
-  say: (message: Extract<FromWorker, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
+  say: (message: Extract<FromLedgerThread, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
   /** Runs it behind every message that has already come, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
   /** @throws where the disk takes a page and no debits. */
@@ -15,7 +15,7 @@ export type QueueOptions = {
 }
 
 /** After these it is tried again, so much later in ms; what is lost is not tried any more. */
-const pausesMs: Partial<Record<Outcome, number>> = { busy: 20, failed: 250 }
+const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 
 /**
  * What is to be brought into the ledger. Everything that has come by the time the thread turns to it shares a transaction,

@@ -7,7 +7,7 @@ import { boundKeys } from './migration-6.ts'
 import { addUsage } from './migration-7.ts'
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
-export type Migration = string | ((db: DatabaseSync) => void)
+export type SqliteMigration = string | ((db: DatabaseSync) => void)
 
 /**
  * Each migration leads from the version of its place to the next; the file's version is its `user_version`. What has been
@@ -16,7 +16,7 @@ export type Migration = string | ((db: DatabaseSync) => void)
  * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
  * Amounts are nano-credits, times Unix milliseconds.
  */
-export const migrations: readonly Migration[] = [
+export const migrations: readonly SqliteMigration[] = [
   `
   CREATE TABLE accounts (
     id TEXT PRIMARY KEY,

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { SpendBase } from '../../accounts/book-rules.ts'
-import { type Budget, type BudgetPeriod, type Span, type Spend, spendMore } from '../../accounts/budget.ts'
+import { type Budget, type BudgetPeriod, type Spend, spendMore, type TimeSpan } from '../../accounts/budget.ts'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
@@ -24,7 +24,7 @@ export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
 
-type Of = { accountId: string; scope: string }
+type SpendScope = { accountId: string; scope: string }
 
 /** What keys with budgets have spent (ruling R15), in the transaction of whoever calls. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
@@ -38,7 +38,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
   )
   const remove = db.prepare('DELETE FROM spends WHERE scope = ?')
   const lastSeq = db.prepare('SELECT seq FROM accounts WHERE id = ?')
-  return { note, write, read, sum, set, arm, clear: ({ scope }: Of) => void remove.run(scope) }
+  return { note, write, read, sum, set, arm, clear: ({ scope }: SpendScope) => void remove.run(scope) }
 
   /**
    * Of an entry that was just appended.
@@ -78,7 +78,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
   }
 
   /** @param throughSeq all entries of the account, where it is left out. */
-  function sum(of: Of & Span, afterSeq = 0): SpendBase & { throughSeq: number } {
+  function sum(of: SpendScope & TimeSpan, afterSeq = 0): SpendBase & { throughSeq: number } {
     const throughSeq = Number(lastSeq.get(of.accountId)?.seq ?? 0)
     const slices = walkSpend(of, { after: afterSeq, through: throughSeq })
     let step = slices.next()
@@ -93,7 +93,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     return { spentNanos: step.value, throughSeq }
   }
 
-  function set({ accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: Of & Span & SpendBase): void {
+  function set({ accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: SpendScope & TimeSpan & SpendBase): void {
     const tail = throughSeq === undefined ? 0n : sum({ accountId, scope, fromMs, untilMs }, throughSeq).spentNanos
     put.run(scope, fromMs, untilMs, clampNanos(spentNanos + tail), 0)
     arm(scope)

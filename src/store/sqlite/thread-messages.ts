@@ -24,7 +24,7 @@ export type WorkerOptions = {
   turned?: Float64Array | undefined
 }
 
-export type ToWorker =
+export type ToLedgerThread =
   /** Answered by `posted`, all such messages in their order. */
   | { type: 'post'; debits: readonly DebitRow[] }
   /** Answered by `withdrawn`. */
@@ -40,7 +40,7 @@ export type ToWorker =
   | { type: 'uses'; uses: [keyId: string, usedMs: number][] }
   | { type: 'close' }
 
-export type FromWorker =
+export type FromLedgerThread =
   | { type: 'ready'; changes: Changes; misfits: string[] }
   /** The spool is posted: before the thread is ready, or later where the clock was in doubt. */
   | { type: 'drained'; recovery: Recovery | undefined }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { firstKept, type Reporting, type Rezoned, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
+import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
 import { StoreError } from '../files/store-error.ts'
@@ -50,7 +50,7 @@ export function createUsageKeeping(db: DatabaseSync) {
    * Records another zone, whose weeks begin as they did where it does not say it, and makes the days anew from the quarters, inside the
    * caller's transaction: with 10 million entries it takes some seconds.
    */
-  function rezone(wished: Rezoned): void {
+  function rezone(wished: NewZone): void {
     const { calendar, keptFrom } = rezoned(readUsageState(prepare), wished)
     const set = prepare('UPDATE usage_state SET time_zone = ?, week_starts = ?, kept_from = ?')
     set.run(calendar.timeZone, calendar.weekStarts, keptFrom)

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { spellZone, type Zone } from '../../accounts/calendar.ts'
 import { countsBreakHex } from '../../accounts/usage/histogram.ts'
-import { type FoundRow, planUsage, type Reading, type RowReading } from '../../accounts/usage/plan.ts'
+import { type FoundRow, planUsage, type RowReading, type UsageRead } from '../../accounts/usage/plan.ts'
 import type { UsageAnswer, UsageQuestion, UsageState } from '../../accounts/usage/question.ts'
 import type { SummedEntries } from '../../accounts/usage/rollup.ts'
 import { findRows, selectRows, selectSpent, selectSummed, timeColumn, wordKey, wordsOfReading } from '../sql/usage.ts'
@@ -40,7 +40,7 @@ export function createUsageReading(db: DatabaseSync) {
     })
   }
 
-  function read(reading: Reading): unknown {
+  function read(reading: UsageRead): unknown {
     if (reading.kind === 'state') return readUsageState(prepare)
     return reading.kind === 'tail' ? readTail(reading) : readRows(reading)
   }

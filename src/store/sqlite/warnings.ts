@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { NewWarning, Warning, Watched } from '../../accounts/warnings.ts'
+import type { NewWarning, StoredWarning, Watched } from '../../accounts/warnings.ts'
 import type { Statement } from '../sql/dialect.ts'
 import {
   readWarning,
@@ -38,7 +38,7 @@ export function createWarnings(db: DatabaseSync, nowMs: () => number) {
   }
 
   /** Without a write where there is nothing: it is asked often. */
-  function take(leaseMs: number, limit: number): Warning[] {
+  function take(leaseMs: number, limit: number): StoredWarning[] {
     const now = nowMs()
     if (!isDue.get(now)) return []
     const { text, values } = takeWarnings(dialect, `${now}`, leaseMs, limit)

@@ -18,7 +18,7 @@ import { watchFiles } from './file-watch.ts'
 import { Folder } from './folder.ts'
 import { Queue } from './queue.ts'
 import { openStore, type Store } from './store.ts'
-import type { FromWorker, ToWorker, WorkerOptions } from './thread-messages.ts'
+import type { FromLedgerThread, ToLedgerThread, WorkerOptions } from './thread-messages.ts'
 
 const { path, busyMs, pollMs, foldMs, drainsSpool, reporting, offsetMs, turned = [0, 0] } = workerData as WorkerOptions
 const port = parentPort!
@@ -64,7 +64,7 @@ function start(): void {
     if (clock.isDue(nowMs())) connection.read(judge)
     if (!isDrained) connection.write(drain)
   }, pollMs)
-  port.on('message', (message: ToWorker) => {
+  port.on('message', (message: ToLedgerThread) => {
     if (message.type === 'post') {
       queue.post(message.debits)
       folder.note(message.debits.length)
@@ -127,6 +127,6 @@ function later(run: () => void, pauseMs?: number): void {
   else setTimeout(run, pauseMs)
 }
 
-function say(message: FromWorker): void {
+function say(message: FromLedgerThread): void {
   port.postMessage(message)
 }

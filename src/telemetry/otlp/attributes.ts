@@ -1,25 +1,25 @@
 import { doubles } from './conventions.ts'
 
 /** Values as OTLP's JSON has them: whole numbers are text, since they may have 64 bits. */
-export type Value =
+export type AttributeValue =
   | { stringValue: string }
   | { intValue: string }
   | { doubleValue: number }
   | { boolValue: boolean }
-  | { arrayValue: { values: Value[] } }
+  | { arrayValue: { values: AttributeValue[] } }
 
-export type Attribute = { key: string; value: Value }
+export type Attribute = { key: string; value: AttributeValue }
 
 /** A number is a whole one, unless its name is one of `doubles`. */
-export function attribute(key: string, value: string | number | boolean | Value): Attribute {
+export function attribute(key: string, value: string | number | boolean | AttributeValue): Attribute {
   return { key, value: typeof value === 'object' ? value : encodeValue(key, value) }
 }
 
-export function arrayOf(texts: readonly string[]): Value {
+export function arrayOf(texts: readonly string[]): AttributeValue {
   return { arrayValue: { values: texts.map((text) => ({ stringValue: text })) } }
 }
 
-function encodeValue(key: string, value: string | number | boolean): Value {
+function encodeValue(key: string, value: string | number | boolean): AttributeValue {
   if (typeof value === 'string') return { stringValue: value }
   if (typeof value === 'boolean') return { boolValue: value }
   return doubles.has(key) ? { doubleValue: value } : { intValue: String(value) }

@@ -4,13 +4,13 @@ import { type Attribute, attribute } from './attributes.ts'
 /** Since the process began, not since the last time. */
 const cumulative = 2
 
-export type Times = { startNanos: string; nowNanos: string }
+export type MetricTimes = { startNanos: string; nowNanos: string }
 
 /** What becomes of the values of a family's labels. */
 export type AttributesOf = (family: Family, sample: Sample) => Attribute[]
 
 /** A family as OTLP's JSON has it; undefined where it has no series. */
-export function encodeFamily(family: Family, times: Times, attributesOf: AttributesOf): object | undefined {
+export function encodeFamily(family: Family, times: MetricTimes, attributesOf: AttributesOf): object | undefined {
   const { name, type, help, unit, bounds } = family.facts
   const points = Array.from(family.samples(), (sample) => {
     const { startNanos: startTimeUnixNano, nowNanos: timeUnixNano } = times

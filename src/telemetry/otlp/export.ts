@@ -26,7 +26,7 @@ export async function ship({ target, body, wait, isHurried, aborted }: Shipment)
 }
 
 /** What became of one message: taken; to be sent once more, after so long; or refused for good. */
-type Sent = 'taken' | { retryMs: number | undefined } | { refused: string }
+type ExportResult = 'taken' | { retryMs: number | undefined } | { refused: string }
 
 /** Statuses that pass (OTLP/HTTP). */
 const passing = new Set([429, 502, 503, 504])
@@ -34,7 +34,11 @@ const passing = new Set([429, 502, 503, 504])
 const answerBytesMax = 65_536
 
 /** Sends one message to a collector. Never throws, and takes no longer than the target's time, or until it is aborted. */
-async function send({ url, headers, timeoutMs }: OtlpTarget, body: string, aborted: AbortSignal): Promise<Sent> {
+async function send(
+  { url, headers, timeoutMs }: OtlpTarget,
+  body: string,
+  aborted: AbortSignal,
+): Promise<ExportResult> {
   const own = Array.from(headers, ([name, value]): [string, string] => [name, value.reveal()])
   try {
     const response = await fetch(url, {

@@ -41,4 +41,4 @@ export function keep(record: CallRecord) {
 }
 
 /** What is kept of a request until it is sent: nothing of a size that its client chooses. */
-export type Kept = ReturnType<typeof keep>
+export type SpanSource = ReturnType<typeof keep>

@@ -12,8 +12,8 @@ import { chatOperation, genAi, genAiMetrics, http, resource, schemaUrl, unknownM
 import { type AttributesOf, encodeFamily, plainAttributes } from './encode-metrics.ts'
 import { ship } from './export.ts'
 import { createGenAiFigures } from './gen-ai-figures.ts'
-import { type Kept, keep } from './kept.ts'
-import { createPlaces, type Places } from './places.ts'
+import { keep, type SpanSource } from './kept.ts'
+import { createPlaces, type ServerNames } from './places.ts'
 import { nanos, spansOf } from './spans.ts'
 
 /** So many requests go in one message, and so many are encoded in one turn of the event loop: a quarter of a millisecond. */
@@ -62,7 +62,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
   const ending = new AbortController()
   const over = new AbortController()
   let toldMs = Number.NEGATIVE_INFINITY
-  const queue = new SpanQueue<Kept>(
+  const queue = new SpanQueue<SpanSource>(
     settings.queueMax,
     () => setImmediate(spansNow),
     (count) => lose('traces', count, 'the queue is full'),
@@ -202,7 +202,7 @@ const tokenCounters: ReadonlySet<string> = new Set(
 )
 
 /** Of a model, an upstream, and what the family has beside them. */
-function genAiAttributes(places: Places): AttributesOf {
+function genAiAttributes(places: ServerNames): AttributesOf {
   return ({ facts: { name, labels } }: Family, { values }: Sample) => {
     const [model = '', upstream = '', third = ''] = values
     const place = places.upstream(upstream)

@@ -2,18 +2,18 @@ import type { Config } from '../../config/config.ts'
 import { providerOfHost } from './conventions.ts'
 
 /** Where an upstream is, in the words of the conventions. */
-export type Place = { address: string; port: number; provider: string }
+export type ServerAttributes = { address: string; port: number; provider: string }
 
 /** What the configuration in force says of upstreams; of one that it has no more nothing is said. */
-export type Places = {
-  upstream(name: string): Place | undefined
+export type ServerNames = {
+  upstream(name: string): ServerAttributes | undefined
   /** What the upstream calls the model. */
   modelName(model: string, upstream: string): string | undefined
 }
 
-export function createPlaces(current: () => Config): Places {
+export function createPlaces(current: () => Config): ServerNames {
   let config: Config | undefined
-  let known = new Map<string, Place | undefined>()
+  let known = new Map<string, ServerAttributes | undefined>()
   return {
     upstream(name) {
       if (config !== current()) {
@@ -30,7 +30,7 @@ export function createPlaces(current: () => Config): Places {
   }
 }
 
-function placeOf(name: string, { upstreams }: Config): Place | undefined {
+function placeOf(name: string, { upstreams }: Config): ServerAttributes | undefined {
   const base = upstreams.get(name)?.baseUrl
   if (base === undefined) return undefined
   const { hostname, port, protocol } = new URL(base)

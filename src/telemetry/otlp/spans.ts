@@ -2,8 +2,8 @@ import type { CallRecord, Try } from '../../gateway/record.ts'
 import { newSpanId, newTraceId } from '../trace-context.ts'
 import { type Attribute, arrayOf, attribute } from './attributes.ts'
 import { chatOperation, finishWords, genAi, http, own } from './conventions.ts'
-import type { Kept } from './kept.ts'
-import type { Places } from './places.ts'
+import type { SpanSource } from './kept.ts'
+import type { ServerNames } from './places.ts'
 
 /** A span as OTLP's JSON has it: ids in hex, times in ns as text. */
 export type Span = {
@@ -29,7 +29,7 @@ const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT',
  * The spans of one request: what its client asked of us, in it what was asked of the model over all attempts, and in that
  * each attempt. Nothing of content, no header, no id of a conversation, and no path but the served ones (ruling U5).
  */
-export function spansOf(record: Kept, places: Places): Span[] {
+export function spansOf(record: SpanSource, places: ServerNames): Span[] {
   const { trace, tries = [], beganMs = 0 } = record
   const traceId = trace?.id ?? newTraceId()
   const wallMs = (clockMs: number) => record.startedMs + (clockMs - beganMs)
@@ -62,7 +62,7 @@ export function spansOf(record: Kept, places: Places): Span[] {
   return [server, chat, ...tries.map((tried, index) => attemptSpan(tried, index, { chat, endMs, wallMs, places }))]
 }
 
-type Around = { chat: Span; endMs: number; wallMs: (clockMs: number) => number; places: Places }
+type Around = { chat: Span; endMs: number; wallMs: (clockMs: number) => number; places: ServerNames }
 
 function attemptSpan(tried: Try, index: number, { chat, endMs, wallMs, places }: Around): Span {
   const { cause, status } = tried
@@ -90,12 +90,12 @@ function attemptSpan(tried: Try, index: number, { chat, endMs, wallMs, places }:
   }
 }
 
-function serverName({ method, walk, path }: Kept): string {
+function serverName({ method, walk, path }: SpanSource): string {
   const known = knownMethods.has(method) ? method : 'HTTP'
   return walk === undefined ? known : `${known} ${path}`
 }
 
-function serverAttributes(record: Kept): Attribute[] {
+function serverAttributes(record: SpanSource): Attribute[] {
   const { method, walk, path, status } = record
   return attributes([
     [http.method, knownMethods.has(method) ? method : http.otherMethod],
@@ -112,7 +112,7 @@ function serverAttributes(record: Kept): Attribute[] {
   ])
 }
 
-function chatAttributes(record: Kept, places: Places, failure: string | undefined, first: Try): Attribute[] {
+function chatAttributes(record: SpanSource, places: ServerNames, failure: string | undefined, first: Try): Attribute[] {
   const { usage, upstream = '', model = '' } = record
   const place = places.upstream(upstream)
   const isStreamed = record.stream && record.firstByteMs !== undefined && record.status === 200
@@ -148,7 +148,7 @@ function chatAttributes(record: Kept, places: Places, failure: string | undefine
 }
 
 /** What a client did wrong is no failure of ours; an answer that broke off is one, whatever its status was. */
-function serverFailureOf(record: Kept): string | undefined {
+function serverFailureOf(record: SpanSource): string | undefined {
   const { status } = record
   return status !== undefined && status >= 400 && status < 500 ? undefined : failureOf(record)
 }

@@ -1,6 +1,5 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { type KeptJson, parseKeeping } from '../../bytes/json.ts'
-
-type Members = Record<string, unknown>
 
 /**
  * The source texts of one member of several objects in an answer: parsing would lose digits (ruling T16). The text is read once,
@@ -12,14 +11,14 @@ type Members = Record<string, unknown>
 export function keptSources(
   text: string,
   key: string,
-  objectsIn: (root: Members) => readonly (Members | undefined)[],
+  objectsIn: (root: JsonObject) => readonly (JsonObject | undefined)[],
 ): (place: number) => string | undefined {
   let kept: KeptJson | undefined
-  let objects: readonly (Members | undefined)[] = []
+  let objects: readonly (JsonObject | undefined)[] = []
   return (place) => {
     if (kept === undefined) {
       kept = parseKeeping(text, [key])
-      objects = objectsIn(kept.value as Members)
+      objects = objectsIn(kept.value as JsonObject)
     }
     const object = objects[place]
     return object && kept.raw(object[key]).source

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
@@ -19,8 +20,6 @@ export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
 }
 
-type Members = Record<string, unknown>
-
 /** Shared with the whole JSON answer, whose message is read like one great delta. */
 export class AnswerReader implements FrameReader {
   readonly #narrator: Narrator
@@ -40,7 +39,7 @@ export class AnswerReader implements FrameReader {
     this.#calls = new ToolCalls(narrator)
   }
 
-  read(chunk: Members, frame: SseFrame) {
+  read(chunk: JsonObject, frame: SseFrame) {
     this.#narrator.start()
     if (this.findError(chunk)) return
     if (isBareError(chunk, frame.event)) return this.#narrator.fail(faultOfError(chunk))
@@ -49,7 +48,7 @@ export class AnswerReader implements FrameReader {
   }
 
   /** Whether an error stands in a chunk, which then ends the answer. */
-  findError(chunk: Members): boolean {
+  findError(chunk: JsonObject): boolean {
     const error = chunk['error'] || asObject(objectsOf(chunk['choices'])[0])?.['error']
     if (!error) return false
     this.#narrator.fail(faultOfError(error))
@@ -57,7 +56,7 @@ export class AnswerReader implements FrameReader {
   }
 
   /** @param text the chunk as it came, for arguments that stand in it as objects */
-  choices(chunk: Members, key: 'delta' | 'message', text: string) {
+  choices(chunk: JsonObject, key: 'delta' | 'message', text: string) {
     for (const choice of objectsOf(chunk['choices'])) {
       if (!isOurs(choice)) continue
       this.#hasChoice = true
@@ -87,7 +86,7 @@ export class AnswerReader implements FrameReader {
     this.#narrator.finish(meant, this.#stopSequence)
   }
 
-  #delta(delta: Members, key: string, text: string) {
+  #delta(delta: JsonObject, key: string, text: string) {
     const parts = partsOf(delta['content'])
     this.#write('reasoning', reasoningOf(delta, this.#profile.reasoningField) || parts.reasoning)
     this.#write('text', parts.text)
@@ -127,7 +126,7 @@ export class AnswerReader implements FrameReader {
 }
 
 /** Text of the one field that has some: mirrored fields must not double it. */
-export function reasoningOf(delta: Members, field: Profile['reasoningField']): string {
+export function reasoningOf(delta: JsonObject, field: Profile['reasoningField']): string {
   const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
   return (
     own ||
@@ -140,7 +139,7 @@ export function reasoningOf(delta: Members, field: Profile['reasoningField']): s
   )
 }
 
-function detailsOf(delta: Members): string {
+function detailsOf(delta: JsonObject): string {
   let text = ''
   for (const detail of objectsOf(delta['reasoning_details']))
     text += stringOf(detail['text']) ?? stringOf(detail['summary']) ?? ''
@@ -166,17 +165,17 @@ export function partsOf(content: unknown): { text: string; reasoning: string } {
 }
 
 /** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
-export function isBareError(chunk: Members, event: string | undefined): boolean {
+export function isBareError(chunk: JsonObject, event: string | undefined): boolean {
   return event === 'error' || chunk['object'] === 'error'
 }
 
 /** More than one choice is never asked for; a foreign one is not ours to show. Without an index it is the first (ruling U7). */
-function isOurs(choice: Members): boolean {
+function isOurs(choice: JsonObject): boolean {
   return (choice['index'] ?? 0) === 0
 }
 
 /** The functions that each choice calls which calls any: that of the call outside of the list, and those of the list behind it. */
-function functionsIn(root: Members, key: string): (Members | undefined)[] {
+function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return objectsOf(root['choices']).flatMap((choice) => {
     const message = isOurs(choice) ? asObject(choice[key]) : undefined
     const listed = objectsOf(message?.['tool_calls']).map((call) => asObject(call['function']))

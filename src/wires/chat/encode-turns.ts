@@ -15,10 +15,10 @@ import type {
 import type { Prepared } from '../requests/prepare.ts'
 import { failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
-type Message = Record<string, unknown>
+type ChatMessage = Record<string, unknown>
 
 /** The conversation as chat messages: the preamble, then turn by turn. */
-export function encodeMessages(prepared: Prepared, profile: Profile): Message[] {
+export function encodeMessages(prepared: Prepared, profile: Profile): ChatMessage[] {
   const isFirstOnly = profile.operatorInPlace === 'first_only'
   const said = prepared.turns
     .map((turn) => withoutThoughts(turn, prepared, profile))
@@ -32,26 +32,26 @@ export function encodeMessages(prepared: Prepared, profile: Profile): Message[] 
 }
 
 /** One message per source item, or all in one where the upstream takes one system message only (R-SYS 2). */
-function encodePreamble(preamble: OperatorTurn[], profile: Profile, isFirstOnly: boolean): Message[] {
+function encodePreamble(preamble: OperatorTurn[], profile: Profile, isFirstOnly: boolean): ChatMessage[] {
   if (!isFirstOnly || preamble.length < 2) return preamble.map((turn) => encodeOperator(turn, profile))
   const texts = preamble.flatMap((turn) => turn.texts)
   return [encodeOperator({ by: 'operator', level: 'system', texts }, profile)]
 }
 
-function encodeOperator(turn: OperatorTurn, profile: Profile): Message {
+function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
   const role = turn.level === 'developer' && profile.developerRole ? 'developer' : 'system'
   return { role, content: turn.texts.map((text) => text.text).join('\n\n') }
 }
 
-function createTurnEncoder(profile: Profile): (turn: Turn) => Message[] {
+function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
   return (turn) => {
     if (turn.by === 'operator') return [encodeOperator(turn, profile)]
     return turn.by === 'user' ? encodeUser(turn.parts) : [encodeModel(turn, profile)]
   }
 
   /** Results as messages of their own; what they cannot hold, and all else, in a user message behind them (R-RES). */
-  function encodeUser(parts: UserPart[]): Message[] {
-    const messages: Message[] = []
+  function encodeUser(parts: UserPart[]): ChatMessage[] {
+    const messages: ChatMessage[] = []
     const attached: unknown[] = []
     const rest: Exclude<UserPart, ToolResultPart>[] = []
     for (const part of parts) {
@@ -66,7 +66,7 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => Message[] {
     return messages
   }
 
-  function encodeResult(result: ToolResultPart, attached: unknown[]): Message {
+  function encodeResult(result: ToolResultPart, attached: unknown[]): ChatMessage {
     const texts: string[] = []
     const media: unknown[] = []
     for (const part of result.parts) {
@@ -128,7 +128,7 @@ function replays(turn: ModelTurn, profile: Profile): boolean {
   return when === 'all' || ((when === 'tool_turns' || required) && hasCalls(turn))
 }
 
-function encodeModel(turn: ModelTurn, profile: Profile): Message {
+function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
   let text: string | undefined
   const thoughts: string[] = []
   const calls: unknown[] = []
@@ -145,7 +145,7 @@ function encodeModel(turn: ModelTurn, profile: Profile): Message {
   }
 }
 
-function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): Message {
+function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): ChatMessage {
   if (!replays(turn, profile)) return {}
   // The upstream refuses the turn without the field; nobody has its text.
   const isMissing = profile.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
@@ -175,7 +175,7 @@ function hasCalls(turn: ModelTurn): boolean {
 }
 
 /** A trailing assistant text is continued where the upstream has a flag for it, set on that message (R-PRE). */
-function markPrefill(messages: Message[], turns: Turn[], profile: Profile) {
+function markPrefill(messages: ChatMessage[], turns: Turn[], profile: Profile) {
   const last = turns.at(-1)
   if (last?.by !== 'model' || hasCalls(last)) return
   const message = messages.at(-1)

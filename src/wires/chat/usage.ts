@@ -54,14 +54,14 @@ export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, pr
   return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } }
 }
 
-type Counters = { [name: string]: number | Counters }
+type ShownCounters = { [name: string]: number | ShownCounters }
 
 /**
  * An upstream's usage object as a client sees it (ruling P10): its counters of tokens, also those that only its vendor
  * has, completed by what spec 2.6 demands. Prices, times and names that stand beside them are not shown (spec 1.8).
  * @param isBelieved false: the counters of spec 2.6 are the billed ones (ruling C6).
  */
-export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBelieved: boolean): Counters {
+export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBelieved: boolean): ShownCounters {
   const counters = tokenCounters(told)
   fill(counters, wantedUsage(billed), isBelieved)
   return counters
@@ -78,8 +78,8 @@ export function holdsMoreThanTokens(usage: Record<string, unknown>): boolean {
   return false
 }
 
-function tokenCounters(usage: Record<string, unknown>): Counters {
-  const counters: Counters = {}
+function tokenCounters(usage: Record<string, unknown>): ShownCounters {
+  const counters: ShownCounters = {}
   for (const [name, value] of Object.entries(usage)) {
     const inner = detailsIn(name, value)
     if (inner) {
@@ -98,7 +98,7 @@ function detailsIn(name: string, value: unknown): Record<string, unknown> | unde
   return name.endsWith('_details') ? asObject(value) : undefined
 }
 
-function fill(counters: Counters, wanted: Counters, isBelieved: boolean): void {
+function fill(counters: ShownCounters, wanted: ShownCounters, isBelieved: boolean): void {
   for (const [name, want] of Object.entries(wanted)) {
     const there = counters[name]
     if (typeof want === 'object') {

@@ -1,12 +1,11 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { type Edit, memberText, type Range } from '../../bytes/json.ts'
 import { elementsOf, setMembers } from '../../bytes/json-edit.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import type { MemberValues } from '../requests/routing.ts'
-import type { Message } from './encode-turns.ts'
-
-type Block = Record<string, unknown>
+import type { EncodedMessage } from './encode-turns.ts'
 
 /**
  * Whether a request is marked. A write costs a quarter more than plain input and each later turn saves nine tenths, so
@@ -33,7 +32,7 @@ function wantsMarks({ autoCache }: Profile, hasKey: boolean, goesOn: boolean): b
 export function markForCache(
   request: InferenceRequest,
   profile: Profile,
-  prompt: { tools: Block[]; system: Block[]; messages: readonly Message[] },
+  prompt: { tools: JsonObject[]; system: JsonObject[]; messages: readonly EncodedMessage[] },
 ) {
   const goesOn = request.tools.length > 0 || request.turns.some((turn) => turn.by === 'model')
   if (!wantsMarks(profile, request.cacheKey !== undefined, goesOn)) return

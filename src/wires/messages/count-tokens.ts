@@ -54,7 +54,7 @@ function countMessage(entry: unknown, at: string): number {
 /** A text, or blocks. Blocks within blocks wait in a list: how deep a client nests them costs no stack. */
 function countContent(content: unknown, at: string): number {
   let tokens = 0
-  const waiting: Waiting = [{ content, at }]
+  const waiting: ContentQueue = [{ content, at }]
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     if (typeof next.content === 'string') tokens += estimateTextTokens(next.content)
     else tokens += countBlocks(next.content, next.at, waiting)
@@ -62,15 +62,15 @@ function countContent(content: unknown, at: string): number {
   return tokens
 }
 
-type Waiting = { content: unknown; at: string }[]
+type ContentQueue = { content: unknown; at: string }[]
 
-function countBlocks(content: unknown, at: string, waiting: Waiting): number {
+function countBlocks(content: unknown, at: string, waiting: ContentQueue): number {
   let tokens = 0
   for (const [index, item] of readArray(content, at).entries()) tokens += countBlock(item, `${at}[${index}]`, waiting)
   return tokens
 }
 
-function countBlock(item: unknown, at: string, waiting: Waiting): number {
+function countBlock(item: unknown, at: string, waiting: ContentQueue): number {
   let tokens = 0
   const block = readObject(item, at)
   const type = typeof block.type === 'string' ? block.type : ''
@@ -85,7 +85,7 @@ function countBlock(item: unknown, at: string, waiting: Waiting): number {
 }
 
 /** What an image or document shows. One whose data is elsewhere or in a format we do not know counts `otherwise`. */
-function countSource(value: unknown, at: string, otherwise: number, waiting: Waiting): number {
+function countSource(value: unknown, at: string, otherwise: number, waiting: ContentQueue): number {
   const source: Json = readObject(value, at)
   if (source.type === 'text') return estimateTextTokens(readString(source.data, `${at}.data`))
   if (source.type === 'content' && !isAbsent(source.content)) {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
@@ -16,8 +17,6 @@ export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
 }
 
-type Members = Record<string, unknown>
-
 /** Shared with the whole JSON answer, whose blocks are read as if they had been streamed. */
 export class AnswerReader implements FrameReader {
   readonly blocks: IncomingBlocks
@@ -34,7 +33,7 @@ export class AnswerReader implements FrameReader {
     this.#profile = profile
   }
 
-  read(object: Members, frame: SseFrame) {
+  read(object: JsonObject, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
         this.#hasBegun = true
@@ -61,7 +60,7 @@ export class AnswerReader implements FrameReader {
     }
   }
 
-  reason(delta: Members) {
+  reason(delta: JsonObject) {
     this.#stopReason = stringOf(delta['stop_reason']) ?? this.#stopReason
     this.#stopSequence = stringOf(delta['stop_sequence']) ?? this.#stopSequence
   }

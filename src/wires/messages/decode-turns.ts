@@ -37,7 +37,7 @@ export type ToolChange =
   /** A tool that is declared in the conversation, and where. */
   | { kind: 'defined'; tool: unknown; at: string }
 
-export type Conversation = {
+export type MessagesConversation = {
   preamble: OperatorTurn[]
   turns: Turn[]
   toolChanges: ToolChange[]
@@ -46,7 +46,7 @@ export type Conversation = {
 }
 
 /** The conversation; system turns before the first user or assistant turn are preamble (R-SYS 1). */
-export function readTurns(body: Body, losses: Losses): Conversation {
+export function readTurns(body: Body, losses: Losses): MessagesConversation {
   const toolChanges: ToolChange[] = []
   let effort: ReasoningLevel | undefined
   const turns = joinModelTurns(readEach(body.fields[field], field, readMessage))

@@ -2,7 +2,7 @@ import { verbatim } from '../../bytes/json-writer.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
-import type { Choice } from '../requests/choice.ts'
+import type { OfferedTools } from '../requests/choice.ts'
 import { plainSchema, strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
@@ -10,7 +10,7 @@ import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
 import { opaqueId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
-import { encodeConversation, type Message } from './encode-turns.ts'
+import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
 import { callsUnthought } from './thought.ts'
 
 type Fields = Record<string, unknown>
@@ -54,7 +54,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
  * A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE); not where a model cannot be
  * told that they may not.
  */
-function declareHistory(prepared: Prepared, profile: Profile): Choice {
+function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
   const { choice, turns } = prepared
   if (choice.tools.length > 0 || !profile.toolChoice.has('none')) return choice
   const names = new Set<string>()
@@ -68,8 +68,8 @@ function declareHistory(prepared: Prepared, profile: Profile): Choice {
 /** Where this dialect does not take a thinking wish, the rest of the request goes first (R-CHOICE, R-HIST). */
 function reasoningAllowed(
   wish: Reasoning,
-  choice: Choice,
-  messages: readonly Message[],
+  choice: OfferedTools,
+  messages: readonly EncodedMessage[],
   profile: Profile,
   losses: Losses,
 ): Reasoning {
@@ -86,7 +86,7 @@ function reasoningAllowed(
 }
 
 /** Whether the last turn of the assistant has calls that are answered now, and does not begin with thinking. */
-function answersUnprovenCalls(messages: readonly Message[]): boolean {
+function answersUnprovenCalls(messages: readonly EncodedMessage[]): boolean {
   const last = messages.findLastIndex(({ role }) => role === 'assistant')
   const blocks = messages[last]?.content ?? []
   const isAnswered = () =>
@@ -146,7 +146,7 @@ function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
   }
 }
 
-function encodeChoice(choice: Choice): unknown {
+function encodeChoice(choice: OfferedTools): unknown {
   if (choice.tools.length === 0) return undefined
   const serial = choice.parallel === false ? { disable_parallel_tool_use: true } : {}
   switch (choice.mode) {

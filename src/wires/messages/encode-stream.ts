@@ -16,7 +16,7 @@ export function createEncoder(head: AnswerHead): Encoder {
 }
 
 /** A block that has started while another was open, with what has come for it. */
-type Waiting = { block: AnswerBlock; text: string; isStopped: boolean }
+type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
 
 class AnswerWriter implements Encoder {
   readonly #head: AnswerHead
@@ -29,7 +29,7 @@ class AnswerWriter implements Encoder {
   #number = -1
   #deltaStart = ''
   #deltaEnd = ''
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #waiting = new Map<number, QueuedBlock>()
 
   constructor(head: AnswerHead) {
     this.#head = head

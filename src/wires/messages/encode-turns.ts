@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { Verbatim } from '../../bytes/json-writer.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
@@ -15,12 +16,13 @@ import type {
 import type { Prepared } from '../requests/prepare.ts'
 import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
-type Block = Record<string, unknown>
-
-export type Message = { role: 'user' | 'assistant' | 'system'; content: Block[] }
+export type EncodedMessage = { role: 'user' | 'assistant' | 'system'; content: JsonObject[] }
 
 /** `system` and `messages`: alternating turns, results first in theirs, calls last (R-PAIR, translation 2.7). */
-export function encodeConversation(prepared: Prepared, profile: Profile): { system: Block[]; messages: Message[] } {
+export function encodeConversation(
+  prepared: Prepared,
+  profile: Profile,
+): { system: JsonObject[]; messages: EncodedMessage[] } {
   const sayable = mergeNeighbours(prepared.turns.map((turn) => withoutUnsayable(turn, prepared)).filter(isSomething))
     .map((turn) => withoutLastThoughts(turn, prepared))
     .filter(isSomething)
@@ -110,7 +112,7 @@ function trimPrefill(turns: Turn[]): Turn[] {
   return parts.length > 0 ? [...turns.slice(0, -1), { ...last, parts }] : turns.slice(0, -1)
 }
 
-function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Message {
+function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMessage {
   if (turn.by === 'operator') {
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text })) }
   }
@@ -120,11 +122,11 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Message {
   const ordered = [...turn.parts.filter((part) => !isCall(part)), ...turn.parts.filter(isCall)]
   return { role: 'assistant', content: ordered.map(encodeModelPart) }
 
-  function encodeUserPart(part: UserPart): Block {
+  function encodeUserPart(part: UserPart): JsonObject {
     return part.type === 'tool_result' ? encodeResult(part) : encodePart(part)
   }
 
-  function encodeResult(result: ToolResultPart): Block {
+  function encodeResult(result: ToolResultPart): JsonObject {
     const [first] = result.parts
     const isOneText = result.parts.length === 1 && first?.type === 'text'
     const content = isOneText ? first.text : result.parts.map(encodePart)
@@ -136,7 +138,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Message {
     }
   }
 
-  function encodePart(part: TextPart | ImagePart | DocumentPart): Block {
+  function encodePart(part: TextPart | ImagePart | DocumentPart): JsonObject {
     if (part.type === 'text') return { type: 'text', text: part.text }
     if (part.type === 'image') {
       refuseImages(profile, part)
@@ -152,11 +154,11 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): Message {
   }
 }
 
-function base64Source(mime: string, base64: string): Block {
+function base64Source(mime: string, base64: string): JsonObject {
   return { type: 'base64', media_type: mime, data: base64 }
 }
 
-function encodeModelPart(part: ModelPart): Block {
+function encodeModelPart(part: ModelPart): JsonObject {
   switch (part.type) {
     case 'text':
       return { type: 'text', text: part.text }

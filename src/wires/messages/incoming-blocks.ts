@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
@@ -5,7 +6,7 @@ import { type ArgumentShape, createArgumentShape } from '../answers/argument-sha
 import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** A block of the upstream while it is read. */
-type Incoming = {
+type IncomingBlock = {
   /** Undefined where something else has ended it while the upstream keeps it open (ruling U7). */
   index: number | undefined
   kind: 'text' | 'reasoning' | 'tool_call'
@@ -15,8 +16,6 @@ type Incoming = {
   initial: string
   signature: string
 }
-
-type Members = Record<string, unknown>
 
 /**
  * The blocks of an answer, by the upstream's number. A stop is told only when the next thing comes: text right behind
@@ -29,18 +28,18 @@ type Members = Record<string, unknown>
 export class IncomingBlocks {
   readonly #narrator: Narrator
   /** `ignored` are kinds we do not know. */
-  readonly #blocks = new Map<unknown, Incoming | 'ignored'>()
+  readonly #blocks = new Map<unknown, IncomingBlock | 'ignored'>()
   /** Stopped upstream, and not yet told. */
-  #last: Incoming | undefined
+  #last: IncomingBlock | undefined
   /** The text or reasoning that began last, until upstream stops it. */
-  #speaking: Incoming | undefined
+  #speaking: IncomingBlock | undefined
 
   constructor(narrator: Narrator) {
     this.#narrator = narrator
   }
 
   /** @param input gives the exact text of a call's input, which is asked for only where there is some */
-  start(number: unknown, block: Members, input: () => string | undefined) {
+  start(number: unknown, block: JsonObject, input: () => string | undefined) {
     if (!this.#giveUp(number)) return this.#narrator.fail(unreadable())
     if (this.#blocks.size >= blocksMax) return this.#narrator.fail(tooMany)
     const known = blockOf(block)
@@ -62,7 +61,7 @@ export class IncomingBlocks {
     }
   }
 
-  delta(number: unknown, piece: Members) {
+  delta(number: unknown, piece: JsonObject) {
     const incoming = this.#blocks.get(number)
     if (incoming === 'ignored') return
     if (!incoming) return this.#narrator.fail(unreadable())
@@ -93,14 +92,14 @@ export class IncomingBlocks {
     for (const incoming of this.#blocks.values()) if (incoming !== 'ignored') this.#complete(incoming)
   }
 
-  #open(block: AnswerBlock): Incoming {
+  #open(block: AnswerBlock): IncomingBlock {
     const last = this.#last
     const isContinued = block.kind === 'text' && last?.kind === 'text'
     if (!isContinued) this.#stopLast()
     if (block.kind !== 'tool_call') this.#breakOpen()
     this.#last = undefined
     if (isContinued) return last
-    const kind = block.kind as Incoming['kind']
+    const kind = block.kind as IncomingBlock['kind']
     return { index: this.#narrator.open(block), kind, shape: createArgumentShape(), initial: '', signature: '' }
   }
 
@@ -113,7 +112,7 @@ export class IncomingBlocks {
     return true
   }
 
-  #write(incoming: Incoming, kind: Incoming['kind'], text: unknown) {
+  #write(incoming: IncomingBlock, kind: IncomingBlock['kind'], text: unknown) {
     const words = stringOf(text)
     if (!words) return
     if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
@@ -121,14 +120,14 @@ export class IncomingBlocks {
     this.#narrator.delta(incoming.index!, words)
   }
 
-  #writeArguments(incoming: Incoming, words: string) {
+  #writeArguments(incoming: IncomingBlock, words: string) {
     if (words) incoming.initial = ''
     incoming.shape.push(words)
     this.#write(incoming, 'tool_call', words)
   }
 
   /** What goes on behind something else is another block (I7). */
-  #resume(incoming: Incoming) {
+  #resume(incoming: IncomingBlock) {
     this.#stopLast()
     this.#breakOpen()
     incoming.index = this.#narrator.open({ kind: incoming.kind as 'text' })
@@ -136,7 +135,7 @@ export class IncomingBlocks {
   }
 
   /** What is withheld of a block until its end. */
-  #complete(incoming: Incoming) {
+  #complete(incoming: IncomingBlock) {
     if (incoming.index === undefined) return
     this.#narrator.delta(incoming.index, incoming.initial)
     incoming.initial = ''
@@ -162,7 +161,7 @@ export class IncomingBlocks {
 }
 
 /** What a block becomes; undefined for kinds that are not translated, and for calls that no tool could answer. */
-function blockOf(block: Members): AnswerBlock | undefined {
+function blockOf(block: JsonObject): AnswerBlock | undefined {
   switch (block['type']) {
     case 'text':
       return { kind: 'text' }

@@ -5,7 +5,7 @@ import type { Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
 
 /** What is declared to the upstream and what it is told to do with it; all names are the upstream's. */
-export type Choice = {
+export type OfferedTools = {
   tools: Tool[]
   mode: ToolChoice['mode']
   name?: string
@@ -24,7 +24,7 @@ export function resolveChoice(
   names: Names,
   profile: Pick<Profile, 'toolChoice' | 'accepts'>,
   losses: Losses,
-): Choice {
+): OfferedTools {
   if (tools.length === 0) {
     // Upstreams refuse a choice where there is nothing to choose from.
     if (wish.mode !== 'default') losses.add('tool_choice', 'dropped', 'there are no tools')
@@ -61,7 +61,7 @@ export function resolveChoice(
     return mode
   }
 
-  function chooseSubset(choice: ToolChoice, find: (name: string) => string | undefined): Choice {
+  function chooseSubset(choice: ToolChoice, find: (name: string) => string | undefined): OfferedTools {
     const wanted = [...new Set(choice.only)]
     const allowed = new Set(wanted.map(find).filter((name) => name !== undefined))
     if (allowed.size === 0)

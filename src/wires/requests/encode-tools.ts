@@ -3,7 +3,7 @@ import { verbatim } from '../../bytes/json-writer.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
 import { spellOut, withoutRootBranches } from '../../inference/schema.ts'
-import type { Choice } from './choice.ts'
+import type { OfferedTools } from './choice.ts'
 import type { Nesting } from './decode-tools.ts'
 import type { Losses } from './losses.ts'
 import type { Prepared } from './prepare.ts'
@@ -11,9 +11,9 @@ import { formatName, toolSchema } from './stand-ins.ts'
 
 /* The other direction of `decode-tools.ts`. */
 
-type Words = Record<string, unknown>
+type EncodedTool = Record<string, unknown>
 
-function withWords(kind: string, words: Words, nesting: Nesting): Words {
+function withWords(kind: string, words: EncodedTool, nesting: Nesting): EncodedTool {
   return nesting === 'nested' ? { type: kind, [kind]: words } : { type: kind, ...words }
 }
 
@@ -23,7 +23,7 @@ export function toolFields(
   nesting: Nesting,
   profile: Profile,
   strictOf: (tool: Tool) => boolean | undefined,
-): Words {
+): EncodedTool {
   if (choice.tools.length === 0) return {}
   return {
     tools: choice.tools.map((tool) => {
@@ -52,7 +52,7 @@ export function strictOf(tool: Tool, profile: Pick<Profile, 'accepts'>, losses: 
   return undefined
 }
 
-function encodeChoice(choice: Choice, nesting: Nesting): unknown {
+function encodeChoice(choice: OfferedTools, nesting: Nesting): unknown {
   const named = (name: string | undefined) => withWords('function', { name }, nesting)
   if (choice.allowed) {
     return withWords('allowed_tools', { mode: choice.mode, tools: choice.allowed.map(named) }, nesting)

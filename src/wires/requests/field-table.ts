@@ -4,12 +4,12 @@ import type { WireName } from '../../catalog/model.ts'
  * What becomes of a request field on the way to a model of another wire:
  * `carried` as it is, `mapped` to another form, `dropped` and listed (ruling T9), or `refused` with 400.
  */
-export type Fate = 'carried' | 'mapped' | 'dropped' | 'refused'
+export type FieldOutcome = 'carried' | 'mapped' | 'dropped' | 'refused'
 
 export type FieldFacts = {
   field: string
   /** For each wire of a model that is not the client's own: what happens, and to what. */
-  to: readonly (readonly [wire: WireName, fate: Fate, note: string])[]
+  to: readonly (readonly [wire: WireName, fate: FieldOutcome, note: string])[]
   /** Set where any value but null is refused: the text for the client, behind the field's name. */
   refusal?: string
 }
@@ -18,7 +18,7 @@ export type FieldFacts = {
 export type FieldTable = ReadonlyMap<string, FieldFacts>
 
 /** What becomes of a field on one wire, and to what or why. */
-type NotedFate = readonly [fate: Fate, note: string]
+type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
   return new Map(facts.map((fact) => [fact.field, fact]))

@@ -7,7 +7,7 @@ import { assignNames, type Names, type ToolName } from '../../inference/names.ts
 import { normalise } from '../../inference/normalise.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../inference/request.ts'
 import type { EncodedRequest } from '../wire.ts'
-import { type Choice, resolveChoice } from './choice.ts'
+import { type OfferedTools, resolveChoice } from './choice.ts'
 import { createLosses, type Losses } from './losses.ts'
 import { mayHideReasoning } from './reasoning-wish.ts'
 import { refuse } from './refusals.ts'
@@ -22,7 +22,7 @@ export type Prepared = {
   /** In order (R-PAIR), with the upstream's call ids and tool names. */
   turns: Turn[]
   names: Names
-  choice: Choice
+  choice: OfferedTools
   format: OutputFormat
   /** In tokens, lowered to the model's maximum and raised to the upstream's floor. */
   outputTokensCap: number

@@ -24,10 +24,10 @@ export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null
 }
 
-type Read<T> = (value: unknown, at: string) => T
+type ValueReader<T> = (value: unknown, at: string) => T
 
 /** `null` in an optional field means absent (ruling R7). */
-export function optional<T>(read: Read<T>, value: unknown, at: string): T | undefined {
+export function optional<T>(read: ValueReader<T>, value: unknown, at: string): T | undefined {
   return isAbsent(value) ? undefined : read(value, at)
 }
 
@@ -64,12 +64,12 @@ export function readArray(value: unknown, at: string): unknown[] {
 }
 
 /** Every element of an array, with its own place. */
-export function readEach<T>(value: unknown, at: string, read: Read<T>): T[] {
+export function readEach<T>(value: unknown, at: string, read: ValueReader<T>): T[] {
   return readArray(value, at).map((element, index) => read(element, `${at}[${index}]`))
 }
 
 /** The same for an optional array, which is empty where it is absent. */
-export function optionalEach<T>(value: unknown, at: string, read: Read<T>): T[] {
+export function optionalEach<T>(value: unknown, at: string, read: ValueReader<T>): T[] {
   return isAbsent(value) ? [] : readEach(value, at, read)
 }
 

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
@@ -5,7 +6,7 @@ import { Narrator, tooMany } from '../../inference/narrator.ts'
 import { type Decoder, FrameDecoder, type FrameReader, type OnModel } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
-import { type Incoming, IncomingItems, type ItemKind } from './incoming-items.ts'
+import { type IncomingItem, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
 import { decodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
@@ -18,8 +19,6 @@ export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   const narrator = new Narrator()
   return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
 }
-
-type Members = Record<string, unknown>
 
 /** Shared with the whole JSON answer, which is read like a terminal event whose items were never announced. */
 export class AnswerReader implements FrameReader {
@@ -41,7 +40,7 @@ export class AnswerReader implements FrameReader {
     this.#narrator.fail(truncatedFault())
   }
 
-  read(object: Members, frame: SseFrame) {
+  read(object: JsonObject, frame: SseFrame) {
     if (this.#items.isFull) return this.#narrator.fail(tooMany)
     const type = stringOf(object['type']) ?? frame.event
     switch (type) {
@@ -85,7 +84,7 @@ export class AnswerReader implements FrameReader {
   }
 
   /** The terminal event, or the whole answer. @param status what the event's name says, else the answer's own status */
-  finish(status: string, response: Members) {
+  finish(status: string, response: JsonObject) {
     this.#narrator.start()
     for (const [index, item] of objectsOf(response['output']).entries()) {
       if (this.#items.isFull) return this.#narrator.fail(tooMany)
@@ -97,20 +96,20 @@ export class AnswerReader implements FrameReader {
     this.#narrator.finish(isIncomplete ? decodeIncomplete(detail) : 'end')
   }
 
-  #begin(place: Members, item: Members) {
+  #begin(place: JsonObject, item: JsonObject) {
     this.#narrator.start()
     const incoming = this.#items.announce(place, typeOf(item), item)
     if (incoming === 'several') this.#narrator.fail(unreadable())
     else this.#teller.begin(incoming, item)
   }
 
-  #tell(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {
+  #tell(place: JsonObject, type: string, kind: ItemKind, part: string, text: unknown) {
     const words = stringOf(text)
     const incoming = words && this.#itemAt(place, type)
     if (incoming) this.#write(incoming, type, kind, part, words)
   }
 
-  #tellReasoning(place: Members, kind: 'summary' | 'content', part: string, text: unknown) {
+  #tellReasoning(place: JsonObject, kind: 'summary' | 'content', part: string, text: unknown) {
     const incoming = this.#itemAt(place, 'reasoning')
     if (!incoming) return
     incoming.reasoningKind ??= kind
@@ -118,32 +117,32 @@ export class AnswerReader implements FrameReader {
     if (words && incoming.reasoningKind === kind) this.#write(incoming, 'reasoning', 'reasoning', part, words)
   }
 
-  #tellRest(place: Members, type: string, kind: ItemKind, part: string, text: unknown) {
+  #tellRest(place: JsonObject, type: string, kind: ItemKind, part: string, text: unknown) {
     const incoming = this.#itemAt(place, type)
     if (incoming?.type === type && !incoming.isDone) this.#teller.writeRest(incoming, kind, part, text)
   }
 
-  #write(incoming: Incoming, type: string, kind: ItemKind, part: string, words: string) {
+  #write(incoming: IncomingItem, type: string, kind: ItemKind, part: string, words: string) {
     if (incoming.type === type && !incoming.isDone) this.#teller.write(incoming, kind, part, words)
     else this.#narrator.fail(unreadable())
   }
 
   /** What an event without its item is about; where that was never announced, the event says what it is. */
-  #itemAt(place: Members, type: string): Incoming | undefined {
+  #itemAt(place: JsonObject, type: string): IncomingItem | undefined {
     const known = this.#items.find(place, type)
     if (known !== 'several') return known ?? this.#items.add(place, type)
     this.#narrator.fail(unreadable())
     return undefined
   }
 
-  #complete(place: Members, item: Members) {
+  #complete(place: JsonObject, item: JsonObject) {
     const known = this.#items.find(place, typeOf(item), item)
     if (known === 'several') this.#narrator.fail(unreadable())
     else this.#teller.complete(known ?? this.#items.add(place, typeOf(item), item), item)
   }
 
   /** Most reasoning tells nothing of itself but that it begins and ends (ruling C12). */
-  #markReasoning(object: Members, begins: boolean) {
+  #markReasoning(object: JsonObject, begins: boolean) {
     if (asObject(object['item'])?.['type'] === 'reasoning') this.#narrator.alive(begins)
   }
 
@@ -162,6 +161,6 @@ function partOf(index: unknown): string {
   return typeof index === 'number' ? `${index}` : '0'
 }
 
-function typeOf(item: Members): string {
+function typeOf(item: JsonObject): string {
   return stringOf(item['type']) ?? ''
 }

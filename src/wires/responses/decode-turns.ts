@@ -59,15 +59,15 @@ const refusedItems = new Set<string>([
   'compaction',
 ])
 
-export type Conversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
+export type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
 
 /**
  * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6); operator messages
  * before the first other item are preamble (R-SYS 1); `additional_tools` items declare tools (ruling T11).
  */
-export function readTurns(body: Body, context: DecodeContext, losses: Losses): Conversation {
+export function readTurns(body: Body, context: DecodeContext, losses: Losses): ResponsesConversation {
   const input = body.fields[field]
-  const read: Read = { turns: [], tools: [] }
+  const read: ReadTurns = { turns: [], tools: [] }
   if (typeof input === 'string') {
     return { ...splitPreamble([{ by: 'user', parts: [{ type: 'text', text: input }] }]), tools: [] }
   }
@@ -81,12 +81,12 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): C
 }
 
 /** What has been read so far. */
-type Read = { turns: Turn[]; tools: Tool[] }
+type ReadTurns = { turns: Turn[]; tools: Tool[] }
 
 /** What it is read with. */
-type Reading = { body: Body; context: DecodeContext; losses: Losses }
+type ItemContext = { body: Body; context: DecodeContext; losses: Losses }
 
-function readItem(item: Json, at: string, into: Read, reading: Reading) {
+function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext) {
   // Items without a type are messages if they have a role (ruling T11).
   const type = isAbsent(item['type']) && !isAbsent(item['role']) ? 'message' : item['type']
   switch (type) {
@@ -123,7 +123,7 @@ function readItem(item: Json, at: string, into: Read, reading: Reading) {
   reading.losses.add(field, 'dropped', 'a record of the provider’s own work')
 }
 
-function readMessage(item: Json, at: string, into: Read, losses: Losses) {
+function readMessage(item: Json, at: string, into: ReadTurns, losses: Losses) {
   const { role, content } = item
   const place = `${at}.content`
   switch (role) {
@@ -147,7 +147,7 @@ function readMessage(item: Json, at: string, into: Read, losses: Losses) {
 }
 
 /** Assistant-side items join the turn they follow directly. */
-function addModelParts(into: Read, parts: ModelPart[]) {
+function addModelParts(into: ReadTurns, parts: ModelPart[]) {
   const last = into.turns.at(-1)
   if (last?.by === 'model') for (const part of parts) last.parts.push(part)
   else if (parts.length > 0) into.turns.push({ by: 'model', parts })
@@ -191,7 +191,7 @@ function readCall(item: Json, at: string, body: Body): ModelPart {
 }
 
 /** R-HIST: the text is for models that want theirs back, the envelope opens only for the account and model it is of. */
-function readReasoning(item: Json, at: string, { context, losses }: Reading): ModelPart[] {
+function readReasoning(item: Json, at: string, { context, losses }: ItemContext): ModelPart[] {
   const textsOf = (key: string) =>
     optionalEach(item[key], `${at}.${key}`, (part, place) =>
       readString(readObject(part, place)['text'], `${place}.text`),

@@ -27,9 +27,9 @@ const fields = [
 export const echo: Echo = { fields, write: (sent) => JSON.stringify(echoOf(sent)).slice(1, -1) }
 
 /** Only what is listed above is there to be read. */
-type Sent = Partial<Record<(typeof fields)[number], unknown>>
+type EchoSource = Partial<Record<(typeof fields)[number], unknown>>
 
-function echoOf(echo: Sent): Record<string, unknown> {
+function echoOf(echo: EchoSource): Record<string, unknown> {
   const reasoning = asObject(echo['reasoning'])
   const text = asObject(echo['text'])
   return {

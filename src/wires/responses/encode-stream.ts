@@ -3,7 +3,7 @@ import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
 import { factsOfFault } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
 import { failedCode } from './failed-code.ts'
-import { createItem, type Item } from './output-item.ts'
+import { createItem, type OutputItem } from './output-item.ts'
 import { createResponse } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
@@ -15,11 +15,11 @@ export function createEncoder(head: AnswerHead): Encoder {
 class AnswerWriter implements Encoder {
   readonly #head: AnswerHead
   readonly #response: ReturnType<typeof createResponse>
-  readonly #open = new Map<number, Item>()
+  readonly #open = new Map<number, OutputItem>()
   /** The items that have ended, as they stand in the whole response. */
   readonly #done: string[] = []
   /** Those that were cut, of which nobody knows yet whether the answer ends well. */
-  #cut: [item: Item, whole: string][] = []
+  #cut: [item: OutputItem, whole: string][] = []
   #hasReported = false
   #sequence = 0
   #hasStarted = false

@@ -14,7 +14,7 @@ import type {
 import type { Prepared } from '../requests/prepare.ts'
 import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
-type Item = Record<string, unknown>
+type InputItem = Record<string, unknown>
 
 /**
  * `instructions` and `input`. The preamble of a client that knows one operator only is the instructions; system and
@@ -24,9 +24,9 @@ export function encodeInput(
   request: InferenceRequest,
   prepared: Prepared,
   profile: Profile,
-): { instructions?: string; input: Item[] } {
+): { instructions?: string; input: InputItem[] } {
   const encode = createTurnEncoder(request, prepared, profile)
-  const input: Item[] = []
+  const input: InputItem[] = []
   const preamble = request.tellsLevels ? prepared.preamble : []
   for (const turn of [...preamble, ...prepared.turns]) for (const item of encode(turn)) input.push(item)
   if (request.tellsLevels || prepared.preamble.length === 0) return { input }
@@ -34,15 +34,19 @@ export function encodeInput(
   return { instructions: texts.join('\n\n'), input }
 }
 
-function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profile: Profile): (turn: Turn) => Item[] {
+function createTurnEncoder(
+  request: InferenceRequest,
+  prepared: Prepared,
+  profile: Profile,
+): (turn: Turn) => InputItem[] {
   return (turn) => {
     if (turn.by === 'operator') return [encodeOperator(turn)]
     return turn.by === 'user' ? encodeUser(turn) : turn.parts.flatMap(encodeModelPart)
   }
 
   /** A run of parts is one message item; a result between them ends it (translation 2.3). */
-  function encodeUser(turn: UserTurn): Item[] {
-    const items: Item[] = []
+  function encodeUser(turn: UserTurn): InputItem[] {
+    const items: InputItem[] = []
     let run: unknown[] = []
     for (const part of turn.parts) {
       if (part.type === 'tool_result') {
@@ -59,7 +63,7 @@ function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profil
     }
   }
 
-  function encodeModelPart(part: ModelPart): Item[] {
+  function encodeModelPart(part: ModelPart): InputItem[] {
     switch (part.type) {
       case 'tool_call': {
         const args = part.argumentsText.trim() === '' ? '{}' : part.argumentsText
@@ -75,13 +79,13 @@ function createTurnEncoder(request: InferenceRequest, prepared: Prepared, profil
     }
   }
 
-  function encodeOperator(turn: OperatorTurn): Item {
+  function encodeOperator(turn: OperatorTurn): InputItem {
     const role = request.tellsLevels ? turn.level : 'developer'
     const content = turn.texts.map((text) => ({ type: 'input_text', text: text.text }))
     return { type: 'message', role: profile.developerRole ? role : 'system', content }
   }
 
-  function encodeResult(result: ToolResultPart): Item {
+  function encodeResult(result: ToolResultPart): InputItem {
     const item = { type: 'function_call_output', call_id: result.callId }
     const texts = result.parts.flatMap((part) => {
       if (part.type === 'text') return [part.text]

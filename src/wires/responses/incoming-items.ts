@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import { blocksMax } from '../../inference/narrator.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
@@ -25,7 +26,7 @@ export class ToldParts {
 }
 
 /** An output item of the upstream: which block it is, and what of it has been told. */
-export type Incoming = {
+export type IncomingItem = {
   type: string
   /** Its `output_index`, where one was told. */
   index: number | undefined
@@ -45,8 +46,6 @@ export type Incoming = {
   lastPart: string | undefined
 }
 
-type Members = Record<string, unknown>
-
 /**
  * The items of an answer, and which of them an event means: by id, else by place, since some providers change the ids
  * between events and others leave either out. An event with neither means the only item of its kind that is not done; where
@@ -54,10 +53,10 @@ type Members = Record<string, unknown>
  */
 export class IncomingItems {
   /** In the order in which they came, and up to where the terminal event has named them. */
-  readonly #byType = new Map<string, { items: Incoming[]; named: number }>()
-  readonly #open = new Set<Incoming>()
-  readonly #byId = new Map<string, Incoming>()
-  readonly #byIndex = new Map<number, Incoming>()
+  readonly #byType = new Map<string, { items: IncomingItem[]; named: number }>()
+  readonly #open = new Set<IncomingItem>()
+  readonly #byId = new Map<string, IncomingItem>()
+  readonly #byIndex = new Map<number, IncomingItem>()
   #count = 0
 
   /** No answer has more of them. */
@@ -70,7 +69,7 @@ export class IncomingItems {
    * @param type of the items that are meant
    * @param item the item itself, where the event has it
    */
-  find(place: Members, type: string, item?: Members): Incoming | 'several' | undefined {
+  find(place: JsonObject, type: string, item?: JsonObject): IncomingItem | 'several' | undefined {
     const known = this.#identified(place, type, item)
     if (known && !(known.isDone && isElsewhere(known, place))) return known
     const atPlace = this.#at(place)
@@ -87,7 +86,7 @@ export class IncomingItems {
    * An item of the whole output that the terminal event has: one of those before, else one that was never announced. Where
    * neither id nor place tells, the items of a kind come in the order in which they came before.
    */
-  final(place: Members, type: string, item: Members): Incoming {
+  final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
     // Where it stands in the whole output need not be its index in the events, so that an id says more.
@@ -99,7 +98,7 @@ export class IncomingItems {
   }
 
   /** The item that is announced: the one whose deltas came already, or that is announced again, else a new one. */
-  announce(place: Members, type: string, item: Members): Incoming | 'several' {
+  announce(place: JsonObject, type: string, item: JsonObject): IncomingItem | 'several' {
     const known = this.#identified(place, type, item)
     const isAnother = known && (known.isDone || (known.isAnnounced && isElsewhere(known, place)))
     if (known && !isAnother) return this.#note(known, place, item)
@@ -111,9 +110,9 @@ export class IncomingItems {
   }
 
   /** A new one, whatever stood under its id or at its place before. */
-  add(place: Members, type: string, item?: Members): Incoming {
+  add(place: JsonObject, type: string, item?: JsonObject): IncomingItem {
     this.#count++
-    const incoming: Incoming = {
+    const incoming: IncomingItem = {
       type,
       index: indexOf(place),
       ids: new Set(),
@@ -135,21 +134,21 @@ export class IncomingItems {
     return incoming
   }
 
-  #note(incoming: Incoming, place: Members, item: Members): Incoming {
+  #note(incoming: IncomingItem, place: JsonObject, item: JsonObject): IncomingItem {
     incoming.isAnnounced = true
     this.#name(incoming, place, item)
     return incoming
   }
 
-  #name(incoming: Incoming, place: Members, item: Members | undefined) {
+  #name(incoming: IncomingItem, place: JsonObject, item: JsonObject | undefined) {
     for (const id of idsOf(place, item)) {
       incoming.ids.add(id)
       this.#byId.set(id, incoming)
     }
   }
 
-  #onlyOpen(type: string): Incoming | 'several' | undefined {
-    let only: Incoming | undefined
+  #onlyOpen(type: string): IncomingItem | 'several' | undefined {
+    let only: IncomingItem | undefined
     for (const incoming of this.#open) {
       if (incoming.isDone) this.#open.delete(incoming)
       else if (incoming.type !== type) continue
@@ -159,14 +158,14 @@ export class IncomingItems {
     return only
   }
 
-  #nextOf(type: string): Incoming | undefined {
+  #nextOf(type: string): IncomingItem | undefined {
     const ofType = this.#byType.get(type)
     while (ofType?.items[ofType.named]?.isFinal) ofType.named++
     return ofType?.items[ofType.named]
   }
 
   /** Of several that share an id the one at the place that is told, else the last. */
-  #identified(place: Members, type: string, item: Members | undefined): Incoming | undefined {
+  #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)
     const atPlace = this.#at(place)
     if (atPlace?.type === type && ids.some((id) => atPlace.ids.has(id))) return atPlace
@@ -177,25 +176,25 @@ export class IncomingItems {
     return undefined
   }
 
-  #at(place: Members): Incoming | undefined {
+  #at(place: JsonObject): IncomingItem | undefined {
     const index = indexOf(place)
     return index === undefined ? undefined : this.#byIndex.get(index)
   }
 }
 
-function indexOf(place: Members): number | undefined {
+function indexOf(place: JsonObject): number | undefined {
   const index = place['output_index']
   return typeof index === 'number' ? index : undefined
 }
 
 /** Both have a place, and not the same: they share an id, and are two. */
-function isElsewhere(known: Incoming, place: Members): boolean {
+function isElsewhere(known: IncomingItem, place: JsonObject): boolean {
   const index = indexOf(place)
   return index !== undefined && known.index !== undefined && known.index !== index
 }
 
 /** A call is known by its own id too. Some servers give an item that is done its id as `item_id`. */
-function idsOf(place: Members, item: Members | undefined): string[] {
+function idsOf(place: JsonObject, item: JsonObject | undefined): string[] {
   const id = stringOf(place['item_id']) ?? stringOf(item?.['id']) ?? stringOf(item?.['item_id'])
   const ids = [id, stringOf(item?.['call_id'])]
   return ids.filter((id) => id !== undefined)

@@ -1,28 +1,27 @@
+import type { JsonObject } from '../../bytes/json.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { argumentsText, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
-import { type Incoming, type ItemKind, ToldParts } from './incoming-items.ts'
-
-type Members = Record<string, unknown>
+import { type IncomingItem, type ItemKind, ToldParts } from './incoming-items.ts'
 
 /** Tells the items of an answer as blocks: their deltas as they come, and what no delta has told when it is done. */
 export class ItemTeller {
   readonly #narrator: Narrator
   /** The item whose text, refusal or reasoning was told last. */
-  #current: Incoming | undefined
+  #current: IncomingItem | undefined
 
   constructor(narrator: Narrator) {
     this.#narrator = narrator
   }
 
   /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
-  begin(incoming: Incoming, item: Members) {
+  begin(incoming: IncomingItem, item: JsonObject) {
     if (incoming.type !== 'function_call') return
     if (!this.#openCall(incoming, item) || toldOf(incoming, 'tool_call').of('') !== undefined) return
     this.write(incoming, 'tool_call', '', stringOf(item['arguments']) ?? '')
   }
 
   /** A piece of a part. */
-  write(incoming: Incoming, kind: ItemKind, part: string, text: string) {
+  write(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
     const told = toldOf(incoming, kind)
     told.add(part, text)
     // A call whose name has not come yet: its arguments are told with it.
@@ -33,7 +32,7 @@ export class ItemTeller {
   }
 
   /** What a done event says of a part: the rest of it, all of it, or something else than what was told. */
-  writeRest(incoming: Incoming, kind: ItemKind, part: string, text: unknown) {
+  writeRest(incoming: IncomingItem, kind: ItemKind, part: string, text: unknown) {
     const whole = stringOf(text)
     const parts = toldOf(incoming, kind)
     const told = parts.of(part) ?? ''
@@ -45,7 +44,7 @@ export class ItemTeller {
   }
 
   /** An item as it stands at its end. */
-  complete(incoming: Incoming, item: Members) {
+  complete(incoming: IncomingItem, item: JsonObject) {
     if (incoming.isDone) return
     if (incoming.type === 'function_call') this.#completeCall(incoming, item)
     else if (incoming.type === 'message') this.#completeMessage(incoming, item)
@@ -55,7 +54,7 @@ export class ItemTeller {
   }
 
   /** One such block is open at a time (I4); what resumes later is a new block (I7). */
-  #openBlock(incoming: Incoming, kind: ItemKind) {
+  #openBlock(incoming: IncomingItem, kind: ItemKind) {
     const current = this.#current
     if (current?.block !== undefined) this.#narrator.stop(current.block)
     if (current) current.block = undefined
@@ -66,7 +65,7 @@ export class ItemTeller {
   }
 
   /** A call opens when its name is known: in the first event, else in the last. Its arguments waited for that. */
-  #openCall(incoming: Incoming, item: Members): boolean {
+  #openCall(incoming: IncomingItem, item: JsonObject): boolean {
     const name = stringOf(item['name'])
     if (incoming.block !== undefined) return true
     if (!name?.trim()) return false
@@ -77,13 +76,13 @@ export class ItemTeller {
     return true
   }
 
-  #completeCall(incoming: Incoming, item: Members) {
+  #completeCall(incoming: IncomingItem, item: JsonObject) {
     if (!this.#openCall(incoming, item)) return
     const told = toldOf(incoming, 'tool_call').of('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
 
-  #completeMessage(incoming: Incoming, item: Members) {
+  #completeMessage(incoming: IncomingItem, item: JsonObject) {
     const parts = objectsOf(item['content']).flatMap((part, index) => {
       const kind = kindsOfParts.get(part['type'])
       const text = kind && stringOf(part[kind])
@@ -100,7 +99,7 @@ export class ItemTeller {
     }
   }
 
-  #completeReasoning(incoming: Incoming, item: Members) {
+  #completeReasoning(incoming: IncomingItem, item: JsonObject) {
     const kinds = ['summary', 'content'] as const
     incoming.reasoningKind ??= kinds.find((kind) => objectsOf(item[kind]).some((part) => stringOf(part['text'])))
     const parts = incoming.reasoningKind ? objectsOf(item[incoming.reasoningKind]) : []
@@ -112,7 +111,7 @@ export class ItemTeller {
    * What no piece has told of the parts of a kind. The pieces need not have said the places that the parts have at the end: where all
    * of them together are how the parts begin, there is one reading (ruling U7).
    */
-  #writeParts(incoming: Incoming, kind: ItemKind, parts: readonly Part[]) {
+  #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = toldOf(incoming, kind).joined()
     const whole = parts.map(({ text }) => text).join('')
     if (!whole.startsWith(told)) {
@@ -134,9 +133,9 @@ const kindsOfParts = new Map<unknown, 'text' | 'refusal'>([
 ])
 
 /** @property place where it stands in its item */
-type Part = { place: string; text: string }
+type PlacedText = { place: string; text: string }
 
-function toldOf({ told }: Incoming, kind: ItemKind): ToldParts {
+function toldOf({ told }: IncomingItem, kind: ItemKind): ToldParts {
   const known = told.get(kind)
   if (known) return known
   const parts = new ToldParts()
@@ -148,6 +147,6 @@ function toldOf({ told }: Incoming, kind: ItemKind): ToldParts {
  * Whether a piece of reasoning is of another part than the one before. Raw text has one part, whose place some servers count up with
  * every piece (vLLM #35184).
  */
-function isNextPart({ lastPart, reasoningKind }: Incoming, part: string): boolean {
+function isNextPart({ lastPart, reasoningKind }: IncomingItem, part: string): boolean {
   return reasoningKind === 'summary' && lastPart !== undefined && part !== lastPart
 }

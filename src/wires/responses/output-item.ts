@@ -5,22 +5,22 @@ import type { Sealed } from '../../inference/request.ts'
 import type { AnswerHead } from '../wire.ts'
 
 /** Writes one event of the stream: its type and its other members as JSON text. */
-type Write = (type: string, members: string) => string
+type WriteEvent = (type: string, members: string) => string
 
 /** One output item on its way: every method returns the events it takes. Its place is fixed when it starts. */
-export type Item = {
-  start(write: Write): string
-  delta(write: Write, text: string): string
+export type OutputItem = {
+  start(write: WriteEvent): string
+  delta(write: WriteEvent, text: string): string
   seal(sealed: Sealed): void
   /** No delta is to come for a while. */
   compact(): void
   /** @param whole as `whole` gave it: what is sealed in it is sealed once (ruling P7) */
-  stop(write: Write, whole: string): string
+  stop(write: WriteEvent, whole: string): string
   /** The item as it stands at the end, as JSON text. */
   whole(cut: boolean): string
 }
 
-export function createItem(index: number, block: AnswerBlock, head: AnswerHead): Item {
+export function createItem(index: number, block: AnswerBlock, head: AnswerHead): OutputItem {
   const kind = kinds[block.kind]
   const text = new KeptText()
   let sealed: Sealed | undefined
@@ -65,7 +65,7 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
     },
   }
 
-  function startPart(write: Write): string {
+  function startPart(write: WriteEvent): string {
     hasPart = true
     if (!kind.part) return ''
     return write(`response.${kind.part}.added`, `${partPlace},"part":${kind.encodePart('""')}`)

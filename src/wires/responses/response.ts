@@ -3,7 +3,7 @@ import type { Usage } from '../../inference/usage.ts'
 import type { AnswerHead } from '../wire.ts'
 import { encodeUsage } from './usage.ts'
 
-export type Ending = {
+export type ResponseEnd = {
   status: 'completed' | 'incomplete' | 'failed'
   incomplete?: { reason: string } | null
   error?: { code: string; message: string }
@@ -16,7 +16,7 @@ export type Ending = {
  * The response object with all the top-level keys its vendor sends: what the client asked for is echoed, the rest has
  * the vendor's defaults (ruling T12).
  */
-export function createResponse(head: AnswerHead): { begun(): string; ended(ending: Ending): string } {
+export function createResponse(head: AnswerHead): { begun(): string; ended(ending: ResponseEnd): string } {
   const id = JSON.stringify(mintId('resp_', head.requestId, ''))
   const start = `{"id":${id},"object":"response","created_at":${head.createdSeconds},`
   const echo = `"model":${JSON.stringify(head.modelId)},${head.echo}}`

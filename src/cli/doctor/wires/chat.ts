@@ -1,7 +1,7 @@
 import { asObject } from '../../../bytes/json.ts'
 import { isDoneMark } from '../../../bytes/sse.ts'
 import type { ClientWire } from '../client-wire.ts'
-import { count, type Json, list, parse } from '../json.ts'
+import { count, list, type ProbeJson, parse } from '../json.ts'
 import { bearer, description, outputTokens, parameters, result } from './question.ts'
 import { findChatMistake } from './refusals.ts'
 
@@ -35,7 +35,7 @@ export const chat: ClientWire = {
       text: String(message['content'] ?? ''),
       reasoning: String(message['reasoning_content'] ?? ''),
       calls: list(message['tool_calls'])
-        .map((call) => ({ id: String(call['id']), ...asObject(call['function']) }) as Json)
+        .map((call) => ({ id: String(call['id']), ...asObject(call['function']) }) as ProbeJson)
         .filter(({ name }) => name === 'report')
         .map((call) => ({ id: String(call['id']), arguments: String(call['arguments']) })),
       turn: [message],
@@ -46,7 +46,7 @@ export const chat: ClientWire = {
   },
   collect(frames) {
     let [content, reasoning] = ['', '']
-    const calls: Json[] = []
+    const calls: ProbeJson[] = []
     let usage: unknown
     for (const { data } of frames) {
       if (isDoneMark(data)) {

@@ -1,6 +1,6 @@
 import { asObject } from '../../../bytes/json.ts'
 import type { ClientWire } from '../client-wire.ts'
-import { count, type Json, join, list, parse, sum } from '../json.ts'
+import { count, join, list, type ProbeJson, parse, sum } from '../json.ts'
 import { description, outputTokens, parameters, result, thinkingTokens } from './question.ts'
 import { refusals } from './refusals.ts'
 
@@ -46,9 +46,9 @@ export const messages: ClientWire = {
     }
   },
   collect(frames) {
-    const blocks: Json[] = []
-    const whole: Json = {}
-    let usage: Json = {}
+    const blocks: ProbeJson[] = []
+    const whole: ProbeJson = {}
+    let usage: ProbeJson = {}
     for (const { data } of frames) {
       const event = parse(data)
       const at = Number(event['index'])

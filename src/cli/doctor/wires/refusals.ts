@@ -1,5 +1,5 @@
 import { asObject } from '../../../bytes/json.ts'
-import type { Json } from '../json.ts'
+import type { ProbeJson } from '../json.ts'
 
 /** What the body of a refusal calls itself, by its status: `type` on the messages wire, `code` on the others (spec 7). */
 export const refusals: Readonly<Record<number, { type: string; code: string }>> = {
@@ -9,7 +9,7 @@ export const refusals: Readonly<Record<number, { type: string; code: string }>> 
 }
 
 /** What is wrong with the body of a refusal in the envelope that chat and responses share. */
-export function findChatMistake(body: Json, status: number): string | undefined {
+export function findChatMistake(body: ProbeJson, status: number): string | undefined {
   const error = asObject(body['error'])
   if (!error || typeof error['message'] !== 'string') return 'it is not {error: {…}}'
   const missing = ['type', 'param', 'code'].find((field) => error[field] === undefined)

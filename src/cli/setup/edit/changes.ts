@@ -2,10 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { asObject } from '../../../bytes/json.ts'
 
 /** Where a value stands: keys of objects, places in lists. */
-export type Place = readonly (string | number)[]
+export type ValuePath = readonly (string | number)[]
 
 /** One value that is put in, replaced or, where it is undefined, taken out. A place at the end of a list adds to it. */
-export type Change = { place: Place; value: unknown }
+export type ValueChange = { place: ValuePath; value: unknown }
 
 export type Wishes = {
   /** Lists, by their place (`a.b`): the key that tells their entries apart. Other lists are one value. */
@@ -15,7 +15,7 @@ export type Wishes = {
 }
 
 /** What to change in `theirs` so that all of `ours` holds in it, and nothing else moves. */
-export function findChanges(theirs: unknown, ours: unknown, { lists = {}, without = [] }: Wishes): Change[] {
+export function findChanges(theirs: unknown, ours: unknown, { lists = {}, without = [] }: Wishes): ValueChange[] {
   return [
     ...without
       .filter((place) => valueAt(ours, place) === undefined && valueAt(theirs, place) !== undefined)
@@ -24,7 +24,12 @@ export function findChanges(theirs: unknown, ours: unknown, { lists = {}, withou
   ]
 }
 
-function walk(theirs: unknown, ours: unknown, place: Place, lists: Readonly<Record<string, string>>): Change[] {
+function walk(
+  theirs: unknown,
+  ours: unknown,
+  place: ValuePath,
+  lists: Readonly<Record<string, string>>,
+): ValueChange[] {
   const identity = lists[place.join('.')]
   if (identity !== undefined && Array.isArray(ours)) {
     const own = Array.isArray(theirs) ? theirs : []
@@ -43,7 +48,7 @@ function walk(theirs: unknown, ours: unknown, place: Place, lists: Readonly<Reco
   return isDeepStrictEqual(theirs, ours) ? [] : [{ place, value: ours }]
 }
 
-function valueAt(value: unknown, place: Place): unknown {
+function valueAt(value: unknown, place: ValuePath): unknown {
   return place.reduce<unknown>(
     (inner, key) => (Array.isArray(inner) ? inner[Number(key)] : asObject(inner)?.[key]),
     value,
@@ -51,11 +56,11 @@ function valueAt(value: unknown, place: Place): unknown {
 }
 
 /** The values with the changes in them, as the edited text must say them. */
-export function applyChanges(value: unknown, changes: readonly Change[]): unknown {
+export function applyChanges(value: unknown, changes: readonly ValueChange[]): unknown {
   const copy = structuredClone(value) ?? {}
   const root = { root: copy } as Record<string, unknown>
   for (const change of changes) {
-    const place: Place = ['root', ...change.place]
+    const place: ValuePath = ['root', ...change.place]
     let inner = root as Record<string | number, unknown>
     place.slice(0, -1).forEach((key, at) => {
       inner[key] ??= typeof place[at + 1] === 'number' ? [] : {}

@@ -7,7 +7,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser'
-import type { Change, Place } from './changes.ts'
+import type { ValueChange, ValuePath } from './changes.ts'
 
 /** @throws Error for what is neither JSON nor JSON with comments, with the line */
 export function readJsonc(text: string): unknown {
@@ -22,7 +22,7 @@ export function readJsonc(text: string): unknown {
 }
 
 /** The text with the changes in it; comments, blank lines and the order of keys stay as they are. */
-export function editJsonc(text: string, changes: readonly Change[]): string {
+export function editJsonc(text: string, changes: readonly ValueChange[]): string {
   const formattingOptions = {
     insertSpaces: !/^\t/m.test(text),
     tabSize: /^( +)\S/m.exec(text)?.[1]?.length ?? 2,
@@ -42,7 +42,7 @@ export function editJsonc(text: string, changes: readonly Change[]): string {
  * The library puts a new member right behind the last one, before the comment that stands in that one's line. So the
  * comment is taken out meanwhile. Undefined where there is none, or no new member.
  */
-function putBehindComment(text: string, place: Place, put: (text: string) => string): string | undefined {
+function putBehindComment(text: string, place: ValuePath, put: (text: string) => string): string | undefined {
   const root = parseTree(text, [], { allowTrailingComma: true })
   const parent = root && findNodeAtLocation(root, place.slice(0, -1))
   const last = parent?.children?.at(-1)

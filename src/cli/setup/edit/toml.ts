@@ -1,5 +1,5 @@
 import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser'
-import type { Change, Place } from './changes.ts'
+import type { ValueChange, ValuePath } from './changes.ts'
 
 /** @throws Error for what is not TOML, with the line */
 export function readToml(text: string): unknown {
@@ -15,7 +15,7 @@ export function readToml(text: string): unknown {
  * The text with the changes in it, each put where it belongs: no other character moves, comments and blank lines included.
  * @throws Error where a place is in a list, or its table stands in a form that cannot be added to
  */
-export function editToml(text: string, changes: readonly Change[]): string {
+export function editToml(text: string, changes: readonly ValueChange[]): string {
   let edited = text
   for (const { place, value } of changes) {
     if (place.some((key) => typeof key === 'number')) throw new Error('it has a list where a table is wanted')
@@ -24,14 +24,14 @@ export function editToml(text: string, changes: readonly Change[]): string {
   return edited
 }
 
-type Entry = {
+type TomlEntry = {
   node: AST.TOMLKeyValue
-  place: Place
+  place: ValuePath
   /** What it stands in: the file's head, a table under its header, an inline table. */
-  parent: { place: Place; node: AST.TOMLTopLevelTable | AST.TOMLTable | AST.TOMLInlineTable }
+  parent: { place: ValuePath; node: AST.TOMLTopLevelTable | AST.TOMLTable | AST.TOMLInlineTable }
 }
 
-function set(text: string, place: Place, value: string): string {
+function set(text: string, place: ValuePath, value: string): string {
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const top = parseTOML(text).body[0]
   const entries = entriesOf(top)
@@ -64,7 +64,7 @@ function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: 
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
 }
 
-function setInline(text: string, { node, place: at }: Entry, place: Place, value: string): string {
+function setInline(text: string, { node, place: at }: TomlEntry, place: ValuePath, value: string): string {
   const inline = node.value as AST.TOMLInlineTable
   const written = `${writeKey(place.slice(at.length))} = ${value}`
   const last = inline.body.at(-1)
@@ -72,7 +72,7 @@ function setInline(text: string, { node, place: at }: Entry, place: Place, value
   return splice(text, [last.range[1], last.range[1]], `, ${written}`)
 }
 
-function remove(text: string, place: Place): string {
+function remove(text: string, place: ValuePath): string {
   const entries = entriesOf(parseTOML(text).body[0])
   const there = entries.find((entry) => isSame(entry.place, place))
   if (!there) return text
@@ -83,11 +83,11 @@ function remove(text: string, place: Place): string {
   return splice(text, [start, end < 0 ? text.length : end + 1], '')
 }
 
-function entriesOf(top: AST.TOMLTopLevelTable): Entry[] {
+function entriesOf(top: AST.TOMLTopLevelTable): TomlEntry[] {
   return [...entriesIn(top, []), ...tablesOf(top).flatMap((table) => entriesIn(table, table.resolvedKey))]
 }
 
-function entriesIn(node: Entry['parent']['node'], place: Place): Entry[] {
+function entriesIn(node: TomlEntry['parent']['node'], place: ValuePath): TomlEntry[] {
   const body: readonly AST.TOMLNode[] = node.body
   return body
     .filter((one): one is AST.TOMLKeyValue => one.type === 'TOMLKeyValue')
@@ -113,20 +113,20 @@ function splice(text: string, [start, end]: readonly [number, number], put: stri
   return text.slice(0, start) + put + text.slice(end)
 }
 
-function isSame(one: Place, other: Place): boolean {
+function isSame(one: ValuePath, other: ValuePath): boolean {
   return one.length === other.length && isWithin(one, other)
 }
 
 /** Whether a place is another one, or stands in it. */
-function isWithin(place: Place, outer: Place): boolean {
+function isWithin(place: ValuePath, outer: ValuePath): boolean {
   return outer.every((key, at) => place[at] === key)
 }
 
-function isBelow(place: Place, outer: Place): boolean {
+function isBelow(place: ValuePath, outer: ValuePath): boolean {
   return place.length > outer.length && isWithin(place, outer)
 }
 
-function writeKey(place: Place): string {
+function writeKey(place: ValuePath): string {
   return place
     .map(String)
     .map((key) => (/^[\w-]+$/.test(key) ? key : writeText(key)))
