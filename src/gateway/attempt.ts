@@ -255,7 +255,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#lastEventMs = this.#headMs
     this.#status = status
     if (status < 200 || status > 299) {
-      this.#retryAfterSeconds = readRetryAfter(headers.get('retry-after'), this.#nowMs())
+      this.#retryAfterSeconds = readRetryAfter(headers, this.#nowMs())
       this.#move('refusing')
       return
     }

@@ -1,5 +1,6 @@
 import { failureTexts, GatewayError } from '../errors.ts'
 import { keepCharacters, relayedCharactersMax, type ScrubContext, scrub } from './scrub.ts'
+import type { ResponseHeaders } from './upstreams.ts'
 import type { Failure, Verdict } from './verdict.ts'
 
 const rejected = 'The model rejected the request.'
@@ -50,9 +51,17 @@ export function refusalOf(
 /** As long as an account is left alone at most, in seconds; a client is told less (ruling R6). */
 const waitMaxSeconds = 300
 
-/** Seconds an upstream asks to wait: a number, or a date; anything else is unknown (faults F-U16). */
-export function readRetryAfter(value: string | undefined, nowMs: number): number | undefined {
-  if (value === undefined) return undefined
-  const seconds = /^\d{1,9}$/.test(value.trim()) ? Number(value) : (Date.parse(value) - nowMs) / 1000
-  return Number.isFinite(seconds) && seconds > 0 ? Math.min(waitMaxSeconds, Math.ceil(seconds)) : undefined
+const decimal = /^\s*\d{1,9}(?:\.\d{0,9})?\s*$/
+
+/**
+ * Reads how long an upstream asks to wait. `retry-after-ms` comes first, as in the vendors' SDKs: OpenAI and Azure send it.
+ * `retry-after` is a number, with or without a fraction, or a date. Anything else is unknown (faults F-U16).
+ * @returns whole seconds, rounded up, at most 300
+ */
+export function readRetryAfter(headers: ResponseHeaders, nowMs: number): number | undefined {
+  const ms = headers.get('retry-after-ms') ?? ''
+  const value = headers.get('retry-after') ?? ''
+  const atMs = decimal.test(value) ? nowMs + 1000 * Number(value) : Date.parse(value)
+  const waitMs = decimal.test(ms) && Number(ms) > 0 ? Number(ms) : atMs - nowMs
+  return waitMs > 0 ? Math.min(waitMaxSeconds, Math.ceil(waitMs / 1000)) : undefined
 }

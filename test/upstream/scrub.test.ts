@@ -158,7 +158,7 @@ test('U3 at most 400 characters are relayed, control characters are not', () => 
 
 test('F-U16 retry-after of an upstream: seconds or a date, five minutes at most, else unknown', () => {
   const now = Date.parse('2026-11-21T10:00:00Z')
-  const cases: [string | undefined, number | undefined][] = [
+  const cases: [retryAfter: string | undefined, seconds: number | undefined, ms?: string][] = [
     ['7', 7],
     [' 7 ', 7],
     ['0', undefined],
@@ -171,9 +171,25 @@ test('F-U16 retry-after of an upstream: seconds or a date, five minutes at most,
     ['Sat, 21 Nov 2026 10:00:09 GMT', 9],
     ['Sat, 21 Nov 2026 09:00:00 GMT', undefined],
     ['Sun, 22 Nov 2026 10:00:00 GMT', 300],
-    ['1.5', undefined],
+    ['1.5', 2],
+    ['7.5', 8],
+    ['0.2', 1],
+    ['0.0', undefined],
+    ['1.5e3', undefined],
+    [undefined, 1, '20'],
+    [undefined, 8, '7500'],
+    ['9', 3, '2000.5'],
+    ['9', 9, '0'],
+    ['9', 9, 'soon'],
+    ['9', 9, '-1'],
+    ['Sat, 21 Nov 2026 10:00:09 GMT', 2, '1500'],
+    [undefined, 300, '999999999'],
+    ['garbage', undefined, 'garbage'],
   ]
-  for (const [value, seconds] of cases) assert.equal(readRetryAfter(value, now), seconds, String(value))
+  for (const [value, seconds, ms] of cases) {
+    const headers = new Map(Object.entries({ 'retry-after': value, 'retry-after-ms': ms }))
+    assert.equal(readRetryAfter(headers, now), seconds, `${value} ${ms}`)
+  }
 })
 
 test('U3 a short model id that is a part of a host, key or id does not hide it', () => {
