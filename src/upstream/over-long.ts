@@ -50,6 +50,29 @@ const wordings: readonly Wording[] = [
     isKnown: false,
     say: limited,
   },
+  // LM Studio (lmstudio-ai/lmstudio-bug-tracker#546, 2025-03-24; Gitlawb/openclaude#353, 2026-04-04; anomalyco/opencode#11141, 2026-01-29).
+  {
+    pattern: /greater than the context length(?: \(n_keep: (\d{1,12}) ?>= n_ctx: (\d{1,12})\))?/i,
+    isKnown: false,
+    say: tooLong,
+  },
+  {
+    pattern: /cannot truncate prompt with n_keep \((\d{1,12})\) >= n_ctx \((\d{1,12})\)/i,
+    isKnown: false,
+    say: tooLong,
+  },
+  {
+    pattern: /loaded with context length of only (\d{1,12}) tokens/i,
+    before: /keep the first (\d{1,12}) tokens/i,
+    isKnown: false,
+    say: tooLong,
+  },
+  // Ollama.
+  {
+    pattern: /prompt too long; exceeded (?:max )?context length(?: by \d{1,12} tokens)?/i,
+    isKnown: false,
+    say: () => tooLong(),
+  },
   {
     pattern: /context length is only (\d{1,12}) tokens/i,
     before: /passed (\d{1,12}) input tokens/i,

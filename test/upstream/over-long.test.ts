@@ -35,6 +35,18 @@ const wordings: [said: string, told: string, code?: string][] = [
     "You passed 5001 input tokens and requested 100 output tokens. However, the model's context length is only 2048 tokens",
     "This model's maximum context length is 2048 tokens. The messages have 5001 tokens.",
   ],
+  [
+    'The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096). Try to load the model with a larger context length, or provide a shorter input.',
+    'prompt is too long: 13055 tokens > 4096 maximum',
+  ],
+  ['The number of tokens to keep from the initial prompt is greater than the context length.', 'prompt is too long'],
+  ['Cannot truncate prompt with n_keep (15028) >= n_ctx (7424)', 'prompt is too long: 15028 tokens > 7424 maximum'],
+  [
+    'Trying to keep the first 10136 tokens when context the overflows. However, the model is loaded with context length of only 7866 tokens, which is not enough.',
+    'prompt is too long: 10136 tokens > 7866 maximum',
+  ],
+  ['prompt too long; exceeded max context length by 512 tokens', 'prompt is too long'],
+  ['prompt too long; exceeded context length', 'prompt is too long'],
   ['see worker:8080', "The prompt exceeds this model's maximum context length.", 'context_length_exceeded'],
   ['too long', "The prompt exceeds this model's maximum context length.", 'context_length_exceeded'],
 ]
