@@ -279,7 +279,7 @@ const gemini: ProfileSetting = {
   reasoning: effort,
   hiddenReasoning: 'unless_off',
   // An unknown name in the body is a 400.
-  drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls']),
+  drops: new Set(['logit_bias', 'user', 'store', 'service_tier', 'parallel_tool_calls', 'frequency_penalty']),
   strictFields: true,
   maxStops: 5,
   operatorInPlace: 'first_only',
@@ -424,6 +424,8 @@ const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
       // Some of them keep it to themselves.
       hiddenReasoning: 'unless_off',
       reasoningField: 'reasoning',
+      // Kimi refuses a call of the present tool loop whose thought is missing (earendil-works/pi#989).
+      replayThought: { when: 'tool_turns', required: false },
       accepts: new Set(['top_k', 'verbosity']),
       refusals: refusals.openrouter,
     },
