@@ -18,9 +18,37 @@ const bodies: [what: string, body: unknown, text: string][] = [
     words,
   ],
   ['a list of nothing that says anything', { detail: [{}, 1] }, ''],
+  ['a list of errors', { errors: [{ message: 'No such field' }, { message: 'and more' }] }, 'No such field'],
+  ['a list of sentences', { errors: ['No such field'] }, 'No such field'],
+  ['an error in an error', { error: { error: 'No such field' } }, 'No such field'],
+  ['a short name', { code: 7, msg: 'No such field' }, 'No such field'],
+  ['Baidu', { error_code: 336003, error_msg: 'No such field' }, 'No such field'],
+  ['a long name', { error_message: 'No such field' }, 'No such field'],
+  ['a problem object (RFC 9457) without a detail', { title: 'No such field', status: 422 }, 'No such field'],
+  ['JSON that is one text', 'No such field', 'No such field'],
 ]
 
 for (const [what, body, text] of bodies)
   test(`U2 spec 7.4 what ${what} says of a request is told in words`, () => {
     assert.equal(decodeRefusal(422, JSON.stringify(body)).text, text)
+  })
+
+const texts: [what: string, body: string, text: string][] = [
+  [
+    'a sentence',
+    'Failed to deserialize the JSON body: messages[0].role at line 1\n',
+    'Failed to deserialize the JSON body: messages[0].role at line 1',
+  ],
+  ['a long text', 'é'.repeat(2_000), 'é'.repeat(1_000)],
+  ['a page', '<html><h1>400 Bad Request</h1><center>nginx</center></html>', ''],
+  ['a page after blanks', '\n <!DOCTYPE html><p>no</p>', ''],
+  ['XML', '<?xml version="1.0"?><Error><Code>NoSuchKey</Code></Error>', ''],
+  ['JSON that is cut', '{"error":{"message":"half a', ''],
+  ['nothing', ' \n', ''],
+]
+
+for (const [what, body, text] of texts)
+  test(`BUG-9 spec 7.4 of a refusal that is ${what} the words are read, of a page none`, () => {
+    assert.equal(decodeRefusal(400, body).text, text)
+    assert.equal(decodeRefusal(404, body).text, '')
   })

@@ -3,22 +3,28 @@ import { parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Fault } from '../../inference/answer.ts'
 import { faultOfError, kindOfStatus, wordsOf } from './faults.ts'
 
-/** The fault of an HTTP refusal with a JSON body of any vendor's shape. */
+/**
+ * Reads the fault of an HTTP refusal. Its body is JSON of any vendor's shape, or the server's sentence as plain text
+ * (mlflow/mlflow#26036). Of a page in HTML or XML nothing is read.
+ */
 export function decodeRefusal(status: number, bodyText: string): Fault {
   let body: unknown
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
-    return { kind: kindOfStatus(status), status, text: '' }
+    // JSON that is cut is no sentence. A router writes a 404 as plain text, and means our address.
+    const isSentence = status !== 404 && /^\s*[^\s<{["]/.test(bodyText)
+    return { kind: kindOfStatus(status), status, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }
   const object = asErrorObject(body)
-  const error = object?.['error'] ?? object?.['detail'] ?? object
+  const error = object?.['error'] ?? object?.['detail'] ?? firstOf(object?.['errors']) ?? object ?? body
   const { code, classes, threadCode } = faultOfError(error)
   const message = asObject(error)?.['message']
   const places = [
     message,
     error,
     object?.['message'],
+    ...sentenceKeys.map((key) => asObject(error)?.[key] ?? object?.[key]),
     wordsOfChecks(error),
     wordsOfChecks(asObject(message)?.['detail']),
   ]
@@ -30,6 +36,13 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
     ...(code && classes && { code, classes }),
     ...(threadCode && { threadCode }),
   }
+}
+
+/** Where servers put their sentence if it is not in `message`, in an error object or beside it. */
+const sentenceKeys = ['error', 'msg', 'error_msg', 'error_message', 'reason', 'title']
+
+function firstOf(list: unknown): unknown {
+  return Array.isArray(list) ? list[0] : undefined
 }
 
 /** Servers in Python list what their checks of a body have found (FastAPI's `detail`), the names of the field apart. */
