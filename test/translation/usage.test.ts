@@ -54,14 +54,16 @@ test('C6 nothing is added to a completion that the total has whole', () => {
   assert.equal(chat(reasoned(100, 64, 164, 200), 'none').outputTokens, 64)
 })
 
-test('C1 what was written to a cache is told in the words of LiteLLM too', () => {
-  const details = { cached_tokens: 1_000, cache_creation_tokens: 8_000 }
-  assert.deepEqual(chat({ prompt_tokens: 10_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'), {
-    inputTokens: 1_000,
-    cacheReadTokens: 1_000,
-    cacheWriteTokens: 8_000,
-    outputTokens: 5,
-  })
+test('C1 BUG-14 cache writes are read by every name that chat servers use', () => {
+  for (const name of ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens']) {
+    const details = { cached_tokens: 1_000, [name]: 8_000 }
+    assert.deepEqual(chat({ prompt_tokens: 10_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'), {
+      inputTokens: 1_000,
+      cacheReadTokens: 1_000,
+      cacheWriteTokens: 8_000,
+      outputTokens: 5,
+    })
+  }
 })
 
 test('translation 3.1 the quirks of reports are read', () => {

@@ -16,8 +16,11 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   const report = splitInclusive({
     prompt: usage['prompt_tokens'],
     cached: promptDetails?.['cached_tokens'] ?? usage['prompt_cache_hit_tokens'] ?? usage['cached_tokens'],
-    // The second is LiteLLM's name.
-    written: promptDetails?.['cache_write_tokens'] ?? promptDetails?.['cache_creation_tokens'],
+    // The second is LiteLLM's name, the third DashScope's.
+    written:
+      promptDetails?.['cache_write_tokens'] ??
+      promptDetails?.['cache_creation_tokens'] ??
+      promptDetails?.['cache_creation_input_tokens'],
     completion: usage['completion_tokens'],
     reasoning: completionDetails?.['reasoning_tokens'] ?? usage['reasoning_tokens'],
     total: usage['total_tokens'],
