@@ -127,6 +127,8 @@ const faulty: [string, object, number][] = [
   ['rate_limit_exceeded', { code: 'rate_limit_exceeded', message: 'slow' }, 429],
   ['authentication_error', { type: 'authentication_error', message: 'bad key' }, 503],
   ['invalid_request_error', { type: 'invalid_request_error', message: said }, 400],
+  ['content_filter', { code: 'content_filter', message: said }, 400],
+  ['data_inspection_failed', { type: 'data_inspection_failed', message: said }, 400],
   ['a number as code', { code: 429, message: 'busy' }, 429],
   ['a number in a string as code', { code: '429', message: 'busy' }, 429],
   ['a code of one hundred and more', { code: '4000', message: 'oops' }, 502],

@@ -15,6 +15,8 @@ const statuses: Record<string, number> = {
   string_above_max_length: 400,
   invalid_encrypted_content: 400,
   content_policy_violation: 400,
+  content_filter: 400,
+  data_inspection_failed: 400,
   not_found_error: 404,
   request_too_large: 413,
   rate_limit_error: 429,
