@@ -95,7 +95,10 @@ function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
     lines.push(...steps.map((step) => `    - ${flowOf(step)}`))
   }
   const [first, ...rest] = lines
-  return [`# ${comment}`, `- ${first}`, ...rest.map((line) => `  ${line}`), ''].join('\n')
+  // A line end in a name of a price file would end the comment, and begin configuration.
+  return [`# ${comment.replace(/[\p{C}\p{Z}]+/gu, ' ')}`, `- ${first}`, ...rest.map((line) => `  ${line}`), ''].join(
+    '\n',
+  )
 }
 
 function plain(value: unknown): string {

@@ -106,3 +106,33 @@ test('lines that differ are told in the order of the new text, the others are no
   assert.deepEqual(diffLines('a\nb\nc\nd\n', 'a\nB\nc\nx\nd\n'), ['- b', '+ B', '+ x'])
   assert.deepEqual(diffLines('a\n', 'a\n'), [])
 })
+
+test('BRK-6 a model with a line end or another invisible character in a name is left out of a price file', () => {
+  const entry = { mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 }
+  for (const bad of [
+    'a\n- { id: b }',
+    'a\r',
+    'a\u2028b',
+    'a\u2029',
+    'a\u0085b',
+    'a\u001b[2J',
+    'a\u202eb',
+    '',
+    'a'.repeat(257),
+  ]) {
+    const file = {
+      [bad]: { ...entry, litellm_provider: 'far' },
+      x: { ...entry, litellm_provider: bad },
+      'far/y': { ...entry, litellm_provider: 'far' },
+    }
+    assert.deepEqual(
+      readPriceFile(file)!.map(({ id }) => id),
+      ['y'],
+    )
+    const dev = { [bad]: { models: { x: {} } }, far: { models: { [bad]: {}, y: {} } } }
+    assert.deepEqual(
+      readPriceFile(dev)!.map(({ id }) => id),
+      ['y'],
+    )
+  }
+})

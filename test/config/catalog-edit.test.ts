@@ -181,3 +181,14 @@ test('X15 a price that is put into a map of one line stands in it, whatever comm
     assert.match(after, /list price|,/)
   }
 })
+
+test('BRK-6 whatever a comment holds, it stays one line', () => {
+  for (const end of ['\n', '\r', '\r\n', '\u2028', '\u2029', '\u0085', '\u001b[2K']) {
+    const comment = `figures of a${end}- { id: injected, wire: chat, upstream: u }${end}#`
+    const after = parse(editCatalog(file, { pinned, added: [{ entry, comment }], updated: [] }))
+    assert.deepEqual(
+      after.catalog.models.map(({ id }: { id: string }) => id),
+      ['opus', 'fast', 'steps', 'new'],
+    )
+  }
+})

@@ -17,13 +17,23 @@ export type ListedModel = {
   gaps: readonly string[]
 }
 
-/** Undefined for a file that is neither LiteLLM's nor models.dev's. @param value the parsed JSON */
+/**
+ * Models whose id or provider is not one line of visible characters are left out.
+ * @param value the parsed JSON
+ * @returns undefined for a file that is neither LiteLLM's nor models.dev's
+ */
 export function readPriceFile(value: unknown): ListedModel[] | undefined {
   const entries = Object.entries(asObject(value) ?? {})
-  if (entries.some(([, entry]) => asObject(asObject(entry)?.['models']))) return entries.flatMap(readModelsDev)
+  if (entries.some(([, entry]) => asObject(asObject(entry)?.['models'])))
+    return entries.flatMap(readModelsDev).filter(isNamedVisibly)
   if (entries.some(([, entry]) => asObject(entry)?.['litellm_provider'] !== undefined))
-    return entries.flatMap(readLitellm)
+    return entries.flatMap(readLitellm).filter(isNamedVisibly)
   return undefined
+}
+
+/** Other names are no provider's, and could write lines of their own into a configuration or a terminal. */
+function isNamedVisibly({ id, provider }: ListedModel): boolean {
+  return [id, provider].every((name) => /^[^\p{C}\p{Zl}\p{Zp}]{1,256}$/u.test(name))
 }
 
 /** `providers.<provider>.models.<id>`: dollars per million tokens. */
