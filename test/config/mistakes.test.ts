@@ -125,6 +125,14 @@ const mistakes: Mistake[] = [
     'webhooks: [{ url: "https://h.example", secret: "0123456789abcdef", events: [credit_low] }]',
     '1: webhooks[0].below is missing: it is needed for `credit_low`',
   ],
+  ...[' '.repeat(16), 'aaaaaaaaaaaaaaaa', '0123456789abcde', `whsec_${'A'.repeat(44)}`, '\\u200b'.repeat(16)].map(
+    (secret) =>
+      [
+        `BRK-12 a webhook secret that anybody guesses: ${secret.trim().slice(0, 9)}`,
+        `webhooks: [{ url: "https://h.example", secret: "${secret}", events: [upstream_down] }]`,
+        /^1: webhooks\[0\]\.secret must be whsec_ and at least 16 bytes in base64, or at least 16 characters, 8 of them different/,
+      ] as [string, string, RegExp],
+  ),
   [
     'a path of no wire',
     'upstreams: { up: { base_url: "https://h.example", paths: { caht: /a }, accounts: [{ name: a, key: k }] } }',
