@@ -192,6 +192,12 @@ test('R11 a host is one host with its port', async () => {
     assert.deepEqual(told(await ask(host)), [200], host)
   for (const host of ['a b', 'a, b', 'a:1:2', 'a/b', 'a@b', 'a?b', '[::1', '::1', 'a:b'])
     assert.deepEqual(told(await ask(host)), ['400 invalid_body'], host)
+  const askWhole = (authority: string) =>
+    raw(gateway.url, `GET http://${authority}/none HTTP/1.1\r\nhost: a\r\n\r\n`, { answers: 1 })
+  for (const authority of ['a.example:80', '127.0.0.1:', '[::1]:8080'])
+    assert.deepEqual(told(await askWhole(authority)), ['404 unknown_url'], authority)
+  for (const authority of ['[::1', 'a@b', 'a:b@c', 'a:1:2', 'a\\b', 'a"b', '::1'])
+    assert.deepEqual(told(await askWhole(authority)), ['400 invalid_body'], authority)
 })
 
 test('decision 47 chunks are framed by their bytes, on the same wire and translated, and an answer behind the last one is heard', async () => {
