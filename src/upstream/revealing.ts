@@ -26,6 +26,9 @@ export const revealing: readonly RegExp[] = [
   /\b(?:sk|pk|rk|key|xai|gsk|AIza|ghp|hf|Bearer)[-_ ][A-Za-z0-9_-]{6}/,
   // Accounts, organisations, projects, deployments and requests by id.
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request|user)[-_ ][A-Za-z-]{0,32}\d[\w-]{3}/i,
+  // Short ones: a digit anywhere in six characters, or capitals among small letters.
+  /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=[A-Za-z]{0,32}\d)\w{6}/i,
+  /\b(?:org|proj|acct|req|user|ws|wrkspc)[-_](?=\w{0,32}[a-z][A-Z])\w{6}/,
   /\b(?:org|proj|acct|project|organization|deployment|subscription|tenant|workspace|account|req|request)[-_ ]id\b/i,
   /\barn:|\b\d{12}\b/i,
   // Regions.

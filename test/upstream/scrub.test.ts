@@ -52,6 +52,10 @@ const revealing = [
   'capacity in us-east-1 is exhausted',
   'region europe-west4 has no capacity',
   'eu-central-1 is down',
+  'Rate limit reached for org-abcDEF123',
+  'Rate limit reached for org_1a2b3c',
+  'No access for proj_AbCdEfGh',
+  'see req_a1b2c3',
   'ap-northeast-2 throttled',
   'the model is not deployed in eastus2',
   'swedencentral is at capacity',
@@ -81,6 +85,7 @@ const revealing = [
 ]
 
 const harmless = [
+  'org-level settings, user-defined tools and a user_name of 12 letters are allowed',
   'messages.0.content.1.text: Input should be a valid string',
   'messages: roles must alternate between "user" and "assistant"',
   'max_tokens: 100000 > 8192, which is the maximum allowed number of output tokens',
