@@ -117,6 +117,34 @@ const mediaCases: [WireName, string, Fields][] = [
   ],
 ]
 
+for (const [field, value] of [
+  ['image', 'http://x.example'],
+  ['video', 'HTTPS://x.example'],
+  ['video', ['data:,x', 'http://x.example']],
+  ['image', { url: ' file:///etc/passwd' }],
+  ['input_audio', { url: 'http://x.example', format: 'mp3' }],
+  ['input_audio', { data: 'gopher://x.example' }],
+  ['input_audio', { data: '//localhost/v' }],
+  ['image_embeds', { 'a b': '//x.example/v' }],
+] as const) {
+  mediaCases.push(['chat', `messages[0].content[0].${field}`, { messages: turn({ type: 'x', [field]: value }) }])
+  mediaCases.push(['chat', `messages[0].content[0].${field}`, { messages: turn({ [field]: value }) }])
+}
+
+test('BRK-8 data in any of these fields is no address', () => {
+  const sound = '//uQxAAA'.repeat(40)
+  for (const data of ['/9j/4AAQSkZJRg==', 'data:image/png;base64,iVBORw0KGgo=', sound, 'UklGRg=='])
+    for (const field of ['image', 'video', 'input_audio'])
+      for (const value of [data, [data], { data, format: 'mp3', id: `//${'A'.repeat(200)}` }])
+        assert.doesNotThrow(() =>
+          adapt(
+            'chat',
+            { messages: turn({ type: 'x', [field]: value }, { type: 'text', text: 'http://x.example' }) },
+            { remoteMedia: 'refuse' },
+          ),
+        )
+})
+
 for (const [wire, path, fields] of mediaCases) {
   test(`B13 U12 an address that the upstream would fetch passes, or is refused: ${wire} ${path}`, () => {
     assert.doesNotThrow(() => adapt(wire, fields))

@@ -19,11 +19,26 @@ export const hostedFields = ['web_search_options', 'plugins', 'search_parameters
 /** Where media stand in a part of the content, as an address or as an object with one. */
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
+/**
+ * Where servers of single makers have media: an address, its data, an object or a list of them (Qwen's own spelling; vLLM's
+ * `image_embeds`; `input_audio` of the chat wire, which has data).
+ */
+const looseFields = [
+  'image',
+  'video',
+  'audio',
+  'input_audio',
+  'input_image',
+  'input_video',
+  'image_embeds',
+  'audio_embeds',
+]
+
 /** Members behind which there are parts. All others are the client's own matter, such as the arguments of a call. */
 const innerFields = ['content', 'output', 'source', 'file']
 
 /** Without one of these, or an escape that may hide one, a body names no address and nothing stored. */
-const signs = ['_url"', '"url"', 'file_id', '\\u']
+const signs = ['_url"', '"url"', 'file_id', '\\u', ...looseFields.map((field) => `"${field}"`)]
 
 /** A body that these fields stand in is compacted by the provider, which writes more than the answer. */
 const compactingFields = ['context_management', 'compaction']
@@ -47,7 +62,7 @@ export function isSelfContained(
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
   // Addresses, with their slashes escaped or not, in the fields that hold them.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
-  return bytes.indexOf('_url"') < 0 && bytes.indexOf('"url"') < 0
+  return ['_url"', '"url"', ...looseFields.map((field) => `"${field}":`)].every((sign) => bytes.indexOf(sign) < 0)
 }
 
 /**
@@ -77,6 +92,7 @@ export function checkReach(
       for (const value of valuesOf(part, field))
         for (const address of [value, ...valuesOf(value, 'url')]) checkAddress(address, `${path}.${field}`)
     }
+    for (const field of looseFields) for (const value of valuesOf(part, field)) checkLoose(value, `${path}.${field}`)
     if (valuesOf(part, 'type').some((type) => body.parse(type) === 'url'))
       for (const value of valuesOf(part, 'url'))
         for (const address of [value, ...valuesOf(value, 'url')]) checkAddress(address, `${path}.url`)
@@ -90,6 +106,13 @@ export function checkReach(
     }
   }
 
+  function checkLoose(value: JsonNode, path: string): void {
+    for (const inner of [...(value.items ?? []), ...(value.members ?? [])]) checkLoose(inner, path)
+    const head = body.bytes.toString('latin1', value.start, Math.min(value.end, value.start + addressMax))
+    if (head.startsWith('"') && mayBeAddress(head.includes('\\') ? (body.parse(value) as string) : head.slice(1)))
+      checkAddress(value, path)
+  }
+
   function checkAddress({ start, end }: JsonNode, path: string): void {
     const { bytes } = body
     // Data are read no further than to the word that says so.
@@ -97,6 +120,14 @@ export function checkReach(
     if (model.remoteMedia === 'pass' || !isText) return
     if (!/^\s*data:/i.test(body.parse({ start, end }) as string)) refuse(path, refusals.remoteFile)
   }
+}
+
+/** A scheme stands within so many bytes; longer texts of base64 alone are data, which may begin with two slashes. */
+const addressMax = 128
+
+function mayBeAddress(text: string): boolean {
+  if (/^\s*[a-z][a-z0-9+.-]*:/i.test(text)) return true
+  return /^\s*\/\//.test(text) && !(text.length >= addressMax - 1 && /^[A-Za-z0-9+/]*$/.test(text))
 }
 
 function checkHosted(body: ClientBody, isHosted: (type: unknown) => boolean, conversation: string): void {
