@@ -30,6 +30,25 @@ export function headValues(
 }
 
 /**
+ * Renames the models that a usage object names at any depth, as `iterations` of the messages wire do (spec 1.8, ruling P2): the
+ * model that answers gets the client's name for it, and a name of any other model is left out.
+ * @param usage as it was parsed; it stands at `path` of the patch
+ */
+export function renameInUsage(
+  patch: JsonPatch,
+  path: readonly string[],
+  usage: unknown,
+  { model }: Pick<NativeHead, 'model'>,
+): void {
+  if (typeof usage !== 'object' || usage === null) return
+  for (const [key, value] of Object.entries(usage)) {
+    renameInUsage(patch, [...path, key], value, { model })
+    if (key !== 'model' || value === null || value === model.id) continue
+    patch.set(path, new Map([[key, value === model.upstreamModel ? JSON.stringify(model.id) : undefined]]))
+  }
+}
+
+/**
  * Whether the model's own figures are the ones that were billed, so that they may stand as they came (rulings C6, P10).
  * @param told as the model has told them, in the words of its wire
  * @param wanted the billed ones, in the same words

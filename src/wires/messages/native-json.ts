@@ -4,7 +4,7 @@ import { mostTokensOf } from '../../inference/estimate.ts'
 import { type Calls, noteModel } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { countSeen } from '../answers/hosted-calls.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
@@ -38,6 +38,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
       const wanted = encodeUsage(billed)
       patch.setMissing(['usage'], wanted, isBelieved(report, billed, plainUsage(usage), wanted))
+      renameInUsage(patch, ['usage'], usage, head)
       return patch.result()
     },
   }

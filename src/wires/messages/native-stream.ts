@@ -14,7 +14,7 @@ import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved } from '../answers/native-answer.ts'
+import { headValues, isBelieved, renameInUsage } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { argumentsText } from '../answers/read-answer.ts'
@@ -207,6 +207,7 @@ export class MessagesNativeStream extends NativeStream {
     patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
     patch.setMissing(['message', 'usage'], zeroUsage)
+    renameInUsage(patch, ['message', 'usage'], message['usage'], this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -237,6 +238,7 @@ export class MessagesNativeStream extends NativeStream {
     patch.set([], withoutTelling(patch.value))
     const told = plainUsage(asObject(patch.value['usage']))
     patch.setMissing(['usage'], wanted, isBelieved(this.report, usage, told, wanted))
+    renameInUsage(patch, ['usage'], patch.value['usage'], this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 }

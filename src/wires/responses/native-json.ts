@@ -4,7 +4,7 @@ import { type Calls, noteModel } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { countSeen } from '../answers/hosted-calls.ts'
 import type { Wanted } from '../answers/json-patch.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
@@ -41,6 +41,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
       fillItems(patch, ['output'], answer['output'])
       const wanted = wantedUsage(encodeUsage(billed), usage)
       patch.setMissing(['usage'], wanted, isBelieved(report, billed, usage, wanted))
+      renameInUsage(patch, ['usage'], usage, head)
       return patch.result()
     },
   }

@@ -13,7 +13,7 @@ import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { isBelieved } from '../answers/native-answer.ts'
+import { isBelieved, renameInUsage } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { parseAnswer, stringOf } from '../answers/read-answer.ts'
@@ -67,6 +67,7 @@ export class ResponsesNativeStream extends NativeStream {
     patch.set(['response'], responseValues(this.head, response))
     fillItems(patch, ['response', 'output'], response['output'])
     patch.setMissing(['response', 'usage'], wanted, isBelieved(this.report, usage, told, wanted))
+    renameInUsage(patch, ['response', 'usage'], told, this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -210,6 +211,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
     patch.set([], withoutTelling(patch.value))
     patch.set(['response'], values)
+    renameInUsage(patch, ['response', 'usage'], response['usage'], this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
