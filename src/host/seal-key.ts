@@ -1,11 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { existsSync, readFileSync } from 'node:fs'
 import type { Secret, StorePlace } from '../config/config.ts'
 import { realPath } from '../store/files/place.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { syncFolder } from '../store/files/sync-folder.ts'
 import { refuseWideMode } from '../store/files/wide-mode.ts'
+import { writeWhole } from './whole-file.ts'
 
 const keyBytes = 32
 
@@ -18,7 +17,7 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
   // One that each server makes for itself opens nobody else's envelopes (ruling T7).
   if (store.engine !== 'sqlite') throw new StoreError(`${store.shown} needs a seal_key in the configuration`)
   const path = findSealFile(store.path)
-  if (!existsSync(path)) writeDurably(path, randomBytes(keyBytes).toString('base64'))
+  if (!existsSync(path)) writeWhole(path, randomBytes(keyBytes).toString('base64'))
   refuseWideMode([path])
   const text = readFileSync(path, 'utf8').trim()
   const { length } = Buffer.from(text, 'base64')
@@ -34,20 +33,4 @@ export function readSealKey(configured: Secret | undefined, store: StorePlace): 
 function findSealFile(storePath: string): string {
   const [given, real] = [`${storePath}.seal`, `${realPath(storePath)}.seal`]
   return !existsSync(real) && existsSync(given) ? given : real
-}
-
-/** Whole or not at all, whenever the power goes: under a name of its own first. */
-function writeDurably(path: string, text: string): void {
-  const unfinished = `${path}.new`
-  // A file that an earlier try has left may have any mode.
-  rmSync(unfinished, { force: true })
-  const file = openSync(unfinished, 'wx', 0o600)
-  try {
-    writeFileSync(file, text)
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
-  }
-  renameSync(unfinished, path)
-  syncFolder(dirname(path))
 }

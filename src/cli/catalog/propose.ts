@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { type CatalogChange, editCatalog, listEntries } from '../../config/catalog-edit.ts'
 import { findProblems } from '../../config/load.ts'
+import { writeWhole } from '../../host/whole-file.ts'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
 import { isJson, print } from '../print.ts'
@@ -85,7 +86,7 @@ function refuseMistakes(file: string, before: string, after: string): void {
 
 function write(file: string, text: string): void {
   try {
-    writeFileSync(file, text, { mode: 0o600 })
+    writeWhole(file, text)
   } catch (error) {
     throw new Error(`Cannot write ${file} (${codeOf(error)}): name another one with --config`)
   }

@@ -1,7 +1,8 @@
-import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Command } from 'commander'
+import { writeWhole } from '../../host/whole-file.ts'
 import type { SettingsFile } from '../../programs/settings.ts'
 import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
@@ -23,11 +24,14 @@ export function planSettings(files: readonly SettingsFile[], env: NodeJS.Process
     const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
     const path = places.find((one) => existsSync(one)) ?? places[0]!
     if (!existsSync(path)) return { path, before: undefined, after: file.text }
-    const before = readFileSync(path, 'utf8')
     try {
+      // Reading a pipe would wait for ever.
+      if (!statSync(path).isFile()) throw new Error('it is no file')
+      const before = readFileSync(path, 'utf8')
       return { path, before, after: editSettings(before, file) }
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error)
+      const isTooDeep = error instanceof RangeError
+      const why = isTooDeep ? 'it has too many levels' : error instanceof Error ? error.message : String(error)
       throw new Error(`${path} was left as it is: ${why}; run without --write, and put the printed settings into it`)
     }
   })
@@ -77,14 +81,10 @@ export async function writePlans(plans: readonly FileChange[], isSure: boolean, 
     ])
   return changed.map(({ path, before, after }) => {
     mkdirSync(dirname(path), { recursive: true })
-    if (before === undefined) {
-      writeFileSync(path, after, { mode: 0o600 })
-      return `Wrote ${path}.`
-    }
-    const backup = freeName(path)
-    copyFileSync(path, backup)
-    writeFileSync(path, after)
-    return `Wrote ${path}; what it was is in ${backup}.`
+    const backup = before === undefined ? undefined : freeName(path)
+    if (backup !== undefined) copyFileSync(path, backup)
+    writeWhole(path, after)
+    return backup === undefined ? `Wrote ${path}.` : `Wrote ${path}; what it was is in ${backup}.`
   })
 }
 
