@@ -67,7 +67,8 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
   waiting: ['refusing', 'reading', 'streaming', 'over'],
   refusing: ['over'],
   reading: ['streaming', 'lingering', 'over'],
-  streaming: ['lingering', 'over'],
+  // A body under the label of a stream.
+  streaming: ['reading', 'lingering', 'over'],
   lingering: ['over'],
   over: [],
 }
@@ -100,6 +101,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #chunks: Buffer[] = []
   #bytes = 0
   #status = 0
+  #contentType = ''
+  /** What comes is known by its first bytes: a stream or one body (ruling Y1). */
+  #isFormKnown = false
   #retryAfterSeconds: number | undefined
   #startedMs: number
   #headMs: number | undefined
@@ -145,6 +149,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** When the head of an answer came, by the monotonic clock. */
   get headMs(): number | undefined {
     return this.#headMs
+  }
+
+  /** The media type of its answer, `''` if it had none, for the log of one that cannot be read (ruling Y1). */
+  get contentType(): string {
+    return this.#contentType
   }
 
   /** What the upstream answered; 0 before its head came. */
@@ -260,22 +269,52 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
       return
     }
     const encoding = headers.get('content-encoding')
-    const isStream = contentType === 'text/event-stream'
-    const exchange = this.#exchange!
-    const isReadable = status === 200 && (encoding === undefined || encoding.toLowerCase() === 'identity')
-    if (!isReadable || (isStream && !exchange.stream && !exchange.openFold)) {
+    this.#contentType = contentType
+    if (status !== 200 || (encoding !== undefined && encoding.toLowerCase() !== 'identity')) {
       this.#fail(broken, 'upstream_protocol')
       return
     }
-    if (isStream && exchange.stream) this.#relay = exchange.openStream()
-    else if (isStream) this.#fold = exchange.openFold!()
+    if (contentType === 'text/event-stream') this.#openStream()
     this.#move(this.#relay ? 'streaming' : 'reading')
     this.#listener!.onAnswer()
   }
 
-  #takeData(chunk: Buffer): void {
+  #openStream(): void {
+    const exchange = this.#exchange!
+    if (exchange.stream) this.#relay = exchange.openStream()
+    else this.#fold = exchange.openFold?.()
+  }
+
+  /**
+   * An event stream may come under any label, and a body or an error under that of a stream: servers and proxies mislabel both, and
+   * the first bytes leave no doubt (ruling Y1).
+   * @returns the bytes to read, once they say what they are
+   */
+  #readForm(chunk: Buffer): Buffer | undefined {
+    this.#chunks.push(chunk)
+    const start = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks)
+    const form = formOf(start)
+    if (form === undefined) return undefined
+    this.#isFormKnown = true
+    this.#chunks = []
+    if (form === 'body') [this.#relay, this.#fold] = [undefined, undefined]
+    else if (form === 'events' && !(this.#relay ?? this.#fold)) this.#openStream()
+    // Only translation can fold a stream for a client that wants JSON (ruling P2).
+    if (form === 'events' && !(this.#relay ?? this.#fold)) {
+      this.#fail(broken, 'upstream_protocol')
+      return undefined
+    }
+    const state = this.#relay ? 'streaming' : 'reading'
+    if (state !== this.#state) this.#move(state)
+    return form === 'body' && start[0] === 0xef ? start.subarray(3) : start
+  }
+
+  #takeData(piece: Buffer): void {
     if (this.#state === 'lingering' || this.#state === 'over') return
     this.#lastByteMs = this.#clockMs()
+    const isRead = this.#isFormKnown || this.#state === 'refusing'
+    const chunk = isRead ? piece : this.#readForm(piece)
+    if (chunk === undefined) return
     if (this.#relay ?? this.#fold) this.#noteShare(chunk.length)
     if (this.#relay) {
       this.#tell(this.#relay, this.#relay.push(chunk))
@@ -470,3 +509,23 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 }
 
 const broken: Fault = { kind: 'broken', text: '' }
+
+/** Fields with which an event stream begins, and comments. */
+const fields = ['data:', 'event:', 'id:', 'retry:', ':']
+
+/** So many bytes always say what they are. */
+const startBytes = 64
+
+/** What an answer is by its first bytes, after a byte order mark and empty lines; undefined: more are wanted. */
+function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
+  const start = bytes
+    .toString('latin1', 0, startBytes)
+    .replace(/^\xef\xbb\xbf/, '')
+    .trimStart()
+  if (start.startsWith('{')) return 'body'
+  if (fields.some((field) => start.startsWith(field))) return 'events'
+  const isShort =
+    bytes.length < startBytes &&
+    (start === '' || '\xef\xbb\xbf'.startsWith(start) || fields.some((field) => field.startsWith(start)))
+  return isShort ? undefined : 'other'
+}

@@ -87,6 +87,7 @@ export class Attempts {
   failed(failure: Failure, isSeen: boolean): Failed | undefined {
     const verdict = this.#failover.failed(failure)
     this.end(verdict.alarm ?? failure.cause)
+    if (failure.cause === 'upstream_protocol') this.#parts.record.contentType = this.#newest?.contentType
     if (!isSeen && this.#tryAgain(failure, verdict)) return undefined
     const stopped = verdict.elsewhere === 'any' ? 'attempts' : (this.#failover.stopped ?? 'final')
     this.#parts.record.stopped = isSeen ? 'seen' : stopped

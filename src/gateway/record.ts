@@ -95,6 +95,8 @@ export type CallRecord = {
   code?: string
   /** Why that, where several reasons have one code: one of our fixed words (`ErrorDetail`). */
   reason?: string
+  /** The media type of an answer that could not be read, as its upstream sent it; '' if it sent none. */
+  contentType?: string | undefined
   /** What our side knows of the cause; fixed words, no upstream text. */
   cause?: string
   /** Since its start, measured: the wall clock has no part in it (faults F-S20). */

@@ -88,6 +88,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     status: record.status,
     code: record.code,
     cause: record.cause,
+    content_type: record.contentType === undefined ? undefined : shortType(record.contentType),
     first_byte_ms: record.firstByteMs === undefined ? undefined : Math.round(record.firstByteMs),
     end_ms: record.endMs === undefined ? undefined : Math.round(record.endMs),
     usage: usage && {
@@ -105,6 +106,11 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     flags: record.flags,
     outcome: record.outcome ?? 'ok',
   }
+}
+
+/** A media type is short and plain; whatever else an upstream sent is not written down. */
+function shortType(contentType: string): string {
+  return /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/.test(contentType) ? contentType : contentType === '' ? 'none' : 'other'
 }
 
 function prettyAccess(record: CallRecord): string {

@@ -218,6 +218,56 @@ row('F-U23', '200 with a page, nothing, another type, or 204 is a 502 that shows
   for (const play of plays) await both(bench, play, failed('upstream_protocol'))
 })
 
+const labels = [
+  'text/plain; charset=utf-8',
+  'application/json',
+  'application/x-ndjson',
+  'application/octet-stream',
+  'text/html',
+  '',
+]
+
+row('F-U23', 'Y1 BUG-5 FID-4 an event stream is read under any label, from its first bytes', {}, async (bench, way) => {
+  const text = frames[way.model].join('')
+  for (const label of labels) {
+    const headers = { 'content-type': label }
+    for (const start of ['', '\ufeff', ': comment\n\n', 'id: 1\n', 'retry: 9\n\n', '\r\n\r\n']) {
+      bench.upstream.play(stream([`${start}${text}`], { headers }))
+      await bench.check(await bench.ask({ stream: true }), ok)
+    }
+    bench.upstream.play(stream([...`\ufeff${text.slice(0, 20)}`, text.slice(20)], { headers }))
+    await bench.check(await bench.ask({ stream: true }), ok)
+  }
+})
+
+row('F-U23', 'Y1 a whole answer, or an error, is read under the label of a stream', {}, async (bench, way) => {
+  const headers = { 'content-type': 'text/event-stream' }
+  for (const start of ['', '\ufeff', ' \n'])
+    for (const isStream of [false, true]) {
+      bench.upstream.play(whole(`${start}${JSON.stringify(answers[way.model])}`, 200, headers))
+      await bench.check(await bench.ask({ stream: isStream }), ok)
+    }
+  for (const isStream of [false, true]) {
+    bench.upstream.play(whole(errorOf(way.model, 'invalid_request_error', 'Bad field'), 200, headers))
+    const got = await bench.ask({ stream: isStream })
+    assert.match(got.text, /Bad field/)
+    await bench.check(got, { client: 400, ledger: 'none', log: { outcome: 'refused', cause: /upstream_error_/ } })
+  }
+})
+
+row('F-U23', 'Y1 the log has the media type of what could not be read', {}, async (bench) => {
+  for (const [label, told] of [
+    ['text/html; charset=utf-8', 'text/html'],
+    [`text/${canary}-${'a'.repeat(99)}`, 'other'],
+    ['', 'none'],
+  ] as const)
+    await both(
+      bench,
+      whole('<html></html>', 200, { 'content-type': label }),
+      failed('upstream_protocol', { content_type: told }),
+    )
+})
+
 row('F-U24', '200 with what is no JSON, or breaks off, is a 502 that shows nothing of it', {}, async (bench) => {
   const short: Answer = (socket) => void socket.end(`${head(200, { ...json, 'content-length': '99' })}{}`)
   for (const play of [whole(`{"id":"${canary}","choices":[`), whole(canary)]) {
