@@ -1,6 +1,6 @@
 import { type Constant, type Memory, readAssembly } from '../bytes/assembly.ts'
 import { estimateCode } from './estimate-code.ts'
-import { estimateMediaTokens, mediaHeadChars } from './estimate-media.ts'
+import { estimateMediaTokens, imageTokensMax, mediaHeadChars } from './estimate-media.ts'
 
 /*
  * The tokens of a JSON body, before anybody has parsed it: for holds, and for bills without the model's word (rulings
@@ -108,6 +108,15 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   return scales.estimate(Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start)))
 }
 
+/** What stands before the data of a picture: of a data URL, and of a source on the messages wire. */
+const imageLead = /(?:data:image\\?\/[\w.+-]+;base64,|"media_type"\s*:\s*"image\\?\/[\w.+-]+"\s*,\s*"data"\s*:\s*")$/i
+const leadBytes = 96
+
+/** Whether data are called a picture, whatever its format: HEIC, SVG and others have no mark that could be told. */
+function isCalledImage(body: Buffer, start: number): boolean {
+  return imageLead.test(body.toString('latin1', Math.max(0, start - leadBytes), start))
+}
+
 /** The string around `at`, looked for no further back than `from`, and what it counts. */
 function findRun(body: Buffer, at: number, from: number): { start: number; end: number; tokens: number } {
   let start = at
@@ -118,6 +127,8 @@ function findRun(body: Buffer, at: number, from: number): { start: number; end: 
   return {
     start,
     end,
-    tokens: estimateMediaTokens(head, end - start) ?? Math.ceil((end - start) / opaqueBytesPerToken),
+    tokens:
+      estimateMediaTokens(head, end - start) ??
+      (isCalledImage(body, start) ? imageTokensMax : Math.ceil((end - start) / opaqueBytesPerToken)),
   }
 }

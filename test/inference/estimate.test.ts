@@ -166,3 +166,31 @@ test('C14 no text is estimated at more tokens than its length allows: a look at 
   fc.assert(fc.property(fc.string({ unit: letters, minLength: 1, maxLength: 60 }), (text) => within(text.repeat(9))))
   fc.assert(fc.property(fc.string({ unit: characters }), within))
 })
+
+test('C2 BUG-17 a picture in any format counts as a picture, in every form of the wires', () => {
+  const drawing = `<svg xmlns="http://www.w3.org/2000/svg">${'<path d="M0 0L9 9"/>'.repeat(15_000)}</svg>`
+  const photo = Buffer.concat([Buffer.from('0000001866747970686569630000', 'hex'), Buffer.alloc(300_000, 0xa7)])
+  const formats = [
+    ['svg+xml', Buffer.from(drawing)],
+    ['heic', photo],
+    ['avif', photo],
+    ['bmp', Buffer.concat([Buffer.from('BM'), photo])],
+    ['tiff', Buffer.concat([Buffer.from('II*\0'), photo])],
+    ['x-icon', Buffer.concat([Buffer.from([0, 0, 1, 0]), photo])],
+  ] as const
+  for (const [format, bytes] of formats) {
+    const data = bytes.toString('base64')
+    const source = { type: 'base64', media_type: `image/${format}`, data }
+    for (const body of [
+      JSON.stringify({ url: `data:image/${format};base64,${data}` }),
+      JSON.stringify({ source }),
+      JSON.stringify({ source }, null, 2),
+      JSON.stringify({ source }).replaceAll('/', '\\/'),
+    ]) {
+      const tokens = estimateBytesTokens(Buffer.from(body))
+      assert.ok(tokens > 1_600 && tokens < 1_700, `${format} ${tokens}`)
+    }
+    const spoken = JSON.stringify({ text: `a picture, image/${format}: ${data}` })
+    assert.ok(estimateBytesTokens(Buffer.from(spoken)) > 50_000, 'a text that speaks of one is none')
+  }
+})
