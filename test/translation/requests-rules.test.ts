@@ -1249,6 +1249,50 @@ test('R-IMG image/jpg is image/jpeg and percent-encoded data becomes base64', ()
   deepEqual(source('data:image/svg+xml,%3Csvg/%3E'), { type: 'base64', media_type: 'image/svg+xml', data: 'PHN2Zy8+' })
 })
 
+const formats = {
+  'image/png': Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'),
+  'image/jpeg': Buffer.from('ffd8ffe000104a464946000101000001', 'hex'),
+  'image/gif': Buffer.from('GIF89a\0\0\0\0'),
+  'image/webp': Buffer.from('RIFF9\x30\0\0WEBPVP8 '),
+}
+
+test('R-IMG Y8 FID-7 an image whose type is missing or says nothing gets that of its first bytes, from every wire', () => {
+  const ask = {
+    chat: (mime: string, data: string) =>
+      chatAsk({
+        messages: [
+          { role: 'user', content: [{ type: 'image_url', image_url: { url: `data:${mime};base64,${data}` } }] },
+        ],
+      }),
+    responses: (mime: string, data: string) =>
+      responsesAsk({
+        input: [{ role: 'user', content: [{ type: 'input_image', image_url: `data:${mime};base64,${data}` }] }],
+      }),
+  }
+  for (const from of ['chat', 'responses'] as const)
+    for (const mime of ['', 'application/octet-stream', 'APPLICATION/octet-stream', 'text/plain']) {
+      for (const [found, bytes] of Object.entries(formats)) {
+        const { body } = translate(from, 'messages', ask[from](mime, bytes.toString('base64')))
+        equal(body.messages[0].content[0].source.media_type, found)
+      }
+      for (const bytes of ['<svg/>', 'RIFF9\x30\0\0WAVEfmt ', 'words and more words']) {
+        const error = refusalOf(from, 'messages', ask[from](mime, Buffer.from(bytes).toString('base64')))
+        match(
+          error.message,
+          /^(?:messages|input)\[0\]\.content\[0\]\.image_url.*: the type of this image is unknown; name it/,
+        )
+        equal(error.status, 400)
+      }
+    }
+  const block = (media_type: string) => ({ type: 'image', source: { type: 'base64', media_type, data: png } })
+  const { body } = translate(
+    'messages',
+    'chat',
+    messagesAsk({ messages: [{ role: 'user', content: [block('application/octet-stream')] }] }),
+  )
+  equal(body.messages[0].content[0].image_url.url, `data:image/png;base64,${png}`)
+})
+
 test('R-RES toolImages native keeps images in the tool message', () => {
   const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } }
   const messages = [

@@ -14,7 +14,7 @@ import type {
   UserPart,
 } from '../../inference/request.ts'
 import type { Losses } from '../requests/losses.ts'
-import { documentOf, readBase64, readMime } from '../requests/media.ts'
+import { documentOf, imageMime, readBase64, readMime } from '../requests/media.ts'
 import {
   type Body,
   isAbsent,
@@ -174,8 +174,9 @@ function readImage(block: Json, at: string): ImagePart {
   const place = `${at}.source`
   const source = readObject(block['source'], place)
   if (source['type'] !== 'base64') refuse(place, refusals.remoteFile)
-  const mime = readMime(source['media_type'], `${place}.media_type`)
-  return { type: 'image', at, mime, base64: readBase64(source['data'], `${place}.data`) }
+  const base64 = readBase64(source['data'], `${place}.data`)
+  const mime = imageMime(readMime(source['media_type'], `${place}.media_type`), base64, `${place}.media_type`)
+  return { type: 'image', at, mime, base64 }
 }
 
 function readDocument(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {

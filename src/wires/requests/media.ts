@@ -8,9 +8,29 @@ export function readImageUrl(value: unknown, at: string, part: string, detail?: 
   const url = readString(value, at)
   const data = parseDataUrl(url)
   if (!data) refuse(at, url.slice(0, 5).toLowerCase() === 'data:' ? badData : refusals.remoteFile)
-  const image: ImagePart = { type: 'image', at: part, mime: data.mime, base64: data.base64 }
+  const image: ImagePart = { type: 'image', at: part, mime: imageMime(data.mime, data.base64, at), base64: data.base64 }
   return detail === undefined ? image : { ...image, detail }
 }
+
+/** The formats that every model of pictures takes, by their first bytes in base64. */
+const imageMarks = [
+  [/^iVBORw0KGgo/, 'image/png'],
+  [/^\/9j\//, 'image/jpeg'],
+  [/^R0lGOD/, 'image/gif'],
+  [/^UklGR.{6}XRUJQ/, 'image/webp'],
+] as const
+
+/**
+ * The type of an image, by its first bytes if the client names none or one that says nothing (ruling Y8).
+ * @throws GatewayError 400 if they are those of no known format
+ */
+export function imageMime(mime: string, base64: string, at: string): string {
+  if (mime !== 'text/plain' && mime !== 'application/octet-stream') return mime
+  const [, found] = imageMarks.find(([mark]) => mark.test(base64)) ?? refuse(at, unknownImage)
+  return found
+}
+
+const unknownImage = 'the type of this image is unknown; name it in the data URL, such as data:image/png;base64,…'
 
 /** A file given as a data URL or as bare base64, which is taken for a PDF (R-DOC). Text comes out as text. */
 export function readFile(file: Json, at: string, part: string): DocumentPart {
