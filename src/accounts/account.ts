@@ -1,6 +1,6 @@
 import type { LiveBounds } from './live-bounds.ts'
 
-/** Who pays. One live object per account; what it has and what it holds is the admission's (admission.ts). */
+/** A customer, who pays for requests. There is one live object per account; admission.ts knows its balance and holds. */
 export type Account = {
   readonly id: string
   name: string
@@ -12,49 +12,49 @@ export type ApiKey = {
   /** The first characters, for people to tell keys apart. Safe to log. */
   readonly prefix: string
   readonly account: Account
-  /** Unix milliseconds from which on it is not valid: its own end, or that of a rotated key's grace. */
+  /** Unix milliseconds from which the key is invalid: its own expiry, or the end of the grace period after a rotation. */
   readonly expiresMs: number | undefined
-  /** What its owner calls it. */
+  /** The label that its owner gave it. */
   readonly label?: string | undefined
-  /** Undefined where it may do all that its account may (ruling R15). */
+  /** Limits of its own (ruling R15); undefined if the key may do all that its account may. */
   readonly bounds?: LiveBounds | undefined
 }
 
-/** Whether a key, a token or the like has ended. At the very moment of its end it has. @param endMs undefined: it has none */
+/** Whether a key, a token or the like has expired; at `endMs` itself it has. @param endMs undefined: it never expires */
 export function hasEnded(endMs: number | undefined, nowMs: number): boolean {
   return endMs !== undefined && nowMs >= endMs
 }
 
-/** Stands for a key where an operator asks on an account's behalf and shows none: it has no limits and no name. */
+/** Stands in for a key when an operator acts for an account without showing one. It has no limits and no name. */
 export function keyless(account: Account): ApiKey {
   return { id: '', prefix: '', account, expiresMs: undefined }
 }
 
-/** The id of the key that a debit names; undefined for one that was asked for without. */
+/** The id of the key that a debit names; undefined for a request without a key (`keyless`). */
 export function keyIdOf({ id }: ApiKey): string | undefined {
   return id === '' ? undefined : id
 }
 
-/** Accounts and keys as the store has them, kept in memory so that a request asks no one. Keys are named by digest (keys.ts). */
+/** The store's accounts and keys, kept in memory so that a request need not ask the store. Keys are found by digest (keys.ts). */
 export interface Directory {
-  /** What memory holds. Revoked and unknown keys it does not hold, nor those that were made a moment ago. */
+  /** Looks in memory only, which lacks revoked, unknown and newly created keys. */
   findKnownKey(digest: string): ApiKey | undefined
   /**
-   * What memory holds, and else the store (ruling R16): a key is valid from the moment the command that made it returned.
-   * @throws StoreSilent when the store does not answer, by then nobody knows whether the key is valid (ruling C5).
+   * Looks in memory, then in the store (ruling R16): a key is valid as soon as the command that created it returns.
+   * @throws StoreSilent if the store does not answer: whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
-  /** Of the accounts that memory holds. */
+  /** Looks in memory only. */
   findKnownAccount(id: string): Account | undefined
-  /** The valid keys that memory holds. */
+  /** The valid keys in memory. */
   listKnownKeys(): Iterable<ApiKey>
-  /** The accounts that memory holds, those that were not used for the longest time first where it holds not all. */
+  /** The accounts in memory. If memory does not hold all accounts, the least recently used come first. */
   listKnown(): Iterable<Account>
-  /** Tells which account the store has told something of; one listener, a later one in its place. */
+  /** Calls `hear` when the store has reported an account. There is one listener; a later one replaces it. */
   onChanged?(hear: (accountId: string) => void): void
-  /** Notes a use, for `last_used`; written to the store now and then. */
+  /** Records a use of the key, for `last_used`; written to the store now and then. */
   touch(key: ApiKey): void
 }
 
-/** The store did not say in time what only it knows. */
+/** Thrown if the store did not answer in time a question that only it can answer. */
 export class StoreSilent extends Error {}

@@ -6,34 +6,34 @@ import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
-/** Why a request may not run now. What its client is told is the gateway's business. */
+/** Why a request may not run now. The gateway chooses the answer to the client. */
 export type AdmissionRefusal = { ok: false } & (
   | {
       why:
-        | 'unwritable' // the store cannot take debits, of all or of this account (rulings C5, Y16)
-        | 'busy' // the process turns new work away to keep what runs alive
+        | 'unwritable' // the store cannot take debits, of all accounts or of this one (rulings C5, Y16)
+        | 'busy' // the process refuses new requests so that running ones finish
     }
   | {
       why:
-        | 'no_credit' // nothing is left
-        | 'all_held' // what is left is held by requests that run: another try makes sense
-      /** What is settled, and not what is held of it. */
+        | 'no_credit' // no credit is left
+        | 'all_held' // running requests hold all the credit that is left: a retry makes sense
+      /** The settled balance; holds are not deducted. */
       balanceNanos: bigint
     }
   | {
-      /** The same of the key's own budget (ruling R15). */
+      /** The same for the key's own budget (ruling R15). */
       why: 'budget_spent' | 'budget_held'
       budget: Budget
-      /** What of it is not spent, and not what is held of that. */
+      /** The unspent part of the budget; holds are not deducted. */
       leftNanos: bigint
-      /** Unix milliseconds; undefined where it never does, or nobody knows. */
+      /** Unix milliseconds; undefined if the budget never renews, or the time is unknown. */
       renewsMs: number | undefined
     }
   | {
       why:
         | 'rate' // the account's window is full
-        | 'key_rate' // the key's own is
-      /** Whole seconds until it ends. */
+        | 'key_rate' // the key's own window is full
+      /** Whole seconds until the window ends. */
       retryAfterSeconds: number
     }
 )
@@ -41,68 +41,68 @@ export type AdmissionRefusal = { ok: false } & (
 /** A request that may run. */
 export type Admitted = {
   ok: true
-  /** Lets go of its hold. To be called when its debit is durable or it costs nothing; takes effect once. */
+  /** Releases the hold. Call it when the debit is durable, or when the request costs nothing. Only the first call counts. */
   release(): void
 }
 
-/** A request on its way from its head to its hold. */
+/** A request that has passed the checks of its head and has no hold yet. */
 export type Entered = Disposable & {
   ok: true
   /**
-   * Holds what the answer will probably cost, in nano-credits (ruling C2). Asked once. A refusal for credit gives the
-   * place in the window back (ruling R1).
+   * Holds the probable cost of the answer, in nano-credits (ruling C2). Call it once. If credit is refused, the request
+   * gives its place in the rate window back (ruling R1).
    */
   admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal>
   /**
-   * To be asked before a request is told what is wrong with its body: the order of the checks is that of R1, also where
-   * credit and window are decided behind the body. Uses the place. @returns what `enter` would have refused it for.
+   * Call this before a request is refused for a mistake in its body: credit and rate are judged first (ruling R1). Uses
+   * a place in the window. @returns the refusal that `enter` would have given.
    */
   judge(): Promise<AdmissionRefusal | undefined>
   /**
-   * The request's checks are over: nothing more is asked. One that ends before it has asked, for whatever reason, still
-   * uses its place (ruling R1); what was admitted ends with its release.
+   * Ends the checks of the request. A request that ends before it has asked still uses its place in the window (ruling
+   * R1). An admitted request ends with its release.
    */
   [Symbol.dispose](): void
 }
 
 /**
- * Whether a request may run: credit, place and hold (rulings R1, C2, spec 8). A store in this process decides credit and
- * place in `enter`, before the body is read. One on another machine only looks at what this process knows there, and
- * decides all of it in `admit`, in one step. Asked by the key, which can be narrower than its account (ruling R15).
+ * Decides whether a request may run, by credit, rate window and hold (rulings R1, C2, spec 8). A store in this process
+ * decides credit and window in `enter`, before the body is read. For a store on another machine, `enter` only looks at
+ * what is remembered here, and `admit` decides it all in one step. Limits are the key's, or its account's (ruling R15).
  */
 export interface Admission {
-  /** To be called once for a request whose key is valid and whose account is active. */
+  /** Call this once for a request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
-  /** How an account stands now (ruling R13), asked by one of its keys; undefined where the store cannot give the figure at once. */
+  /** The balance and window of an account now (ruling R13), for one of its keys; undefined if they are not known at once. */
   look(accountId: string, bounds?: LiveBounds): Standing | undefined
-  /** What of the budget of a key is not spent, in nano-credits, as far as it is known here; its holds are not deducted. */
+  /** The unspent part of a key's budget in nano-credits, as far as it is known here; holds are not deducted. */
   lookBudget(bounds: LiveBounds & { budget: Budget }): bigint
 }
 
-/** What an account has left. */
+/** The balance and the rate window of an account. */
 export type Standing = {
-  /** Settled; what runs is not deducted. */
+  /** The settled balance; the holds of running requests are not deducted. */
   balanceNanos: bigint
-  /** The one with fewer places left, the key's or the account's. */
+  /** The key's window or the account's, whichever has fewer places left. */
   window: WindowFigures | undefined
 }
 
 export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
-  /** What is left of budgets. */
+  /** Knows what is left of budgets. */
   bounds: Pick<BoundsBook, 'left'>
-  /** In force now; a reload may put others in their place. */
+  /** The rate windows of accounts that are in force now; a reload may replace them. */
   windows(): Windows
-  /** Of keys, each with a limit of its own. */
+  /** The rate windows of keys, each with a limit of its own. */
   keyWindows: Windows
   whyBlocked: Ledger['whyBlocked']
   isShedding(): boolean
-  /** Unix milliseconds: by which windows of the calendar end. */
+  /** Unix milliseconds, by which the periods of budgets end. */
   nowMs(): number
 }
 
 /**
- * Balances, budgets and holds in the memory of the one process that serves. The checks run in the order they stand here
+ * Keeps balances, budgets and holds in the memory of the only serving process. The checks run in the order of the lines
  * (rulings R1, R15).
  */
 export function createAdmission(options: AdmissionOptions): Admission {
@@ -146,7 +146,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return { ok: false, why, budget, leftNanos: creditNanos > 0n ? creditNanos : 0n, renewsMs }
   }
 
-  /** Both windows as one: what one of them refuses uses no place of the other (ruling R15). */
+  /** Takes a place in both windows or in neither: a refusal by one uses no place of the other (ruling R15). */
   function takeBoth(accountId: string, { scope, requestsPerMinute: rate }: LiveBounds): KeyPlace {
     if (keyWindows.isFull(scope, rate)) {
       const account = windows().look(accountId)
@@ -190,8 +190,8 @@ class Entry implements Entered {
   }
 
   /**
-   * Asked for again, since while this one's body was read other requests may have taken their holds, or the store may have
-   * been lost (ruling C5).
+   * Checks again: while the body was read, other requests may have taken holds, or the store may have been lost (ruling
+   * C5).
    */
   async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
     if (this.#judge.isBlocked()) return { ok: false, why: 'unwritable' }
@@ -203,9 +203,9 @@ class Entry implements Entered {
     return refused
   }
 
-  /** All was decided when it entered. */
+  /** Nothing is left to judge: `enter` has decided everything. */
   async judge(): Promise<undefined> {}
 
-  /** Its place was taken when it entered. */
+  /** Nothing to do: `enter` has taken the place in the window. */
   [Symbol.dispose](): void {}
 }

@@ -7,14 +7,14 @@ export type AuthenticationParts = {
   directory: Directory
   /** Unix milliseconds. */
   nowMs: number
-  /** Asked before the store is: an address that is throttled waits for nothing (ruling R16). */
+  /** Asked before the store is, so that a throttled address waits for nothing (ruling R16). */
   isThrottled(): boolean
 }
 
 /**
- * Who asks (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure. One that memory holds
- * is not kept waiting for one that it does not (ruling R16). Whether the account is active is the caller's question, for a
- * suspended one is no failed authentication (ruling R4).
+ * Finds the key of a request (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure.
+ * A key in memory is used without waiting for one that only the store may know (ruling R16). The caller checks whether
+ * the account is active, since a suspended account is no failed authentication (ruling R4).
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
@@ -31,7 +31,7 @@ export async function authenticate(
     else if (isValid(key, asking.nowMs)) return { key }
   }
   if (unknown.length === 0) return 'invalid'
-  // Only a client that may still fail unthrottled causes a question to the store.
+  // The store is asked only for a client that may still fail without being throttled.
   if (asking.isThrottled()) return 'invalid'
   const found = await Promise.all(unknown.map((digest) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))

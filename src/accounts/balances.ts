@@ -1,19 +1,19 @@
 import type { Spend } from './budget.ts'
 import type { Balance } from './holds.ts'
 
-/** What a settlement tells of accounts, and of keys with budgets. */
+/** Receives from a settlement the balances of accounts and the spending of keys with budgets. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
-  /** What a key, and all of its line, has spent by now, where this process keeps that. */
+  /** Sets what a key and all of its line have spent so far; missing if this process does not keep that. */
   spend?(scope: string, spend: Spend): void
 }
 
-/** The balances of all accounts, for a store that keeps them in the memory of the one process that serves. */
+/** The balances of all accounts, in the memory of the only serving process. */
 export interface Balances {
-  /** Undefined for an account that the store has not told of. */
+  /** Undefined for an account that the store has not reported. */
   get(accountId: string): Balance | undefined
-  /** What the store says now, in nano-credits. What it does not know yet stays owed, however often it is asked (ruling C5). */
+  /** Sets the balance that the store reports, in nano-credits. Debits that it does not have yet stay deducted (ruling C5). */
   set(accountId: string, storedNanos: bigint): void
-  /** A debit that is due and that the store has not taken; the same amount, negative, when it has. */
+  /** Deducts a due debit that the store has not taken; called with the negative amount once it has. */
   owe(accountId: string, amountNanos: bigint, keyId?: string): void
 }
 

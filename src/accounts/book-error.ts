@@ -26,10 +26,10 @@ export type BookErrorCode =
   | 'servers_run'
   | 'clock_doubtful'
 
-/** A rule of the books forbids what was asked for. In what words people are told is said where they are. */
+/** A rule of the books forbids what was asked for. The text that people see is chosen in src/operations. */
 export class BookError extends Error {
   readonly code: BookErrorCode
-  /** The name, id or reference it is about; not always what was typed, and never what may be a secret. */
+  /** The name, id or reference it is about; not always as it was typed, and never a possible secret. */
   readonly subject: string
 
   constructor(code: BookErrorCode, subject: string) {

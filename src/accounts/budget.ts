@@ -1,28 +1,28 @@
 import type { Calendar, PeriodName } from './calendar.ts'
 import { formatCredits, parseCredits } from './credit.ts'
 
-/** How often a budget is new: with the day, the week or the month of the reporting zone. */
+/** The periods after which a budget is new: the day, the week or the month of the reporting zone. */
 export const budgetPeriods = ['day', 'week', 'month'] as const satisfies readonly PeriodName[]
 
 export type BudgetPeriod = (typeof budgetPeriods)[number]
 
-/** What a key may spend (ruling R15), in nano-credits: in each window of the calendar, or for ever. */
+/** The limit of a key's spending (ruling R15), in nano-credits: in each period, or in total if `per` is undefined. */
 export type Budget = { nanos: bigint; per: BudgetPeriod | undefined }
 
-/** A span of time, in Unix milliseconds: `untilMs` is the first moment behind it. */
+/** A span of time, in Unix milliseconds: `untilMs` is the first moment after it. */
 export type TimeSpan = { fromMs: number; untilMs: number }
 
 /**
- * What a key has spent in a window: what the ledger's entries of that span come to which name it, or another of its line.
- * The window is that of its last entry, and over when a later one has begun.
+ * The amount that a key and the others of its line have spent in one window, by the ledger's entries in that span. The
+ * window is that of the key's last entry; it is over once a later one has begun.
  */
 export type Spend = TimeSpan & { spentNanos: bigint }
 
-/** The last moment that has a date: where a window ends that never does. */
+/** The last moment that a Date can hold: the end of a window that never ends. */
 export const neverMs = 8_640_000_000_000_000
 
 /**
- * A budget as people write it: `5/day`, `12.5/month`; `5` is for ever.
+ * Parses a budget as people write it: `5/day`, `12.5/month`; `5` is a total without a period.
  * @throws RangeError with a text for the person who wrote it.
  */
 export function parseBudget(text: string): Budget {
@@ -33,33 +33,33 @@ export function parseBudget(text: string): Budget {
   return { nanos, per: per as BudgetPeriod | undefined }
 }
 
-/** The inverse. */
+/** The inverse of `parseBudget`. */
 export function formatBudget({ nanos, per }: Budget): string {
   return formatCredits(nanos) + (per === undefined ? '' : `/${per}`)
 }
 
-/** The window of the calendar in which something happens. */
+/** The window of a budget that contains a moment. */
 export function spanOf(calendar: Calendar, per: BudgetPeriod | undefined, atMs: number): TimeSpan {
   if (per === undefined) return { fromMs: 0, untilMs: neverMs }
   const { startMs, endMs } = calendar.periodOf(atMs, per)
   return { fromMs: startMs, untilMs: endMs }
 }
 
-/** What of a budget is spent at this moment: nothing of a window that has just begun. */
+/** The amount of a budget that is spent at a moment; 0 once the window of `spend` is over. */
 export function spentAt(spend: Spend | undefined, nowMs: number): bigint {
   return spend !== undefined && nowMs < spend.untilMs ? spend.spentNanos : 0n
 }
 
-/** When a budget is whole again; undefined of one that never is. */
+/** When a budget is whole again, in Unix milliseconds; undefined if it never renews. */
 export function renewsAt(calendar: Calendar, { per }: Budget, spend: Spend | undefined, nowMs: number) {
   if (per === undefined) return undefined
   return spend !== undefined && nowMs < spend.untilMs ? spend.untilMs : spanOf(calendar, per, nowMs).untilMs
 }
 
 /**
- * What is spent behind one entry more. A window that is over makes room for the entry's own, which begins at the earliest
- * where that one ended, so that no entry falls into two, whatever became of the reporting zone meanwhile.
- * @param postedMs never before that of the key's entry before. @param changeNanos what the entry adds to its account
+ * Adds an entry of the ledger to what is spent. If the window of `spend` is over, the entry's own window replaces it.
+ * That begins no earlier than the old one ended, so that no entry counts in two, even if the reporting zone changes.
+ * @param postedMs never before the key's previous entry @param changeNanos what the entry adds to its account
  */
 export function spendMore(
   spend: Spend | undefined,
@@ -69,7 +69,7 @@ export function spendMore(
   changeNanos: bigint,
 ): Spend {
   if (spend !== undefined && postedMs < spend.untilMs) {
-    // Of a clock that was set back: it is in no window.
+    // An entry that is dated before the window, by a clock that was set back, counts in no window.
     if (postedMs < spend.fromMs) return spend
     return { ...spend, spentNanos: spend.spentNanos - changeNanos }
   }

@@ -1,13 +1,13 @@
 /*
- * Days, weeks and months as people in one place on earth count them, and the quarter hours that all of them are made of: every
- * zone's midnight falls on one, that of India and of Nepal too.
+ * Days, weeks and months of a time zone, and the quarter hours that they consist of. Midnight falls on a quarter hour
+ * in every zone, also in those of India and Nepal.
  */
 
 export const periods = ['quarter', 'hour', 'day', 'week', 'month'] as const
 
 export type PeriodName = (typeof periods)[number]
 
-/** From the first millisecond to the one behind the last. */
+/** `startMs` is the first millisecond of a period, `endMs` the first one after it. */
 export type Period = { startMs: number; endMs: number }
 
 export const weekStarts = ['monday', 'sunday', 'saturday'] as const
@@ -15,7 +15,7 @@ export const weekStarts = ['monday', 'sunday', 'saturday'] as const
 export type WeekStart = (typeof weekStarts)[number]
 
 export type Zone = {
-  /** By its IANA name, or an offset such as `+05:30`. */
+  /** An IANA name, or an offset such as `+05:30`. */
   timeZone: string
   weekStarts: WeekStart
 }
@@ -27,24 +27,24 @@ const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
 export type Calendar = Zone & {
   /**
-   * The period that a moment falls into. Those of a kind follow one another without gap: where clocks are put forward over
-   * midnight the day begins with the first moment that there is of it, and where they are put back it has begun once.
-   * @param ms Unix milliseconds, also below.
+   * The period that contains a moment. Periods of one kind follow each other without a gap. If clocks go forward over
+   * midnight, the day begins with its first existing moment. If they go back over midnight, it still begins once.
+   * @param ms Unix milliseconds, as everywhere here
    */
   periodOf(ms: number, period: PeriodName): Period
-  /** The day a moment falls into, as `2026-11-22`. */
+  /** The date of a moment, as `2026-11-22`. */
   dateOf(ms: number): string
-  /** When a day begins. @param date as `2026-11-22` */
+  /** The first moment of a day. @param date as `2026-11-22` */
   startOf(date: string): number
 }
 
-/** Offsets that are remembered at once: some years of a zone. */
+/** Most offsets to remember: enough for some years of a zone. */
 const knownMax = 10_000
 
-/** In less than that no clock is changed twice. */
+/** No zone changes its clocks twice within this time. */
 const chunkMs = 6 * hourMs
 
-/** @throws RangeError where there is no such zone: see `isTimeZone`. */
+/** @throws RangeError if there is no such zone: see `isTimeZone`. */
 export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone): Calendar {
   const timeZone = spellZone(named)
   const readOffset = openZone(timeZone)
@@ -74,7 +74,7 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     if (period === 'hour') return findHour(ms)
     let date = firstDateOf(localOf(ms), period)
     let [startMs, endMs] = [firstAt(date), firstAt(nextDate(date, period))]
-    // A clock that was put back over midnight shows the day before once more.
+    // Clocks that go back over midnight show the previous date a second time.
     while (ms >= endMs) {
       date = nextDate(date, period)
       ;[startMs, endMs] = [endMs, firstAt(nextDate(date, period))]
@@ -82,7 +82,7 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     return { startMs, endMs }
   }
 
-  /** As the clock has it: where it is changed by half an hour there is one of that length. */
+  /** The hour as the zone's clock shows it. If the clock changes by half an hour, one hour lasts half as long. */
   function findHour(ms: number): Period {
     const offset = offsetAt(ms)
     const startMs = floorTo(ms + offset, hourMs) - offset
@@ -94,7 +94,7 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     }
   }
 
-  /** Days as if it were their midnight in UTC. */
+  /** The first date of the period. A date is represented by its midnight in UTC. */
   function firstDateOf(localMs: number, period: 'day' | 'week' | 'month'): number {
     const date = floorTo(localMs, dayMs)
     const day = new Date(date)
@@ -108,7 +108,7 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     return date + (period === 'day' ? 1 : 7) * dayMs
   }
 
-  /** The first moment at which clocks show this, or more of them; they may never show it. */
+  /** The first moment at which the zone's clock shows this time or a later one; a skipped time is never shown. */
   function firstAt(shownMs: number): number {
     const offsets = [offsetAt(shownMs - dayMs), offsetAt(shownMs + dayMs)]
     const [early, late] = [shownMs - Math.max(...offsets), shownMs - Math.min(...offsets)]
@@ -137,20 +137,20 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
 }
 
 /**
- * A zone's name as it is written: `utc` is `UTC`. One of several names of a zone stays the one that people have chosen, since the
- * platform would call Kolkata by its colonial name; `isSameZone` knows them.
+ * Spells a zone's name as usual: `utc` becomes `UTC`. If a zone has several names, the chosen one stays, although the
+ * platform would rename it (Asia/Kolkata to Asia/Calcutta). `isSameZone` compares such names.
  */
 export function spellZone(name: string): string {
   const found = canonicalName(name)
   return found.toLowerCase() === name.toLowerCase() ? found : name
 }
 
-/** Whether two names are of one zone, as this platform knows them. */
+/** Whether two names mean the same zone on this platform. */
 export function isSameZone(one: string, other: string): boolean {
   return one === other || canonicalName(one) === canonicalName(other)
 }
 
-/** Of the platform's choice, which another release may change: never recorded. What is no zone is told as it is. */
+/** The platform's name of a zone; never recorded, since its next release may choose another. An unknown name is returned as it is. */
 function canonicalName(name: string): string {
   const found = canonical.get(name)
   if (found !== undefined) return found
@@ -163,7 +163,7 @@ function canonicalName(name: string): string {
   }
 }
 
-/** Whether there is such a zone, and its days begin on a quarter hour. */
+/** Whether the zone exists and its days begin on a quarter hour. */
 export function isTimeZone(name: string): boolean {
   try {
     return openZone(name)(Date.now()) % quarterMs === 0
@@ -174,13 +174,13 @@ export function isTimeZone(name: string): boolean {
 
 type ReadOffset = (ms: number) => number
 
-/** Those that were asked for: the first of each takes some milliseconds. There are 600 zones, and few are asked for. */
+/** Readers of zones that are in use: opening one takes some milliseconds. There are 600 zones, few of them in use. */
 const opened = new Map<string, ReadOffset>([['UTC', () => 0]])
 const openedMax = 100
 
 const canonical = new Map<string, string>([['UTC', 'UTC']])
 
-/** @returns what clocks there are ahead of UTC, in ms. */
+/** @returns a function for the zone's offset from UTC at a moment, in ms; positive if its clocks are ahead. */
 function openZone(timeZone: string): ReadOffset {
   const found = opened.get(timeZone) ?? makeReader(timeZone)
   if (opened.size < openedMax) opened.set(timeZone, found)
@@ -203,7 +203,7 @@ function floorTo(ms: number, unitMs: number): number {
   return Math.floor(ms / unitMs) * unitMs
 }
 
-/** @param before where it is not so yet @param behind where it is */
+/** Finds the first moment at which `isSo` holds. @param before a moment at which it does not @param behind one at which it does */
 function firstWhere(before: number, behind: number, isSo: (ms: number) => boolean): number {
   let [no, yes] = [before, behind]
   while (yes - no > 1) {

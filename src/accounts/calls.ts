@@ -1,24 +1,24 @@
 import type { Calls } from '../inference/usage.ts'
 
 /*
- * Calls of hosted tools as the ledger has them (ruling C11): how many in all, and of each kind as one short text, in the
- * order of the kinds, so that the same calls are the same text: `file_search:1,web_search:3`.
+ * Calls of hosted tools in the ledger (ruling C11): their total number, and one short text with the count of each kind.
+ * Kinds are sorted, so that equal calls have equal texts: `file_search:1,web_search:3`.
  */
 
-/** What a kind of call may be named: the text has no quoting. */
+/** The form of a kind's name: the text has no quoting, so names have no colons or commas. */
 export const callKind = /^[a-z][a-z0-9_]{0,63}$/
 
 export function countCalls(calls: Calls): number {
   return Object.values(calls).reduce((sum, count) => sum + count, 0)
 }
 
-/** @returns undefined where there is none. */
+/** @returns undefined if there are no calls. */
 export function formatCalls(calls: Calls | undefined): string | undefined {
   const kinds = Object.keys(calls ?? {}).sort()
   return kinds.length === 0 ? undefined : kinds.map((kind) => `${kind}:${calls![kind]}`).join(',')
 }
 
-/** The inverse; what is no count is left out, as in a ledger that was tampered with. */
+/** The inverse of `formatCalls`. Leaves out invalid counts, which only a ledger that was tampered with has. */
 export function parseCalls(text: string | null | undefined): Calls | undefined {
   if (!text) return undefined
   const pairs = text.split(',').map((pair) => pair.split(':'))

@@ -1,11 +1,11 @@
 import { createHash, hash } from 'node:crypto'
 
 /*
- * The chain (ruling C15). Every entry carries a digest of its fields and of the digest before it in the same account, so
- * that who changes an entry must redo all that follow in its account; and a head, kept elsewhere, covers the last digests
- * of all accounts, so that who redoes them is found as well.
+ * The hash chain of the ledger (ruling C15). Each entry carries a digest of its fields and of the digest before it in
+ * the same account. To change an entry, a forger must redo all later entries of its account. A head, kept elsewhere,
+ * covers the last digests of all accounts, so that even this is found.
  *
- * Equal on every store, and made of text so that SQL can make it too. What is hashed is a row of fields, each as
+ * The digest is the same on every store. Its input is text, so that SQL can make it too: a row of fields, each as
  *
  *     field(x) = octet_length(x) || ':' || x      null is '-'
  *
@@ -13,11 +13,11 @@ import { createHash, hash } from 'node:crypto'
  */
 
 /*
- * A later form adds columns; what is digested in an older form stays so. Form 2 is form 1 and `calls` (ruling C11), and
- * is that of the entries which have some: all others are what they were.
+ * A later form adds columns; digests of older forms stay valid. Form 2 is form 1 plus `calls` (ruling C11). Only
+ * entries with calls have it.
  */
 
-/** What form 1 covers, by the names of the columns, in this order. */
+/** The columns that form 1 covers, in this order. */
 export const chainedColumns = [
   'account_id',
   'seq',
@@ -51,7 +51,7 @@ export type ChainedRow = { readonly [Column in (typeof chainedColumns)[number]]:
 }
 
 /**
- * The form, a colon and the SHA-256, in base 64, of field(form), field(previous), and a field for each of its columns.
+ * The form, a colon and a SHA-256 in base 64, which covers field(form), field(previous), and a field for each column.
  * @param previous the digest of the entry before it in the account, null for the first one.
  */
 export function digestEntry(row: ChainedRow, previous: string | null): string {
@@ -63,7 +63,7 @@ export function digestEntry(row: ChainedRow, previous: string | null): string {
   return `${form}:${hash('sha256', text, 'base64')}`
 }
 
-/** The fields of a row that its place in the chain has no say in, for who makes the digest where that place is known. */
+/** A digest's input without the place in the chain, which the database assigns and adds. */
 export function formatContent(row: { readonly [column: string]: unknown }): string {
   let text = ''
   for (const column of contentColumns) text += field(row[column])
@@ -72,26 +72,26 @@ export function formatContent(row: { readonly [column: string]: unknown }): stri
 
 const contentColumns = chainedColumns.slice(chainedColumns.indexOf('reference'), chainedColumns.indexOf('posted_ms'))
 
-/** Whether the digest can be checked here: it is of a form that this triwire knows. */
+/** Whether this version knows the form of the digest, and so can check it. */
 export function isKnownForm(digest: string): boolean {
   return digest.startsWith('1:') || digest.startsWith('2:')
 }
 
-/** One field of what is hashed: its length, a colon, itself. */
+/** One field of a digest's input: its length, a colon, its text. */
 export function field(value: unknown): string {
   if (value === null || value === undefined) return '-'
   const text = String(value)
   return `${typeof value === 'string' ? Buffer.byteLength(value) : text.length}:${text}`
 }
 
-/** A head of the whole ledger: all entries that were posted up to this moment. */
+/** A head of the ledger covers all entries that were posted up to a moment. */
 export type Head = {
   momentMs: number
-  /** Of field(account id), field(its last digest at the moment), account by account in the byte order of their ids. */
+  /** Covers field(account id) and field(its last digest at the moment) of each account, in the byte order of the ids. */
   hash: string
 }
 
-/** One short word for people to keep, behind the form of heads: `1/2026-11-21T15:45:40.362Z/…`. */
+/** A head as one short word for people to keep, after the version of its form: `1/2026-11-21T15:45:40.362Z/…`. */
 export function formatHead({ momentMs, hash }: Head): string {
   return `1/${new Date(momentMs).toISOString()}/${hash}`
 }
@@ -107,7 +107,7 @@ export function parseHead(text: string): Head {
   return { momentMs, hash }
 }
 
-/** Makes the hash of a head from entries that come account by account in the byte order of their ids, oldest first. */
+/** Makes the hash of a head. The entries must come account by account in the byte order of their ids, oldest first. */
 export class HeadHash {
   readonly momentMs: number
   readonly #hash = createHash('sha256')
@@ -136,7 +136,7 @@ export class HeadHash {
   }
 }
 
-/** When an entry is posted: never before the entry before it in its account, and after the last head (ruling C15). */
+/** The time at which an entry is posted: never before its account's previous entry, and after the last head (ruling C15). */
 export function postedMs(nowMs: number, previousMs: number, headMs: number): number {
   return Math.max(nowMs, previousMs, headMs + 1)
 }

@@ -1,29 +1,29 @@
 import { formatTime } from './format-time.ts'
 
 /*
- * Whether a clock may date entries (ruling Y15). No entry is dated before the one before it, so a clock that was ahead once
- * dates all later entries of that account ahead. The wall clock (on PostgreSQL, the database's) is therefore held against a
- * clock that only runs forward and counts suspension.
+ * Decides whether a clock may date entries (ruling Y15). No entry is dated before the one before it, so a clock that
+ * was ahead once dates all later entries of that account ahead. The wall clock (on PostgreSQL, the database's) is
+ * therefore compared with a steady clock, which only runs forward and counts suspension.
  */
 
-/** How far the wall clock may move against the steady clock, or be behind the newest entry, in ms. */
+/** How far the wall clock may move against the steady clock, or lag the newest entry, in ms. */
 export const apartMaxMs = 3_600_000
-/** A clock further past the newest entry is in doubt at a start and at the command line, in ms. */
+/** A clock that is further than this past the newest entry is in doubt at a start and at the command line, in ms. */
 const restMaxMs = 366 * 86_400_000
-/** How often the store is read: always, and while the clock is in doubt, in ms. */
+/** How often the store is read, in ms: normally, and while the clock is in doubt. */
 const [lookMs, doubtMs] = [60_000, 1_000]
-/** The last moment that has a date: a forger may have written a later one. */
+/** The last moment that a Date can hold: a forger may have written a later one. */
 export const datedMax = 8_640_000_000_000_000
-/** By this name the audit trail records what time an operator confirmed. */
+/** The operation under which the audit trail records the time that an operator confirmed. */
 export const confirmOperation = 'clock.confirm'
 
-/** What a store knows of its time, in Unix milliseconds. */
+/** The times that a store reports, in Unix milliseconds. */
 export type ClockFacts = {
-  /** By the clock that dates its entries. */
+  /** The time of the clock that dates its entries. */
   nowMs: number
-  /** When the newest entry was posted; undefined: there is no entry. */
+  /** When the newest entry was posted; undefined if there is no entry. */
   newestMs: number | undefined
-  /** What an operator confirmed last, with the number of its record in the audit trail. */
+  /** The time that an operator confirmed last, with the number of its record in the audit trail. */
   confirmed: { seq: number; atMs: number } | undefined
 }
 
@@ -35,46 +35,46 @@ const problems = {
 }
 
 /**
- * What is known of a clock, as the store's thread reports it.
- * @property problem `moved`, `rest`: nothing may be dated. `ahead`: the newest entry is ahead, which is only reported.
- * @property offsetMs wall minus steady, as it was when the clock was believed at a start or confirmed.
+ * The state of a clock, as the store's thread reports it.
+ * @property problem `moved`, `rest`: no entry may be dated. `ahead`: the newest entry is ahead, which is only reported.
+ * @property offsetMs wall minus steady time, measured when the clock was accepted at a start or confirmed.
  */
 export type ClockNews = ClockFacts & { problem: keyof typeof problems | undefined; offsetMs: number | undefined }
 
-/** Whether the clock is in doubt where no server holds it against another one. An empty store needs no confirmation. */
+/** Whether the newest entry alone puts a clock in doubt, for use without a server. An empty store needs no confirmation. */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
-  // A confirmation of a later time was given to a clock that has been set back since.
+  // A confirmation of a later time does not count: the clock has been set back since.
   const confirmedMs = confirmed && confirmed.atMs <= nowMs + apartMaxMs ? confirmed.atMs : newestMs
   return nowMs - Math.max(newestMs, confirmedMs) > restMaxMs
 }
 
-/** Whether an entry is ahead of the clock by more than clocks differ. */
+/** Whether an entry is ahead of the clock by more than clocks may differ. */
 export function isAhead(postedMs: number, nowMs: number): boolean {
   return postedMs > nowMs + apartMaxMs
 }
 
-/** Holds a wall clock against a steady one: asked before an entry is dated, and told the facts whenever `isDue`. */
+/** Compares a wall clock with a steady one. Asked before an entry is dated; gets the facts whenever `isDue`. */
 export class ClockWatch {
-  /** As it was judged last. */
+  /** The result of the last judgment. */
   isBelieved = false
   readonly #steadyMs: () => number
   #offsetMs: number | undefined
-  /** While it is in doubt: the number of the confirmation that there was when the doubt began. */
+  /** While the clock is in doubt: the number of the last confirmation from before the doubt. */
   #doubt: { seq: number | undefined } | undefined
   #dueMs = Number.NEGATIVE_INFINITY
 
-  /** @param offsetMs by which the thread before this one believed the clock; undefined at the start of a server. */
+  /** @param offsetMs the offset that the thread before this one had accepted; undefined at the start of a server. */
   constructor(steadyMs: () => number, offsetMs: number | undefined) {
     this.#steadyMs = steadyMs
     this.#offsetMs = offsetMs
   }
 
-  /** What the wall clock should show, in whole milliseconds; undefined until it was first believed. */
+  /** The time that the wall clock should show, in whole milliseconds; undefined until a clock was first accepted. */
   get expectedMs(): number | undefined {
     return this.#offsetMs === undefined ? undefined : Math.round(this.#offsetMs + this.#steadyMs())
   }
 
-  /** Whether an entry may be dated by a clock that shows this. */
+  /** Whether a clock that shows this time may date an entry. */
   believes(nowMs: number): boolean {
     return Math.abs(nowMs - (this.expectedMs ?? Number.NaN)) <= apartMaxMs
   }
@@ -83,7 +83,7 @@ export class ClockWatch {
     return this.#steadyMs() >= this.#dueMs || this.believes(nowMs) !== this.isBelieved
   }
 
-  /** The doubt ends when the clock is back, or with a confirmation of what it shows now. @returns what to report */
+  /** Ends a doubt when the clock is right again, or when the time that it shows now is confirmed. @returns what to report */
   judge(facts: ClockFacts): ClockNews {
     const { nowMs, newestMs = 0, confirmed } = facts
     const isStart = this.#offsetMs === undefined
@@ -99,7 +99,7 @@ export class ClockWatch {
   }
 }
 
-/** What the serving thread knows of the clock that dates entries, by the last news of the store's thread. */
+/** The last news of the store's thread about the clock that dates entries, for the serving thread. */
 export class ClockBook {
   news: ClockNews | undefined
   readonly #log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
@@ -108,7 +108,7 @@ export class ClockBook {
     this.#log = log
   }
 
-  /** Logged when a problem begins, becomes another one, or ends. */
+  /** Takes news. Logs it when a problem begins, becomes another one, or ends. */
   hear(news: ClockNews): void {
     const before = this.news?.problem
     this.news = news
@@ -119,12 +119,12 @@ export class ClockBook {
     else this.#log('info', 'clock_right', fields)
   }
 
-  /** What is wrong with it, in fixed words for an operator. */
+  /** The problem of the clock, in fixed words for an operator. */
   get text(): string | undefined {
     return this.news?.problem && problems[this.news.problem]
   }
 
-  /** The same where nothing may be dated. */
+  /** The same, but only for a problem in which no entry may be dated. */
   get doubt(): string | undefined {
     return this.news?.problem === 'ahead' ? undefined : this.text
   }

@@ -1,17 +1,17 @@
 import type { Prices, Rates } from '../catalog/model.ts'
 
 export const nanosPerCredit = 1_000_000_000n
-/** What a 64-bit integer holds: some nine thousand million credits. */
+/** The largest 64-bit integer: some nine thousand million credits. */
 export const nanosMax = 2n ** 63n - 1n
 
-/** What many debits come to may be more than any account can hold, and must not keep the next one out of the ledger. */
+/** Limits a sum of many debits to 64 bits: it may exceed what an account can hold, and must not keep the next debit out. */
 export function clampNanos(nanos: bigint): bigint {
   if (nanos > nanosMax) return nanosMax
   return nanos < -nanosMax ? -nanosMax : nanos
 }
 
 /**
- * Credits as people write them, in nano-credits (ruling C1): `12.5` is 12,500,000,000.
+ * Parses credits as people write them into nano-credits (ruling C1): `12.5` is 12,500,000,000.
  * @throws RangeError with a text for the person who wrote it.
  */
 export function parseCredits(text: string): bigint {
@@ -33,8 +33,8 @@ export function formatCredits(nanos: bigint): string {
 }
 
 /**
- * Credits per million tokens as decimal strings, in the words of the configuration; calls are credits each. Steps and calls
- * only where there are some.
+ * Formats prices in the words of the configuration, as decimal strings: credits per million tokens, and credits per
+ * call. `steps` and `calls` are left out if there are none.
  */
 export function formatPrices({ steps, calls, ...rates }: Prices): FormattedPrices {
   return {

@@ -5,12 +5,12 @@ export type DayShift = { fromMs: number; shiftMs: number }
 
 const dayMs = 86_400_000
 
-/** No triwire has posted anything before it. */
+/** No triwire has posted an entry before this moment. */
 const firstMs = Date.UTC(2020, 0)
 
 /**
- * By which a database that knows no zones finds the day of an entry (ruling X12): a few for each year, since clocks are changed so often.
- * Before the first one the first holds. @param sinceMs, untilMs what is asked about
+ * Shifts by which a database that knows no zones finds the day of an entry (ruling X12): a few for each year. Before
+ * the first shift, the first one holds. @param sinceMs, untilMs the span to cover
  */
 export function dayShifts(
   calendar: Pick<Calendar, 'periodOf' | 'dateOf'>,
@@ -24,7 +24,7 @@ export function dayShifts(
   for (;;) {
     const dateMs = Date.parse(calendar.dateOf(day.startMs))
     put(day.startMs, dateMs - day.startMs)
-    // A longer day ends with its date all the same.
+    // A day of more than 24 hours would run into the next date, so its last hours have a shift of their own.
     if (day.endMs > day.startMs + dayMs) put(day.startMs + dayMs, dateMs + dayMs - day.endMs)
     if (day.endMs >= untilMs) return shifts
     day = calendar.periodOf(day.endMs, 'day')

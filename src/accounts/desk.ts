@@ -1,14 +1,14 @@
 /*
- * What a server and its desk say to each other. The desk asks a store that others use too, on behalf of one server; it may
- * be in another thread, so all of this is plain data, and in the order in which it was said.
+ * Messages between a server and its desk, which asks a store that others use too, on behalf of that server. A desk may
+ * be in another thread, so messages are plain data. They are handled in the order in which they were sent.
  */
 
-/** A key that is narrower than its account (ruling R15). */
+/** A key with limits of its own (ruling R15). */
 export type KeyScope = {
-  /** The scope of its bounds, which all of its line have. */
+  /** The scope of its limits, which all keys of its line share. */
   id: string
   requestsPerMinute: number | undefined
-  /** What it may spend in a window; which one it is now the store knows. */
+  /** The most that it may spend in a window; the store knows which window is the current one. */
   budgetNanos: bigint | undefined
 }
 
@@ -17,53 +17,53 @@ export type DeskQuestion = {
   accountId: string
   requestsPerMinute: number
   key?: KeyScope
-  /** 0 holds nothing. */
+  /** The amount to hold; 0 holds nothing. */
   holdNanos: bigint
-  /** Takes a place in the windows; else it has its place, and gives it back where credit refuses it (ruling R1). */
+  /** `take` takes a place in the windows. A place that was taken before is given back if credit is refused (ruling R1). */
   place: 'take' | PlaceTaken
 }
 
-/** Where windows began in which a place was taken, as the store told it. */
+/** When the windows began in which a place was taken, as the store reported it. */
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined }
 
 export type DeskOrder =
   | { say: 'ask'; ask: DeskQuestion }
-  /** The debit is durable, or there is none. */
+  /** Ends a hold: the debit is durable, or there is none. */
   | { say: 'release'; accountId: string; keyId: string | undefined; holdNanos: bigint }
-  /** A debit is due that the store has not taken; the same amount, negative, when it has. */
+  /** A due debit that the store has not taken; sent with the negative amount once it has. */
   | { say: 'owe'; accountId: string; keyId: string | undefined; amountNanos: bigint }
 
 export type DeskVerdict = 'admitted' | 'no_credit' | 'all_held' | 'budget_spent' | 'budget_held' | 'rate' | 'key_rate'
 
 export type DeskAnswer = {
   id: number
-  /** `silent`: the store did not say in time. */
+  /** `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
-  /** How the account stands; undefined of a silent store. */
+  /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined
-  /** Undefined where it took no place. */
+  /** Undefined if no place was taken. */
   place: PlaceTaken | undefined
 }
 
 export type DeskFigures = {
   balanceNanos: bigint
-  /** What of it no running request of any server holds. */
+  /** The part of the balance that no running request of any server holds. */
   freeNanos: bigint
   window: WindowCount
-  /** Of the key that was asked for. */
+  /** The figures of the key in the question. */
   key: KeyFigures | undefined
 }
 
-/** Undefined where it has no limit of its own. */
+/** A field is undefined if the key has no such limit. */
 export type KeyFigures = {
   window: WindowCount | undefined
-  /** `renewsMs` in Unix milliseconds; undefined where nothing was spent in the window of now. */
+  /** `renewsMs` in Unix milliseconds; undefined if nothing was spent in the current window. */
   budget: { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined } | undefined
 }
 
-/** Of all servers. */
+/** A rate window, counted over all servers. */
 export type WindowCount = {
   taken: number
-  /** Until it ends, in ms; 0 where none is open. */
+  /** Time until it ends, in ms; 0 if none is open. */
   endsInMs: number
 }

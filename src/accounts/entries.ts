@@ -4,7 +4,7 @@ import type { Head } from './chain.ts'
 import type { Debit, Origin } from './ledger.ts'
 import type { DebitRow } from './poster.ts'
 
-/** A line of the ledger. A credit has a reference, a debit a bill. Amounts in nano-credits, times in Unix milliseconds. */
+/** An entry of the ledger. A credit has a reference, a debit a bill. Amounts in nano-credits, times in Unix milliseconds. */
 export type Entry = {
   accountId: string
   seq: number
@@ -12,48 +12,48 @@ export type Entry = {
   amountNanos: bigint
   balanceAfterNanos: bigint
   createdMs: number
-  /** The store's time: never before the account's entry before it. An entry's day is this one's (ruling C15). */
+  /** The store's time, never before the account's previous entry. This time decides the day of the entry (ruling C15). */
   postedMs: number
   digest: string
   reference: string | undefined
-  /** Of a debit. */
+  /** Undefined for a credit. */
   bill: Omit<DebitRow, 'accountId' | 'amountNanos' | 'createdMs' | 'prices'> | undefined
-  /** Of a credit that gives a debit back which its client was refused: whose it was (ruling C13). */
+  /** The origin of the debit that a credit gives back because its client was refused (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
 }
 
-/** An entry with what people call those it names; undefined for what is no more, or never had a name. */
+/** An entry with the names of its account and key; undefined if they no longer exist, or never had a name. */
 export type ListedEntry = Entry & {
   accountName: string | undefined
   keyPrefix: string | undefined
   keyLabel: string | undefined
 }
 
-/** A debit with all that its amount follows from, and whether it stands. */
+/** A debit with all that its amount follows from, and whether it was given back. */
 export type FoundDebit = {
   entry: ListedEntry & { bill: NonNullable<Entry['bill']> }
-  /** Of its price version; undefined in a ledger that was tampered with. */
+  /** The prices of its version; undefined in a ledger that was tampered with. */
   prices: Debit['prices'] | undefined
-  /** It was given back (ruling C13). */
+  /** Whether it was given back (ruling C13). */
   isReturned: boolean
 }
 
-/** Which entries are meant: those that fit all of what is given. */
+/** Selects the entries that match all of the given fields. */
 export type EntryFilter = {
   accountId?: string | undefined
-  /** Any of these keys. */
+  /** Entries of any of these keys. */
   keyIds?: readonly string[] | undefined
   model?: string | undefined
-  /** Posted then or later. */
+  /** Posted at this time or later. */
   sinceMs?: number | undefined
-  /** Posted before. */
+  /** Posted before this time. */
   untilMs?: number | undefined
 }
 
-/** Where a page of entries ends. */
+/** The last entry of a page. */
 export type EntryPlace = { postedMs: number; accountId: string; seq: number }
 
-/** A page of entries, from behind a place on; the newest first unless told otherwise. */
+/** A page of entries after a place; the newest first by default. */
 export type EntryPage = EntryFilter & {
   limit: number
   first?: 'oldest' | 'newest' | undefined
@@ -74,21 +74,21 @@ export type Total = {
   keyId?: string | undefined
   keyPrefix?: string | undefined
   keyLabel?: string | undefined
-  /** Debits that were not given back. */
+  /** The number of debits that were not given back. */
   requests: number
-  /** Debits less what was given back of them (ruling C13). */
+  /** The sum of debits, less what was given back of them (ruling C13). */
   billedNanos: bigint
-  /** Top-ups and corrections. */
+  /** The sum of top-ups and corrections. */
   creditedNanos: bigint
 } & Record<Counter, number>
 
-/** What an access log says of one request that was billed, or that ended by an error of ours. A line may lack the rest. */
+/** A line of an access log about a request that was billed, or that ended by an error of ours. The other fields may be missing. */
 export type LogLine = {
   requestId: string
   outcome: string
-  /** What our side knew of a failure; a debit is given back for `ledger_unsettled` alone (ruling C13). */
+  /** Our cause of a failure; a debit is given back after `ledger_unsettled` alone (ruling C13). */
   cause?: string | undefined
-  /** None where nothing was billed. */
+  /** Undefined if nothing was billed. */
   amountNanos?: bigint | undefined
   accountId?: string | undefined
   accountName?: string | undefined
@@ -100,17 +100,17 @@ export type LogLine = {
 }
 
 export type VerifyOptions = {
-  /** What tokens and calls cost. */
+  /** The price of tokens and calls, in nano-credits. */
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
-  /** Requests of the access log, where it is to be compared: it must reach as far back as the ledger. */
+  /** Requests of the access log, if it is to be compared: the log must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
-  /** What an earlier audit said of the same store: all that it covered must still be there (ruling C15). */
+  /** The head that an earlier audit of the same store printed: all that it covered must still be there (ruling C15). */
   against?: Head | undefined
 }
 
 /**
- * @property head of what was read, none where something was found: it would cover the forgery.
- * @property notes what is no forgery, and should be known.
+ * @property head of the entries that were read; undefined if something was found, since it would cover the forgery.
+ * @property notes facts that are no forgery and should be known.
  */
 export type Audited = { findings: string[]; head: string | undefined; notes?: string[] }
 
@@ -118,20 +118,20 @@ const returnPrefix = 'return:'
 
 /**
  * The reference of the entry that gives a debit back (ruling C13).
- * @param number from 2 on where a top-up of the first release, which took any reference, has the one before (ruling C8).
+ * @param number 2 or more if a top-up of the first release, which took any reference, has the one before (ruling C8).
  */
 export function returnReference(requestId: string, number = 1): string {
   return number === 1 ? returnPrefix + requestId : `${returnPrefix}${requestId}/${number}`
 }
 
-/** The request whose debit is given back; undefined for a reference that no return has. */
+/** The request whose debit is given back; undefined for a reference of another form. */
 export function readReturnReference(reference: string): string | undefined {
   return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
 
 /**
- * Whether the entry is of this debit: the whole content but the time of making, for a retry may have been made anew. A
- * spool line of the first release does not tell the origin; what it does not tell it does not deny.
+ * Whether the entry is of this debit. All is compared except the creation time, since a retry may have made the debit
+ * anew. A spool line of the first release lacks the origin, and missing parts are not compared.
  */
 export function isSame({ accountId, amountNanos, bill }: Entry, debit: DebitRow): boolean {
   return (

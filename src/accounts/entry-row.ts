@@ -4,30 +4,30 @@ import { type Entry, readReturnReference } from './entries.ts'
 import type { Debit, Origin } from './ledger.ts'
 import type { DebitRow } from './poster.ts'
 
-/** An entry that is verified, with what it is compared with. */
+/** An entry that is verified, with the data that it is compared with. */
 export type VerifiedEntry = {
   entry: Entry
   row: Record<string, unknown>
-  /** Undefined where there is no such account. */
+  /** Undefined if there is no such account. */
   accountName: string | undefined
-  /** Both of the key that the entry names; undefined where it names none, or one that does not exist. */
+  /** The account and prefix of the key that the entry names; undefined if it names none, or one that does not exist. */
   keyAccountId: string | undefined
   keyPrefix: string | undefined
 }
 
-/** All columns of an entry but its id and digest. */
+/** All columns of an entry except its id and digest. */
 export const fieldColumns = [...chainedColumns, 'calls'] as const
 
 type ColumnValue = null | number | bigint | string
 
-/** All but its id, which is the store's own. */
+/** All columns except the id, which each store assigns itself. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
 
 const columns = ['id', ...entryColumns] as const
 
 export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 
-/** In the order of `insertEntrySql`. Without an id the database gives it the next one. */
+/** The values in the order of `insertEntrySql`. Without an id, the database assigns the next one. */
 export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): ColumnValue[] {
   const values: ColumnValue[] = [(row.id ?? null) as ColumnValue]
   for (const column of fieldColumns) values.push((row[column] ?? null) as ColumnValue)
@@ -35,20 +35,20 @@ export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): Co
   return values
 }
 
-/** What all entries have in common, with empty fields for what only some have. */
+/** A row in which every column is null. */
 const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<
   (typeof fieldColumns)[number],
   ColumnValue
 >
 
-/** A row but for its place in the chain, which is empty. */
+/** A row without its place in the chain, which is assigned when it is posted. */
 export type UnplacedRow = typeof blankRow
 
 export function creditRow(amountNanos: bigint, reference: string, createdMs: number): UnplacedRow {
   return { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
 }
 
-/** The debit's own origin and outcome, so that what is filtered and summed by key, model or outcome sums to nothing. */
+/** Has the debit's own origin and outcome, so that sums by key, model or outcome come to zero. */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
   const { key_id, client_wire, model, model_wire, upstream, upstream_account, outcome } = debit as Record<
     string,
@@ -109,7 +109,7 @@ const integers = [
 const place = ['seq', 'balance_after', 'posted_ms'] as const
 const texts = fieldColumns.filter((column) => ![...integers, ...place].some((other) => other === column))
 
-/** Whether the database will keep each value as it is: what it converts would not be what the digest was made of. */
+/** Whether the database keeps each value unchanged: a converted value would not match the digest. */
 export function isWellTyped(row: UnplacedRow): boolean {
   for (const column of integers) {
     if (typeof row[column] !== 'bigint' && !Number.isSafeInteger(row[column])) return false
@@ -140,7 +140,7 @@ function readReturn(row: Record<string, unknown>): Entry['returned'] {
   return requestId === undefined ? undefined : { requestId, ...readOrigin(row) }
 }
 
-/** The tokens of an entry, or of a sum of them. */
+/** The tokens of an entry, or of a sum of entries. */
 export function readCounters(row: Record<string, unknown>) {
   return {
     inputTokens: Number(row.input_tokens),
@@ -178,15 +178,15 @@ export function readPrices(row: Record<string, unknown>): Debit['prices'] {
 }
 
 /**
- * What of prices is no column, as one text (ruling C11): steps and calls. Amounts as decimal digits, since JSON numbers
- * do not hold them.
+ * The parts of prices that have no column, as one text (ruling C11): steps and calls. Amounts are decimal digits, since
+ * JSON numbers cannot hold them.
  */
 export function formatTerms({ steps, calls }: Debit['prices']): string | null {
   if (steps === undefined && calls === undefined) return null
   return JSON.stringify({ steps, calls }, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
-/** The inverse. */
+/** The inverse of `formatTerms`. */
 export function parseTerms(text: string): Pick<Debit['prices'], 'steps' | 'calls'> {
   return JSON.parse(text, (_, value) => (typeof value === 'string' ? BigInt(value) : value))
 }

@@ -1,33 +1,33 @@
 /*
- * What running requests will probably cost is held back, so that many at once cannot spend the same credit (ruling C2).
- * A request is admitted while balance − holds is above zero, then holds its estimate. The law of overdraft:
+ * The probable cost of running requests is held back, so that many at once cannot spend the same credit (ruling C2). A
+ * request is admitted while balance − holds is above zero, then holds its estimate. The law of overdraft:
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold
  *
- * because the last request admitted found at least one nano-credit not yet held.
+ * because the last request admitted found at least one nano-credit that was not held.
  */
 
-/** What an account has, in nano-credits. One live object per account: all its requests see the same. */
+/** The credit of an account, in nano-credits. There is one live object per account, which all its requests share. */
 export type Balance = {
-  /** Sum of the account's ledger entries, as the store last told it, less what is owed. */
+  /** Sum of the account's ledger entries, as the store last reported it, less what is owed. */
   balanceNanos: bigint
-  /** Debits that the store should have taken and has not: nobody may spend them again (ruling C5). */
+  /** Debits that the store should have taken and has not; they must not be spent again (ruling C5). */
   owedNanos: bigint
   /** Sum of the holds of requests that are running. */
   heldNanos: bigint
-  /** Requests that hold. */
+  /** The number of requests that hold. */
   running: number
 }
 
-/** With nothing running a positive balance always admits: then nothing is held. */
+/** A positive balance always admits if no request is running, since nothing is held then. */
 export function isAdmitted(balance: Balance): boolean {
   return balance.balanceNanos - balance.heldNanos > 0n
 }
 
 /**
- * Holds an estimate until the request is settled, of the account and of the key's budget (ruling R15). Ask `isAdmitted` in
- * the same turn of the event loop.
- * @returns the release; it takes effect once.
+ * Holds an estimate until the request is settled, of the account and of the key's budget (ruling R15). Call
+ * `isAdmitted` in the same turn of the event loop.
+ * @returns the release; only the first call has an effect.
  */
 export function hold(balance: Balance, amountNanos: bigint, key?: { heldNanos: bigint }): () => void {
   balance.heldNanos += amountNanos

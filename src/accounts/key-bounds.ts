@@ -1,15 +1,15 @@
 import { type Budget, formatBudget } from './budget.ts'
 
 /*
- * What makes a key narrower than its account (ruling R15). All keys of a line of rotations have the same bounds, and spend
- * the same budget: their scope, which is named by the first of them.
+ * Limits of a key that its account does not have (ruling R15). A key and its rotations are one line: they have the same
+ * limits and spend the same budget. This is their scope, named by the id of the first key.
  */
 
-/** Undefined where a key is as wide as its account. */
+/** A field is undefined if the key has no such limit. */
 export type KeyBounds = {
   budget: Budget | undefined
   requestsPerMinute: number | undefined
-  /** Ids and aliases as clients ask for them; one that ends in `*` stands for all that begin so. */
+  /** Ids and aliases as clients write them; one that ends in `*` stands for all that begin so. */
   models: readonly string[] | undefined
 }
 
@@ -19,15 +19,12 @@ export function isBounded({ budget, requestsPerMinute, models }: KeyBounds): boo
   return budget !== undefined || requestsPerMinute !== undefined || models !== undefined
 }
 
-/** So many ids and beginnings of ids a key may have: each request is compared with all. */
+/** The most ids and beginnings of ids that a key may have: each request is compared with all of them. */
 export const modelsMax = 100
 
 const modelCharsMax = 200
 
-/**
- * Models as people write them: `a,b*`.
- * @throws RangeError with a text for the person who wrote it.
- */
+/** Parses models as people write them: `a,b*`. @throws RangeError with a text for the person who wrote it. */
 export function parseModels(text: string): string[] {
   const models = [...new Set(text.split(',').map((one) => one.trim()))]
   if (models.includes('')) throw new RangeError('Write ids with commas between them, such as large,small-*.')
@@ -41,12 +38,12 @@ export function parseModels(text: string): string[] {
   return models
 }
 
-/** The inverse, and how a store keeps them. */
+/** The inverse of `parseModels`; a store keeps models in this form. */
 export function formatModels(models: readonly string[]): string {
   return models.join(',')
 }
 
-/** Whether a key may ask for it, by the id or alias that was asked for. */
+/** Whether a key may use a model, by the id or alias in the request. */
 export function mayUse(models: readonly string[] | undefined, asked: string): boolean {
   return (
     models === undefined ||
@@ -54,7 +51,7 @@ export function mayUse(models: readonly string[] | undefined, asked: string): bo
   )
 }
 
-/** For the audit, and for what tells one version of a key from another. */
+/** The limits as the audit trail shows them; also a part of a key's version. */
 export function tellBounds({ budget, requestsPerMinute, models }: KeyBounds) {
   return {
     budget: budget === undefined ? null : formatBudget(budget),

@@ -14,18 +14,18 @@ export type NewKey = {
   id: string
   /** The first characters, for people to tell keys apart. */
   prefix: string
-  /** What the store keeps. */
+  /** Kept in the store instead of the key. */
   digest: string
 }
 
-/** A new key: 238 bits of chance and a checksum, so that a scanner knows it for ours and a typing error is seen at once. */
+/** A new key of 238 random bits and a checksum. Scanners recognise it as ours, and a typing error is found at once. */
 export function createKey(): NewKey {
   const body = scheme + randomText(randomChars)
   const key = body + checksum(body)
   return { key, id: `key_${randomText(16)}`, prefix: key.slice(0, prefixChars), digest: digestKey(key) }
 }
 
-/** Looks at form and checksum only, so that garbage costs no digest and no lookup. */
+/** Checks form and checksum first, so that garbage costs no digest and no lookup. */
 export function readKey(text: string): { kind: 'well_formed'; digest: string } | { kind: 'malformed' } {
   if (!form.test(text)) return { kind: 'malformed' }
   const body = text.slice(0, -checksumChars)
@@ -33,22 +33,22 @@ export function readKey(text: string): { kind: 'well_formed'; digest: string } |
   return { kind: 'well_formed', digest: digestKey(text) }
 }
 
-/** Whether somebody may have put a key, whole or not, into a text that is no secret. */
+/** Whether a text that is not secret may contain a key, whole or in part. */
 export function mayHoldKey(text: string): boolean {
   return text.includes(scheme) || text.includes('tri-op-')
 }
 
-/** A whole key as people may name it: by its first characters. Anything else as it is. */
+/** A whole key is shortened to its first characters, by which people may name it. Any other text stays as it is. */
 export function nameOfKey(text: string): string {
   return form.test(text) ? text.slice(0, prefixChars) : text
 }
 
-/** A text that may be shown and kept: of a key in it, whole or not, the first characters at most (ruling U5). */
+/** A text that may be shown and kept: each key in it, whole or not, is cut to its first characters (ruling U5). */
 export function withoutKeys(text: string): string {
   return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-op-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1…')
 }
 
-/** SHA-256 as base64url. A plain digest will do: a random key of this length cannot be guessed back. */
+/** SHA-256 as base64url. No slow hash is needed: a random key of this length cannot be guessed. */
 export function digestKey(key: string): string {
   return hash('sha256', key, 'base64url')
 }

@@ -19,8 +19,8 @@ export const outcomes = [
 export type RequestOutcome = (typeof outcomes)[number]
 
 /**
- * Where an answer was asked for, and where it was made (ruling C9). What the first release wrote tells of the model only:
- * the rest is undefined in its entries and in the lines of its spool.
+ * The key, wires, model and upstream of an answer (ruling C9). The first release recorded the model only: the rest is
+ * undefined in its entries and in the lines of its spool.
  */
 export type Origin = {
   keyId: string | undefined
@@ -28,12 +28,12 @@ export type Origin = {
   /** Catalog id. */
   model: string
   modelWire: WireName | undefined
-  /** By their names in the configuration. */
+  /** Names in the configuration. */
   upstream: string | undefined
   upstreamAccount: string | undefined
 }
 
-/** One answer's bill. `requestId` is unique for ever: posting it twice is one debit (ruling R5). */
+/** The bill of one answer. `requestId` is unique for ever: posting it twice makes one debit (ruling R5). */
 export type Debit = Origin & {
   requestId: string
   account: Account
@@ -42,18 +42,18 @@ export type Debit = Origin & {
   usageSource: UsageSource
   /** Calls of hosted tools that have a price (ruling C9). */
   pricedCalls: number
-  /** The same by their kinds (ruling C11); undefined where there is none. */
+  /** The same calls by kind (ruling C11); undefined if there are none. */
   calls: Calls | undefined
   priceVersion: string
-  /** What `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
+  /** The prices that `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
   prices: Prices
   outcome: RequestOutcome
   createdMs: number
 }
 
 /**
- * Why new inference is refused, in words for an operator. `owing` blocks one account; each of the others blocks all (rulings
- * C5, C13, Y16), and is told in this order.
+ * Why new inference is refused, in words for an operator. `owing` blocks one account; each other cause blocks all
+ * (rulings C5, C13, Y16). If several apply, the first of this list is reported.
  */
 export const blockTexts = {
   lost: 'the ledger is lost: see ledger_lost in the log',
@@ -68,30 +68,30 @@ export type LedgerBlock = keyof typeof blockTexts
 
 export interface Ledger {
   /**
-   * Resolves when the debit is durable, and the account's balance is what the ledger says. Never posts twice. Where the
-   * database cannot take it within the settle deadline it is spooled durably and posted later; then it resolves too.
-   * @throws when neither can be written.
+   * Resolves when the debit is durable and the account's balance is the ledger's. Never posts twice. If the database
+   * does not take the debit within the settle deadline, it is spooled durably and posted later; this resolves too.
+   * @throws if neither can be written.
    */
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'>
   /**
-   * Why new inference is refused now; undefined while it is taken. The one question of all who admit, probe or report.
-   * @param accountId adds what blocks this account alone: a debit of it is overdue, or withdrawn and not yet over (Y16).
+   * Why new inference is refused now; undefined while it is accepted. All that admit, probe or report ask this. @param
+   * accountId also asks what blocks this account alone: a debit that is overdue, or withdrawn and not over (Y16).
    */
   whyBlocked(accountId?: string): LedgerBlock | undefined
-  /** What is not in the ledger yet. */
+  /** Counts the debits that are not in the ledger yet. */
   backlog(): Backlog
-  /** Tells of each debit how long it took to become durable in the ledger, in ms; one listener, a later one in its place. */
+  /** Reports for each debit the time until it was durable in the ledger, in ms. There is one listener; a later one replaces it. */
   onDurable(tell: (tookMs: number) => void): void
 }
 
-/** Debits on their way. */
+/** Counts of debits that are not in the ledger yet. */
 export type Backlog = {
-  /** Those that are nowhere else than in memory. */
+  /** Those that are only in memory. */
   waiting: number
   /** Those that are in the spool. */
   spooled: number
-  /** How long the oldest of both has waited; 0 where there is none. */
+  /** How long the oldest of both has waited, in ms; 0 if there is none. */
   oldestMs: number
-  /** Accounts that are blocked by debits of theirs (ruling Y16). */
+  /** Accounts that are blocked by their own debits (ruling Y16). */
   blockedAccounts: number
 }

@@ -1,16 +1,16 @@
 export type WindowPlace = { ok: true; giveBack(): void } | { ok: false; retryAfterSeconds: number }
 
-/** The one with fewer places left (ruling R13). */
+/** The window with fewer places left (ruling R13). */
 export function narrower(one: WindowFigures | undefined, other: WindowFigures | undefined): WindowFigures | undefined {
   if (!one || !other) return one ?? other
   return other.left < one.left ? other : one
 }
 
-/** Of one key's window, as it is now; one that is not open has all its places. */
+/** The figures of one key's window now; a window that is not open has all its places. */
 export type WindowFigures = {
   limit: number
   left: number
-  /** Whole seconds until it ends; 0 where none is open. */
+  /** Whole seconds until it ends; 0 if none is open. */
   resetSeconds: number
 }
 
@@ -19,13 +19,13 @@ export type WindowOptions = {
   windowMs: number
   /** Monotonic: a step of the wall clock must not open or close a window. */
   clockMs: () => number
-  /** Keys remembered at once; beyond it the oldest window is forgotten. */
+  /** The most keys to remember at once; beyond it the oldest window is forgotten. */
   tableMax?: number
 }
 
 type Window = { endsMs: number; taken: number }
 
-/** Counts per key in fixed windows: a window opens at the key's first request and all is forgotten at its end (spec 8). */
+/** Counts per key in fixed windows: the key's first request opens a window, and all is forgotten at its end (spec 8). */
 export type Windows = {
   /** @param most replaces the common limit for a key that has its own */
   take(key: string, most?: number): WindowPlace
@@ -81,7 +81,7 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
   }
 }
 
-/** What was opened with the limit in force. Another limit starts it anew, the same goes on counting. */
+/** Opens something under the limit in force. A changed limit opens it anew; an unchanged one keeps counting. */
 export function underLimit<T>(limit: () => number, open: (limit: number) => T): () => T {
   let inForce = limit()
   let opened = open(inForce)
@@ -95,18 +95,18 @@ export function underLimit<T>(limit: () => number, open: (limit: number) => T): 
   }
 }
 
-/** Counts failed authentications per address (ruling R4). Only who fails is ever throttled. */
+/** Counts failed authentications per address (ruling R4). Requests with a valid key are never throttled. */
 export interface Throttle {
   /** Whether the next failure of this address would be throttled. Counts nothing. */
   isThrottled(ip: string): boolean
-  /** Notes a failure. The one after the limit, and every later one in the window, is throttled. */
+  /** Counts a failure. Failures beyond the limit of the window are throttled. */
   fail(ip: string): Promise<FailedAuth>
 }
 
-/** What a failed authentication is told: that it failed, or beyond the limit to wait. */
+/** The result of a failed authentication: whether the client is throttled, and how long it should wait then. */
 export type FailedAuth = { throttled: boolean; retryAfterSeconds: number }
 
-/** A throttle in the memory of the one process that serves: answers at once. */
+/** A throttle in the memory of the only serving process, which answers at once. */
 export type LocalThrottle = { isThrottled(ip: string): boolean; fail(ip: string): FailedAuth }
 
 export function createThrottle(options: WindowOptions): LocalThrottle {
@@ -121,8 +121,8 @@ export function createThrottle(options: WindowOptions): LocalThrottle {
 }
 
 /**
- * What counts as one address (ruling R4): an IPv4 address, also in its IPv6 clothes, or the /64 of an IPv6 address, since
- * whoever has one of its addresses has them all.
+ * The unit in which addresses are counted (ruling R4): an IPv4 address, also if mapped into IPv6, or the /64 of an IPv6
+ * address. A client with one address of a /64 has them all.
  */
 export function ipKey(ip: string): string {
   if (!ip.includes(':')) return ip
@@ -133,7 +133,7 @@ export function ipKey(ip: string): string {
   return octets.flatMap((pair) => [pair >> 8, pair & 255]).join('.')
 }
 
-/** The eight groups of an IPv6 address in hex. The platform's URLs know every spelling; a zone they do not take. */
+/** The eight groups of an IPv6 address in hex. `URL` reads every spelling but no zone, which is therefore cut off. */
 function readGroups(ip: string): string[] {
   const { hostname } = new URL(`http://[${ip.replace(/%.*$/, '')}]`)
   const [front, back = ''] = hostname.slice(1, -1).split('::')

@@ -1,43 +1,43 @@
 import { type Budget, type Spend, spentAt } from './budget.ts'
 import { isBounded, type KeyBounds, unbounded } from './key-bounds.ts'
 
-/** The bounds of a key, or of several of one line, as the store last told them. One live object: all requests see the same. */
+/** The limits of a key, or of several of one line, as last reported by the store. All requests share one live object. */
 export type LiveBounds = KeyBounds & {
-  /** Names the line, and what of it is counted (ruling R15). */
+  /** Names the line of keys that is counted together (ruling R15). */
   readonly scope: string
-  /** Of its budget, as the store last told it. A store that others use too is asked instead. */
+  /** The spending of its budget, as the store last reported it. A store that others use too is asked instead. */
   spend: Spend | undefined
-  /** Sum of the holds of its requests that are running here. */
+  /** Sum of the holds of its requests that are running in this process. */
   heldNanos: bigint
   readonly keyIds: Set<string>
 }
 
-/** What the store says of a key. */
+/** A key as the store reports it. */
 export type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
-/** The bounds of all keys that have some, and what is owed of their budgets. */
+/** The limits of all keys that have some, and the debits that are owed on their budgets. */
 export type BoundsBook = {
-  /** @returns undefined for a key that is as wide as its account. */
+  /** @returns undefined for a key without limits of its own. */
   note(key: BoundKey): LiveBounds | undefined
   /**
-   * These keys are no more. Each is kept for as long as requests of its line run or something is owed by it; to be called again
-   * now and then, also without any.
+   * Forgets keys that no longer exist. Each is kept while requests of its line run or a debit of it is owed. Call this
+   * again now and then, also without keys.
    */
   forget(keyIds: readonly string[]): void
-  /** By the id of any of its keys. */
+  /** Finds the limits by the id of any of their keys. */
   of(keyId: string): LiveBounds | undefined
-  /** What the store says now. What it does not know yet stays owed. */
+  /** Sets the spending that the store reports. Debits that it does not have yet stay owed. */
   set(scope: string, spend: Spend): void
-  /** A debit that is due and that the store has not taken; the same amount, negative, when it has. */
+  /** Adds a due debit that the store has not taken; called with the negative amount once it has. */
   owe(keyId: string, amountNanos: bigint): void
-  /** What is left of a budget for who comes now, in nano-credits, and what of that nobody holds. */
+  /** The unspent part of a budget now, in nano-credits, and the part of it that no request holds. */
   left(bounds: LiveBounds, budget: Budget, nowMs: number): { creditNanos: bigint; freeNanos: bigint }
 }
 
 export function createBoundsBook(): BoundsBook {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
-  // By the key and not by its scope: it may get bounds, or lose them, before the debit is in the ledger.
+  // Counted by the key and not by its scope: a key may get or lose limits before its debit is in the ledger.
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
   return { note, forget, of: (keyId) => byKey.get(keyId), set, owe, left }
@@ -46,7 +46,7 @@ export function createBoundsBook(): BoundsBook {
     leaving.delete(id)
     const known = byScope.get(scope)
     if (!isBounded(bounds)) {
-      // Requests that run know it still, and it may get bounds again while they do.
+      // Running requests still have this object, and the key may get limits again while they run.
       if (known) Object.assign(known, unbounded)
       return undefined
     }

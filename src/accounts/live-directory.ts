@@ -3,7 +3,7 @@ import type { Balances } from './balances.ts'
 import type { AccountRow, KeyRow } from './book-rows.ts'
 import type { BoundsBook } from './live-bounds.ts'
 
-/** Whole accounts as the store has them now, each with all its valid keys. */
+/** Whole accounts in their present state in the store, each with all its valid keys. */
 export type AccountChanges = {
   accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos'>[]
   keys: readonly Pick<
@@ -12,28 +12,28 @@ export type AccountChanges = {
   >[]
 }
 
-/** Accounts and valid keys as the store last told them. An account keeps its object until `clear`, since requests that run know it. */
+/** Accounts and valid keys as last reported by the store. An account keeps its object until `clear`: running requests have it. */
 export type LiveDirectory = Directory & {
   accounts: ReadonlyMap<string, Account>
   apply(changes: AccountChanges): void
-  /** Forgets everything, before all of it is told anew. */
+  /** Forgets everything before all of it is read anew. */
   clear(): void
-  /** When which key was last used, since this was last asked. Unix milliseconds. */
+  /** The last use of each key that was used since the previous call. Unix milliseconds. */
   takeUses(): [keyId: string, usedMs: number][]
 }
 
 export type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
-  /** Of keys that are narrower than their accounts. */
+  /** The limits of keys that have their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>
-  /** Brings what the store has of this key, or what is new in it, through `apply` before it resolves. */
+  /** Reads this key, or all that is new in the store, and passes it to `apply` before it resolves. */
   readAgain(digest: string): Promise<void>
-  /** So many accounts are kept in memory; beyond it those that were used the longest time ago are forgotten. */
+  /** The most accounts to keep in memory; beyond it the least recently used are forgotten. */
   accountsMax?: number | undefined
 }
 
 export function createDirectory({ balances, bounds: book, readAgain, accountsMax }: DirectoryOptions): LiveDirectory {
-  // Those that were not used for long stand in front, as far as it was looked at (`noteOrder`).
+  // The least recently used accounts come first, as of the last `noteOrder`.
   const accounts = new Map<string, Account>()
   const keys = new Map<string, ApiKey>()
   const digestsOf = new Map<string, string[]>()
@@ -54,7 +54,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),
     touch(key) {
-      // In the order of the last uses, where that decides who is forgotten.
+      // If accounts can be forgotten, the order of the last uses decides which, so the key moves to the end.
       if (accountsMax !== undefined) uses.delete(key)
       uses.set(key, Date.now())
     },
@@ -80,7 +80,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       else accounts.set(id, { id, name, state })
       balances.set(id, balanceNanos)
       hearChange?.(id)
-      // All its valid keys come with an account: one that does not come is revoked.
+      // Each account comes with all its valid keys: a key that does not come is revoked.
       for (const key of takeKeys(id)) before.push(key.id)
       digestsOf.set(id, [])
     }
@@ -108,7 +108,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     accounts.set(id, account)
   }
 
-  /** A part of them at once, since the order is brought up to date before. */
+  /** Forgets a sixteenth of the maximum at once, since the order must be brought up to date each time before. */
   function forgetFirst(max: number): void {
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break

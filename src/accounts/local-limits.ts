@@ -4,7 +4,7 @@ import type { AdmissionLimits, ThrottleLimits } from './server-store.ts'
 
 const windowMs = 60_000
 
-/** Balances, holds and windows in the memory of the one process that serves. */
+/** Balances, holds and windows in the memory of the only serving process. */
 export function openLocalAdmission(
   store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'whyBlocked'>,
   { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,

@@ -4,12 +4,12 @@ import { isPastRest } from './clock.ts'
 import { formatTime } from './format-time.ts'
 import { type Act, auditRow } from './trail.ts'
 
-/** How long the same `Idempotency-Key` means the same creation. */
+/** How long the same `Idempotency-Key` means the same creation, in ms. */
 export const onceMs = 24 * 3_600_000
 
 /**
- * The change with all that belongs to it in the same commit: its record in the audit trail, and what is told to whoever
- * asks for the same creation again.
+ * Adds to a change what belongs into the same commit: its record in the audit trail, and its result. The result is
+ * returned if the same creation is asked for again.
  */
 export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: number): BookChange<T> {
   const { actor, once } = act
@@ -32,12 +32,12 @@ export function onBehalf<T>(act: Act, { about, decide }: BookChange<T>, nowMs: n
   }
 }
 
-/** Where no server holds the clock against its own, the newest entry is all that it can be held against (ruling Y15). */
+/** Refuses credit while the clock is in doubt. Without a server's judgment only the newest entry can show that (ruling Y15). */
 function refuseDoubt({ clock, nowMs }: Facts, { isClockRight = !isPastRest(clock!) }: Act): void {
   if (!isClockRight) throw new BookError('clock_doubtful', formatTime(nowMs)!)
 }
 
-/** What must not be shown twice, by its name in results. */
+/** Secrets by their names in results: they must not be shown twice. */
 const secrets = new Set(['key', 'token', 'digest'])
 
 function toMade(asked: string, result: unknown, madeMs: number): Made {

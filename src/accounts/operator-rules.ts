@@ -13,9 +13,9 @@ import {
   sessionMaxMs,
 } from './operators.ts'
 
-/* The rules of who may operate, as book-rules.ts has those of accounts. */
+/* The rules for operators and their sessions, as book-rules.ts has those for accounts. */
 
-/** An operator who was just made. The token is shown to whoever asked for it, this once. */
+/** A newly created operator. The token is shown once, in answer to the creation. */
 export type IssuedOperator = { operator: OperatorRow; token: string }
 
 export type IssuedSession = { session: SessionRow; token: string }
@@ -58,7 +58,7 @@ export function createOperator(
   }
 }
 
-/** For good, and again without harm. A name means the one that is live. */
+/** Revokes an operator for good; doing it again does no harm. A name means the operator of that name who is not revoked. */
 export function revokeOperator(idOrName: string, nowMs: number): BookChange<OperatorRow> {
   return {
     about: { operator: idOrName },
@@ -78,7 +78,7 @@ export function revokeOperator(idOrName: string, nowMs: number): BookChange<Oper
   }
 }
 
-/** For a browser that has shown a token or a key. */
+/** Opens a session for a browser that has shown a token or a key. */
 export function signIn(whose: { operatorId: string; expiresMs: number } | { keyId: string }, nowMs: number) {
   const endMs = 'operatorId' in whose ? whose.expiresMs : Number.POSITIVE_INFINITY
   return openSession(
@@ -93,7 +93,7 @@ export function signIn(whose: { operatorId: string; expiresMs: number } | { keyI
   )
 }
 
-/** For the command line, which has the store and so needs nobody's leave. */
+/** Makes a token for the command line, which has the store itself and so needs no permission. */
 export function makeCommandToken(actor: string, nowMs: number) {
   const expiresMs = nowMs + commandTokenMs
   return openSession({ kind: 'command', operatorId: undefined, keyId: undefined, actor, expiresMs }, nowMs)

@@ -9,21 +9,21 @@ import { narrower, type WindowFigures } from './limits.ts'
 import type { LiveBounds } from './live-bounds.ts'
 import type { AdmissionLimits } from './server-store.ts'
 
-/** What is remembered of how accounts stand; beyond it the one that was told of the longest ago is forgotten. */
+/** The most accounts and keys whose figures are remembered; beyond it, the one reported the longest ago is forgotten. */
 const standingsMax = 100_000
 
 /**
- * Admission by a store that several servers use, on this server's side. Nothing is decided here: it is asked, through a
- * desk, and what it answered is remembered for three things only. A window that was full is full until it ends. An account
- * that had credit need not be asked at the head of a request what it is asked anyway with the hold. And answers tell
- * clients how they stand (ruling R13).
+ * The server's side of admission by a store that several servers use. The store decides, and is asked through a desk.
+ * Its answers are remembered for three purposes only. A full window stays full until it ends. An account that had
+ * credit is not asked about at the head of a request, since the hold will ask anyway. Answers show clients their
+ * balance and window (ruling R13).
  */
 export class RemoteAdmission {
   readonly #whyBlocked: Ledger['whyBlocked']
   readonly #standings = new Map<string, Remembered>()
-  /** What the desk was told to hold, released or taken by the store no more: a new desk starts with it. */
+  /** Holds that are not released and debits that the store has not taken; a new desk gets them first. */
   readonly #claims = new Map<string, Claim>()
-  /** Which budget what is owed by a key is owed of, while something is. */
+  /** For each key with owed debits, the budget on which they are owed. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #scopeOf: (keyId: string) => string | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
@@ -32,13 +32,13 @@ export class RemoteAdmission {
   #send: ((orders: DeskOrder[]) => void) | undefined
   #lost: Error | undefined
 
-  /** @param scopeOf of a key that has bounds. */
+  /** @param scopeOf the scope of a key that has limits. */
   constructor(whyBlocked: Ledger['whyBlocked'], scopeOf: (keyId: string) => string | undefined) {
     this.#whyBlocked = whyBlocked
     this.#scopeOf = scopeOf
   }
 
-  /** Debits that the store owes to take are held, and balances that it tells are remembered. */
+  /** Debits that the store has not taken yet are held, and balances that it reports are remembered. */
   readonly balances: Pick<Balances, 'set' | 'owe'> = {
     set: (accountId, storedNanos) => {
       const known = this.#standings.get(accountId)
@@ -54,7 +54,7 @@ export class RemoteAdmission {
     },
   }
 
-  /** There is a desk, the first or another one. It is told what is held, and asked what was not answered. */
+  /** Connects a desk, the first or a later one. It gets the amounts that are held and the questions without an answer. */
   connect(send: (orders: DeskOrder[]) => void): void {
     const claims = Array.from(this.#claims.values(), (claim): DeskOrder => ({ say: 'owe', ...claim }))
     const asks = Array.from(this.#waiting.values(), ({ order }) => order)
@@ -64,7 +64,7 @@ export class RemoteAdmission {
     if (claims.length + asks.length > 0) send([...claims, ...asks])
   }
 
-  /** The desk is gone. Who asks waits for another one, unless there will be none. */
+  /** The desk is gone. Requests wait for another one, unless there will be none (`forGood`). */
   disconnect(forGood?: Error): void {
     this.#send = undefined
     this.#lost = forGood
@@ -73,7 +73,7 @@ export class RemoteAdmission {
     this.#waiting.clear()
   }
 
-  /** The desk has answered. */
+  /** Takes the desk's answers. */
   hear(answers: readonly DeskAnswer[]): void {
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id)
@@ -90,7 +90,7 @@ export class RemoteAdmission {
       lookBudget: ({ scope, spend, budget }) => {
         const nowMs = limits.nowMs()
         const known = this.#standings.get(scope)
-        // Before it was asked for here it is what the store told with the key.
+        // Until the store was asked about this key, the spending that came with the key counts.
         if (!known) return budget.nanos - spentAt(spend, nowMs)
         return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
       },
@@ -103,7 +103,7 @@ export class RemoteAdmission {
     const { account, bounds } = key
     const known = this.#standings.get(account.id)
     const own = bounds && this.#standings.get(bounds.scope)
-    // Nobody is refused for credit by what was true a while ago.
+    // Remembered figures never refuse a request for credit, since they may be out of date: the store is asked.
     if (!known || known.freeNanos <= 0n || (own && own.freeNanos <= 0n)) {
       return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
     }
@@ -113,7 +113,7 @@ export class RemoteAdmission {
     return fullWindow(own, limits, bounds!.requestsPerMinute, 'key_rate') ?? entry
   }
 
-  /** Where credit is wanting that is told first (ruling R1); no place is used. */
+  /** A lack of credit is reported before the refusal for load (ruling R1). No place in the window is used. */
   async #enterShedding(limits: AdmissionLimits, key: ApiKey): Promise<AdmissionRefusal> {
     const outcome = await this.#ask(limits, key, 0n, noPlace)
     return outcome.refused ?? { ok: false, why: 'busy' }
@@ -186,7 +186,7 @@ export class RemoteAdmission {
     }
   }
 
-  /** Of a key and of its account apart: each is told once. */
+  /** A claim on a key is kept apart from those on its account alone, so that a new desk gets each once. */
   #claim(accountId: string, keyId: string | undefined, nanos: bigint): void {
     const name = keyId ?? accountId
     const amountNanos = (this.#claims.get(name)?.amountNanos ?? 0n) + nanos
@@ -194,7 +194,7 @@ export class RemoteAdmission {
     else this.#claims.set(name, { accountId, keyId, amountNanos })
   }
 
-  /** Bounds may come or go before the debit is in the ledger: what was owed of a budget is taken off the same. */
+  /** Finds the budget that owes a debit. The key may lose or get limits meanwhile; the amount must leave the budget it was added to. */
   #noteDebtor(keyId: string, nanos: bigint): string | undefined {
     const known = this.#debtors.get(keyId)
     const scope = known ? known.scope : this.#scopeOf(keyId)
@@ -204,7 +204,7 @@ export class RemoteAdmission {
     return scope
   }
 
-  /** What is said in one turn of the event loop goes together. */
+  /** Orders of one turn of the event loop are sent together. */
   #tell(order: DeskOrder): void {
     if (!this.#send) return
     if (this.#outbox.length === 0) setImmediate(() => this.#sendOutbox())
@@ -243,7 +243,7 @@ type Claim = { accountId: string; keyId: string | undefined; amountNanos: bigint
 
 type HoldQuestion = { accountId: string; bounds: LiveBounds | undefined; holdNanos: bigint }
 
-/** What the store must know of a key to judge it; undefined where only its models are bounded. */
+/** The limits of a key that the store must know; undefined if only its models are limited. */
 function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
   if (requestsPerMinute === undefined && budget === undefined) return undefined
   return { id: scope, requestsPerMinute, budgetNanos: budget?.nanos }
@@ -259,13 +259,13 @@ function withoutBudget(
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
 }
 
-/** How an account stood when it was last told; or a key with its budget. */
+/** The figures of an account, or of a key with its budget, as they were last reported. */
 type Remembered = {
   balanceNanos: bigint
   freeNanos: bigint
-  /** Undefined where only the balance was told. `endsMs` by the clock of this process; 0: none was open. */
+  /** Undefined if only the balance was reported. `endsMs` is by the clock of this process; 0 if none was open. */
   window: { taken: number; endsMs: number } | undefined
-  /** Of a budget, in Unix milliseconds; undefined where it never does. */
+  /** When a budget renews, in Unix milliseconds; undefined if it never does. */
   renewsMs?: number | undefined
 }
 
@@ -277,10 +277,10 @@ type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } 
 type Granted = { refused?: never; place: PlaceTaken | undefined; release: () => void }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
-/** Of a question that takes no place and has none. */
+/** The place of a question that takes none and has none. */
 const noPlace: PlaceTaken = { accountMs: 0, keyMs: undefined }
 
-/** A request on its way to its hold. Its place is taken by the first question that the store answers. */
+/** A request without a hold yet. The first question that the store answers takes its place in the window. */
 class RemoteEntry implements Entered {
   readonly ok = true
   readonly #ask: AskStore
@@ -306,7 +306,7 @@ class RemoteEntry implements Entered {
   }
 
   [Symbol.dispose](): void {
-    // Nobody waits for it: its client is gone, or hears of something that broke here.
+    // Nobody waits for the result: the client is gone, or gets an error of ours.
     if (!this.#hasAsked) this.#takePlace().catch(() => {})
   }
 

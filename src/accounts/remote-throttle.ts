@@ -1,32 +1,32 @@
 import { createThrottle, type FailedAuth, ipKey, type Throttle, underLimit } from './limits.ts'
 import type { ThrottleLimits } from './server-store.ts'
 
-/** Failures of one address so far in its window, over all servers, and until when that lasts. */
+/** Failures of one address so far in its window, over all servers, and the time until it ends. */
 export type CountedFailures = { count: number; endsInMs: number }
 
-/** Adds failures to what the store has counted, in the order of the addresses. @throws where it does not say in time. */
+/** Adds failures to the store's counts; the results have the same order. @throws if the store does not answer in time. */
 export type CountFailures = (
   failures: readonly (readonly [ipKey: string, count: number])[],
 ) => Promise<CountedFailures[]>
 
-/** Addresses known to be over the limit. */
+/** The most addresses to remember as over the limit. */
 const knownMax = 100_000
 
-/** Calls are so far apart, however many fail, in ms. */
+/** Time between two calls to the store, in ms, however many authentications fail. */
 const apartMs = 10
 
 const windowMs = 60_000
 
 /**
- * Failed authentications, counted over all servers of a store (ruling R4), in one call at a time. An address that was told
- * to be over its limit needs no call until its window ends. While the store is silent each server counts for itself.
+ * Counts failed authentications over all servers of a store (ruling R4), in one call at a time. An address that is over
+ * its limit needs no call until its window ends. While the store is silent, each server counts for itself.
  */
 export function createRemoteThrottle(
   countFailures: CountFailures,
   { failedAuthPerMinute, clockMs }: ThrottleLimits,
 ): Throttle {
   const local = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
-  /** Until when, by address; in the order in which they were found out. */
+  /** The addresses over the limit, in the order in which that was found. */
   const over = new Map<string, { count: number; endsMs: number }>()
   let waiting = new Map<string, UncountedFailure[]>()
   let isCounting = false
@@ -48,7 +48,7 @@ export function createRemoteThrottle(
       else waiting.set(key, [{ counted, resolve }])
     })
     if (!isCounting) void countAll()
-    // Nobody waits for a store that was silent a moment ago.
+    // No client waits for a store that was silent a moment ago.
     return isSilent ? counted : told
   }
 

@@ -2,13 +2,13 @@ import { BookError } from './book-error.ts'
 import type { BookChange } from './book-rules.ts'
 import { isSameZone, isTimeZone, spellZone } from './calendar.ts'
 
-/** @property before undefined where no server had recorded one */
+/** @property before undefined if no server had recorded one */
 export type ZoneChange = { before: string | undefined; after: string }
 
 /**
- * Another zone whose days reports and budgets are by (ruling X12), while no server uses the store: each counts by the one it
- * was started with.
- * @param named by its IANA name, or an offset such as `+05:30`.
+ * Changes the zone by whose days reports and budgets are counted (ruling X12). No server may use the store meanwhile,
+ * since each counts by the zone that it was started with.
+ * @param named an IANA name, or an offset such as `+05:30`.
  */
 export function rezone(named: string): BookChange<ZoneChange> {
   const timeZone = spellZone(named)

@@ -1,21 +1,21 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
 import type { Sealed } from '../inference/request.ts'
 
-/** Envelopes for a provider's signatures (ruling T7). */
+/** Makes and opens envelopes for a provider's signatures (ruling T7). */
 export type Sealer = {
   seal(sealed: Sealed, accountId: string, modelId: string): string
   unseal(envelope: string, accountId: string, modelId: string): Sealed | undefined
   isOurs(text: string): boolean
 }
 
-/** How every envelope of ours begins, and what tells it from a provider's own `encrypted_content`. */
+/** The beginning of all our envelopes, which distinguishes them from a provider's own `encrypted_content`. */
 export const envelopePrefix = 'tw1.'
 const ivBytes = 12
 const tagBytes = 16
 
 /**
- * Envelopes that carry a provider's signature through a client that can only give it back (ruling T7): encrypted and
- * authenticated with AES-256-GCM, bound to the account and the model, so that another's or a changed one does not open.
+ * Envelopes carry a provider's signature through a client, which only returns them (ruling T7). They are encrypted with
+ * AES-256-GCM and bound to the account and the model: a changed one, or another account's, does not open.
  */
 export function createSealer(key: Buffer): Sealer {
   return {
@@ -37,7 +37,7 @@ export function createSealer(key: Buffer): Sealer {
         const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()])
         return JSON.parse(text.toString('utf8')) as Sealed
       } catch {
-        // Not ours, not for them, or changed: as good as not there.
+        // Not ours, not for this account and model, or changed: treated as missing.
         return undefined
       }
     },
@@ -50,8 +50,8 @@ function binding(accountId: string, modelId: string): Buffer {
 }
 
 /**
- * A conversation key as an upstream may see it: the same for one account, never the same for two, so that equal keys of
- * two customers do not meet in a provider's cache (R-CACHE). 63 hex characters, within every wire's limit.
+ * The conversation key that an upstream sees: the same for one account, never the same for two. Equal keys of two
+ * customers therefore do not meet in a provider's cache (R-CACHE). 63 hex characters are within every wire's limit.
  */
 export function scopeKey(accountId: string, key: string): string {
   return createHmac('sha256', accountId).update(key).digest('hex').slice(0, 63)

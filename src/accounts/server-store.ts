@@ -7,7 +7,7 @@ import type { Throttle } from './limits.ts'
 import type { Reporting } from './usage/reporting.ts'
 import type { TrafficCell } from './usage/traffic.ts'
 
-/** What a server has of its store, whichever it is: one file that it alone serves, or a database that replicas share. */
+/** A store as a server uses it: one file that it alone serves, or a database that replicas share. */
 export type ServerStore = {
   ledger: Ledger
   directory: Directory
@@ -15,102 +15,102 @@ export type ServerStore = {
   openThrottle(limits: ThrottleLimits): Throttle
   /** Whether the clock that dates entries is right (ruling Y15). */
   clock: Pick<ClockBook, 'news' | 'text' | 'doubt'>
-  /** Of those that are known here; undefined while nobody can say. */
+  /** The number of accounts that are known here; undefined while it is unknown. */
   countAccounts(): number | undefined
-  /** The debit of a request. @throws StoreSilent when it cannot be read now. */
+  /** Finds the debit of a request. @throws StoreSilent if it cannot be read now. */
   findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** Undefined where no other process serves with the same store. */
+  /** Undefined if no other process serves with the same store. */
   cooldowns: SharedCooldowns | undefined
   /**
-   * Keeps counters of what costs nothing. They may be lost with the process, and never hold anything up.
+   * Stores counters of traffic, which cost nothing. They may be lost with the process, and never delay anything.
    * @returns whether they can be read by now; false: they are kept until they can be written. @throws StoreSilent
    */
   noteTraffic(cells: readonly TrafficCell[]): Promise<boolean>
-  /** Undefined where no other process serves with the same store. */
+  /** Undefined if no other process serves with the same store. */
   sharedTraffic: SharedTraffic | undefined
-  /** A reload has put another configuration in force; where others serve with the same store they compare it. */
+  /** Called when a reload has put another configuration in force. Servers of one store compare their configurations. */
   reconfigure(configDigest: string): void
-  /** Settles what is under way, in the database or in the spool, and lets go of the store. */
+  /** Settles the debits that are under way, in the database or in the spool, and closes the store. */
   close(): Promise<void>
 }
 
-/** What every store is opened with to be served from. */
+/** The options with which every store is opened for serving. */
 export type ServingOptions = {
-  /** How long a debit waits for the store before it is spooled. */
+  /** How long a debit waits for the store before it is spooled, in ms. */
   settleDeadlineMs: number
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   clockMs: () => number
-  /** The ledger is lost: a file of it is gone, or its thread died twice. Drain and exit. Called once. */
+  /** The ledger is lost: a file of it is gone, or its thread died twice. The server must drain and exit. Called once. */
   onFatal: (error: Error) => void
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
-  /** How long a request with an unknown key waits for the store (ruling R16). */
+  /** How long a request with an unknown key waits for the store, in ms (ruling R16). */
   lookMs?: number
-  /** How often `last_used` is written. */
+  /** How often `last_used` is written, in ms. */
   touchMs?: number
-  /** In whose days, weeks and months keys spend their budgets (ruling R15), and figures for reports are kept; for how long. */
+  /** The zone in whose days, weeks and months keys spend their budgets (ruling R15), and how long figures of reports are kept. */
   reporting?: Reporting
 }
 
-/** What a server says of itself, to all who use the same store. */
+/** Facts about a server, for all that use the same store. */
 export type Introduction = {
-  /** For people. */
+  /** A name for people. */
   name: string
   version: string
-  /** Of all settings that replicas should have in common. */
+  /** Covers all settings that replicas should have in common. */
   configDigest: string
-  /** Of the key of the envelopes, which all must have in common (ruling T7). */
+  /** Identifies the key of the envelopes, which all must have in common (ruling T7). */
   sealFingerprint: string
 }
 
-/** In force when they are asked for; a reload may put others in their place. */
+/** Limits that are read at each use, since a reload may change them. */
 export type AdmissionLimits = {
   requestsPerMinute(): number
-  /** The process turns new work away to keep what runs alive. */
+  /** Whether the process refuses new requests so that running ones finish. */
   isShedding(): boolean
-  /** Monotonic: the time of windows that are kept in this process. */
+  /** Monotonic milliseconds, for windows that are kept in this process. */
   clockMs(): number
-  /** Unix milliseconds: by which budgets renew, where that is decided in this process. */
+  /** Unix milliseconds, by which budgets renew if this process decides that. */
   nowMs(): number
 }
 
-/** In force when they are asked for. */
+/** The limit is read at each use, since a reload may change it. */
 export type ThrottleLimits = {
   failedAuthPerMinute(): number
-  /** Monotonic: the time of windows that are kept in this process. */
+  /** Monotonic milliseconds, for windows that are kept in this process. */
   clockMs(): number
 }
 
-/** Which upstream accounts all servers of a store leave alone. The longest wait wins. */
+/** Upstream accounts that all servers of a store leave alone for a while. The longest wait wins. */
 export type SharedCooldowns = {
-  /** Tells the others. */
+  /** Reports a cooldown to the other servers. */
   cool(cooldown: Cooldown): void
-  /** Hears of the others. */
+  /** Listens for cooldowns of the other servers. */
   onCooled(hear: (cooldown: Cooldown) => void): void
-  /** Ends one before its time, for all: an operator wants it so. */
+  /** Ends a cooldown before its time, for all servers, because an operator asks for it. */
   lift(place: string): void
-  /** What an operator wants of one, for all and for good. What the store cannot take now it is told later. */
+  /** Disables or enables an account for all servers, until changed again. If the store cannot take that now, it is sent later. */
   steer(steering: 'disable' | 'enable', place: string): void
-  /** Hears which were ended, and what they were for. */
+  /** Listens for cooldowns that were ended, with their causes. */
   onLifted(hear: (lifted: Pick<Cooldown, 'place' | 'cause'>) => void): void
 }
 
 /** Counters that several servers write into one store. */
 export type SharedTraffic = {
-  /** Somebody reads them: all shall write what they have. */
+  /** Asks all servers to write their counters, since somebody reads them. */
   want(): void
-  /** Hears that somebody reads them, at whichever server. */
+  /** Listens for such requests, from any server. */
   onWanted(hear: () => void): void
 }
 
 export type Cooldown = {
-  /** Of the account's service of a model (src/upstream/pool-memory.ts). */
+  /** Names the account's service of a model (src/upstream/pool-memory.ts). */
   place: string
   forMs: number
-  /** In the words of the log; `disabled` where it is an operator's wish. */
+  /** The cause in the words of the log; `disabled` if an operator asked for it. */
   cause: string
-  /** What it tells clients, and whether it may cool all of a pool, as of `Verdict` (src/upstream/verdict.ts). */
+  /** As in `Verdict` (src/upstream/verdict.ts): what clients are shown, and whether it may cool all of a pool. */
   tell: 'capacity' | 'account' | 'broken' | 'rejected'
   cool: 'now' | 'repeated'
-  /** Of what is heard: the other server that has met it, for people; undefined where it was this one. */
+  /** For people, the other server that has met it; undefined if it was this one. */
   by?: string | undefined
 }

@@ -1,15 +1,15 @@
 /*
- * How debits become durable, whatever the store (ruling C3). It knows no engine, no thread, no file and no clock of its own.
+ * Makes debits durable, whatever the store (ruling C3). The module knows no engine, thread, file or clock of its own.
  *
- * A debit stays here, in `waiting` and after its deadline in `overdue`, until a poster says that it is in the ledger: a
- * poster that dies takes nothing with it. The spool is for the death of the process. Every debit ends in one of three ways:
+ * A debit stays here until a poster reports that it is in the ledger: `waiting`, and `overdue` after its deadline. So a
+ * poster that dies loses nothing. The spool is for the death of the process. Every debit ends in one of three ways:
  *
  *     waiting ──posted in time─────────────▶ settled
  *     waiting ──deadline──▶ overdue, spooled ──posted later──▶ settled, and the spool is emptied
  *     waiting ──deadline──▶ overdue, not spooled ──▶ withdrawn: its client is refused (withdrawals.ts)
  *
- * While a debit is overdue, or withdrawn and no commit has worked since, its account gets no new inference, and nobody may
- * spend what is owed; other accounts go on (rulings C5, C13, Y16, faults F-S1). All accounts are blocked
+ * While a debit is overdue, or withdrawn and no commit has worked since, its account gets no new inference. The amount
+ * that is owed cannot be spent. Other accounts go on (rulings C5, C13, Y16, faults F-S1). All accounts are blocked
  *
  *     until a first commit has worked: the run before may have ended because none did;
  *     from the moment when the spool fails and the store has not committed lately, until one of them takes a write;
@@ -23,40 +23,40 @@ import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
 export type SettlementOptions = {
-  /** Makes the poster: at first, and once more when it has died (faults F-P15). */
+  /** Starts the poster: at first, and once more after it has died (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool
   balances: BalanceListener
-  /** Why the clock that dates entries is in doubt (ruling Y15): then nothing new is taken, and the poster posts nothing. */
+  /** Why the clock that dates entries is in doubt (ruling Y15). Meanwhile new requests are refused, and the poster posts nothing. */
   whyDoubtful: () => string | undefined
-  /** How long a debit waits for the store before it is spooled. */
+  /** How long a debit waits for the store before it is spooled, in ms. */
   settleDeadlineMs: number
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   clockMs: () => number
-  /** The ledger is lost: its poster died twice, or somebody said so. Called once. */
+  /** The ledger is lost: its poster died twice, or `lose` was called. Called once. */
   onFatal: (error: Error) => void
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 }
 
 /**
- * A commit that is no older than this, and than the settle deadline, shows that the store takes writes. Also how often a
- * spool that failed is probed, in ms.
+ * A commit no older than this, or than the settle deadline if that is shorter, shows that the store takes writes. Also
+ * how often a failed spool is probed, in ms.
  */
 const recentMs = 1_000
 
-/** So many are named in a line of the log. */
+/** The most accounts to name in a line of the log. */
 const namedMax = 20
 
 export class Settlement implements Ledger {
   readonly #options: SettlementOptions
   readonly #waiting = new Register<WaitingDebit>()
   readonly #overdue = new Map<string, WaitingDebit>()
-  /** Of the overdue, those that are on the disk in the spool. */
+  /** The overdue debits that are on the disk, in the spool. */
   readonly #spooled = new Set<string>()
   readonly #withdrawals: Withdrawals
-  /** Accounts with debits that are overdue or withdrawn, and how many of them each has. */
+  /** The number of overdue or withdrawn debits of each account that has any. */
   readonly #owing = new Map<string, number>()
-  /** Until the last debit that was late is in the spool, or refused to be. */
+  /** Resolves when the last late debit is in the spool, or the spool has refused it. */
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
   #outbox: DebitRow[] = []
@@ -66,7 +66,7 @@ export class Settlement implements Ledger {
   #isClosed = false
   #hasCommitted = false
   #committedMs = Number.NEGATIVE_INFINITY
-  /** Neither the store nor the spool takes a write. */
+  /** Whether neither the store nor the spool takes a write. */
   #isStuck = false
   #probedMs = Number.NEGATIVE_INFINITY
   #opening: { untilMs: number; proceed(): void; fail(error: Error): void } | undefined
@@ -81,9 +81,9 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Before the first debit; `sweepOften` is to have begun. Resolves when a commit has written, or when none has for as
-   * long as a debit would wait: then the store is not writable until one does.
-   * @throws what the first start of the poster throws, and where the ledger is lost meanwhile.
+   * Starts the poster. Call it before the first debit and after `sweepOften`. Resolves when a commit has written, or
+   * when none has within the settle deadline: then the store is not writable until one does.
+   * @throws what the first start of the poster throws, or the cause if the ledger is lost meanwhile.
    */
   async open(): Promise<void> {
     const poster = await this.#options.startPoster(true)
@@ -114,8 +114,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Takes over debits of earlier runs, which are in a spool and which the store could not take at the start: they are owed
-   * and block their accounts until it takes them.
+   * Takes over debits of earlier runs, which are in a spool and which the store could not take at the start. They are
+   * owed and block their accounts until the store takes them.
    */
   adopt(rows: readonly DebitRow[]): void {
     const nowMs = this.#options.clockMs()
@@ -139,7 +139,7 @@ export class Settlement implements Ledger {
     return accountId !== undefined && this.#owing.has(accountId) ? 'owing' : undefined
   }
 
-  /** Debits that are not in the ledger yet, spooled ones included, and refused ones that may have to be given back. */
+  /** The number of debits that are not in the ledger yet. Includes spooled ones, and refused ones that may have to be given back. */
   get unsettled(): number {
     return this.#waiting.size + this.#overdue.size + this.#withdrawals.size
   }
@@ -164,8 +164,8 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Spools what has waited too long. To be called several times within the deadline. The poster goes on trying: what it
-   * posts later it posts once.
+   * Spools debits that have waited too long. Call it several times within the deadline. The poster goes on trying, and
+   * posts each debit once.
    */
   sweep(): void {
     const nowMs = this.#options.clockMs()
@@ -184,7 +184,7 @@ export class Settlement implements Ledger {
     if (late.length > 0) this.#spoolLate(late)
   }
 
-  /** The ledger cannot be had again while this process lives: what waits is spooled now, nothing new is taken. */
+  /** The ledger cannot be opened again while this process lives: waiting debits are spooled now, and no new ones are taken. */
   lose(error: Error): void {
     if (this.#isLost) return
     this.#isLost = true
@@ -197,13 +197,13 @@ export class Settlement implements Ledger {
   }
 
   /**
-   * Waits for what is not on the disk yet, for a deadline at most, and spools the rest. It takes no longer than that,
-   * whatever the store does (B14). No debit may come after it.
+   * Waits for debits that are not on the disk yet, for one deadline at most, and spools the rest. The store cannot make
+   * it take longer (B14). No debit may come after it.
    */
   async close(): Promise<void> {
     if (!this.#isLost && !this.#isSafe()) await this.#settled()
     this.#isClosed = true
-    // What the deadline has not yet spooled is spooled now, before the poster ends that may yet bring it in.
+    // Debits before their deadline are spooled now, before the poster is closed, although it may still post them.
     this.#isLost = true
     this.sweep()
     await this.#spooling
@@ -213,7 +213,7 @@ export class Settlement implements Ledger {
     await this.#options.spool.close()
   }
 
-  /** Whether the process may die: every debit is in the ledger or in the spool. */
+  /** Whether the process may exit: every debit is in the ledger or in the spool. */
   #isSafe(): boolean {
     return this.#waiting.size === 0 && this.#spooled.size === this.#overdue.size && this.#withdrawals.isSafe()
   }
@@ -233,14 +233,14 @@ export class Settlement implements Ledger {
 
   #post(debits: readonly DebitRow[]): void {
     if (debits.length === 0) return
-    // A poster that died leaves them to its successor.
+    // Debits of a poster that died are posted by its successor.
     this.#poster?.post(debits).then(
       (posted) => this.#settle(debits, posted),
       () => {},
     )
   }
 
-  /** Each account by itself. What was withdrawn meanwhile is not posted again. */
+  /** Posts each account by itself. Debits that were withdrawn meanwhile are not posted again. */
   #postApart(debits: readonly DebitRow[]): void {
     const open = debits.filter(({ requestId }) => this.#waiting.has(requestId) || this.#overdue.has(requestId))
     for (const rows of Map.groupBy(open, ({ accountId }) => accountId).values()) this.#post(rows)
@@ -253,13 +253,13 @@ export class Settlement implements Ledger {
     }
     this.#poster = poster
     poster.death.then((error) => this.#replacePoster(error))
-    // The outbox is among the waiting: what is sent twice is posted once.
+    // Debits of the outbox are also waiting, so they are sent twice; each is posted once.
     this.#post(Array.from([...this.#overdue.values(), ...this.#waiting.values()], ({ row }) => row))
     this.#withdrawals.resend()
     if (!this.#hasCommitted || this.#isStuck) this.#tryCommit(poster)
   }
 
-  /** Of nothing, but down to the disk (C13). A poster that dies over it leaves it to its successor. */
+  /** Commits without a debit, down to the disk (C13), to see whether the store takes writes. A dead poster leaves this to the next. */
   #tryCommit(poster: Poster): void {
     poster.giveBack([]).then(
       () => this.#noteCommit(this.#options.clockMs()),
@@ -279,7 +279,7 @@ export class Settlement implements Ledger {
     this.#opening?.proceed()
   }
 
-  /** Once. A second death is no accident (faults F-P15). */
+  /** Restarts the poster once. A second death is no accident (faults F-P15). */
   #replacePoster(error: Error): void {
     this.#poster = undefined
     if (this.#isClosed) return
@@ -298,10 +298,10 @@ export class Settlement implements Ledger {
   #settle(debits: readonly DebitRow[], { postings, balances, spends = [] }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
-    // What was found there already shows no commit that wrote.
+    // Debits that were found in the ledger do not show that a commit has written.
     if (postings.includes('posted')) this.#noteCommit(nowMs)
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
-    // Behind the debts: what is owed no longer is part of what the store says now.
+    // Balances come after the debits, since a debit that is settled is part of the balance that the store reports.
     for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
     for (const [scope, spend] of spends) this.#options.balances.spend?.(scope, spend)
     if (postings.includes('deferred')) this.#postApart(debits.filter((_, index) => postings[index] === 'deferred'))
@@ -313,7 +313,7 @@ export class Settlement implements Ledger {
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
-    // Settled before, having been posted again by a second poster; or refused, and then it is given back.
+    // Settled before, and posted again by a second poster; or refused, and then it is given back.
     if (!debit) return
     this.#waiting.delete(requestId)
     this.#overdue.delete(requestId)
@@ -372,7 +372,7 @@ export class Settlement implements Ledger {
     if (this.#isSafe()) this.#closing?.proceed()
   }
 
-  /** What was posted while the spool failed is settled; the rest is refused. */
+  /** Refuses the debits that were not posted while the spool failed. */
   #withdraw(late: readonly WaitingDebit[], cause: Error): void {
     const open = late.filter(({ row }) => this.#overdue.delete(row.requestId))
     this.#tellUnsettled(late, { unspooled: open.length, error: cause.message })
@@ -384,7 +384,7 @@ export class Settlement implements Ledger {
     this.#withdrawals.withdraw(open, new Error('neither database nor spool can be written', { cause }))
   }
 
-  /** Something that held others up is over. */
+  /** Continues after something that others waited for is over. */
   #moveOn(): void {
     if (this.#hasCaughtUp()) this.#clearSpool()
     if (this.#isSafe()) this.#closing?.proceed()
@@ -397,13 +397,13 @@ export class Settlement implements Ledger {
   }
 }
 
-/** Calls `sweep` as often as the deadline wants it. @returns how to stop that */
+/** Calls `sweep` as often as the deadline requires. @returns a function that stops it */
 export function sweepOften(settlement: Settlement, settleDeadlineMs: number): () => void {
   const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, settleDeadlineMs / 10)))
   return () => clearInterval(sweeps)
 }
 
-/** Name by name, since to copy all but one takes twenty times as long; every name, or the compiler refuses it. */
+/** Copies name by name, since copying all but one takes twenty times as long. The type makes the compiler demand every name. */
 function rowOf(debit: Debit): DebitRow {
   const row: { [Name in keyof Required<DebitRow>]: DebitRow[Name] } = {
     requestId: debit.requestId,

@@ -1,20 +1,20 @@
 import { StoreSilent } from './account.ts'
 
 export type SharedReadingOptions = {
-  /** Reads from the store what is new in it. What was committed before the call is known when it resolves. */
+  /** Reads new data from the store. When it resolves, everything that was committed before the call is known. */
   read(): Promise<void>
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   clockMs: () => number
-  /** How long anybody waits. */
+  /** How long a caller waits, in ms. */
   patienceMs?: number
-  /** Readings begin at least so far apart, whoever asks: keys that nobody made must not keep a store busy (ruling R16). */
+  /** Least time between the starts of two readings, in ms: requests with invented keys must not keep a store busy (ruling R16). */
   apartMs?: number
 }
 
 /**
- * One reading of the store for all who need one now. At most one is under way; who comes after it began waits for the next,
- * since what it looks for may be younger than that reading.
- * @returns asks for a reading; it throws StoreSilent when none was had in time.
+ * Shares readings of the store. At most one is under way. A caller that comes after it began waits for the next, since
+ * the data that it needs may be newer.
+ * @returns a function that asks for a reading; it throws StoreSilent if none completes in time.
  */
 export function shareReadings({ read, clockMs, patienceMs = 1_000, apartMs = 5 }: SharedReadingOptions) {
   let isReading = false

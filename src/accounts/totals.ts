@@ -1,13 +1,13 @@
 import { counters } from '../inference/usage.ts'
 import type { Grouping, Total } from './entries.ts'
 
-/** What a total is of. */
+/** The field of a total for each grouping. */
 const places = { day: 'dayMs', model: 'model', account: 'accountId', key: 'keyId' } as const satisfies Record<
   Grouping,
   keyof Total
 >
 
-/** Totals of parts of the entries as those of the whole, in the order of the groupings: none before any, texts by their bytes. */
+/** Adds totals of parts of the entries, sorted by the groupings: undefined comes first, texts in the order of their bytes. */
 export function addTotals(parts: readonly Total[], by: readonly Grouping[]): Total[] {
   const placeOf = (total: Total) => by.map((grouping) => total[places[grouping]])
   const sums = new Map<string, Total>()

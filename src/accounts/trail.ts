@@ -2,25 +2,25 @@ import { hash } from 'node:crypto'
 import { field } from './chain.ts'
 
 /*
- * The audit trail: what operators have changed, in the commit that changed it. Append-only and chained as the ledger is
- * (ruling C15): each record carries a digest of its fields and of the digest before it.
+ * The audit trail records what operators have changed, in the commit that changed it. Like the ledger it is append-only
+ * and chained (ruling C15): each record carries a digest of its fields and of the digest before it.
  */
 
-/** On whose behalf something is changed. */
+/** The person, or the part of the gateway, on whose behalf something is changed. */
 export type Act = {
-  /** `operator:<name>`, `cli:<user>@<host>`, or what of us does it by itself. */
+  /** `operator:<name>`, `cli:<user>@<host>`, or the name of a part of the gateway that acts by itself. */
   actor: string
-  /** The address it came from; none at the command line. */
+  /** The address that the request came from; undefined at the command line. */
   address?: string | undefined
-  /** What makes a repeated creation the same one (`Idempotency-Key`), and a digest of all that was asked. */
+  /** Identifies repetitions of one creation: the `Idempotency-Key`, and a digest of all that was asked. */
   once?: { key: string; asked: string } | undefined
-  /** The version that the asker has seen: another one is `stale`. */
+  /** The version of the object that the caller has seen; if the object has another one, the change is refused as `stale`. */
   version?: string | undefined
-  /** As a server judges the clock that dates entries (ruling Y15); undefined where none does. */
+  /** A server's judgment of the clock that dates entries (ruling Y15); undefined if no server judges it. */
   isClockRight?: boolean | undefined
 }
 
-/** What was changed: by the name of an operation, and an object by its id. Times as `formatTime`, of secrets the first characters at most. */
+/** A change, by the name of its operation and the id of its object. Times are as in `formatTime`; secrets are cut to their beginnings. */
 export type Trail = {
   operation: string
   object: string
@@ -30,13 +30,13 @@ export type Trail = {
 
 export type ActDetails = Readonly<Record<string, string | number | boolean | null>>
 
-/** A record before it has a place in the chain. */
+/** A record without its place in the chain. */
 export type NewAuditRow = {
   actor: string
   address: string | null
   operation: string
   object: string
-  /** JSON objects with what has changed; null where there was, or is, nothing. */
+  /** JSON objects with what has changed; null if there was, or is, nothing. */
   before: string | null
   after: string | null
 }
@@ -46,14 +46,14 @@ export type AuditRow = NewAuditRow & { seq: number; atMs: number; digest: string
 
 const chained = ['actor', 'address', 'operation', 'object', 'before', 'after'] as const
 
-/** As `digestEntry`, of form a1. @param previous of the record before it, null for the first one. */
+/** Like `digestEntry`, but of form a1. @param previous the digest of the record before it, null for the first one. */
 export function digestAudit(row: NewAuditRow & { seq: number; atMs: number }, previous: string | null): string {
   let text = field('a1') + field(previous) + field(row.seq) + field(row.atMs)
   for (const name of chained) text += field(row[name])
   return `a1:${hash('sha256', text, 'base64')}`
 }
 
-/** The record behind `last`. Its time is never before that one's. */
+/** Places a record after `last`. Its time is never before that of `last`. */
 export function placeAudit(
   row: NewAuditRow,
   nowMs: number,
@@ -68,7 +68,7 @@ export function auditRow({ actor, address }: Act, { operation, object, before, a
   return { actor, address: address ?? null, operation, object, before: text(before), after: text(after) }
 }
 
-/** Which records are meant: those that fit all of what is given. */
+/** Selects the records that match all of the given fields. */
 export type AuditFilter = {
   actor?: string | undefined
   operation?: string | undefined

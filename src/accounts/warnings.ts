@@ -1,13 +1,13 @@
 import type { Budget, TimeSpan } from './budget.ts'
 
 /*
- * What operators are warned of (ruling X15). What follows from the ledger is written into the store in the commit that crosses
- * the line, once, and stays there until it is told; what only a process knows is told by that process.
+ * Warnings for operators (ruling X15). A warning that follows from the ledger is stored once, in the commit that
+ * crosses the line, until it is sent. A warning that only a process can notice is sent by that process.
  */
 
-/** Written by the store. */
+/** Events that the store writes. */
 export const storedEvents = ['credit_low', 'key_budget_80', 'key_budget_spent'] as const
-/** Told by the process that sees it. */
+/** Events that are sent by the process that notices them. */
 export const seenEvents = ['upstream_down', 'ledger_unwritable', 'clock_wrong'] as const
 
 export const webhookEvents = [...storedEvents, ...seenEvents] as const
@@ -15,27 +15,27 @@ export const webhookEvents = [...storedEvents, ...seenEvents] as const
 export type WebhookEvent = (typeof webhookEvents)[number]
 export type StoredEvent = (typeof storedEvents)[number]
 
-/** What the store is to warn of. */
+/** The limits that the store is to warn of. */
 export type Watched = {
-  /** Of an account whose balance falls below one of these, in nano-credits. */
+  /** Warns of an account whose balance falls below one of these, in nano-credits. */
   lowNanos: readonly bigint[]
-  /** Of a key that has spent four fifths of its budget, or all of it. */
+  /** Warns of a key that has spent four fifths of its budget, or all of it. */
   budgets: boolean
 }
 
-/** So long a warning is tried and kept, in ms; then nobody wants to know any more. */
+/** How long a warning is kept and its sending tried, in ms; after that it is of no use. */
 export const warningKeptMs = 24 * 3_600_000
 
-/** A warning before it is told. The same crossing has the same id, wherever and however often it is written. */
+/** A warning that is not stored yet. The same crossing has the same id on every store, however often it is written. */
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 
-/** Ids, periods and times, and nano-credits as decimal digits: both stores write the same. */
+/** Ids, periods and times, and nano-credits as decimal digits, so that both stores write the same. */
 export type WarningData = Readonly<Record<string, string | number | null>>
 
-/** A warning that waits to be told. @property tries what has become of it so far, as its teller keeps it */
+/** A warning that waits to be sent. @property tries the result of the tries so far, in a form that only the sender reads */
 export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }
 
-/** @param seq of the account's last entry */
+/** @param seq the number of the account's last entry */
 export function warnOfCredit(
   { lowNanos }: Watched,
   {
@@ -54,7 +54,7 @@ export function warnOfCredit(
     }))
 }
 
-/** How far a budget is: 0, 80 or 100, each of which is warned of once in a window. */
+/** The level that a budget has reached: 0, 80 or 100. 80 and 100 are each warned of once in a window. */
 export function warningLevel(spentNanos: bigint, budgetNanos: bigint): number {
   if (spentNanos >= budgetNanos) return 100
   return spentNanos >= budgetNanos - budgetNanos / 5n ? 80 : 0
@@ -65,7 +65,7 @@ const levels = [
   [100, 'key_budget_spent'],
 ] as const
 
-/** @param warned the level that was warned of in this window */
+/** @param warned the highest level that was warned of in this window */
 export function warnOfBudget({
   scope,
   budget,

@@ -1,22 +1,22 @@
 /*
- * Debits that neither database nor spool could take, on their way to clients that are refused (ruling C13):
+ * Debits that neither database nor spool could take, until their clients are refused (ruling C13):
  *
  *     asked ──the poster has it on record after all──▶ settled, and its client has its answer
- *     asked ──it has not, or does not say in time────▶ refused: its client is told 500
+ *     asked ──it has not, or does not say in time────▶ refused: its client gets a 500
  *     refused ──a commit has written──▶ over: the ledger has no debit of it, or one and its return
  *
- * A debit comes here when the spool has been cut back. From then on no poster tries it again. Where the store cannot say
- * whether a failed commit has left it somewhere, or the spool could not be cut, a line of the spool notes it: before the
- * client is told, or as soon as the spool can be written. With it the next start gives the debit back. A process that dies
- * before database or spool could be written leaves what a failed commit has left; then `ledger verify --log` finds it.
+ * A debit comes here when the spool has been cut back. From then on no poster tries it again. If a failed commit may
+ * have left it in the store, or the spool could not be cut, a line of the spool notes it. The line is written before
+ * the client is refused, or as soon as the spool can be written. With it the next start gives the debit back. If the
+ * process dies before that, the debit may stay; `ledger verify --log` finds it.
  */
 import type { BalanceListener } from './balances.ts'
 import type { DebitRow, GivenBack, Posted, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
-/** A debit and whoever waits for it. */
+/** A debit and the request that waits for it. */
 export type WaitingDebit = {
   row: DebitRow
-  /** Since when it waits, and until when at most. */
+  /** When the wait began, and when it ends at the latest, in monotonic milliseconds. */
   sinceMs: number
   dueMs: number
   resolve(result: 'posted' | 'exists' | 'spooled'): void
@@ -26,23 +26,23 @@ export type WaitingDebit = {
 export type WithdrawalOptions = {
   spool: Spool
   balances: BalanceListener
-  /** Monotonic. */
+  /** Monotonic milliseconds. */
   clockMs: () => number
   log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
-  /** Of the day, if there is one. */
+  /** The present poster, if there is one. */
   poster: () => Poster | undefined
-  /** Something here has moved on. */
+  /** Called when a withdrawal was decided, noted or ended. */
   onChange: () => void
-  /** A debit that was taken over is over: its account is blocked by it no longer (ruling Y16). */
+  /** A debit that was taken over is over: it no longer blocks its account (ruling Y16). */
   onOver: (accountId: string) => void
   /** The store has written a commit. */
   onCommit: () => void
 }
 
-/** How long the poster may take to say what it has: longer than one of its tries at a locked file takes. */
+/** How long the poster may take to answer, in ms: longer than one of its tries at a locked file takes. */
 const answerMs = 2_500
 
-/** How often a note is tried while the spool cannot be written. */
+/** How often a note is tried while the spool cannot be written, in ms. */
 const noteMs = 1_000
 
 type WithdrawalState = 'asked' | 'refused'
@@ -50,7 +50,7 @@ type WithdrawalState = 'asked' | 'refused'
 type Withdrawal = {
   debit: WaitingDebit
   state: WithdrawalState
-  /** It may turn up in the ledger after the death of this process. */
+  /** Whether it may turn up in the ledger after the death of this process. */
   isDoubtful: boolean
   isNoted: boolean
 }
@@ -75,7 +75,7 @@ export class Withdrawals {
     return this.#withdrawals.has(requestId)
   }
 
-  /** Whether the process may die: every client was told, and what has to be given back is noted. */
+  /** Whether the process may exit: every client has its answer, and every debit that may have to be given back is noted. */
   isSafe(): boolean {
     return [...this.#withdrawals.values()].every(
       ({ state, isDoubtful, isNoted }) => state === 'refused' && (!isDoubtful || isNoted),
@@ -90,7 +90,7 @@ export class Withdrawals {
     this.#running.add(running)
   }
 
-  /** A post says that the debit is in the ledger. @returns whoever still waits for it; he is not refused any more. */
+  /** Called when a post reports that the debit is in the ledger. @returns the debit if its client still waits; the client is not refused */
   take(requestId: string): WaitingDebit | undefined {
     const withdrawal = this.#withdrawals.get(requestId)
     if (withdrawal?.state !== 'asked') return undefined
@@ -98,24 +98,24 @@ export class Withdrawals {
     return withdrawal.debit
   }
 
-  /** A new poster was given nothing of this yet. */
+  /** Gives the refused debits to a new poster, which has none of them yet. */
   resend(): void {
     const refused = [...this.#withdrawals].filter(([, { state }]) => state === 'refused')
     if (refused.length > 0) this.#giveBack(refused.map(([requestId]) => requestId))
   }
 
-  /** To be called several times a second. */
+  /** Call this several times a second. */
   sweep(nowMs: number): void {
     for (const { untilMs, giveUp } of this.#questions) if (nowMs >= untilMs) giveUp()
     if (this.size > 0 && !this.#noting && nowMs - this.#notedMs >= noteMs) void this.#note()
   }
 
-  /** Resolves when every client was told. */
+  /** Resolves when every client has its answer. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** The last chance for what could be neither noted nor given back. */
+  /** Tries once more to note debits that could be neither noted nor given back. */
   async close(): Promise<void> {
     await this.settled()
     if (!this.isSafe()) await this.#note()
@@ -135,7 +135,7 @@ export class Withdrawals {
     this.#options.onChange()
   }
 
-  /** @returns whether its client is to be refused. */
+  /** @returns whether the debit's client is to be refused. */
   #decide(debit: WaitingDebit, fate: WithdrawalFate): boolean {
     const { requestId, accountId, amountNanos, keyId } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)
@@ -152,7 +152,7 @@ export class Withdrawals {
     return true
   }
 
-  /** What the poster says of them, or nothing where it does not answer in time. */
+  /** Asks the poster for the fates of debits. @returns undefined if it does not answer in time. */
   #ask(rows: readonly DebitRow[]): Promise<Withdrawn | undefined> {
     const { poster, clockMs } = this.#options
     const { promise, resolve } = Promise.withResolvers<Withdrawn | undefined>()
@@ -165,7 +165,7 @@ export class Withdrawals {
     return promise.finally(() => this.#questions.delete(question))
   }
 
-  /** Writes down what the next start has to give back, if it can. One at a time, behind what is under way. */
+  /** Writes down what the next start has to give back, if the spool can be written. One write runs at a time. */
   async #note(): Promise<void> {
     while (this.#noting) await this.#noting
     this.#noting = this.#writeNotes().finally(() => {
@@ -182,16 +182,16 @@ export class Withdrawals {
     try {
       await spool.appendReturns(open.map(([requestId]) => requestId))
     } catch {
-      // It is tried again, and what failed was told when the debits themselves could not be written.
+      // The next sweep tries again. The failure was logged when the debits themselves could not be written.
       return
     }
     for (const [, withdrawal] of open) withdrawal.isNoted = true
     this.#options.onChange()
   }
 
-  /** Also of none: the commit shows that the store can be written. */
+  /** Also called without debits: the commit shows that the store can be written. */
   #giveBack(requestIds: readonly string[]): void {
-    // A poster that died leaves them to its successor.
+    // The successor of a poster that died gives them back.
     this.#options
       .poster()
       ?.giveBack(requestIds)
@@ -204,7 +204,7 @@ export class Withdrawals {
   #end(requestIds: readonly string[], given: GivenBack): void {
     this.#options.onCommit()
     const over = requestIds.flatMap((requestId) => this.#withdrawals.get(requestId) ?? [])
-    // By two posters.
+    // Another poster has given them back already.
     if (over.length === 0) return
     for (const { debit } of over) {
       this.#withdrawals.delete(debit.row.requestId)
