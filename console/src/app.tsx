@@ -44,7 +44,7 @@ const ofOperators: Record<Page, Shown> = {
 
 const ofOwners: Partial<Record<Page, Shown>> = { overview: Own, models: OwnModels, setup: SetUp }
 
-/** Who is signed in decides what there is. */
+/** The pages that exist depend on who is signed in. */
 export function App() {
   const [refusal, setRefusal] = useState<Refusal | undefined>(undefined)
   const look = () => {

@@ -1,6 +1,6 @@
 /**
- * Where the console is: the script lies in `<base>console/assets/`, also where a proxy has put the listener below a path of
- * its own. Ends with a slash.
+ * The path of the console, which ends with a slash. The script is at `<base>console/assets/`, also if a proxy serves
+ * the listener below a path of its own.
  */
 export const base = new URL('../../', import.meta.url).pathname
 export const consoleBase = `${base}console/`

@@ -2,14 +2,14 @@ import { computed, signal } from '@preact/signals'
 import { consoleBase } from './base.ts'
 import { changeQuery, formatPlace, type Place, type Query, readPlace } from './pure/place.ts'
 
-/* The page that is shown, by its address. */
+/* The page that is shown follows from the address in the browser. */
 
 const address = signal(read())
 
 /** The page, its id and its query. */
 export const place = computed<Place>(() => address.value)
 
-/** What an address stays with from page to page: of when something is shown. */
+/** Fields of the query that stay from page to page: the range of time. */
 const kept = ['range', 'from', 'to'] as const
 
 function read(): Place {
@@ -21,7 +21,7 @@ export function hrefOf(place: Partial<Place>): string {
   return consoleBase + formatPlace(place)
 }
 
-/** Of another page, with the range of this one. */
+/** The address of another page, with the range of this one. */
 export function pageHref(page: Place['page'], id?: string, query: Query = {}): string {
   const range = Object.fromEntries(
     kept.flatMap((name) => (place.value.query[name] ? [[name, place.value.query[name]]] : [])),
@@ -37,7 +37,7 @@ export function go(href: string, how: 'push' | 'replace' = 'push'): void {
   if (before.page !== address.peek().page || before.id !== address.peek().id) window.scrollTo(0, 0)
 }
 
-/** Changes fields of the query of this page; undefined takes one away. */
+/** Changes fields of this page's query; undefined removes one. */
 export function setQuery(
   changes: Readonly<Record<string, string | undefined>>,
   how: 'push' | 'replace' = 'push',

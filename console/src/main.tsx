@@ -3,7 +3,8 @@ import { App } from './app.tsx'
 import { startTheme } from './theme.ts'
 import { startShortcuts } from './ui/shortcuts.tsx'
 
-// Told from where the page was asked for, it would be looked for from every address that comes after.
+// A relative address of the icon would be resolved again after each change of the page's address, so it is made
+// absolute.
 for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) icon.setAttribute('href', icon.href)
 startTheme()
 startShortcuts()

@@ -4,22 +4,22 @@ import { forget } from './api/load.ts'
 import type { Me, Session, Status } from './shapes.ts'
 import { recall, remember } from './store.ts'
 
-/** Who is signed in: unknown at first, null where nobody is. */
+/** The person who is signed in: undefined while unknown, null if nobody is. */
 export const me = signal<Me | null | undefined>(undefined)
 
-/** What the gateway says of itself; its zone of reporting, above all. */
+/** The gateway's status; above all its reporting zone. */
 export const status = signal<Status | undefined>(undefined)
 
-/** What to say on the page where people sign in: that a session has ended. */
+/** A message for the sign-in page: that a session has ended. */
 export const signInNote = signal('')
 
 export const isAdmin = () => me.value?.role === 'admin'
 export const isOwner = () => me.value?.kind === 'owner'
 
-/** That somebody signed in here: the cookie itself no script can see, and whoever never did need not ask. */
+/** Notes that somebody has signed in in this browser. Scripts cannot see the cookie itself; without the note, no session is asked for. */
 const storedName = 'triwire.signed-in'
 
-/** @throws Refusal where the gateway cannot be asked. */
+/** Loads who is signed in. @throws Refusal if the gateway does not answer. */
 export async function lookWhoAsks(): Promise<void> {
   if (recall(storedName) === undefined) {
     me.value = null
@@ -35,7 +35,7 @@ export async function lookWhoAsks(): Promise<void> {
   }
 }
 
-/** A gateway that does not tell is one whose days are UTC's. */
+/** Loads the gateway's status. Without it, days are counted in UTC. */
 async function loadStatus(): Promise<void> {
   try {
     status.value = (await ask<Status>('/status')).body
@@ -58,12 +58,12 @@ export async function signOut(): Promise<void> {
   signInNote.value = 'You are signed out.'
 }
 
-/** The session is over: what was shown belongs to whoever was signed in. */
+/** Called when the session has ended: data on the page belongs to the person who was signed in, and is deleted. */
 export function signedOut(): void {
   if (!me.peek()) return
   forgetSignIn()
   signInNote.value = 'Your session has ended. Sign in again to go on where you were.'
-  // A cookie that is good for nothing would count as a wrong token.
+  // The cookie of an ended session would count as a wrong token, so it is deleted.
   void ask('/session', { method: 'DELETE' }).catch(() => {})
 }
 
@@ -73,7 +73,7 @@ function forgetSignIn(): void {
   me.value = null
 }
 
-/** In which days begin. */
+/** The zone in which days begin. */
 export const reportingZone = () => status.value?.reporting.time_zone ?? 'UTC'
 export const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 export const zones = () => ({ viewer: viewerZone, reporting: reportingZone() })

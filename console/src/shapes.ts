@@ -8,7 +8,7 @@ import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
 import type { WebhookRow } from '../../src/operations/webhooks.ts'
 import type { Bucket } from './pure/range.ts'
 
-/* What the admin API answers. */
+/* The types of the admin API's answers. */
 
 export type Account = z.output<typeof accountShape>
 export type Entry = z.output<typeof lineShape>
@@ -80,10 +80,10 @@ export type Tick = {
 export type { Measure }
 export type Dimension = 'account' | 'key' | 'model' | 'wires' | 'upstream' | 'outcome'
 
-/** What is told of one series, of all others, and of all. */
+/** The figures of one series, of all others together, or of the total. */
 export type Figures = ToldUsage['total']
 export type Percentiles = NonNullable<Figures['first_byte_ms']>
 export type Series = ToldUsage['series'][number]
 
-/** What is drawn; one bucket over all of a range is none. */
+/** Figures that a plot can draw: they are in buckets, not one sum over the whole range. */
 export type Usage = Omit<ToldUsage, 'bucket'> & { bucket: Bucket }

@@ -1,10 +1,10 @@
-/** What a browser keeps for this origin; one that keeps nothing forgets it. @param value undefined: no more */
+/** Stores a value in the browser, for this origin. A browser without storage forgets it. @param value undefined: delete it */
 export function remember(name: string, value: string | undefined): void {
   try {
     if (value === undefined) window.localStorage.removeItem(name)
     else window.localStorage.setItem(name, value)
   } catch {
-    // It is said again next time.
+    // Without storage the value is lost, and the default is used next time.
   }
 }
 

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals'
 import { recall, remember } from './store.ts'
 
-/* Light, dark, or as the system has it. What is drawn by hand is drawn anew when it changes. */
+/* Light, dark, or the system's theme. Plots are drawn again when it changes. */
 
 const themes = ['auto', 'light', 'dark'] as const
 export type Theme = (typeof themes)[number]
@@ -10,7 +10,7 @@ const storedName = 'triwire.theme'
 const system = window.matchMedia('(prefers-color-scheme: dark)')
 
 export const theme = signal<Theme>(readStored())
-/** Goes up with every change of colours. */
+/** Increases with every change of colours. */
 export const colourVersion = signal(0)
 
 export function startTheme(): void {
@@ -35,7 +35,7 @@ function readStored(): Theme {
   return themes.find((theme) => theme === stored) ?? 'auto'
 }
 
-/** A colour of the style as a canvas takes it: registered properties are told as the colour that they come to. */
+/** A colour of the style in a form that a canvas takes. Registered properties are returned as computed colours. */
 export function colour(token: string): string {
   return window.getComputedStyle(document.documentElement).getPropertyValue(`--${token}`).trim()
 }

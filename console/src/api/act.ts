@@ -1,24 +1,24 @@
 import { ask, type Told } from './ask.ts'
 
-/** What makes a repeated creation the same one: one word for each form that is opened. */
+/** A new `Idempotency-Key` for a form that was opened: a creation that is sent twice with it happens once. */
 export function newOnce(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16))
   return `console-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`
 }
 
-/** Creates something, once however often it is sent. @throws Refusal */
+/** Creates something, once even if it is sent several times with the same `once`. @throws Refusal */
 export async function create<T>(path: string, body: Record<string, unknown>, once: string): Promise<Told<T>> {
   return ask<T>(path, { method: 'POST', body: withoutNothing(body), headers: { 'idempotency-key': once } })
 }
 
-/** Does something to what is there. @throws Refusal */
+/** Acts on an object that exists. @throws Refusal */
 export async function act<T>(path: string, body: Record<string, unknown> = {}): Promise<Told<T>> {
   return ask<T>(path, { method: 'POST', body: withoutNothing(body) })
 }
 
 /**
- * Changes what was seen in this version; without one it is looked at first. Who has seen something older is refused, with
- * what is there now.
+ * Changes an object if it still has the version that was seen; without a version, the present one is read first. If
+ * somebody has changed it meanwhile, the Refusal has its current state.
  * @throws Refusal
  */
 export async function edit<T>(path: string, changes: Record<string, unknown>, version?: string): Promise<Told<T>> {
@@ -26,7 +26,7 @@ export async function edit<T>(path: string, changes: Record<string, unknown>, ve
   return ask<T>(path, { method: 'PATCH', body: changes, headers: { 'if-match': seen } })
 }
 
-/** A field that was left empty is not sent. */
+/** Leaves out fields that are empty. */
 function withoutNothing(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined && value !== ''))
 }

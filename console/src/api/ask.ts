@@ -1,15 +1,15 @@
 import { apiBase } from '../base.ts'
 import { signedOut } from '../session.ts'
 
-/** What the API refused, or that it could not be reached. */
+/** A refusal by the API, or the news that it could not be reached. */
 export class Refusal extends Error {
   readonly status: number
-  /** `not_found`, `conflict`…; `unreachable` where nobody answered. */
+  /** `not_found`, `conflict`…; `unreachable` if there was no response. */
   readonly problem: string
   readonly title: string
   readonly requestId: string | undefined
   readonly errors: readonly { pointer: string; detail: string }[]
-  /** Of what was changed meanwhile: how it is now, and its version. */
+  /** If the object was changed meanwhile: its present state, and the version of that. */
   readonly current: unknown
   readonly version: string | undefined
 
@@ -51,7 +51,7 @@ export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> 
   return { body: (await response.json()) as T, version, status: response.status }
 }
 
-/** The answer as it comes, where it is none of the API's own: of a model, or a file. @throws Refusal */
+/** Returns the response itself, for content that is not the API's JSON: a model's answer, or a file. @throws Refusal */
 export async function send(path: string, { method = 'GET', body, headers, signal }: Asked): Promise<Response> {
   const content: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
   let response: Response

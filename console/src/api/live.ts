@@ -3,21 +3,21 @@ import { useEffect } from 'preact/hooks'
 import { apiBase } from '../base.ts'
 import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
 
-/* What happens now, as the gateway tells it: one stream for all that want it, open as long as somebody does. */
+/* Events from the gateway as they happen: one stream shared by all parts of the page, open while one of them listens. */
 
 export type LiveEvents = {
   'request.finished': RequestRow
   'upstream.state': UpstreamState
   'account.changed': Account
   tick: Tick
-  /** What is shown may be old: it is to be asked for anew. */
+  /** The data on the page may be old and must be loaded again. */
   reset: unknown
   dropped: { count: number }
 }
 
 type Listener<Name extends keyof LiveEvents> = (data: LiveEvents[Name]) => void
 
-/** `off` where nobody listens, `lost` while it is opened again. */
+/** `off` while no part of the page listens, `lost` while the stream is opened again. */
 export const liveState = signal<'off' | 'opening' | 'live' | 'lost'>('off')
 
 const names = ['request.finished', 'upstream.state', 'account.changed', 'tick', 'reset', 'dropped'] as const
@@ -25,7 +25,7 @@ const listeners = new Map<keyof LiveEvents, Set<Listener<never>>>()
 let source: EventSource | undefined
 let closing: number | undefined
 
-/** Hears of events while the component is there. @param listen undefined: it does not want to */
+/** Listens for events while the component is mounted. @param listen undefined: the component does not listen now */
 export function useLive<Name extends keyof LiveEvents>(name: Name, listen: Listener<Name> | undefined): void {
   useEffect(() => {
     if (!listen) return undefined
@@ -50,7 +50,7 @@ function open(): void {
   }
   opened.onerror = () => {
     liveState.value = 'lost'
-    // What was refused is not tried again by itself; what broke is.
+    // The browser reconnects a broken stream, but not a refused one: that is opened again after a while.
     if (opened.readyState !== EventSource.CLOSED) return
     opened.close()
     if (source === opened) source = undefined
@@ -65,7 +65,7 @@ function tell(name: keyof LiveEvents, { data }: MessageEvent<string>): void {
   for (const listen of listeners.get(name) ?? []) listen(read as never)
 }
 
-/** From page to page it stays open. */
+/** Waits before closing the stream, so that it stays open from page to page. */
 function closeSoon(): void {
   window.clearTimeout(closing)
   closing = window.setTimeout(() => {

@@ -3,15 +3,15 @@ import { useEffect, useMemo } from 'preact/hooks'
 import type { Listed } from '../shapes.ts'
 import { ask, Refusal } from './ask.ts'
 
-/** What is shown of something that was asked for. What was there before stays while it is asked for anew, or not told. */
+/** The state of something that is loaded. `data` stays while it is loaded again, and if that fails. */
 export type Loaded<T> = {
   data: T | undefined
   version: string | undefined
-  /** When `data` came, in Unix ms. */
+  /** When `data` was received, in Unix ms. */
   atMs: number
   refusal: Refusal | undefined
   isLoading: boolean
-  /** How long it took, in ms. */
+  /** How long the last load took, in ms. */
   tookMs: number
 }
 
@@ -22,16 +22,16 @@ const slotsMax = 100
 const nothing = { data: undefined, version: undefined, atMs: 0, refusal: undefined, isLoading: true, tookMs: 0 }
 
 /**
- * Questions of figures that run at once: a gateway reads them one after the other, and takes four of each operator, those of a
- * page that was just left among them.
+ * The most queries of figures at once. The gateway runs them one after the other and accepts four for each operator.
+ * Queries of a page that was just left count as well.
  */
 const queriesMax = 1
 const waiting: (() => void)[] = []
 let queries = 0
 
 /**
- * What the API tells at a path, kept while the page is open: whoever comes back sees the last of it at once.
- * @param path below /api/v1; undefined: nothing is asked yet
+ * Loads a path of the API. The last answer is kept while the console is open, so that a page shows it at once when it
+ * is opened again. @param path below /api/v1; undefined: nothing is loaded yet
  */
 export function useLoad<T>(path: string | undefined): Loaded<T> & { reload(): void } {
   const slot = path === undefined ? undefined : slotOf(path)
@@ -48,7 +48,7 @@ export function useLoad<T>(path: string | undefined): Loaded<T> & { reload(): vo
   return { ...state, reload: () => void (path !== undefined && slot && load(path, slot)) }
 }
 
-/** The same as `useLoad`, but that it keeps showing what the path before told until there is something new. */
+/** Like `useLoad`, but when the path changes, the data of the previous path stays until the new data is there. */
 export function useSteady<T>(path: string | undefined): Loaded<T> & { reload(): void; isOld: boolean } {
   const loaded = useLoad<T>(path)
   const last = useMemo(() => ({ value: undefined as Loaded<T> | undefined }), [])
@@ -58,7 +58,7 @@ export function useSteady<T>(path: string | undefined): Loaded<T> & { reload(): 
   return { ...loaded, data, version, atMs, isOld: true }
 }
 
-/** A list by its pages. */
+/** Loads a list page by page. */
 export function useList<T>(path: string | undefined) {
   const first = useSteady<Listed<T>>(path)
   const rest = useMemo(
@@ -70,7 +70,7 @@ export function useList<T>(path: string | undefined) {
     [path, first.data],
   )
   const refusal = useMemo(() => signal<Refusal | undefined>(undefined), [path])
-  // A place in another list is none in this one.
+  // A `next` that came with the previous list does not fit this one.
   const told = first.isOld ? null : first.data?.next
   const next = rest.next.value === undefined ? told : rest.next.value
   const items = first.data ? [...first.data.items, ...rest.items.value] : undefined
@@ -100,7 +100,7 @@ export function useList<T>(path: string | undefined) {
   }
 }
 
-/** Asks anew for what is shown now and begins with one of these. */
+/** Loads everything again that is shown now and whose path begins with one of these. */
 export function refresh(...prefixes: readonly string[]): void {
   for (const [path, slot] of slots) {
     if (!prefixes.some((prefix) => path.startsWith(prefix))) continue
@@ -109,7 +109,7 @@ export function refresh(...prefixes: readonly string[]): void {
   }
 }
 
-/** Of somebody who has signed out nothing is kept. */
+/** Deletes all loaded data when somebody signs out. */
 export function forget(): void {
   for (const { run } of slots.values()) run?.abort()
   slots.clear()
@@ -152,8 +152,8 @@ async function askNow(path: string, signal: AbortSignal): Promise<Told | undefin
 }
 
 /**
- * In its turn. Who has no use for the answer any more lets it come all the same: a gateway works on it to its end, and counts
- * it as long. @returns undefined where nobody wants it any more
+ * Waits for its turn. If the caller no longer needs the answer, the query still runs to its end, since the gateway
+ * counts it until then. @returns undefined if the caller no longer needs the answer
  */
 async function askFigures(path: string, signal: AbortSignal): Promise<Told | undefined> {
   await takeTurn()
@@ -163,7 +163,7 @@ async function askFigures(path: string, signal: AbortSignal): Promise<Told | und
         const told = await askNow(path, never)
         return signal.aborted ? undefined : told
       } catch (error) {
-        // Another page of the same operator asks too.
+        // The operator's other tabs query too, so the limit of queries may be reached.
         if (!(error instanceof Refusal) || error.status !== 429 || again > 5) throw error
         await new Promise((resolve) => window.setTimeout(resolve, 300 * again))
       }

@@ -95,7 +95,7 @@ export function RenameAccount({ account, version, close }: Props & { version: st
   )
 }
 
-/** Whoever suspends an account types its name: its people are refused from then on. */
+/** To suspend an account, the operator types its name, since all its requests will be refused. */
 export function SuspendAccount({ account, version, close }: Props & { version: string | undefined }) {
   const [typed, setTyped] = useState('')
   const { refusal, isBusy, send } = useForm()

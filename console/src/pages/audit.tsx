@@ -8,7 +8,7 @@ import { Empty, Shown } from '../ui/states.tsx'
 import { furtherOf, Table } from '../ui/table.tsx'
 import { Chip } from './overview.tsx'
 
-/** What was changed, by whom and from where. */
+/** The audit trail: each change, who made it and from which address. */
 export function Audit() {
   const { actor, operation, object } = place.value.query
   const list = useList<AuditRecord>(withQuery('/audit', { actor, operation, object, limit: 100 }))

@@ -10,7 +10,7 @@ import { Credits } from '../ui/numbers.tsx'
 
 const tell = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
 
-/** How an account stood, with its credits as marks, and what it spent. */
+/** Plots the balance of an account with its credits as marks, and what it spent. */
 export function BalancePlot(props: {
   usage: Usage
   path: string

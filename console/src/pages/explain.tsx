@@ -10,7 +10,7 @@ import { Icon } from '../ui/icons.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
 
-/** Why a request was answered as it was, step by step. Nothing of what it said: that is kept nowhere. */
+/** Explains step by step why a request got its answer. The texts of the request are not shown: they are stored nowhere. */
 export function Explain({ id, close }: { id: string; close?: () => void }) {
   const told = useSteady<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
   return (

@@ -28,7 +28,7 @@ export const overviewMeasures: readonly Measure[] = [
   'first_byte_ms',
 ]
 
-/** The range that the page's address means. */
+/** Reads the range from the page's address. */
 export function useRange(usual: RangeName = '7d'): Range {
   return readRange(place.value.query, Date.now(), reportingZone(), usual)
 }
@@ -38,23 +38,23 @@ type Asked = {
   by?: Dimension | undefined
   measures: readonly Measure[]
   top?: number
-  /** What is counted only: by dimensions, values apart by commas. */
+  /** Filters by dimension, with commas between several values. */
   only?: Partial<Record<Dimension, string | undefined>>
 }
 
-/** The path that asks for figures. */
+/** The path of a query of figures. */
 export function usagePath({ range, by, measures, top, only = {} }: Asked): string {
   const { from, to, bucket } = range
   const asked = { from, to, bucket, by, measures: measures.join(','), top: by ? top : undefined }
   return withQuery('/usage', { ...asked, ...only })
 }
 
-/** A page whose figures end now shows what happens within two seconds, and asks no more than a tenth of the time. */
+/** Loads figures again within two seconds of an event, if their range ends now. Loading takes at most a tenth of the time. */
 export function useFresh(isOn: boolean, tookMs: number, ...prefixes: readonly string[]): void {
   const state = useMemo(() => ({ lastMs: Number.NEGATIVE_INFINITY, isDue: false, tookMs: 0, timer: 0 }), [])
   state.tookMs = tookMs
   const listen = useMemo(() => {
-    // Ticks come each second: who is too early for one does not wait for the next.
+    // Ticks come each second. After one that comes too early, a timer acts as soon as the wait is over.
     const act = () => {
       window.clearTimeout(state.timer)
       if (!state.isDue || document.hidden) return
@@ -78,7 +78,7 @@ export function useFresh(isOn: boolean, tookMs: number, ...prefixes: readonly st
   useLive('reset', isOn ? () => refresh(...prefixes) : undefined)
   useEffect(() => {
     if (!isOn) return undefined
-    // Where nothing is told as it happens, or the stream is gone for a while.
+    // A fallback while there is no stream of events.
     const timer = window.setInterval(() => {
       if (liveState.peek() !== 'live' && !document.hidden) refresh(...prefixes)
     }, 15_000)

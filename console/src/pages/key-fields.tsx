@@ -4,7 +4,7 @@ export type KeySaid = { label: string; budget: string; rpm: string; models: stri
 export const nothingSaid: KeySaid = { label: '', budget: '', rpm: '', models: '', expires: '' }
 export const keyFields = Object.keys(nothingSaid)
 
-/** What a key may: the same fields for a new one and for one that is there. */
+/** The limits of a key as form fields, for a new key and for an existing one. */
 export function KeyFields(props: {
   said: KeySaid
   setSaid(said: KeySaid): void

@@ -18,7 +18,7 @@ import { KeyFields, type KeySaid, keyFields } from './key-fields.tsx'
 import { Secret } from './secret.tsx'
 import { SpendPlot } from './spend-plot.tsx'
 
-/** One key: what it may, what it spent, and what can be done with it. */
+/** The page of one key: its limits, its spending, and the actions on it. */
 export function KeyPage({ id }: { id: string }) {
   const path = `/keys/${encodeURIComponent(id)}`
   const key = useSteady<Key>(path)
@@ -141,7 +141,7 @@ function EditKey({ of: key, version, close }: Props & { version: string | undefi
     </Dialog>
   )
 
-  /** What was left as it was is not sent; what was emptied is taken away. */
+  /** Fields that were not changed are left out; a field that was emptied becomes null, which removes the value. */
   function changes(): Record<string, string | null> {
     const all = Object.entries(said).filter(([name, value]) => value !== before[name as keyof KeySaid])
     return Object.fromEntries(all.map(([name, value]) => [name, value.trim() === '' ? null : value.trim()]))

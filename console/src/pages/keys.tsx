@@ -62,7 +62,7 @@ function KeyList() {
 
 type Props = { account?: string; q?: string | undefined; sort?: string; showsAccount?: boolean; empty: string }
 
-/** Keys by their first characters, with what they may and did. */
+/** Lists keys by their first characters, with their limits and use. */
 export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
   const list = useList<Key>(withQuery('/keys', { account, q, sort, limit: rowsAtOnce }))
   const [spentOf, asksSpent] = useSpent(

@@ -20,7 +20,7 @@ export function Models({ id }: { id: string | undefined }) {
   )
 }
 
-/** What each model had of the traffic of the range. */
+/** Loads the traffic of each model in the range. */
 function useTraffic(): { of: ReadonlyMap<string, Series>; all: bigint } {
   const range = useRange('7d')
   const whole = { ...range, bucket: 'all' as const }

@@ -7,7 +7,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
 import { Secret } from './secret.tsx'
 
-/** An account with its credit and its first key, in one form: a key that is refused leaves the account, which the form says. */
+/** Creates an account, its credit and its first key in one form. If the key is refused, the account stays, and the form says so. */
 export function NewAccount({ close }: { close(): void }) {
   const [once] = useState(newOnce)
   const [said, setSaid] = useState({ name: '', credit: '', label: '', budget: '' })

@@ -8,7 +8,7 @@ import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
 import { KeyFields, type KeySaid, keyFields, nothingSaid } from './key-fields.tsx'
 import { Secret } from './secret.tsx'
 
-/** Makes a key and shows it. @param account whose; without one it is asked for */
+/** Creates a key and shows it. @param account the owner; if it is undefined, the form asks for it */
 export function NewKey({ account, close }: { account?: Pick<Account, 'id' | 'name'>; close(): void }) {
   const [once] = useState(newOnce)
   const [owner, setOwner] = useState(account?.name ?? '')

@@ -13,7 +13,7 @@ import { Empty, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { say } from '../ui/toasts.tsx'
 
-/** Who operates the gateway. */
+/** Lists the operators of the gateway. */
 export function Operators() {
   const list = useSteady<Listed<Operator>>('/operators')
   const [isNew, setNew] = useState(false)

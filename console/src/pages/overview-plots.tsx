@@ -11,13 +11,13 @@ import { dashes, outcomeSeries, seriesOf } from './series.tsx'
 const units = { quarter: 'quarter hour', hour: 'hour', day: 'day', week: 'week', month: 'month' } as const
 type Props = {
   usage: Usage
-  /** Where the figures were asked for. */
+  /** The path from which `usage` was loaded. */
   path: string
   outcomesPath: string
   outcomes: Usage | undefined
   before: Usage | undefined
   by: Dimension
-  /** Some are compared with each other: as lines. */
+  /** Whether some values are compared with each other, as lines. */
   isCompared: boolean
   range: Range
   filters: Partial<Record<Dimension, string | undefined>>
@@ -104,7 +104,7 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
 
 const tellCreditsOf = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
 
-/** The requests behind a bar. */
+/** The address of the list of requests that one bar counts. */
 function requestsHref(usage: Usage, at: number, range: Range, filters: Props['filters']): string {
   // The list of requests takes one account and one key.
   const isTaken = (name: string, value: string) =>

@@ -14,7 +14,7 @@ import { OverviewPlots } from './overview-plots.tsx'
 import { Tiles } from './tiles.tsx'
 import { TopLists } from './top-lists.tsx'
 
-/** Who spends what on which model, what fails, how quick it is and how warm the caches are. */
+/** Shows spending by model, failures, response times and the use of caches. */
 export function Overview() {
   const range = useRange()
   const view = readView()
@@ -64,7 +64,7 @@ export function Overview() {
 
 export type View = {
   by: Dimension
-  /** Compared with each other, at most six. */
+  /** The values to compare with each other, at most six. */
   only: readonly string[]
   filters: Partial<Record<Dimension, string>>
   isCompared: boolean

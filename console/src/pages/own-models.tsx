@@ -4,7 +4,7 @@ import type { Me } from '../shapes.ts'
 import { Empty, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 
-/** What the owner of a key can name; no prices (ruling X14). */
+/** Lists the models that a key may name, for its owner; without prices (ruling X14). */
 export function OwnModels() {
   const told = useSteady<Me>('/me')
   return (

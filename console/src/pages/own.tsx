@@ -8,10 +8,10 @@ import { Away, Count, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
 import { Fact } from './key.tsx'
 
-/** How often it is asked for, in ms: an owner may ask 60 times a minute. */
+/** How often the figures are loaded, in ms: an owner may ask 60 times a minute. */
 const everyMs = 10_000
 
-/** What the owner of a key sees of it: the balance, what the key spent, its limits. */
+/** The overview for the owner of a key: the balance, the key's spending and its limits. */
 export function Own() {
   const told = useSteady<Me>('/me')
   useEffect(() => {

@@ -9,13 +9,13 @@ export type Played = {
   requestId: string | undefined
   text: string
   reasoning: string
-  /** Of a stream, with the ms at which each came. */
+  /** The events of a stream, each with the time at which it came, in ms. */
   events: readonly { name: string; data: string; ms: number }[]
-  /** Of an answer that is no stream, as it came. */
+  /** The body of an answer without a stream. */
   body: string
   firstMs: number | undefined
   totalMs: number | undefined
-  /** The gateway did not let it be played. */
+  /** The gateway's refusal to run the request. */
   refusal: Refusal | undefined
 }
 
@@ -32,7 +32,7 @@ const begun: Played = {
   refusal: undefined,
 }
 
-/** Sends a request as an account and tells what comes back while it comes. It is in memory only, as long as the page is open. */
+/** Sends a request as an account and shows the answer while it arrives. The answer is only in memory, while the page is open. */
 export function usePlay() {
   const played = useSignal<Played | undefined>(undefined)
   const run = useRef<AbortController | undefined>(undefined)
@@ -101,7 +101,7 @@ function readText(wire: WireName, text: string): string {
   return textOf(wire, parse(text))
 }
 
-/** A stream's last word on the chat wire is none. */
+/** Returns {} for text that is not JSON: the last data of a stream on the chat wire is `[DONE]`. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text) ?? {}

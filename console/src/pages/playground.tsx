@@ -11,7 +11,7 @@ import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Bill } from './explain.tsx'
 import { type Played, usePlay } from './play.ts'
 
-/** Any model on any wire, with the raw events, usage and cost beside the answer. It is booked to an account; no text is kept. */
+/** Sends a request to any model on any wire; shows the raw events, usage and cost. An account pays for it; no text is stored. */
 export function Playground() {
   const models = useLoad<Listed<ModelRow>>('/models')
   const accounts = useLoad<Listed<Account>>('/accounts?state=active&sort=name&limit=200')
@@ -64,7 +64,7 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
   const account = accounts.find(({ id }) => id === query['account'])?.id ?? accounts[0]!.id
   const [question, setQuestion] = useState('Say hello in three languages.')
   const [isStream, setStream] = useState(true)
-  // Once it was edited by hand it is what is sent.
+  // A body that was edited by hand is sent as it is.
   const [own, setOwn] = useState<string | undefined>(undefined)
   const body = own ?? JSON.stringify(questionBody(wire, model, question, isStream), null, 2)
   return (
@@ -145,8 +145,9 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
 }
 
 /**
- * Shows one of two buttons and moves the focus from the button that goes to the one that comes. Each has a key, so that they are two
- * elements. If Stop became Send while the browser still handles the click, the browser would submit the form.
+ * Shows one of two buttons and moves the focus from the button that goes to the one that comes. Each has a `key`, so
+ * that they are two elements. If Stop became Send while the browser still handles the click, the browser would submit
+ * the form.
  */
 function SendOrStop({ isRunning, stop }: { isRunning: boolean; stop(): void }) {
   const button = useRef<HTMLButtonElement>(null)
@@ -165,7 +166,7 @@ function SendOrStop({ isRunning, stop }: { isRunning: boolean; stop(): void }) {
   )
 }
 
-/** Lets a key that is held down press once. Its repetitions would stop the request and send it again. */
+/** Ignores the repetitions of a key that is held down. They would stop the request and send it again. */
 function ignoreRepeat(event: KeyboardEvent): void {
   if (event.repeat) event.preventDefault()
 }
@@ -220,7 +221,7 @@ function Result({ played }: { played: Played }) {
       {requestId && state !== 'running' && <Cost id={requestId} />}
       {events.length > 0 ? (
         <Panel title="Events" unit={`${events.length} as they came`}>
-          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached without a mouse */}
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse */}
           <section class="events" tabIndex={0} aria-label="Events">
             {events.map(({ name, data, ms }, at) => (
               <div class="event" key={at}>

@@ -25,9 +25,9 @@ import { Chip } from './overview.tsx'
 import { outcomeSeries } from './series.tsx'
 
 const filterNames = ['account', 'key', 'model', 'upstream', 'outcome', 'status'] as const
-/** Rows that came in while somebody looks further down. */
+/** The most new rows to hold back while the operator is scrolled further down. */
 const waitingMax = 500
-/** In px: further down than this the list stands still. */
+/** The list stops moving if it is scrolled further down than this, in px. */
 const scrolledPx = 160
 
 export function Requests({ id }: { id: string | undefined }) {
@@ -132,12 +132,12 @@ function RequestList({ selected }: { selected: string | undefined }) {
   )
 }
 
-/** What ended and was not told is in the list all the same. */
+/** Loads the list again: it also has requests that ended without an event. */
 function listAnew(): void {
   refresh('/requests')
 }
 
-/** Requests as they end; while somebody looks further down they wait. */
+/** Adds requests to the list as they end. While the list is scrolled further down, new ones are held back. */
 function useTail(isOn: boolean, filter: Record<string, string | undefined>, path: string) {
   const shown = useSignal<readonly RequestRow[]>([])
   const waiting = useSignal<readonly RequestRow[]>([])
@@ -223,7 +223,7 @@ function Filters(props: { filter: Record<string, string | undefined>; isLive: bo
   )
 }
 
-/** How many, and how they ended, of the same filter. */
+/** Plots the number of requests with the same filter, and how they ended. */
 function Histogram() {
   const range = useRange('24h')
   const { query } = place.value

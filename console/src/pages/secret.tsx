@@ -6,7 +6,7 @@ import { Select } from '../ui/form.tsx'
 import { Failure, Skeleton } from '../ui/states.tsx'
 import { SetupTexts } from './setup-texts.tsx'
 
-/** A new key, shown this once, with the settings of the agent that will use it. */
+/** Shows a new key, this once, with the settings of the agent that will use it. */
 export function Secret({ issued: { key, prefix }, close }: { issued: IssuedKey; close(): void }) {
   const clients = useLoad<Listed<SetupClient>>('/setup')
   const [client, setClient] = useState('')

@@ -5,11 +5,11 @@ import { idOf, labelOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
 import type { Figures, Measure, Usage } from '../shapes.ts'
 import { Count, Credits } from '../ui/numbers.tsx'
 
-/** Lines are told apart by more than their colour. */
+/** Dash patterns of lines, which must differ by more than their colours. */
 export const dashes = [undefined, [8, 3], [2, 3], [10, 3, 2, 3], [5, 5], [12, 4]] as const
 const beforeDash = [3, 4]
 
-/** The series of an answer, each in its colour, with all others in grey, and those of the period before dashed. */
+/** The series of an answer, each in its colour. All others together are grey, and the period before is dashed. */
 export function seriesOf(
   usage: Usage,
   measure: Measure,

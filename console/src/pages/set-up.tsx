@@ -7,7 +7,7 @@ import { Select } from '../ui/form.tsx'
 import { Empty, Panel, Shown } from '../ui/states.tsx'
 import { SetupTexts } from './setup-texts.tsx'
 
-/** What to set in an agent, editor or SDK so that it uses the gateway. */
+/** Shows the settings with which an agent, editor or SDK uses the gateway. */
 export function SetUp({ id }: { id: string | undefined }) {
   const clients = useLoad<Listed<SetupClient>>('/setup')
   return (

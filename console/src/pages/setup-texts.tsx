@@ -4,7 +4,7 @@ import { Code } from '../ui/copy.tsx'
 
 const shellNames: Readonly<Record<string, string>> = { posix: 'bash, zsh', fish: 'fish', powershell: 'PowerShell' }
 
-/** What to set in an agent. @param secret stands where the settings leave room for a key */
+/** Shows the settings of an agent. @param secret replaces the placeholder for a key in them */
 export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string }) {
   const { files, lines, notes, steps = [] } = setup
   const [shell, setShell] = useState(lines[0]?.shell)

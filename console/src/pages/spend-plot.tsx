@@ -12,7 +12,7 @@ import { seriesOf } from './series.tsx'
 
 const tell = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
 
-/** What one key or model cost over time. */
+/** Plots the cost of one key or model over time. */
 export function SpendPlot({
   only,
   usual,

@@ -10,12 +10,12 @@ import { usagePath } from './figures.ts'
 
 export type Spent = { values: readonly (number | null)[]; credits: bigint }
 
-/** Rows that one question of figures is about. */
+/** The most rows in one query of figures. */
 export const rowsAtOnce = 50
 
 type Told = ReadonlyMap<string, Spent>
 
-/** What accounts or keys spent in thirty days, by their ids. @returns besides what asks for it, to be put into the page */
+/** Loads the spending of accounts or keys in thirty days. @returns the amounts by id, and an element that must be rendered to load them */
 export function useSpent(
   by: 'account' | 'key',
   ids: readonly string[],

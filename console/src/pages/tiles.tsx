@@ -9,7 +9,7 @@ import { Failure, Skeleton } from '../ui/states.tsx'
 
 type Props = { span: Loaded<Usage> & { reload(): void }; before: Loaded<Usage>; range: Range }
 
-/** What came of the whole range, against the period before it. */
+/** Shows figures of the whole range, compared with the period before it. */
 export function Tiles({ span, before, range }: Props) {
   if (span.data === undefined)
     return span.refusal ? <Failure refusal={span.refusal} retry={span.reload} /> : <Skeleton height={84} />

@@ -9,7 +9,7 @@ import { FormRefusal, Select, useForm } from '../ui/form.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Losses } from './explain.tsx'
 
-/** What a model would be sent for a request, and what becomes of each of its fields. Nothing is sent. */
+/** Shows the request that a model would get for a client's request, and what becomes of each field. Nothing is sent. */
 export function Translate() {
   const models = useLoad<Listed<ModelRow>>('/models')
   const [told, setTold] = useState<Translation | undefined>(undefined)

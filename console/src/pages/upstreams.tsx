@@ -19,7 +19,7 @@ import { say } from '../ui/toasts.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
 import { outcomeSeries, seriesOf } from './series.tsx'
 
-/** How each upstream account is: ready, or left alone for what and how long, and what can be done about it. */
+/** Shows the state of each upstream account: ready, or avoided, for which cause and how long. Admins can change that. */
 export function Upstreams({ id }: { id: string | undefined }) {
   const list = useLoad<Listed<UpstreamState>>('/upstreams')
   const onChange = useMemo(() => () => refresh('/upstreams'), [])
@@ -55,7 +55,7 @@ export function Upstreams({ id }: { id: string | undefined }) {
   )
 }
 
-/** Requests over time: by upstream, and of one by how they ended. */
+/** Plots requests over time by upstream; for a single upstream, by how they ended. */
 function Results({ only }: { only: string | undefined }) {
   const range = useRange('24h')
   const by = only === undefined ? 'upstream' : 'outcome'
@@ -208,7 +208,7 @@ function Countdown({ ms, sinceMs }: { ms: number | null; sinceMs: number }) {
   return <span>{left <= 0 ? 'now' : `in ${tellSpan(left)}`}</span>
 }
 
-/** Of a whole upstream, or of one account's service of a model. */
+/** Buttons that disable or enable a whole upstream, or one account's service of a model. */
 function Steer({ upstream, rows, row }: { upstream: string; rows: readonly UpstreamState[]; row?: UpstreamState }) {
   const [isBusy, setBusy] = useState(false)
   const states = new Set(rows.map(({ state }) => state as string))

@@ -6,10 +6,10 @@ import { Away, Count, Credits } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 
-/** How often it is asked for, in ms: nothing tells of them as it happens. */
+/** How often the list is loaded, in ms: there are no events for it. */
 const everyMs = 5_000
 
-/** Who is told of what, and what became of it. */
+/** Lists the receivers of webhooks, what they are sent, and how the deliveries went. */
 export function Webhooks() {
   const list = useSteady<Listed<WebhookRow>>('/webhooks')
   useEffect(() => {

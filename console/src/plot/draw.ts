@@ -8,11 +8,11 @@ export type Drawn = {
   id: string
   label: string
   values: Values
-  /** A token of the style: `s1` … `s6`, `other`. */
+  /** A colour token of the style: `s1` … `s6`, `other`. */
   colour: string
-  /** Of the period before; or told apart by more than its colour. */
+  /** Marks the period before, or distinguishes the line by more than its colour. */
   dash?: readonly number[] | undefined
-  /** Only points, no line. */
+  /** Whether only points are drawn, without a line. */
   isMarks?: boolean
 }
 
@@ -24,7 +24,7 @@ export type Drawing = {
   zones: Zones
   completeUntil?: string | undefined
   isLog?: boolean
-  /** Where the axis ends at least. */
+  /** The value that the axis reaches at least. */
   top?: number
   tell(value: number): string
 }
@@ -33,9 +33,9 @@ const heightPx = 190
 const fontPx = 11
 
 /**
- * Draws into an element by the colours that are in force; a canvas knows nothing of the style, so that with other colours it
- * is drawn anew.
- * @param onCursor the place in `buckets`, null outside
+ * Draws into an element with the colours in force. A canvas does not follow the style, so after a change of colours it
+ * must be drawn again.
+ * @param onCursor gets the index in `buckets`, or null outside the plot
  */
 export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: number | null) => void): uPlot {
   const { kind, buckets, isLog, tell } = drawing
@@ -77,7 +77,7 @@ export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: numbe
   return new uPlot(options, dataOf(drawing), target)
 }
 
-/** What uPlot takes: places, then the values of each series; bars are drawn from the highest to the lowest. */
+/** The data in uPlot's form: indexes, then the values of each series. Stacked bars are drawn from the highest to the lowest. */
 export function dataOf(drawing: Drawing): uPlot.AlignedData {
   const { kind, series, buckets } = drawing
   const places = buckets.map((_, at) => at)
@@ -108,7 +108,7 @@ function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing[
   return dash ? { ...shape, dash: [...dash] } : shape
 }
 
-/** A value between two gaps has no line: it is a point. */
+/** Whether a series has fewer than three values. They are drawn as points, since a line may not show them. */
 function isLonely(plot: uPlot, series: number): boolean {
   const values = plot.data[series] ?? []
   return values.filter((value) => value !== null && value !== undefined).length < 3
@@ -125,12 +125,12 @@ function xWords({ buckets, bucket, zones }: Drawing): Pick<uPlot.Axis, 'splits' 
   }
 }
 
-/** On an axis by powers nothing between them is told, which would be mostly lines. */
+/** On a logarithmic axis only the powers of ten have labels: more labels would overlap. */
 function powersOfTen(_: uPlot, splits: number[]): (number | null)[] {
   return splits.map((value) => (Math.abs(Math.log10(value) % 1) < 1e-9 ? value : null))
 }
 
-/** Counts have no halves. */
+/** Steps of an axis of counts, which have no fractions. */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat()
 
 function isWhole({ series }: Drawing): boolean {
@@ -148,7 +148,7 @@ function logRange(min: number | null, max: number | null): uPlot.Range.MinMax {
   return [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max * 1.01))]
 }
 
-/** What is not complete yet is drawn on a ground of its own. */
+/** Draws buckets that are not complete yet on a hatched ground. */
 function hatch(plot: uPlot, { buckets, completeUntil, zones }: Drawing): void {
   const open = firstOpen(buckets, completeUntil, zones.reporting)
   if (completeUntil === undefined || open >= buckets.length) return
@@ -171,7 +171,7 @@ function hatch(plot: uPlot, { buckets, completeUntil, zones }: Drawing): void {
   ctx.restore()
 }
 
-/** As a picture, on its own ground. */
+/** Makes a picture of the plot, with the background colour. */
 export function toPicture(plot: uPlot): Promise<Blob | null> {
   const { canvas } = plot.ctx
   const copy = document.createElement('canvas')

@@ -1,2 +1,2 @@
-/** Which colour what had last, as long as the tab is open. */
+/** The last colour of each id, as long as the tab is open. */
 export const colourMemory = new Map<string, number>()

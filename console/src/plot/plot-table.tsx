@@ -1,11 +1,11 @@
 import { tellBucket } from '../pure/ticks.ts'
 import type { Drawing } from './draw.ts'
 
-/** What a plot shows, as rows: the newest first. */
+/** Shows the data of a plot as rows, the newest first. */
 export function PlotTable({ title, series, buckets, bucket, zones, tell }: Drawing & { title: string }) {
   const places = buckets.map((_, at) => at).reverse()
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached without a mouse
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse
     <section class="plot-table" tabIndex={0} aria-label={`${title} as a table`}>
       <table class="table">
         <thead>

@@ -11,7 +11,7 @@ import { type Drawing, type Drawn, dataOf, draw, toPicture } from './draw.ts'
 import { PlotTable } from './plot-table.tsx'
 
 export type Plotted = Drawn & {
-  /** Of the whole range, beside its name. */
+  /** The total of the whole range, shown beside the series' name. */
   total?: ComponentChildren
 }
 
@@ -19,16 +19,16 @@ type Props = Omit<Drawing, 'series'> & {
   title: string
   unit: string
   series: readonly Plotted[]
-  /** Of the whole range, in the sentence for who does not see the plot. */
+  /** The total of the whole range, for the sentence that a screen reader reads. */
   total?: string
-  /** A click on a time, or Enter. */
+  /** Called with a time that was clicked, or chosen with Enter. */
   onPick?: (at: number) => void
-  /** Where the gateway tells the same as CSV. */
+  /** The API path of the same figures as CSV. */
   csvPath?: string | undefined
   tools?: ComponentChildren
 }
 
-/** Figures over time: drawn, told in a sentence, walked through by keys, and as a table. */
+/** Figures over time: a drawing, a sentence for screen readers, a walk by keys, and a table. */
 export function Plot({ title, unit, total, onPick, csvPath, tools, ...given }: Props) {
   const target = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -41,7 +41,7 @@ export function Plot({ title, unit, total, onPick, csvPath, tools, ...given }: P
     ...given,
     series: given.series.filter((series) => !hidden.value.has(series.id)),
   }
-  // What takes another drawing; other values alone are put into the one that is there.
+  // A change of `shape` makes a new drawing; other values alone are put into the present one.
   const { kind, bucket, zones, buckets } = drawing
   const shape = JSON.stringify([
     ...[kind, bucket, zones, drawing.isLog, isTable.value, colourVersion.value, buckets[0], buckets.length],
@@ -163,7 +163,7 @@ function fileName(title: string): string {
   return title.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
 }
 
-/** Which time is pointed at; without one, what the plot spans. */
+/** Shows the values at the cursor; without a cursor, the span of the plot. */
 function Readout({ drawing, at }: { drawing: Drawing; at: number | null }) {
   const { buckets, bucket, zones } = drawing
   const last = buckets.length - 1
@@ -204,7 +204,7 @@ function Legend(props: {
   )
 }
 
-/** What a plot shows, in words. */
+/** Describes a plot in words. */
 function describe(drawing: Drawing, title: string, unit: string, total: string | undefined): string {
   const { kind, series, buckets, bucket, zones, tell } = drawing
   if (buckets.length === 0 || series.length === 0) return `${title}: nothing to show.`

@@ -1,6 +1,6 @@
 import { largest, type Values } from '../pure/stack.ts'
 
-/** How something went, as small as a word. */
+/** Draws values over time, as small as a word. */
 export function Spark({ values, label }: { values: Values; label: string }) {
   const [width, height] = [96, 22]
   const most = largest(values)?.value ?? 0

@@ -4,17 +4,17 @@ import { readCredits } from './format.ts'
 
 export type Credited = { at: string; credits: string }
 
-/** What an account was credited. @property knownFrom before that time there may be more; undefined: these are all */
+/** The credits of an account. @property knownFrom there may be more before this time; undefined: these are all */
 export type Credits = { credited: readonly Credited[]; knownFrom: string | undefined }
 
 type Change = Pick<AuditRecord, 'at' | 'after'>
 
-/** No time of ours is later. */
+/** A time later than all others. */
 const never = '9999-12-31T00:00:00Z'
 
 /**
- * What the audit says of an account's credits: those that it was given, the newest first, and the one that it was made with.
- * @param made the record of its making; none where it is older than the audit
+ * Reads an account's credits from the audit trail: those given to it, the newest first, and the one of its creation.
+ * @param made the record of its creation; without items if that is older than the audit trail
  */
 export function creditsOf(made: Listed<Change> | undefined, given: Listed<Change> | undefined): Credits {
   if (!made || !given) return { credited: [], knownFrom: never }
@@ -26,10 +26,10 @@ export function creditsOf(made: Listed<Change> | undefined, given: Listed<Change
 }
 
 /**
- * The balance at the end of each bucket, from what it is now backwards: what was billed since is added, what was credited
- * since is taken away.
- * @param billed of each bucket; null where it is not known, from where on backwards nothing is told
- * @returns the balance, and what was credited in each bucket: null where nothing was
+ * Computes the balance at the end of each bucket, backwards from the present one: later debits are added, later credits
+ * subtracted.
+ * @param billed the debits of each bucket; null if unknown: buckets before that one have no balance
+ * @returns the balance, and the credit of each bucket; null if there was none
  */
 export function balanceOver(
   buckets: readonly string[],
@@ -58,7 +58,7 @@ export function balanceOver(
   return { balances, credits }
 }
 
-/** The last bucket that begins at or before a time; -1 where none does. */
+/** The index of the last bucket that begins at or before a time; -1 if there is none. */
 function placeOf(buckets: readonly string[], at: string, zone: string): number {
   const ms = Date.parse(at)
   const day = dayIn(zone, ms)

@@ -1,8 +1,8 @@
-/* Days and hours in a zone by its name, as the browser knows it. */
+/* Days and hours in a zone that is given by name, by the data of the browser. */
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** Formats are dear to make. */
+/** Returns a format, and keeps it: making one takes long. */
 export function formatIn(zone: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
   const key = `${zone} ${JSON.stringify(options)}`
   const known = formats.get(key)
@@ -35,13 +35,13 @@ export function partsIn(zone: string, ms: number): Parts {
   }
 }
 
-/** `2026-11-22` */
+/** The date, such as `2026-11-22`. */
 export function dayIn(zone: string, ms: number): string {
   const { year, month, day } = partsIn(zone, ms)
   return `${year}-${two(month)}-${two(day)}`
 }
 
-/** A day so many days later, or earlier. */
+/** The day that is so many days later, or earlier. */
 export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 }
@@ -56,7 +56,7 @@ export function isDay(text: string): boolean {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
-/** `22 Nov`, with its year where it is not this one. */
+/** `22 Nov`, with the year if it is not this one. */
 export function tellDay(day: string, thisYear?: number): string {
   const [year, month, date] = day.split('-').map(Number)
   const told = `${date} ${months[month! - 1]}`
@@ -72,7 +72,7 @@ export function two(number: number): string {
   return String(number).padStart(2, '0')
 }
 
-/** `Europe/Berlin` as people say it, with how far it is from UTC at that moment: `Europe/Berlin, UTC+1`. */
+/** A zone's name with its offset from UTC at a moment: `Europe/Berlin, UTC+1`. */
 export function tellZone(zone: string, ms: number): string {
   if (zone === 'UTC') return 'UTC'
   const parts = formatIn(zone, { timeZoneName: 'shortOffset' }).formatToParts(ms)

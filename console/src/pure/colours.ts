@@ -1,11 +1,11 @@
-/** How many ids have a colour of their own at once; all else is "other". */
+/** The number of ids that have a colour of their own at once; all others share "other". */
 export const colourCount = 6
 
 /**
- * Colours of what is shown: an id keeps the one it had, whatever is shown beside it, as long as no two of those on one plot
- * would have the same. Where they would, the one that had it first keeps it.
- * @param memory of this tab: what each id had last; it is written
- * @returns of each id a number from 0 to 5
+ * Assigns colours. An id keeps its last colour, whatever is shown beside it. If two ids of one plot would have the
+ * same, the id that had it first keeps it.
+ * @param memory the last colour of each id in this tab; it is updated
+ * @returns for each id a number from 0 to 5
  */
 export function assignColours(shown: readonly string[], memory: Map<string, number>): Map<string, number> {
   const assigned = new Map<string, number>()
@@ -28,7 +28,7 @@ export function assignColours(shown: readonly string[], memory: Map<string, numb
   return assigned
 }
 
-/** How a request ended, by its colour everywhere; what is rare has the grey of all others. */
+/** The colour of each outcome of a request, the same in all plots; rare outcomes share the grey of "other". */
 export const outcomeColours: Readonly<Record<string, string>> = {
   ok: 's3',
   refused: 's5',

@@ -1,11 +1,11 @@
 import { formatIn, partsIn, tellDay, two } from './calendar.ts'
 
-/* Numbers for people: short where they are read, exact where they are pointed at. A space before a unit does not break. */
+/* Numbers for people: short in the page, exact in tooltips. The space before a unit does not break. */
 
 const nbsp = '\u00a0'
 const nano = 1_000_000_000n
 
-/** Credits as nano-credits, exactly. @returns 0 for what is none */
+/** Parses credits into nano-credits, exactly. @returns 0 for invalid text */
 export function readCredits(text: string | null | undefined): bigint {
   const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d{1,9}))?$/.exec(text ?? '') ?? []
   if (whole === undefined) return 0n
@@ -38,7 +38,7 @@ export function tellCredits(value: string | bigint | null | undefined): string {
 const whole = { maximumFractionDigits: 0 }
 const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 }
 
-/** As `tellCredits`, but that small amounts are told by two digits: in lists most are small. */
+/** Like `tellCredits`, but small amounts have two significant digits: most amounts in lists are small. */
 export function tellFine(value: string | null | undefined): string {
   const nanos = readCredits(value)
   const size = nanos < 0n ? -nanos : nanos
@@ -65,7 +65,7 @@ const bigs = [
 function tellBig(count: number): string {
   const size = Math.abs(count)
   const sign = count < 0 ? '−' : ''
-  // What rounds up to a thousand is told by the next unit.
+  // A value that would round up to a thousand has the next unit.
   const [unit, name] = bigs.find(([unit]) => size >= unit * 0.9995) ?? ([1, ''] as const)
   const value = size / unit
   const digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2
@@ -80,7 +80,7 @@ export function tellMs(ms: number | null | undefined): string {
   return tellSpan(ms)
 }
 
-/** A longer time, by its two largest units: `3 min 20 s`, `2 d 4 h` */
+/** A longer time in its two largest units: `3 min 20 s`, `2 d 4 h` */
 export function tellSpan(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   const units = [
@@ -107,7 +107,7 @@ export function tellShare(share: number | null | undefined): string {
   return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}${nbsp}%`
 }
 
-/** How much more or less than before; undefined where nothing can be said. */
+/** The relative change since before; undefined if it cannot be computed. */
 export function tellChange(now: number, before: number): string | undefined {
   if (!(before > 0)) return undefined
   const change = now / before - 1
@@ -120,7 +120,7 @@ export function tellBytes(bytes: number): string {
   return bytes < 1_048_576 ? `${Math.ceil(bytes / 1_024)}${nbsp}KiB` : `${Math.round(bytes / 1_048_576)}${nbsp}MiB`
 }
 
-/** `14:03:22` of today, else `21 Nov, 14:03`, each in the zone. */
+/** `14:03:22` for today, else `21 Nov, 14:03`, in the zone. */
 export function tellTime(iso: string | null | undefined, nowMs: number, zone: string): string {
   if (!iso) return '–'
   const ms = Date.parse(iso)
@@ -133,7 +133,7 @@ export function tellTime(iso: string | null | undefined, nowMs: number, zone: st
   return `${told}, ${clock}`
 }
 
-/** All of it, with its zone, for who points at it. */
+/** The whole time with its zone, for tooltips. */
 export function exactTime(iso: string, zone: string): string {
   const format = formatIn(zone, { dateStyle: 'medium', timeStyle: 'medium' })
   return `${format.format(Date.parse(iso))} ${zone}\n${iso}`

@@ -1,4 +1,4 @@
-/* The address of a page is all of its state: what is shown, of when, and by what it is filtered. */
+/* The address of a page has all of its state: the page, the range of time, and the filters. */
 
 export const pages = [
   'overview',
@@ -17,14 +17,14 @@ export const pages = [
 
 export type Page = (typeof pages)[number]
 
-/** @property page undefined where the address names none */
+/** @property page undefined if the address names no page */
 export type Place = { page: Page | undefined; id: string | undefined; query: Query }
 
 export type Query = Readonly<Record<string, string>>
 
 /**
- * @param path below the console's own, such as `accounts/acct_1`; empty is the overview
- * @param search with or without its question mark
+ * Reads an address. @param path below the console's own, such as `accounts/acct_1`; empty is the overview @param search
+ * with or without its question mark
  */
 export function readPlace(path: string, search: string): Place {
   const [first = '', second, ...rest] = path.replace(/^\/+|\/+$/g, '').split('/')
@@ -34,7 +34,7 @@ export function readPlace(path: string, search: string): Place {
   return { page, id: second === undefined || second === '' ? undefined : decode(second), query }
 }
 
-/** The address below the console's own. What is empty is left out. */
+/** The address below the console's own. Empty fields of the query are left out. */
 export function formatPlace({ page = 'overview', id, query = {} }: Partial<Place>): string {
   const said = Object.entries(query).filter(([, value]) => value !== '')
   const search = new URLSearchParams(said).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
@@ -42,18 +42,18 @@ export function formatPlace({ page = 'overview', id, query = {} }: Partial<Place
   return `${path === 'overview' ? '' : path}${search === '' ? '' : `?${search}`}`
 }
 
-/** A query with some fields changed; undefined takes one away. */
+/** Changes fields of a query; undefined removes one. */
 export function changeQuery(query: Query, changes: Readonly<Record<string, string | undefined>>): Query {
   const all = Object.entries({ ...query, ...changes })
   return Object.fromEntries(all.filter((entry): entry is [string, string] => Boolean(entry[1])))
 }
 
-/** A field that has several values, in the order in which they were named. */
+/** Reads a field with several values, in their order in the address. */
 export function readList(text: string | undefined): string[] {
   return [...new Set((text ?? '').split(',').filter(Boolean))]
 }
 
-/** What may stand in an address: of a key or token that somebody has pasted the first characters (ruling U5). */
+/** A text that may be in an address: pasted keys and tokens are cut to their first characters (ruling U5). */
 export function withoutSecrets(text: string): string {
   return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-op-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1')
 }

@@ -7,8 +7,8 @@ type Usage = NonNullable<Explanation['usage']>
 type Price = NonNullable<Explanation['price']>
 
 /**
- * What each kind of tokens cost, by the prices that were in force: credits per million tokens, of a call for each. Long
- * inputs have prices of their own, which are those of the last step that the whole input exceeds.
+ * The cost of each kind of tokens, by the prices in force at the time: credits per million tokens, or per call. A long
+ * input has the prices of the last step that the whole input exceeds.
  */
 export function priceLines(usage: Usage, price: Price): PriceLine[] {
   const input = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens

@@ -3,7 +3,7 @@ import type { Query } from './place.ts'
 
 export type Bucket = 'quarter' | 'hour' | 'day' | 'week' | 'month'
 
-/** What is asked of /usage. @property endsNow what happens from here on belongs to it */
+/** The span and buckets of a query of figures. @property endsNow whether new requests belong to it */
 export type Range = { name: string; label: string; from: string; to: string; bucket: Bucket; endsNow: boolean }
 
 type Named = { label: string; short: string; bucket: Bucket; hours?: number; days?: number }
@@ -21,10 +21,7 @@ export type RangeName = keyof typeof ranges
 const quarterMs = 900_000
 const hourMs = 3_600_000
 
-/**
- * The range that an address means.
- * @param zone in which days begin
- */
+/** Reads the range from an address. @param zone the zone in which days begin */
 export function readRange(query: Query, nowMs: number, zone: string, usual: RangeName = '7d'): Range {
   const { from, to } = query
   if (from && to && isDay(from) && isDay(to) && from < to) return ownDays(from, to, nowMs, zone)
@@ -57,19 +54,19 @@ function bucketFor(days: number): Bucket {
   return days <= 3 ? 'quarter' : days <= 16 ? 'hour' : days <= 200 ? 'day' : 'week'
 }
 
-/** The period before it, of the same length. */
+/** The period before a range, of the same length. */
 export function periodBefore({ from, to }: Pick<Range, 'from' | 'to'>): { from: string; to: string } {
   if (isDay(from)) return { from: addDays(from, -daysBetween(from, to)), to: from }
   const fromMs = Date.parse(from)
   return { from: iso(fromMs - (Date.parse(to) - fromMs)), to: from }
 }
 
-/** When a bucket begins and ends, as a range has it: of the last one, where the range does. */
+/** The span of a bucket in the form of a range; the last bucket ends with the range (`to`). */
 export function spanOfBucket(buckets: readonly string[], at: number, to: string): { from: string; to: string } {
   return { from: buckets[at]!, to: buckets[at + 1] ?? to }
 }
 
-/** Days of a range, for the fields in which they are edited; the last one is meant with all of its hours. */
+/** The days of a range, for the fields in which it is edited; the last day is included whole. */
 export function daysOf({ from, to }: Pick<Range, 'from' | 'to'>, zone: string): { first: string; last: string } {
   const first = isDay(from) ? from : dayIn(zone, Date.parse(from))
   const last = isDay(to) ? addDays(to, -1) : dayIn(zone, Date.parse(to) - 1)

@@ -1,7 +1,7 @@
 import type { RequestRow } from '../shapes.ts'
 import { readList } from './place.ts'
 
-/** Whether a request is one of those that are listed, as the gateway would say. */
+/** Whether a filter lists a request, by the same rules as the gateway's. */
 export function fits(row: RequestRow, filter: Readonly<Record<string, string | undefined>>): boolean {
   const { account, key, model, upstream, outcome, status } = filter
   return (

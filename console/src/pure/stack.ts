@@ -1,8 +1,7 @@
 export type Values = readonly (number | null)[]
 
 /**
- * Series on top of each other: of each the height of its upper edge. A gap stays a gap where all have one; where others have
- * a value it counts as none.
+ * Stacks series: returns for each the height of its upper edge. A gap counts as 0, unless all series have a gap there.
  * @returns in the order of the series, the first at the bottom
  */
 export function stack(series: readonly Values[]): (number | null)[][] {
@@ -20,12 +19,12 @@ export function stack(series: readonly Values[]): (number | null)[][] {
   )
 }
 
-/** All of them together, at each place. */
+/** The sum of all series at each index. */
 export function sumAt(series: readonly Values[]): (number | null)[] {
   return series.length === 0 ? [] : stack(series).at(-1)!
 }
 
-/** @returns undefined where there is no value at all */
+/** @returns undefined if there is no value at all */
 export function largest(values: Values): { at: number; value: number } | undefined {
   let found: { at: number; value: number } | undefined
   for (const [at, value] of values.entries()) {

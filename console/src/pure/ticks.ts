@@ -1,7 +1,7 @@
 import { dayIn, isDay, partsIn, tellDay, tellMonth, two } from './calendar.ts'
 import type { Bucket } from './range.ts'
 
-/** Names of buckets: of hours in the viewer's zone, of days and longer in the reporting zone. */
+/** Zones for the labels of buckets: hours are in the viewer's zone, days and longer in the reporting zone. */
 export type Zones = { viewer: string; reporting: string }
 
 const spans: Record<Bucket, number> = {
@@ -12,7 +12,7 @@ const spans: Record<Bucket, number> = {
   month: 30 * 86_400_000,
 }
 
-/** Of one bucket, for people: `Sat 22 Nov, 14:00 to 15:00`. */
+/** The label of one bucket: `Sat 22 Nov, 14:00 to 15:00`. */
 export function tellBucket(start: string, bucket: Bucket, zones: Zones): string {
   if (bucket === 'quarter' || bucket === 'hour') {
     const ms = Date.parse(start)
@@ -28,8 +28,8 @@ export function tellBucket(start: string, bucket: Bucket, zones: Zones): string 
 }
 
 /**
- * Where an axis of buckets has its words: at round hours and beginnings of days, so far apart that they fit.
- * @returns places in `buckets`, with what stands there
+ * The labels of an axis of buckets: at round hours or at beginnings of days, so far apart that they fit.
+ * @returns indexes in `buckets`, with their texts
  */
 export function axisTicks(
   buckets: readonly string[],
@@ -47,14 +47,14 @@ export function axisTicks(
     const ticks = marks.all.filter(({ rank }) => rank % step === 0)
     if (ticks.length <= most) return ticks.map(({ at, text }) => ({ at, text }))
   }
-  // Longer than any round step: every so many.
+  // No round step is long enough, so marks are taken at an even distance.
   const every = Math.ceil(marks.all.length / most)
   return marks.all.filter((_, at) => at % every === 0).map(({ at, text }) => ({ at, text }))
 }
 
 type Mark = { at: number; rank: number; text: string }
 
-/** By hours since a midnight. @property rank in quarters of an hour, of whole days since the first */
+/** Marks of hours, counted from midnight. @property rank quarters of an hour since the first midnight */
 function hourMarks(buckets: readonly string[], bucket: Bucket, zone: string): { all: Mark[]; steps: number[] } {
   let midnights = 0
   let last = ''
@@ -64,7 +64,7 @@ function hourMarks(buckets: readonly string[], bucket: Bucket, zone: string): { 
     const date = dayIn(zone, ms)
     if (date !== last && last !== '') midnights++
     last = date
-    // Half-hour zones have their midnights within an hour of ours.
+    // Hourly buckets ignore minutes: in zones with a half-hour offset, none of them begins at midnight itself.
     const quarter = bucket === 'hour' ? 0 : Math.floor(minute / 15)
     const isMidnight = hour === 0 && quarter === 0
     const rank = isMidnight ? midnights * 96 : midnights * 96 + hour * 4 + quarter
@@ -81,12 +81,12 @@ function dayMarks(buckets: readonly string[], bucket: Bucket, { reporting }: Zon
   return { all, steps: [1, 2, 7, 14, 28] }
 }
 
-/** The first bucket that is not complete; `buckets.length` where all are. */
+/** The index of the first bucket that is not complete; `buckets.length` if all are. */
 export function firstOpen(buckets: readonly string[], completeUntil: string | null | undefined, zone: string): number {
   if (!completeUntil) return buckets.length
   const doneMs = Date.parse(completeUntil)
   const doneDay = dayIn(zone, doneMs)
-  // A bucket ends where the next begins; of the last nobody knows more than that it has begun.
+  // A bucket ends when the next one begins. The end of the last one is not known, so it counts as open.
   const isOver = (start: string | undefined) =>
     start !== undefined && (isDay(start) ? start <= doneDay : Date.parse(start) <= doneMs)
   const open = buckets.findIndex((_, at) => !isOver(buckets[at + 1]))

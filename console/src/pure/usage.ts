@@ -2,11 +2,11 @@ import type { Figures, Measure, Percentiles, Series } from '../shapes.ts'
 import { readCredits } from './format.ts'
 import type { Values } from './stack.ts'
 
-/* Figures of an answer to /usage, ready to be drawn. Nothing is summed that the answer does not have as parts of a whole. */
+/* Prepares the figures of an answer of /usage for plots. Only figures that are parts of one whole are summed. */
 
 export type Percentile = 'p50' | 'p95' | 'p99'
 
-/** One measure as numbers; a gap is null. */
+/** The values of one measure as numbers; a gap is null. */
 export function valuesOf(figures: Figures, measure: Measure, percentile: Percentile = 'p95'): Values {
   const found = figures[measure]
   if (found === undefined) return []
@@ -16,7 +16,7 @@ export function valuesOf(figures: Figures, measure: Measure, percentile: Percent
   )
 }
 
-/** Of all buckets together, exactly. */
+/** The sum over all buckets, exactly. */
 export function sumOfCredits({ credits = [] }: Figures): bigint {
   return credits.reduce((sum, value) => sum + readCredits(value), 0n)
 }
@@ -27,14 +27,14 @@ export function sumOf(figures: Figures, measure: Counted): number {
   return (figures[measure] ?? []).reduce((sum: number, value) => sum + (value ?? 0), 0)
 }
 
-/** The share of the input that came from caches; undefined where there was no input. */
+/** The share of the input that was read from caches; undefined if there was no input. */
 export function cacheShareOf(figures: Figures): number | undefined {
   const read = sumOf(figures, 'cache_read_tokens')
   const all = read + sumOf(figures, 'input_tokens') + sumOf(figures, 'cache_write_tokens')
   return all === 0 ? undefined : read / all
 }
 
-/** Of tokens by kind, each counted once: reasoning is a part of the output. */
+/** Kinds of tokens that do not overlap. Reasoning is not one of them: it is a part of the output. */
 export const tokenKinds = [
   ['input_tokens', 'Input'],
   ['cache_read_tokens', 'From cache'],
@@ -42,13 +42,13 @@ export const tokenKinds = [
   ['output_tokens', 'Output'],
 ] as const satisfies readonly (readonly [Counted, string])[]
 
-/** What tells a series from the others, the same in every answer. */
+/** Identifies a series, in the same way in every answer. */
 export function idOf({ of }: Series): string {
   const values = Object.values(of)
   return values.length === 0 ? 'all' : values.map((id) => id ?? '').join(' · ')
 }
 
-/** What people call it. */
+/** The name of a series for people. */
 export function labelOf(series: Series): string {
   const { of, named } = series
   const parts = Object.entries(of).map(([dimension, id]) => {
@@ -58,7 +58,7 @@ export function labelOf(series: Series): string {
   return parts.join(' · ') || 'all'
 }
 
-/** The share of one part, for bars beside numbers. */
+/** The length of a bar, as a share of the longest. */
 export function shareOf(part: bigint, most: bigint): number {
   return most <= 0n ? 0 : Number((part * 1_000n) / most) / 1_000
 }

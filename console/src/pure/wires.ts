@@ -1,4 +1,4 @@
-/* What the playground must know of the wires: the smallest body of a question, and where the text of an answer is. */
+/* The facts of the wires that the playground needs: the smallest body of a request, and the place of the text in an answer. */
 
 export const wireNames = ['messages', 'chat', 'responses'] as const
 export type WireName = (typeof wireNames)[number]
@@ -12,7 +12,7 @@ export function questionBody(wire: WireName, model: string, question: string, is
 
 export type Piece = { kind: 'text' | 'reasoning'; text: string }
 
-/** What an event of a stream adds to the answer, as far as it is text. */
+/** The text that an event of a stream adds to the answer. */
 export function pieceOf(wire: WireName, data: unknown): Piece | undefined {
   const event = data as Loose
   if (wire === 'messages') {
@@ -31,7 +31,7 @@ export function pieceOf(wire: WireName, data: unknown): Piece | undefined {
   return typeof reasoning === 'string' && reasoning !== '' ? { kind: 'reasoning', text: reasoning } : undefined
 }
 
-/** The text of a whole answer. */
+/** The text of an answer that is no stream. */
 export function textOf(wire: WireName, body: unknown): string {
   const answer = body as Loose
   if (wire === 'messages') return (answer.content ?? []).map(({ text }) => text ?? '').join('')
@@ -54,7 +54,7 @@ type Loose = {
 
 export type StreamEvent = { name: string; data: string }
 
-/** Server-sent events out of a text that comes in pieces. @returns a function that takes one and tells what is whole */
+/** Reads server-sent events from pieces of text. @returns a function that takes a piece and returns the events it completes */
 export function eventReader(): (piece: string) => StreamEvent[] {
   let rest = ''
   return (piece) => {
@@ -73,7 +73,7 @@ export function eventReader(): (piece: string) => StreamEvent[] {
   }
 }
 
-/** JSON spread over lines; what is none stays as it is. */
+/** Formats JSON over several lines; other text stays as it is. */
 export function spread(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

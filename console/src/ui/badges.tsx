@@ -3,7 +3,7 @@ import type { Account, Budget, UpstreamState } from '../shapes.ts'
 import { Icon, type IconName } from './icons.tsx'
 import { Time } from './numbers.tsx'
 
-/* States as a sign and a word, never as a colour alone. */
+/* States are shown by a sign and a word, never by a colour alone. */
 
 export function AccountState({ state }: { state: Account['state'] }) {
   return state === 'active' ? (
@@ -35,7 +35,7 @@ export function UpstreamSign({ state }: { state: UpstreamState['state'] }) {
   )
 }
 
-/** How a request ended. */
+/** Shows how a request ended. */
 export function Outcome({ outcome, code }: { outcome: string | null; code?: string | null }) {
   if (outcome === null) return <span class="none">under way</span>
   const kind = outcome === 'ok' ? 'good' : outcome === 'refused' || outcome.startsWith('client') ? 'warn' : 'bad'
@@ -49,7 +49,7 @@ export function Outcome({ outcome, code }: { outcome: string | null; code?: stri
 
 const pers = { day: 'a day', week: 'a week', month: 'a month' } as const
 
-/** What a key may spend, and has: a bar, the figures, and when it begins anew. */
+/** Shows a key's budget: a bar, the figures, and when it renews. */
 export function BudgetBar({ budget }: { budget: Budget | null | undefined }) {
   if (!budget) return <span class="none">no limit</span>
   const all = readCredits(budget.credits)

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { Icon } from './icons.tsx'
 import { say } from './toasts.tsx'
 
-/** Copies a text; says so where eyes and ears are. */
+/** Copies a text, and confirms that in the page and to screen readers. */
 export function Copy({
   text,
   label = 'Copy',
@@ -31,7 +31,7 @@ export function Copy({
   )
 }
 
-/** Without TLS and off loopback a browser has no clipboard for pages: then a field is selected and copied. */
+/** Without TLS, pages from other hosts than loopback have no clipboard API. Then a field is selected and copied. */
 async function copy(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text)
@@ -47,11 +47,11 @@ async function copy(text: string): Promise<void> {
   say('Copied.')
 }
 
-/** Code that people take with them. */
+/** Code with a button that copies it. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
     <div class="code">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached without a mouse */}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse */}
       <section tabIndex={0} aria-label={label}>
         <pre>{text}</pre>
       </section>
@@ -60,7 +60,7 @@ export function Code({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** Gives the browser a file. */
+/** Lets the browser save a file. */
 export function download(name: string, content: Blob | string, type = 'text/csv;charset=utf-8'): void {
   const url = URL.createObjectURL(typeof content === 'string' ? new Blob([content], { type }) : content)
   const link = document.createElement('a')

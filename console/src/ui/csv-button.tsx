@@ -3,7 +3,7 @@ import { send } from '../api/ask.ts'
 import { download } from './copy.tsx'
 import { say } from './toasts.tsx'
 
-/** All of a list, from its first row to its last, as comma-separated values: the gateway writes them. */
+/** Downloads a whole list as comma-separated values, which the gateway writes. */
 export function CsvButton({ path, name, label }: { path: string; name: string; label?: string }) {
   const [isBusy, setBusy] = useState(false)
   return (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { Icon } from './icons.tsx'
 
-/** A question in front of the page; what is behind it waits. Escape and the cross close it. */
+/** A modal dialog. Escape and the cross close it. */
 export function Dialog({
   title,
   close,

@@ -11,7 +11,7 @@ type FieldProps = {
   error?: string | undefined
   required?: boolean
   autoFocus?: boolean
-  /** It is said already and can no longer be changed here. */
+  /** The value is given and cannot be changed here. */
   readOnly?: boolean
   placeholder?: string
   inputMode?: 'decimal' | 'numeric' | 'text'
@@ -85,14 +85,14 @@ export function Select<T extends string>(props: {
   )
 }
 
-/** A form that sends one thing, says what was refused beside its field, and is not sent twice. */
+/** A form that sends one request, shows refusals beside their fields, and cannot be sent twice. */
 export function useForm() {
   const [refusal, setRefusal] = useState<Refusal | undefined>(undefined)
   const [isBusy, setBusy] = useState(false)
   const errorOf = (name: string) => refusal?.errors.find(({ pointer }) => pointer === `/${name}`)?.detail
   return { refusal, isBusy, errorOf, send }
 
-  /** @returns whether it was done */
+  /** @returns whether the request succeeded */
   async function send(act: () => Promise<unknown>): Promise<boolean> {
     if (isBusy) return false
     setBusy(true)
@@ -110,7 +110,7 @@ export function useForm() {
   }
 }
 
-/** What belongs to no field. */
+/** Shows the part of a refusal that belongs to no field. */
 export function FormRefusal({ refusal, fields = [] }: { refusal: Refusal | undefined; fields?: readonly string[] }) {
   if (!refusal || refusal.errors.some(({ pointer }) => fields.includes(pointer.slice(1)))) return null
   return (
@@ -120,7 +120,7 @@ export function FormRefusal({ refusal, fields = [] }: { refusal: Refusal | undef
   )
 }
 
-/** How a form in a dialog ends: what leaves it, and what sends it, which cannot be pressed while it is busy. */
+/** The buttons at the end of a dialog's form: one closes it, the other sends it and is disabled while it is busy. */
 export function FormFoot(props: { close(): void; isBusy: boolean; isDanger?: boolean; children: ComponentChildren }) {
   const { close, isBusy, isDanger = false, children } = props
   return (

@@ -32,15 +32,15 @@ const groups: readonly (readonly Page[])[] = [
   ['webhooks', 'audit', 'operators'],
 ]
 const ofOwners: readonly (readonly Page[])[] = [['overview', 'models', 'setup']]
-/** On a phone, beside "More". */
+/** Pages in the bar at the bottom of a phone's screen; the others are below "More". */
 const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
 
-/** Pages whose figures are of a range. */
+/** Pages whose figures depend on the range of time. */
 const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests']
-/** Of these only the page of one. */
+/** Of these pages only those of a single object depend on it. */
 const rangedOnes: readonly Page[] = ['accounts', 'keys']
 
-/** All that is around a page. */
+/** Everything around a page: the navigation and the head. */
 export function Frame({ children }: { children: ComponentChildren }) {
   const [isMore, setMore] = useState(false)
   const shown = isOwner() ? ofOwners : groups

@@ -1,4 +1,4 @@
-/* Drawn on a grid of 16, by lines as wide as the text's. */
+/* Drawings on a grid of 16, with lines as wide as the text's. */
 
 const drawings = {
   overview: 'M2.5 13.5v-4M6 13.5v-7M9.5 13.5V8M13 13.5v-11',
@@ -39,7 +39,7 @@ const drawings = {
 
 export type IconName = keyof typeof drawings
 
-/** Beside words, so nothing that is read aloud. */
+/** An icon stands beside words, so screen readers skip it. */
 export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   return (
     <svg class="icon" width={size} height={size} viewBox="0 0 16 16" aria-hidden="true" focusable="false">
@@ -48,7 +48,7 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
   )
 }
 
-/** Three wires that meet. */
+/** The logo: three wires that meet. */
 export function Logo() {
   return (
     <svg class="logo" width="22" height="22" viewBox="0 0 22 22" aria-hidden="true" focusable="false">

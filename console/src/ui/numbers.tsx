@@ -11,14 +11,14 @@ import {
 } from '../pure/format.ts'
 import { viewerZone } from '../session.ts'
 
-/* Numbers in a page: short to read, exact to point at. */
+/* Numbers in a page: short in the text, exact in the tooltip. */
 
 export function Credits({ value }: { value: string | bigint | null | undefined }) {
   const exact = typeof value === 'bigint' ? exactCredits(value) : value
   return <span title={exact ? `${exact} credits` : undefined}>{tellCredits(value)}</span>
 }
 
-/** Of one request, or entry. */
+/** The amount of one request or ledger entry, with more digits than `Credits`. */
 export function Amount({ value }: { value: string | null | undefined }) {
   return <span title={value ? `${value} credits` : undefined}>{tellFine(value)}</span>
 }
@@ -48,7 +48,7 @@ export function Time({ iso }: { iso: string | null | undefined }) {
   )
 }
 
-/** `3 h ago`, with the time itself for who points at it. */
+/** `3 h ago`, with the exact time in the tooltip. */
 export function Away({ iso, none = '–' }: { iso: string | null | undefined; none?: string }) {
   if (!iso) return <span class="none">{none}</span>
   return (

@@ -10,7 +10,7 @@ import { isSearchOpen } from './shortcuts.tsx'
 
 type Found = { href: string; kind: string; text: string; more?: string | undefined }
 
-/** Finds an account, key, model, request or page by the first characters. */
+/** Finds an account, key, model, request or page by its first characters. */
 export function Palette() {
   if (!isSearchOpen.value) return null
   return <OpenPalette />
@@ -113,7 +113,7 @@ function useFound(text: string): Found[] {
   ].slice(0, 20)
 }
 
-/** What was typed, once the fingers rest. */
+/** The typed text, once typing has paused. */
 function useSettled(text: string): string {
   const [settled, setSettled] = useState(text)
   useEffect(() => {

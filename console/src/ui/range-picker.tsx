@@ -6,7 +6,7 @@ import { reportingZone } from '../session.ts'
 import { Dialog } from './dialog.tsx'
 import { usualRange } from './usual-range.ts'
 
-/** Of when figures are: one of the usual ranges, or days. */
+/** Chooses the time of the figures: one of the usual ranges, or days. */
 export function RangePicker() {
   const [isOpen, setOpen] = useState(false)
   const { query, page } = place.value

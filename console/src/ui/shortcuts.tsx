@@ -6,7 +6,7 @@ import { isOwner } from '../session.ts'
 import { recall, remember } from '../store.ts'
 import { Dialog } from './dialog.tsx'
 
-/* What keys do. Whoever speaks to the computer, or types by accident, can switch them off. */
+/* Keyboard shortcuts. They can be switched off, for people who use speech input or press keys by accident. */
 
 const storedName = 'triwire.shortcuts'
 export const areOn = signal(recall(storedName) !== 'off')
@@ -31,7 +31,7 @@ const goes: Readonly<Record<string, Page>> = {
 const ofOwners: readonly Page[] = ['overview', 'models', 'setup']
 
 let pending: number | undefined
-/** What Escape closes, the innermost last. */
+/** The functions that Escape calls, one at a time; the innermost is the last. */
 const escapes: (() => void)[] = []
 
 export function useEscape(act: (() => void) | undefined): void {
@@ -84,7 +84,7 @@ function act(key: string): boolean {
   return false
 }
 
-/** To the link of the next row, which Enter follows. */
+/** Moves the focus to the link of the next row, which Enter follows. */
 function moveRow(by: 1 | -1): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>('tr[data-row]')].filter((row) => row.querySelector('a'))
   if (rows.length === 0) return false

@@ -5,7 +5,7 @@ import { tellTime } from '../pure/format.ts'
 import { viewerZone } from '../session.ts'
 import { Icon } from './icons.tsx'
 
-/** What was refused, what to tell who can help, and the act that may cure it. */
+/** Shows a refusal, the details to pass on to support, and a button that tries again. */
 export function Failure({ refusal, retry, lastMs }: { refusal: Refusal; retry?: () => void; lastMs?: number }) {
   return (
     <div class="failure" role="alert">
@@ -31,7 +31,7 @@ export function Failure({ refusal, retry, lastMs }: { refusal: Refusal; retry?: 
   )
 }
 
-/** One sentence, and the next act. */
+/** Shows one sentence and the next action, for a list without rows. */
 export function Empty({ children, act }: { children: ComponentChildren; act?: ComponentChildren }) {
   return (
     <div class="empty">
@@ -41,7 +41,7 @@ export function Empty({ children, act }: { children: ComponentChildren; act?: Co
   )
 }
 
-/** As high as what is to come. */
+/** A placeholder as high as the content that is being loaded. */
 export function Skeleton({ height, lines = 1 }: { height: number; lines?: number }) {
   return (
     <div class="skeletons" aria-hidden="true">
@@ -52,7 +52,7 @@ export function Skeleton({ height, lines = 1 }: { height: number; lines?: number
   )
 }
 
-/** Waits, fails, or shows; what is asked for anew is dimmed meanwhile. */
+/** Shows a placeholder, a failure or the content. Content that is being loaded again is dimmed. */
 export function Shown<T>({
   of,
   height,

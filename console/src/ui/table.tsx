@@ -4,21 +4,21 @@ import { go } from '../location.ts'
 
 export type Column<Row> = {
   head: string
-  /** Behind the head: what its numbers are of. */
+  /** The unit of the numbers, shown after the head. */
   unit?: string
   kind?: 'number' | 'text' | 'code' | 'fit'
-  /** Left out on a phone. */
+  /** Whether the column is left out on a phone. */
   wide?: boolean
   cell(row: Row, at: number): ComponentChildren
 }
 
 type Props<Row> = {
-  /** What it is, for who does not see it. */
+  /** The name of the table for screen readers. */
   label: string
   rows: readonly Row[]
   columns: readonly Column<Row>[]
   keyOf(row: Row, at: number): string
-  /** Where a row leads; the link itself stands in its first cell. */
+  /** The address that a row leads to; the link itself is in its first cell. */
   hrefOf?(row: Row): string
   selected?: string | undefined
   hasMore?: boolean
@@ -26,19 +26,19 @@ type Props<Row> = {
   refusedMore?: boolean
 }
 
-/** What a table needs of a list that comes page by page. */
+/** The properties that a table needs of a list that is loaded page by page. */
 export function furtherOf(list: { hasMore: boolean; more(): Promise<void>; refusal: unknown }) {
   return { hasMore: list.hasMore, more: () => void list.more(), refusedMore: list.refusal !== undefined }
 }
 
-/** In px, and so in the style. */
+/** In px, equal to the height in the style. */
 const rowHeight = 36
-/** Rows beyond what is seen. */
+/** Rows to render beyond the visible ones. */
 const margin = 12
-/** As many are drawn at once without looking where they are. */
+/** Up to this many rows, all are rendered. */
 const fewRows = 60
 
-/** A table of any length: only the rows that are seen, and some around them, are in the page. */
+/** A table of any length: only the visible rows, and some around them, are in the page. */
 export function Table<Row>({ label, rows, columns, keyOf, hrefOf, selected, hasMore, more, refusedMore }: Props<Row>) {
   const body = useRef<HTMLTableSectionElement>(null)
   const { first, last } = useSeen(body, rows.length)
@@ -46,7 +46,7 @@ export function Table<Row>({ label, rows, columns, keyOf, hrefOf, selected, hasM
     if (hasMore && !refusedMore && last >= rows.length - margin) more?.()
   })
   return (
-    // What scrolls must be reached without a mouse: by its links, else by itself.
+    // A scrolling area must be reachable without a mouse: by the links in it, or else by itself.
     <div class="table-frame" {...(!hrefOf && { tabIndex: 0, role: 'region', 'aria-label': label })}>
       <table class="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
         <thead>
@@ -101,7 +101,7 @@ function Spacer({ rows, columns }: { rows: number; columns: number }) {
   )
 }
 
-/** A click anywhere in a row follows its link, but for what is a control itself, and for who selects text. */
+/** Follows the link of a row when the row is clicked, except on a control or after text was selected. */
 function follow(event: MouseEvent, href: string): void {
   if ((event.target as Element).closest('a, button, input, label, summary')) return
   if (window.getSelection()?.toString()) return
@@ -109,7 +109,7 @@ function follow(event: MouseEvent, href: string): void {
   else go(href)
 }
 
-/** Which rows are seen, by where the table is in the window. */
+/** Finds the visible rows from the position of the table in the window. */
 function useSeen(body: { current: HTMLTableSectionElement | null }, count: number): { first: number; last: number } {
   const [top, setTop] = useState(0)
   useEffect(() => {
@@ -117,7 +117,7 @@ function useSeen(body: { current: HTMLTableSectionElement | null }, count: numbe
     const look = () => {
       frame = 0
       const above = -(body.current?.getBoundingClientRect().top ?? 0)
-      // By steps, so that not every pixel is drawn anew.
+      // Steps of several rows, so that not every pixel causes a rendering.
       setTop(Math.max(0, Math.floor(above / rowHeight / 4) * 4))
     }
     const ask = () => {

@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 const said = signal<{ text: string; isBad: boolean } | undefined>(undefined)
 let hiding: number | undefined
 
-/** Tells of what was done, for a moment, to eyes and ears. */
+/** Shows a short message for a moment, also to screen readers. */
 export function say(text: string, isBad = false): void {
   said.value = { text, isBad }
   window.clearTimeout(hiding)
