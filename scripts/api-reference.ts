@@ -28,7 +28,7 @@ export function apiReference(): string {
     .join('\n')
 }
 
-/** The problems, and who may tell them. */
+/** The problems of the API with their statuses. */
 export function problemReference(): string {
   const rows = Object.entries(problems).map(([name, [status, title]]) => `| \`${name}\` | ${status} | ${title} |`)
   return ['| `urn:triwire:problem:` | Status | Title |', '|---|---|---|', ...rows, ''].join('\n')

@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { putGenerated } from './support/generated.ts'
 
-// Compiles what is in assembly/ to WebAssembly and writes it where the program reads it. `--check` only says whether that is up to date.
+// Compiles assembly/ to WebAssembly, into the files that the program reads. `--check` only reports whether they are up to date.
 
 const modules = { scan: 'src/bytes/scan-code.ts', estimate: 'src/inference/estimate-code.ts' }
 
 const root = join(import.meta.dirname, '..')
-// SIMD is in every Node since 16.4. `stub`: nothing is allocated, so there is no collector in it.
+// SIMD is in every Node since 16.4. With `stub` nothing is ever freed, which suits modules that allocate nothing.
 const flags = ['-O3', '--converge', '--enable', 'simd', '--runtime', 'stub', '--noAssert', '--initialMemory', '2']
 
 for (const [name, target] of Object.entries(modules)) putGenerated(target, () => write(name))
@@ -26,7 +26,7 @@ function compile(name: string): Buffer {
     const compiler = join(root, 'node_modules/assemblyscript/bin/asc.js')
     execFileSync(process.execPath, [compiler, `assembly/${name}.ts`, '--outFile', file, ...flags], {
       cwd: root,
-      // What the compiler says of success is about itself; of a failure it stands in the error.
+      // The compiler's output after a success is of no use; after a failure the error contains it.
       stdio: 'pipe',
     })
     return readFileSync(file)

@@ -1,9 +1,9 @@
 /**
- * A hostile half hour: the real server, payers with a steady load, and beside them each attack that was ever found to deny
- * them something, in turns with quiet; at the end all at once. Payers must be answered, rightly and about as fast as
- * without; the server must be the same process with bounded memory; books and log must be right. The load on a machine with
- * other work is part of every figure, so quiet is measured anew before each attack, and
- * what the server waited for a processor is taken out.
+ * Attacks the real server for half an hour. Payers are a steady load. Beside them runs each attack that was ever found
+ * to deny them something, in turns with quiet; at the end all attacks run at once. Payers must get the right answers,
+ * about as fast as without an attack. The server must stay the same process with bounded memory. Books and log must be
+ * right. Other work on the machine affects every figure, so quiet is measured anew before each attack. The time for
+ * which the server waited for a processor is subtracted.
  *
  *     node bin/node.mjs scripts/attack.ts [--minutes 30] [--only name,…] [--report file] [--rss MB] [--keep]
  */
@@ -28,22 +28,22 @@ const { values: options } = parseArgs({
     minutes: { type: 'string', default: '30' },
     only: { type: 'string' },
     report: { type: 'string' },
-    /** MB: some 130 of an idle server, what its heap keeps for later, and what attacks within their limits may take. */
+    /** MB: an idle server has some 130; its heap keeps free memory, and attacks within their limits take the rest. */
     rss: { type: 'string', default: '700' },
-    /** Leaves store and log where they are, and says where. */
+    /** Keeps the store and the log, and prints where they are. */
     keep: { type: 'boolean', default: false },
   },
 })
 
-/** Of all payers; they stay below the rate of an account, which is as it is by default. */
+/** Requests of all payers together; each stays below the default rate limit of an account. */
 const perSecond = 30
 const calmWithinMs = 15_000
 const warmUpMs = 5_000
-/** Of the time of an attack so much is quiet, before it: a percentile of fewer requests is another one. */
+/** The share of an attack's time that is quiet, before it. Equal shares have equally many requests, and comparable percentiles. */
 const quietShare = 0.5
-/** An attack of less time than this is one turn. */
+/** The length of a turn: a shorter attack has only one. */
 const turnMs = 20_000
-/** Accounts of each attack: their rate limits are what they are for everybody. */
+/** The number of accounts of each attack; they have the usual rate limits. */
 const accountsEach = 6
 
 const all = [...attacksByModels, ...attacksByBodies, ...attacksByConnections, ...attacksByOperator]
@@ -58,7 +58,7 @@ if (unknown?.length) {
 const setting = await createSetting()
 const gateway = await startGateway(setting)
 const payer = startPayer()
-// On Linux that is this thread's: what was started before it keeps its own.
+// On Linux this sets the priority of this thread only; threads that were started before keep theirs.
 if (platform() === 'linux') setPriority(attackersNice)
 const bounds = { rssMax: Number(options.rss) }
 const answers: Window['answers'] = []
@@ -84,7 +84,7 @@ if (options.keep) console.log(`files are in ${setting.folder}`)
 else rmSync(setting.folder, { recursive: true })
 process.exit(failures.length ? 1 : 0)
 
-/** What is expected to be open comes last: what it does to memory lasts longer than it does. */
+/** Attacks without a defence come last: their effect on memory lasts longer than they do. */
 function planOf(): Attack[] {
   const single = all.filter(({ name }) => !wanted || wanted.includes(name))
   const held = single.filter(({ expectedOpen }) => !expectedOpen)
@@ -104,7 +104,7 @@ function together(): Attack {
   }
 }
 
-/** Quiet and attack in turns, so that what else the machine does is in both. */
+/** Alternates quiet and attack, so that other work on the machine is in both. */
 async function tryAttack(attack: Attack, forMs: number): Promise<Row> {
   const turns = Math.max(1, Math.floor(forMs / turnMs))
   const row: Row = {
@@ -130,7 +130,7 @@ async function tryAttack(attack: Attack, forMs: number): Promise<Row> {
     const running = attack.run(attacker).catch((error) => console.error(`${attack.name} itself failed: ${error.stack}`))
     await pause((forMs / turns) * (1 - quietShare))
     addTime(row.besideRan, between, gateway.ran())
-    // What began beside it may end behind it.
+    // Requests that began beside the attack may end after it.
     const beside = takeWindow()
     control.abort()
     await running
@@ -148,7 +148,7 @@ function accountsOf(attack: Attack): string[] {
   return attack.name === 'together' ? attackers : attackers.slice(first, first + accountsEach)
 }
 
-/** What an attack left to be done is not counted as the next one's quiet. */
+/** Waits until the after-effects of an attack are over, so that they do not count in the next one's quiet. */
 async function untilCalm({ url, ended }: Gateway): Promise<void> {
   const deadline = performance.now() + calmWithinMs
   for (let calm = 0; calm < 5 && performance.now() < deadline && !ended(); ) {
@@ -174,7 +174,7 @@ function startPayer(): Worker {
   return new Worker(new URL('./attack/payer.ts', import.meta.url), { workerData })
 }
 
-/** What payers saw since the last one, when all that they began is over. */
+/** The results of the payers since the last call, after all requests that they began are over. */
 async function takeWindow(): Promise<Window> {
   const taken = new Promise<Window>((resolve) => payer.once('message', resolve))
   payer.postMessage('take')
@@ -202,7 +202,7 @@ function add(to: Window, more: Window): void {
   to.faults.push(...more.faults)
 }
 
-/** Ends everything. @returns why the trial has failed, in words */
+/** Ends everything. @returns the reasons why the trial has failed, in words */
 async function finish(): Promise<string[]> {
   await takeWindow()
   await payer.terminate()

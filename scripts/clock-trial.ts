@@ -1,8 +1,9 @@
 /*
- * A clock that is years or days ahead, under the real program on both stores (ruling Y15): for a credit, a verify, a start,
- * and a server that runs. With SQLite the program's own clock is moved, with PostgreSQL the database's. Whatever would date
- * the books ahead must be refused, or reported at once; no head may lie ahead of its entries; and with the right clock all is
- * as before. Linux: it takes Debian's libfaketime, and Debian's PostgreSQL where that store is tried.
+ * Runs the real program on both stores with a clock that is years or days ahead (ruling Y15). Tried are a credit, a
+ * verify, a start, and a server that runs. With SQLite the program's own clock is moved, with PostgreSQL the
+ * database's. Any step that would date the books ahead must be refused, or reported at once. No head may lie ahead of
+ * its entries. With the right clock, all must be as before. Takes Linux, Debian's libfaketime, and Debian's PostgreSQL
+ * for that store.
  *
  *     node bin/node.mjs scripts/clock-trial.ts [sqlite|postgres]
  */
@@ -24,7 +25,7 @@ const cli = join(import.meta.dirname, '../src/cli/cli.ts')
 
 const folder = mkdtempSync(join(tmpdir(), 'triwire-clock-'))
 const timePath = join(folder, 'time')
-/** Whoever runs with these has the clock that the file says; what is measured runs on as it is. */
+/** A process with these variables has the clock that the file gives; its monotonic clock stays right. */
 const faked = {
   LD_PRELOAD: library,
   FAKETIME_TIMESTAMP_FILE: timePath,
@@ -72,9 +73,9 @@ async function tryStore(engine: 'sqlite' | 'postgres'): Promise<void> {
   postgres?.remove()
 }
 
-/** A store with two accounts, and what a person does with it. */
+/** A store with two accounts, and the commands that a person runs on it. */
 async function createScene(engine: 'sqlite' | 'postgres', store: string) {
-  // With SQLite the program has the clock that dates entries, else the database has it.
+  // With SQLite the program's clock dates entries, with PostgreSQL the database's does.
   const env = { ...process.env, ...(engine === 'sqlite' && faked), NODE_NO_WARNINGS: '1' }
   const run = (...args: string[]) =>
     new Promise<Ran>((done) => {
@@ -223,7 +224,7 @@ function isToday(time: string): boolean {
 }
 
 async function startTurnable() {
-  // The cluster's user must be let through to the clock's file.
+  // The user of the cluster must be able to read the clock's file.
   chmodSync(folder, 0o755)
   const postgres = await startPostgres({ settings: ['fsync = off'] })
   postgres.stop()
@@ -251,7 +252,7 @@ async function stop(child: ChildProcess): Promise<void> {
   children.delete(child)
 }
 
-/** @returns what it is when it is something; undefined after a minute. */
+/** @returns the first value that is truthy; undefined after a minute */
 async function until<T>(find: () => T | Promise<T>): Promise<T | undefined> {
   for (let n = 0; n < 600; n++) {
     const found = await find()

@@ -3,9 +3,8 @@ import { apiReference, problemReference } from './api-reference.ts'
 import { configReference } from './config-reference.ts'
 import { putGenerated } from './support/generated.ts'
 
-// Writes what follows from the schema of the configuration and from the table of operations: the editors' schema, and the
-// tables in the documentation.
-// `--check` only says whether they are up to date.
+// Writes the files that follow from the schema of the configuration and from the table of operations: the editors'
+// schema, and tables in the documentation. With `--check` it only reports whether they are up to date.
 
 const generated = {
   'triwire.schema.json': () => `${JSON.stringify(editorSchema(), null, 2)}\n`,

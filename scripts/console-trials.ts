@@ -7,9 +7,9 @@ import { buildConsole } from './console/build.ts'
 
 // npm run test:console [-- NAME …] [--screenshots]
 //
-// Tries the web console in the system's Chromium, with its sandbox, against a real gateway: each trial of scripts/console/trials, or
-// those whose names begin so. A browser's sandbox wants an ordinary user: where root asks, all of it runs as nobody.
-// --screenshots writes the pictures of docs/console.md.
+// Tries the web console in the system's Chromium, with its sandbox, against a real gateway. It runs each trial of
+// scripts/console/trials, or those whose names begin with a NAME. The sandbox needs an ordinary user: root runs
+// everything as nobody. `--screenshots` writes the pictures of docs/console.md.
 
 const nobody = 65_534
 const asked = process.argv.slice(2)

@@ -13,15 +13,15 @@ import { readRss, startProgram } from './support/program.ts'
 
 // node bin/node.mjs scripts/crowd.ts [live,translated,stopped,slow-heads,drain,limiter,overdraft] [--streams 5000] [--seconds 300] [--readers 1000]
 //
-// Many clients at once, before the real program: what it keeps for each of them, and what becomes of the others.
+// Many clients of the real program at once: measures the memory for each, and the effect on others.
 //   live        streams at an event a second, all of which must end whole
-//   translated  the same for clients of another wire, with requests of 200 KB behind them
+//   translated  the same for clients of another wire, after requests of 200 KB
 //   stopped     1,000 readers who stop before 10 MB each
 //   slow-heads  10,000 connections whose heads never end, beside a client who pays
 //   drain       SIGTERM with 1,000 streams, all of which must end whole
 //   limiter     1,000 requests at once of an account that may make 300
 //   overdraft   1,000 requests at once on a balance for 10
-// A figure over its bound makes the exit code 1. It takes 20,000 descriptors (ulimit -n) here and in the gateway.
+// The exit code is 1 if a figure exceeds its bound. Needs 20,000 descriptors (ulimit -n) here and in the gateway.
 
 const { values: options, positionals } = parseArgs({
   options: {
@@ -35,7 +35,7 @@ const streams = Number(options.streams)
 const seconds = Number(options.seconds)
 const readers = Number(options.readers)
 const quickTokens = 1_000
-/** As the unit and the image set it (docs/operating.md, Capacity). */
+/** As set by the systemd unit and the image (docs/operating.md, Capacity). */
 const env = { MALLOC_ARENA_MAX: '2' }
 
 type Row = { what: string; is: number; most?: number; exactly?: number; unit: string }
@@ -99,7 +99,7 @@ async function live(path: string, filler: string): Promise<Row[]> {
 
 async function stopped(): Promise<Row[]> {
   const rows: Row[] = []
-  // The last events of responses repeat all text: what the kernel took of it before its reader stopped is kept (decision 52).
+  // The last events of responses repeat all text: the gateway keeps what the kernel took before the reader stopped (decision 52).
   const mostOf: Record<string, number> = { '/v1/chat/completions': 300, '/v1/messages': 300, '/v1/responses': 600 }
   for (const [path, most] of Object.entries(mostOf)) {
     await start()
@@ -114,7 +114,7 @@ async function stopped(): Promise<Row[]> {
       unit: 'MB more',
     })
     for (const { socket } of crowd) socket.destroy()
-    // What is left is given back behind a minute in which nobody asked anything (decision 61).
+    // Free memory is given back after a minute without requests (decision 61).
     await pause(75_000)
     rows.push({ what: `75 s after they left, ${path}`, is: rss() - before, most: 150, unit: 'MB more' })
     gateway.child.kill('SIGKILL')
@@ -134,7 +134,7 @@ async function slowHeads(): Promise<Row[]> {
     crowd.push(socket)
     if (i % 200 === 199) await pause(20)
   }
-  // A letter a second to each, a few at a time: it is this process that the client who pays is in.
+  // Sends each a letter a second, a few at a time, since the paying client is in the same process.
   let next = 0
   const letters = setInterval(() => {
     for (let i = 0; i < 100; i++) {
@@ -144,7 +144,7 @@ async function slowHeads(): Promise<Row[]> {
   }, 10)
   await pause(2_000)
   const beside = await p99(400)
-  // Their time for headers ends for all of them within a second or two: each is told 408.
+  // The time limit for heads ends for all of them within a second or two, and each gets a 408.
   await until(() => crowd.some(({ readyState }) => readyState !== 'open'), 30)
   const ending = await p99(400)
   const told = crowd.filter(({ bytesRead }) => bytesRead > 0).length
@@ -153,7 +153,7 @@ async function slowHeads(): Promise<Row[]> {
   return [
     { what: 'p99 of a client who pays, alone', is: quiet, unit: 'ms' },
     { what: 'p99 beside 10,000 slow heads', is: beside, most: Number((2 * quiet).toFixed(1)), unit: 'ms' },
-    // No bound yet: the client who pays shares this process with ten thousand sockets that hear of their end.
+    // There is no bound yet: the paying client shares this process with ten thousand sockets that are being closed.
     { what: `p99 while they are told 408, ${told} by its end`, is: ending, unit: 'ms' },
   ]
 }
@@ -186,7 +186,7 @@ async function limiter(): Promise<Row[]> {
 }
 
 async function overdraft(): Promise<Row[]> {
-  // At the end each costs ten times what was held for it: an answer of 1,000 tokens, and a hold of 100.
+  // Each answer of 1,000 tokens costs ten times its hold of 100.
   const cost = (BigInt(quickTokens) * parseCredits('15') + 9n * parseCredits('3')) / 1_000_000n
   await start({ credit: 10n * cost, holdTokens: 100 })
   const statuses = await statusesOf(1_000)
@@ -195,7 +195,7 @@ async function overdraft(): Promise<Row[]> {
   store.close()
   const held = (100n * parseCredits('15')) / 1_000_000n
   const served = statuses.get(200) ?? 0
-  // What was served costs more than its holds by so much, and the last one may begin on the last nano.
+  // Each answer exceeds its hold by the difference, and the last one may be admitted by the last nano-credit.
   const bound = BigInt(served) * (cost - held) + held
   const overdrawn = account!.balanceNanos < 0n ? -account!.balanceNanos : 0n
   return [
@@ -216,7 +216,7 @@ function askOf(path: string, model: string, filler: string): object {
 
 type Client = { socket: Socket; text: string; isEnded: boolean }
 
-/** So many requests, 200 in a second or so; the last characters are kept of what comes. */
+/** Opens so many requests, about 200 a second; keeps only the last characters of each answer. */
 async function open(count: number, path: string, ask: object, isStopped = false): Promise<Client[]> {
   const body = JSON.stringify(ask)
   const head = `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\ncontent-length: ${body.length}\r\n\r\n`

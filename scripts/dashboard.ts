@@ -1,8 +1,8 @@
 import { putGenerated } from './support/generated.ts'
 
-// Writes ops/grafana/triwire.json from the table of its panels. `--check` only says whether it is up to date.
+// Writes ops/grafana/triwire.json from the table of its panels. `--check` only reports whether the file is up to date.
 
-/** A line of a plot: what is asked, and how it is called. */
+/** A line of a plot: the query and the label. */
 type Query = readonly [expr: string, legend: string]
 type Panel = { title: string; says: string; unit: string; stacked?: boolean; queries: readonly Query[] }
 type Row = { title: string; panels: readonly Panel[] }
@@ -331,7 +331,7 @@ function variables() {
   ]
 }
 
-/** Three in a row of 24 places, each row of the table under a heading. */
+/** Places three panels beside each other in a grid of 24 columns, with a heading for each row of the table. */
 function layOut(): object[] {
   const panels: object[] = []
   let y = 0

@@ -1,8 +1,8 @@
 /**
- * The fault matrix: every row of docs/faults.md that concerns one machine, on the ways through the gateway where it
- * applies. Each cell asserts what client, ledger and log must show. Most cells are tests of test/faults, which say so by
- * their titles; what takes a disk of its own is tried by scripts that compare the same three. Prints a table, and fails
- * where a cell does or a row has none.
+ * Runs the fault matrix: every row of docs/faults.md that concerns one machine, on the ways through the gateway where
+ * it applies. Each cell asserts what client, ledger and log must show. Most cells are tests of test/faults, which say
+ * so by their titles. Faults that need a disk of their own are tried by scripts that make the same checks. Prints a
+ * table. Fails if a cell fails, or if a row has no cell.
  *
  *     node bin/node.mjs scripts/fault-matrix.ts [rows, such as F-U9 F-S2; default: all]
  */
@@ -16,10 +16,10 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const columns = ['messages', 'chat', 'responses', 'messages→chat', 'any'] as const
 const wanted = process.argv.slice(2)
 
-/** One cell came to this. */
+/** The result of one cell. */
 type Result = { row: string; way: string; isGood: boolean; why?: string }
 
-/** Rows that a script tries, on a server with a disk of its own; without these programs they cannot be. */
+/** Rows that a script tries, on a server with a disk of its own. Without the programs in `needs` they cannot be tried. */
 const scripts: { rows: string[]; command: string[]; needs: string[] }[] = [
   { rows: ['F-S2'], command: ['scripts/full-disk.ts', '1'], needs: ['unshare', 'mount'] },
   { rows: ['F-S3'], command: ['scripts/full-disk.ts', '1', 'syncs'], needs: ['unshare', 'mount', 'strace'] },
@@ -81,7 +81,7 @@ function runCells(): Result[] {
   return results
 }
 
-/** Titles are `F-U9 chat: …`; what a failure says stands in lines below them, up to three dots. */
+/** Titles are `F-U9 chat: …`. The message of a failure is on the lines below, up to three dots. */
 function readTap(text: string): Result[] {
   const lines = text.split('\n')
   return lines.flatMap((line, i) => {

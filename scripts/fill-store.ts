@@ -1,6 +1,6 @@
 /*
- * Fills a SQLite store with entries, for trials of what long ledgers take: `node bin/node.mjs scripts/fill-store.ts PATH
- * 1000000 100`. So many debits of so many accounts, each with a key; as a server posts them, only without its requests.
+ * Fills a SQLite store, for trials with long ledgers: `node bin/node.mjs scripts/fill-store.ts PATH 1000000 100`. Posts
+ * so many debits of so many accounts, each with a key, as a server does, but without requests.
  */
 import { createBooks } from '../src/accounts/books.ts'
 import type { DebitRow } from '../src/accounts/poster.ts'

@@ -4,10 +4,10 @@ import { scripts } from '../src/inference/estimate-scripts.ts'
 import { otherLanguages, readSamples, type Sample } from '../test/inference/samples.ts'
 
 /*
- * Fits the weights of the token estimate on one half of the samples, prints the accuracy on both, and with `--write`
- * writes src/inference/estimate-weights.ts. Least squares of the relative error; a kind of sample has more say the more
- * of it there is, but less than in proportion. Neighbouring lengths are held together and to a first guess, so that a
- * length that is rare in the samples cannot get an odd weight.
+ * Fits the weights of the token estimate on one half of the samples, and prints the accuracy on both halves. With
+ * `--write` it writes src/inference/estimate-weights.ts. The fit is by least squares of the relative error. A kind of
+ * sample counts more if there is more of it, but less than in proportion. The weights of neighbouring lengths are held
+ * together and to a first guess. So a length that is rare in the samples cannot get an odd weight.
  *
  *     node bin/node.mjs scripts/fit-estimate.ts [--write]
  */
@@ -17,7 +17,7 @@ const scriptCount = Object.keys(scripts).length * 2
 const size = pieceCount + scriptCount
 const digitGroupWeight = weightUnit
 
-/** How strongly a weight is held to its guess, and its step from the length below to the guess's step. */
+/** How strongly a weight is held to its guess, and how strongly its difference from the length below is. */
 const holdStrength = 0.01
 const smoothStrength = 0.03
 
@@ -55,7 +55,7 @@ function fit(chosen: Sample[]): number[] {
     aim[i]! += strength * step
     aim[i - 1]! -= strength * step
   }
-  // Coordinate descent, since weights may not be negative.
+  // Coordinate descent is used because weights may not be negative.
   const weights = guess.slice()
   for (let round = 0; round < 3_000; round++) {
     for (let i = 0; i < size; i++) {
@@ -67,7 +67,7 @@ function fit(chosen: Sample[]): number[] {
   return weights
 }
 
-/** One token for short pieces; long words and long runs of marks take more. */
+/** First guesses: one token for short pieces; long words and long runs of marks take more. */
 function guessWeights(): number[] {
   const guess = new Array<number>(size).fill(0.5)
   pieceKinds.forEach((kind, row) => {
@@ -82,7 +82,7 @@ function guessWeights(): number[] {
   return guess
 }
 
-/** How often each weight counts for a text, and the tokens that are not fitted (groups of digits are one token each). */
+/** Counts how often each weight applies to a text, and the tokens that are not fitted (groups of digits are one token each). */
 function countPieces(text: string): { row: number[]; fixed: number } {
   const one = new Int32Array(pieceCount)
   const oneScript = new Int32Array(scriptCount)

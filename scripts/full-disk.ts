@@ -1,14 +1,15 @@
 /*
- * A disk that is full while answers are held, under the real server (B7, ruling C13). Store and spool are on a file system
- * of 3 MB. Three requests are held at their model, the disk is filled and kept full, the model answers. After the clients
- * were told, the space comes back; in most cases the server is killed (kill -9) at some moment before, and started again,
- * in two of them on the disk as it is: such a start may refuse, or it may serve and ask no model.
+ * Fills the disk of the real server while answers are held (B7, ruling C13). Store and spool are on a file system of 3
+ * MB. Three requests are held at their model, the disk is filled and kept full, and the model answers. After the
+ * clients have their answers, the space is freed. In most cases the server was killed (kill -9) at some moment before,
+ * and is started again. In two cases it starts on the full disk, and must refuse to start or ask no model.
  *
- * Who was told 500 must not find a debit in the ledger, but for one that was given back; who was answered must; and
- * `ledger verify --log` finds nothing. Linux only: the file system lives in a mount namespace of its own.
+ * The debit of a client that got a 500 must not be in the ledger, unless it was given back. The debit of a client that
+ * got an answer must be there. `ledger verify --log` must find nothing. Linux only: the file system is in a mount
+ * namespace of its own.
  *
- * With `syncs` the disk has space, and every sync fails instead, which strace does: what is written can be read. With
- * `writes` it is every write to a place in a file.
+ * With `syncs` the disk has space, but strace makes every sync fail: what was written can still be read. With `writes`
+ * every write to a position in a file fails.
  *
  *     node bin/node.mjs scripts/full-disk.ts [rounds of each moment, default 3] [syncs|writes]
  */
@@ -27,7 +28,7 @@ import { openStore } from '../test/support/operator.ts'
 
 const settleMs = 400
 
-/** What fails instead of a disk without space. */
+/** The system calls that fail, for trials on a disk with space. */
 const failing: Record<string, string> = { syncs: 'fsync,fdatasync', writes: 'pwrite64,pwritev' }
 
 const body = JSON.stringify({
@@ -39,7 +40,7 @@ const body = JSON.stringify({
   usage: { prompt_tokens: 1_000, completion_tokens: 500, total_tokens: 1_500 },
 })
 
-/** When the server is killed. `late` counts from the end of the settle deadline. */
+/** The moments at which the server is killed. `lateMs` counts from the end of the settle deadline. */
 const moments = {
   never: undefined,
   'before the model answers': { lateMs: undefined, spread: 0 },
@@ -51,7 +52,7 @@ const moments = {
   'after 500 was told, started on it': { lateMs: 600, spread: 200 },
 } as const
 
-/** None outlives this process. */
+/** Child processes, all of which are killed when this process ends. */
 const children = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
@@ -67,7 +68,7 @@ type Sums = {
   booked: number
   returned: number
   lost: number
-  /** Starts on the full disk that came to serve, and the requests that they let through to a model. */
+  /** Starts on the full disk that served, and the requests that they sent to a model. */
   serving: number
   admitted: number
   findings: string[]
@@ -116,7 +117,7 @@ async function runRound(moment: Moment, folder: string, sums: Sums): Promise<voi
   const key = configure(folder, upstream.url)
   const lines: string[] = []
   let { child, url } = await start(folder, lines)
-  // A log that was just begun is synced before anything is in it.
+  // A new log file is synced before anything is in it, so one request comes first.
   await ask(url, key)
   upstream.hold()
   const asks = Array.from({ length: 3 }, () => ask(url, key))
@@ -169,19 +170,19 @@ function count(folder: string, lines: readonly string[], told: readonly Told[], 
   sums.returned += booked.filter(({ id }) => returns.has(id)).length
   sums.lost += answered.filter(({ id }) => !store.findEntry(id)).length
   const log = lines.flatMap((line) => readLogLine(line) ?? [])
-  // A request that a kill cuts may be booked and has no line, as ever.
+  // A request that a kill has cut may be booked without a line in the log.
   const findings = store.verify({ priceNanos, log })
   sums.findings.push(...findings.filter((text) => !text.includes('in the ledger, not in the log')))
   store.close()
 }
 
-/** Answers at once, but for what it is asked while it holds. */
+/** Answers at once, except requests that come while it holds. */
 async function startUpstream(): Promise<{
   url: string
   held: ServerResponse[]
   hold(): void
   letGo(): void
-  /** How often, so far. */
+  /** The number of requests so far. */
   asked(): number
   close(): void
 }> {
@@ -269,11 +270,11 @@ async function ask(url: string, key: string): Promise<Told | undefined> {
 
 type Broken = {
   free(): void
-  /** Starts a server on it as it is. */
+  /** Starts a server while the disk is still broken. */
   start(start: (under?: string[]) => Promise<Server>): Promise<Server>
 }
 
-/** Leaves no byte of the disk to anybody, until it is freed. */
+/** Takes every byte of the disk until it is freed. */
 function fill(path: string): Broken {
   const file = openSync(path, 'w')
   const more = () => {
@@ -281,7 +282,7 @@ function fill(path: string): Broken {
       try {
         while (writeSync(file, Buffer.alloc(size))) {}
       } catch {
-        // Full, for a piece of this size.
+        // The disk is full for a piece of this size.
       }
     }
   }
@@ -289,7 +290,7 @@ function fill(path: string): Broken {
   let timer = setInterval(more, 2)
   return {
     async start(start) {
-      // A start has what it frees itself, of the index of the log: without that there would be none.
+      // A start may use the space that it frees itself, in the index of the log. Otherwise it would have none.
       clearInterval(timer)
       return start().finally(() => {
         timer = setInterval(more, 2)
@@ -301,14 +302,14 @@ function fill(path: string): Broken {
       try {
         closeSync(file)
       } catch {
-        // Freed before.
+        // The file was closed before.
       }
       rmSync(path, { force: true })
     },
   }
 }
 
-/** From here on none of these calls of the process succeeds, until the disk is well again. */
+/** Makes these system calls of the process fail until the disk is restored. */
 async function failCalls(server: ChildProcess, calls: string): Promise<Broken> {
   const options = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`]
   const tracer = spawn('strace', [...options, '-p', `${server.pid}`], { stdio: 'ignore' })
@@ -316,12 +317,12 @@ async function failCalls(server: ChildProcess, calls: string): Promise<Broken> {
   const tracerOf = ({ pid }: ChildProcess) =>
     Number(/TracerPid:\t(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1])
   while (tracerOf(server) === 0) await pause(5)
-  // Its other threads, one after the other.
+  // The tracer needs time to attach to the other threads.
   await pause(200)
   let end = () => void tracer.kill('SIGTERM')
   return {
     async start(start) {
-      // The tracer as its grandchild, so that the server is the process that is known.
+      // The tracer runs as a grandchild, so that the process started here is the server.
       const started = await start(['strace', '-D', '-I', '2', ...options])
       end = () => void process.kill(tracerOf(started.child), 'SIGTERM')
       tracer.kill('SIGTERM')

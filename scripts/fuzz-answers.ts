@@ -1,7 +1,7 @@
 /*
- * Damages upstream streams (flipped bytes, frames dropped, doubled or swapped, truncation, values of another type) and
- * reads them with every decoder into every encoder: nothing may throw or hang, and what a client is sent obeys its
- * wire's grammar and adds up to the whole answer.
+ * Damages upstream streams and reads them with every decoder into every encoder. Damage is: flipped bytes, truncation,
+ * frames that are dropped, doubled or swapped, and values of another type. Nothing may throw or hang. The stream to a
+ * client must obey its wire's grammar and add up to the whole answer.
  *
  *     node bin/node.mjs scripts/fuzz-answers.ts 200000 [seed]
  */
@@ -110,7 +110,7 @@ function damage(script: string): string {
   }
 }
 
-/** Another value in place of one. */
+/** Replaces one value by one of another type. */
 function retype(script: string): string {
   const places = [...script.matchAll(/":\s*("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false|\{\}|\[\])/g)]
   const place = places[below(places.length)]

@@ -1,10 +1,10 @@
 /**
- * Damages the bytes of clients' bodies (flipped bits, cut and doubled slices, other tokens) and walks them from the byte
- * scanner through the field checks to an upstream's body, native or translated:
+ * Damages the bytes of clients' bodies: flipped bits, cut and doubled slices, other tokens. Each body goes from the
+ * byte scanner through the field checks to an upstream's body, native or translated:
  *
  *     node bin/node.mjs scripts/fuzz-bodies.ts [inputs] [seed]
  *
- * Whatever comes ends in a body that is JSON or in a 400 that we meant (ruling R9); all else is our bug.
+ * Each must end in a body that is JSON, or in a 400 that we meant (ruling R9); anything else is our bug.
  */
 import { type Model, type WireName, wireNames } from '../src/catalog/model.ts'
 import { GatewayError } from '../src/errors.ts'
@@ -18,7 +18,7 @@ import { fullBodies } from '../test/translation/support/bodies.ts'
 const models = Object.fromEntries(wireNames.map((wire) => [wire, modelOf(wire, undefined)])) as Record<WireName, Model>
 const seeds = wireNames.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
 
-/** Pieces of JSON, whole and broken, that are put in. */
+/** Pieces of JSON, whole and broken, to insert. */
 const tokens = [
   ...'{}[]",:\\ \0\x7f',
   'null',
@@ -42,8 +42,8 @@ const tokens = [
 ]
 
 /**
- * One body's way through the gateway, to a native and to the translated models.
- * @throws what is no refusal of ours.
+ * Takes a body through the gateway to a native model and to the translated ones.
+ * @throws any error that is not a refusal of ours
  */
 export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
   let outcome: 'sent' | 'refused' = 'refused'
@@ -116,7 +116,7 @@ if (process.argv[1] === import.meta.filename) {
     }
   }
 
-  /** Another value in place of a string or a number, so that many bodies stay JSON. */
+  /** Replaces a string or a number by another value, so that many bodies stay JSON. */
   function retype(before: Buffer): Buffer {
     const text = before.toString('latin1')
     const places = [...text.matchAll(/":("(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false|\{\}|\[\])/g)]

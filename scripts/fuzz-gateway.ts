@@ -3,8 +3,8 @@ import { startTestGateway } from '../test/support/gateway.ts'
 
 // node bin/node.mjs scripts/fuzz-gateway.ts [count] [seed]
 //
-// Mutated bodies on all paths against a whole gateway with the simulator behind it: never a 5xx, never a hang, no refusal
-// billed, nothing uncaught. Exit code 1 and the bodies where that is not so.
+// Sends mutated bodies to all paths of a whole gateway with the simulator as its upstream. There must be no 5xx, no
+// hang, no bill for a refusal, and no uncaught exception. Otherwise the exit code is 1 and the bodies are printed.
 
 const count = Number(process.argv[2] ?? 100_000)
 const seed = Number(process.argv[3] ?? 1)

@@ -1,7 +1,10 @@
 /**
- * Mutates valid requests and translates them: node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]
- * Whatever a client sends ends in an upstream body that is JSON or in a 400 that we meant; all else is our bug and is
- * printed with the input that shows it.
+ * Mutates valid requests and translates them:
+ *
+ *     node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]
+ *
+ * Each must end in an upstream body that is JSON, or in a 400 that we meant. Anything else is our bug; its input is
+ * printed.
  */
 import { type WireName, wireNames } from '../src/catalog/model.ts'
 import type { Profile } from '../src/catalog/profile.ts'
@@ -68,7 +71,7 @@ function tryOne(from: WireName, body: string, random: () => number, count: FuzzC
 /** One to four mutations, mostly one, of the full body of a wire, as JSON text. */
 function mutate(wire: WireName, random: () => number): string {
   const body = structuredClone(fullBodies[wire])
-  // A bad top-level field hides all others: half of the bodies keep only what is required and two more.
+  // A bad top-level field hides all others, so half of the bodies keep only the required fields and two more.
   if (random() < 0.5) {
     const optional = Object.keys(body).filter((key) => !['model', 'max_tokens', 'messages', 'input'].includes(key))
     const kept = new Set([pick(optional, random), pick(optional, random)])

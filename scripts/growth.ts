@@ -1,11 +1,12 @@
 /*
- * Looks for what takes longer than it is long: a request or an answer of which one part is four times as large and takes far
- * more than four times as long holds everybody up (B25, E3). Every list, object, text and run of frames of each wire is made
- * larger by itself, on the nine pairs, whole and as streams, in large pieces and in small ones.
+ * Looks for work that grows faster than its input. A message with one part that is four times as large must not take
+ * far more than four times as long. That would delay all clients (B25, E3). Every list, object, text and run of frames
+ * of each wire is enlarged by itself, on the nine pairs. Messages are JSON or streams, in large pieces and in small
+ * ones.
  *
  *     node bin/node.mjs scripts/growth.ts [part of a name]
  *
- * What is found is measured again, at twice four times the size, before it is believed. It makes the exit code 1.
+ * A finding is measured again, at four and sixteen times the size. If it holds, the exit code is 1.
  */
 import { openExchange } from '../bench/exchange.ts'
 import { type WireName, wireNames } from '../src/catalog/model.ts'
@@ -16,13 +17,13 @@ import { fullBodies } from '../test/translation/support/bodies.ts'
 import { smallest } from '../test/translation/support/exchange.ts'
 import { type Growth, growthsOf, growthsOfStream } from './growth/grow.ts'
 
-/** Of the part that grows; where it seems to grow too fast, sixteen times as much as well. */
+/** The size of the part that grows. If it seems to grow too fast, sixteen times as much is measured as well. */
 const bytes = 30_000
-/** A square takes sixteen times as long for four times as much, and what is linear sometimes six, when memory runs short. */
+/** Four times the input takes quadratic work sixteen times as long, and linear work up to six times, when memory runs short. */
 const ratioMax = 8
-/** Less is not told apart from what the collector takes meanwhile. */
+/** A shorter time cannot be distinguished from that of the garbage collector. */
 const noticedMs = 5
-/** A model's answer comes in, in bytes: to be read as a stream, and to be put together. */
+/** The sizes of the pieces of a model's answer, in bytes: for a stream, and for an answer that is put together. */
 const pieceBytes = { stream: 500, fold: 16_384 }
 
 type Way = { name: string; growths: Iterable<Growth>; take: (text: string) => void }
@@ -33,7 +34,7 @@ const usage = {
   ...{ inputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 },
   ...{ outputTokens: 400, reasoningTokens: 0, estimated: true },
 }
-/** On every wire read for the same members. */
+/** The members of a refusal, which are the same on every wire. */
 const refusal = { type: 'error', error: { type: 'bad', code: 'c', message: 'No.', param: 'p' }, message: 'No.' }
 const found: Found[] = []
 let shapes = 0
@@ -88,7 +89,7 @@ function isTooSlow(take: Way['take'], small: string, large: string, times: numbe
   return largeMs > noticedMs && largeMs > ratioMax * measureMs(take, small, times + 1)
 }
 
-/** The best of some. */
+/** The best of several times. */
 function measureMs(take: Way['take'], text: string, times: number): number {
   let best = Number.POSITIVE_INFINITY
   for (let i = 0; i < times; i++) {
@@ -96,7 +97,7 @@ function measureMs(take: Way['take'], text: string, times: number): number {
     try {
       take(text)
     } catch (error) {
-      // A refusal is an answer too, and takes what it takes.
+      // A refusal is an answer too, and its time counts.
       if (!(error instanceof GatewayError)) throw error
     }
     best = Math.min(best, performance.now() - startedMs)

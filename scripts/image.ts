@@ -6,10 +6,10 @@ import { must } from './install/tools.ts'
 
 // npm run image [-- --tag NAME] [--archive FILE] [--try] [--try-replicas]
 //
-// Builds a container image from npm's registry and Debian's archive, without pulling one: the package, its dependencies, the
-// pinned Node (whose sum is compared) and four of Debian's libraries. It takes buildah and skopeo, --try podman and runc too,
-// --try-replicas mmdebstrap as well: it runs examples/compose-replicas.yaml.
-// --archive writes a file for `docker load`.
+// Builds a container image from npm's registry and Debian's archive, without pulling one. It contains the package, its
+// dependencies, the pinned Node (whose checksum is compared) and four of Debian's libraries. Needs buildah and skopeo.
+// `--try` needs podman and runc too, `--try-replicas` also mmdebstrap: it runs examples/compose-replicas.yaml.
+// `--archive` writes a file for `docker load`.
 
 const args = process.argv.slice(2)
 const optionOf = (flag: string) => (args.includes(flag) ? args[args.indexOf(flag) + 1] : undefined)

@@ -3,9 +3,10 @@ import { trials } from './install/trials.ts'
 
 // npm run test:install [-- name …]
 //
-// Installs and runs triwire as people do, each time in an empty folder: from a checkout, as a package, as a dependency, by
-// npx, as another user, in a path with blanks, on musl, in a container. It needs npm's registry and some minutes; what a
-// machine cannot do (no root, no podman) is told as not made. Releases of Node stay in .install (TRIWIRE_INSTALL_DIR).
+// Installs and runs triwire as people do, each time in an empty folder: as a checkout, a package, a dependency or a
+// container. Also by npx, as another user, in a path with blanks, and on musl. Needs npm's registry and some minutes.
+// Trials that a machine cannot run (no root, no podman) are reported. Releases of Node stay in .install
+// (TRIWIRE_INSTALL_DIR).
 
 const named = process.argv.slice(2)
 const unknown = named.filter((name) => !(name in trials))

@@ -1,12 +1,12 @@
 /**
- * Kills a loaded gateway and starts it again, many times (faults F-P1). What a client got to the end, a whole JSON answer
- * or a stream with its terminator, must be in the ledger exactly once; what was cut, at most once. With `--first-release`
- * the store is one that the first release made, and the first start migrates it. At the end the books must be right, their
- * chain (C15) included, and still have all that a head covers which was taken between the kills.
+ * Kills a loaded gateway and starts it again, many times (faults F-P1). An answer that a client got to its end, as JSON
+ * or as a stream with its terminator, must be in the ledger exactly once. An answer that was cut may be there at most
+ * once. With `--first-release` the first release made the store, and the first start migrates it. At the end the books
+ * must be right, with their chain (C15). They must still have all that a head covers which was taken between the kills.
  *
  *     node bin/node.mjs scripts/kill-gateway.ts [kills, default 200] [--first-release] [--streams 50] [--per-second 200]
  *
- * `--streams` are live beside the twelve clients, and `--per-second` more requests come however fast others are answered.
+ * So many `--streams` run beside the twelve clients. `--per-second` more requests are sent, even if others are slow.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -61,7 +61,7 @@ const completed = new Map<string, string>()
 let [answers, doubled] = [0, 0]
 const readyMs: number[] = []
 
-/** Taken halfway, between two kills. */
+/** The head that is taken halfway, between two kills. */
 let head: string | undefined
 for (let i = 0; i < kills; i++) {
   if (i === kills >> 1) head = await takeHead()
@@ -80,7 +80,7 @@ for (let i = 0; i < kills; i++) {
   await Promise.all(running)
   if (i % 50 === 49) console.error(`${i + 1} kills, ${completed.size} answers were whole`)
 }
-// A last start, for what the last death left in the spool; it ends in order.
+// A last start posts debits that the last death left in the spool; it ends in order.
 const { child } = await startServer()
 const ended = new Promise((resolve) => child.once('exit', resolve))
 child.kill('SIGINT')
@@ -111,7 +111,7 @@ async function createStore(): Promise<string> {
   const store = openStore(storePath)
   const books = createBooks(store, Date.now)
   await books.createAccount('one', credit)
-  // What it spends is verified with the rest (ruling R15).
+  // The key has a budget, so that its spending is verified as well (ruling R15).
   const { key } = await books.createKey('one', { budget: { nanos: credit, per: 'day' }, requestsPerMinute: 1_000_000 })
   store.close()
   return key
@@ -124,7 +124,7 @@ function createOldStore(): string {
   const debits = Array.from({ length: 1_000 }, (_, i) => ({
     accountId: i % 3 ? accountId : other,
     requestId: `req_before_${i}`,
-    // Up to now: a server asks for a confirmation of a clock that is years past the newest entry (ruling Y15).
+    // The last one is recent: a server wants a clock confirmed that is years past the newest entry (ruling Y15).
     atMs: Date.now() - (1_000 - i) * 1_000,
   }))
   createFirstRelease(storePath, { [accountId]: 'one', [other]: 'two' }, [...first, ...debits], { [accountId]: digest })
@@ -146,12 +146,12 @@ async function startServer(): Promise<Program> {
   return program
 }
 
-/** One client: asks again and again, until the server is dead. */
+/** One client: sends requests until the server is dead. */
 async function askUntil(url: string, isAlive: () => boolean, wish: Wish = {}): Promise<void> {
   while (isAlive()) await ask(url, wish)
 }
 
-/** What is asked for; what is left out is chosen by chance. */
+/** The kind of request; missing fields are chosen by chance. */
 type Wish = { stream?: boolean; pace?: 'quick' | 'slow' }
 
 async function ask(
@@ -176,7 +176,7 @@ async function ask(
       completed.set(id, `${wire} ${stream ? 'streams' : 'answers'}`)
     }
   } catch (error) {
-    // A cut is what this is about; a refusal is not.
+    // A cut is what this trial is about; a refusal is not.
     if ((error as Error).message.startsWith('status')) throw error
   }
 }

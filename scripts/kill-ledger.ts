@@ -1,9 +1,9 @@
 /*
- * kill -9 at random times, at the level of the ledger (F-P1). A child opens the ledger as a server does and posts debits
- * as fast as it can; it prints each request id when its debit is acknowledged. The parent kills it, again and again on the
- * same store, which the first release made. In a third of the trials a locked database drives debits into the spool first.
- *
- * Afterwards every acknowledged id must be in the ledger exactly once, and the books must be right.
+ * Kills a process that posts debits, by kill -9 at random times (F-P1). A child opens the ledger as a server does and
+ * posts debits as fast as it can. It prints each request id when its debit is acknowledged. The parent kills it, again
+ * and again on the same store, which the first release made. In a third of the trials a locked database drives debits
+ * into the spool first. Afterwards every acknowledged id must be in the ledger exactly once, and the books must be
+ * right.
  *
  *     node bin/node.mjs scripts/kill-ledger.ts [trials, default 50]
  */
@@ -63,7 +63,7 @@ async function postUntilKilled(path: string): Promise<void> {
   for (let i = 0; i < 64; i++) void post()
 
   async function post(): Promise<void> {
-    // Writing to a pipe is synchronous: what is printed was acknowledged, and all that was acknowledged is printed.
+    // Writing to a pipe is synchronous, so the printed ids are exactly the acknowledged ones.
     for (;;) {
       const usage = {
         inputTokens: 1 + Math.floor(Math.random() * 1_000),
@@ -95,21 +95,21 @@ async function postUntilKilled(path: string): Promise<void> {
 async function runTrials(trials: number): Promise<void> {
   const dir = mkdtempSync(join(tmpdir(), 'triwire-kill-'))
   const path = join(dir, 'triwire.db')
-  // As the first release left it: the first child migrates it, as the first start after an upgrade does.
+  // A store of the first release: the first child migrates it, as the first start after an upgrade does.
   createFirstRelease(path, { acct_one: 'one' }, [
-    // Of today: a server asks for a confirmation of a clock that is years past the newest entry (ruling Y15).
+    // The entry is of today: a server wants a clock confirmed that is years past the newest entry (ruling Y15).
     { accountId: 'acct_one', requestId: 'req_before', atMs: Date.now() - 60_000 },
   ])
   const acked = new Set<string>()
   let [spooled, recoveries, slowestReadyMs] = [0, 0, 0]
-  // Taken now and then between the kills: the ledger that has grown must still have all that each of them covers (C15).
+  // Heads taken now and then between the kills: the ledger must still have all that each of them covers (C15).
   const heads: string[] = []
   for (let trial = 0; trial < trials; trial++) {
     if (trial % 5 === 1) heads.push(await takeHead(path))
     const { readyMs } = await runTrial(trial % 3 === 2)
     slowestReadyMs = Math.max(slowestReadyMs, readyMs)
   }
-  // A last start, for what the last death left in the spool.
+  // A last start posts debits that the last death left in the spool.
   await runTrial(false)
 
   const store = openStore(path, { create: false })
@@ -134,7 +134,7 @@ async function runTrials(trials: number): Promise<void> {
       sort: 'requests',
     },
   })
-  // What the first release left is older than what is kept.
+  // Entries of the first release are older than the figures that are kept.
   const [kept] = store.sumEntries({ sinceMs: keptFrom * 900_000 }, [])
   const isCounted = Number(total.sums[0]![0]) === kept!.requests
   store.close()

@@ -7,15 +7,15 @@ import { type Manifest, packageManifest } from './package/manifest.ts'
 
 // npm run package, which is npm pack --ignore-scripts=false
 //
-// npm calls this before and after it packs: what is packed is compiled and has a manifest of its own, and the checkout is
-// as it was (decision 21). What a pack left that was interrupted is put back by the next one, or by
+// npm calls this script before and after it packs. Before, it compiles the code and writes the package's own manifest;
+// afterwards it restores the checkout (decision 21). After an interrupted pack, the next one restores it, or
 // node bin/node.mjs scripts/package.ts postpack
 
 const root = join(import.meta.dirname, '..')
 const manifest = join(root, 'package.json')
 const kept = join(root, 'package.json.tmp')
 
-/** What is started, by the names that the launcher and the threads' starters know. */
+/** The programs and threads, by the names that the launcher and the starters of threads use. */
 const programs = {
   cli: 'cli/cli.js',
   ledger: 'store/sqlite/worker.js',
@@ -35,7 +35,7 @@ async function prepare(): Promise<void> {
   compile(root, stems)
   await bundle(root, programs)
   await buildConsole()
-  // Last, so that nothing is changed where something fails.
+  // The manifest is replaced last, so that nothing is changed if a step before fails.
   copyFileSync(manifest, kept)
   writeFileSync(manifest, `${JSON.stringify(packageManifest(checkout), null, 2)}\n`)
 }

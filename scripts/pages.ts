@@ -4,7 +4,7 @@ import { rewritePage } from '../test/translation/page.ts'
 import type { WireName } from '../test/translation/pump.ts'
 
 /*
- * Rewrites what is computed in the pages of test/pages: what the upstream is asked and what the client is answered.
+ * Rewrites the computed parts of the pages in test/pages: the request to the upstream, and the answer to the client.
  * Read the difference before you commit it: the pages are the documentation of the translation.
  *
  *     npm run pages:update

@@ -1,8 +1,8 @@
 /*
- * A disk that fails syncs, for scripts/power-cut.ts; loaded into a process with LD_PRELOAD. Of each file below CUT_FOLDER
- * it keeps in CUT_DISK what would be left after a loss of power: what was written before a sync that succeeded. A sync that
- * fails forgets what it should have written, as Linux does: it can be read for as long as the process lives, and later
- * syncs succeed without it. Of every CUT_EVERY syncs CUT_FAILS in a row fail; those of the spool never do.
+ * A disk that fails syncs, for scripts/power-cut.ts; loaded into a process with LD_PRELOAD. For each file below CUT_FOLDER
+ * it keeps in CUT_DISK what would survive a loss of power: data that was written before a sync that succeeded. A sync that
+ * fails drops its data, as on Linux: the data can be read while the process lives, and later syncs succeed without it.
+ * Of every CUT_EVERY syncs, CUT_FAILS in a row fail; those of the spool never do.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -99,7 +99,7 @@ __attribute__((constructor)) static void start(void) {
   real_unlink = dlsym(RTLD_NEXT, "unlink");
 }
 
-/* Brings what waits onto the disk that survives. */
+/* Writes the waiting changes to the disk that survives. */
 static void keep(struct file *f) {
   char path[PATH_MAX];
   snprintf(path, sizeof path, "%s/%s", getenv("CUT_DISK"), f->name);
@@ -135,7 +135,7 @@ ssize_t pwrite64(int fd, const void *bytes, size_t length, off_t at) {
 
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) { return pwrite64(fd, bytes, length, at); }
 
-/* The spool's, which are at its end. */
+/* Writes of the spool, which are at its end. */
 ssize_t write(int fd, const void *bytes, size_t length) {
   ssize_t done = real_write(fd, bytes, length);
   struct stat status;
@@ -153,7 +153,7 @@ int ftruncate(int fd, off_t length) { return ftruncate64(fd, length); }
 int fsync(int fd) { return sync_file(fd); }
 int fdatasync(int fd) { return sync_file(fd); }
 
-/* At once on the disk: SQLite removes a log only behind the file it went into. */
+/* Applied to the disk at once: SQLite removes a log only after its data is in the database file. */
 int unlink(const char *path) {
   const char *name = name_of(path);
   if (name) {

@@ -1,8 +1,8 @@
 /**
- * Cuts the power of a ledger, many times (B8). What was told to be paid must be in the ledger, or in the spool that the next
- * start posts, exactly once. The disk is scripts/power-cut.c, which forgets what was not synced and fails syncs; then, where
- * one may mount, a file system of its own (ext4 in a file) that is shut down under the ledger as a loss of power does. So
- * this takes Linux and a C compiler. The harness is tried as well: on each disk a ledger with `synchronous=NORMAL` must lose.
+ * Cuts the power of a ledger, many times (B8). Each debit that was reported as paid must be exactly once in the ledger,
+ * or in the spool that the next start posts. The disk is scripts/power-cut.c, which forgets what was not synced and
+ * fails syncs. If mounting is permitted, ext4 in a file is tried too, shut down under the ledger as by a loss of power.
+ * Takes Linux and a C compiler. To test the harness, on each disk a ledger with `synchronous=NORMAL` must lose debits.
  *
  *     node bin/node.mjs scripts/power-cut.ts [cuts, default 20]
  */
@@ -22,8 +22,8 @@ import { createDebit } from '../test/store/fixtures.ts'
 const names = ['triwire.db', 'triwire.db-wal', 'triwire.db.spool']
 
 /**
- * Of every so many syncs so many in a row fail. Where another process has the store open, its index of the log survives;
- * where none has, the log is read from its beginning when it is opened again, with what a failed commit has left in it.
+ * Of every so many syncs, so many in a row fail. If another process has the store open, its index of the log survives.
+ * Otherwise the log is read from its beginning when it is opened again, with what a failed commit has left in it.
  */
 const disks = [
   { every: 1_000_000_000, fails: 0, isShared: false },
@@ -33,9 +33,7 @@ const disks = [
   { every: 1_000_000_000, fails: 999_999_980, isShared: false },
 ] as const
 
-/**
- * Preloaded into a ledger that shall lose: commits are no longer synced, and the log is not taken over, which would sync it.
- */
+/** Preloaded into a ledger that must lose debits: commits are not synced, nor is the log by a checkpoint. */
 const careless = `import { DatabaseSync } from 'node:sqlite'
 const { exec } = DatabaseSync.prototype
 DatabaseSync.prototype.exec = function (sql) {
@@ -83,7 +81,7 @@ function sayControl(where: string, lost: number): void {
   process.exitCode = 1
 }
 
-/** The same on a file system that is shut down without its journal, and mounted again. */
+/** Cuts a file system that is shut down without its journal, and mounted again. */
 async function cutFileSystem(folder: string, cuts: number): Promise<void> {
   const [image, mount] = [join(folder, 'image'), join(folder, 'mounted')]
   mkdirSync(mount)
@@ -114,8 +112,8 @@ async function cutFileSystem(folder: string, cuts: number): Promise<void> {
     store.close()
     execFileSync('sync', ['-f', mount])
     const child = startPaying(join(running, names[0]!), id, isCareless)
-    // While ext4 shuts down, Linux 6.18 may tell a sync under way that all is well and drop what it was for: in two of forty
-    // cuts that were traced, the fsync behind the last group returned 0, the next write EIO, and the group was gone.
+    // While ext4 shuts down, Linux 6.18 may report success for a sync under way and drop its data. In two of forty
+    // traced cuts, the fsync after the last group returned 0, the next write EIO, and the group was gone.
     const told = await hear(
       child,
       100 + Math.floor(Math.random() * 400),
@@ -185,8 +183,8 @@ function startPaying(path: string, id: string, isCareless: boolean, env: Record<
 }
 
 /**
- * What was told until the process died, of which so many are enough.
- * @param isSlow the cut takes a moment, in which the process lives on: what is told meanwhile was told to nobody
+ * Collects the ids that are reported until the process dies; after `enough` of them the power is cut.
+ * @param isSlow the cut takes a moment in which the process lives on: ids that come meanwhile do not count
  */
 async function hear(
   child: ChildProcess,
@@ -205,7 +203,7 @@ async function hear(
   return told
 }
 
-/** Starts on what the disk has, as the next server does. */
+/** Opens the ledger on what the disk has, as the next server does. */
 async function judge(left: string, told: ReadonlySet<string>) {
   const path = join(left, names[0]!)
   const log: string[] = []
@@ -230,7 +228,7 @@ async function judge(left: string, told: ReadonlySet<string>) {
   }
 }
 
-/** The process that dies: debits in groups, each told on stdout when it counts as paid. */
+/** The process that dies: posts debits in groups, and prints each id when its debit counts as paid. */
 async function pay(path: string, accountId: string): Promise<void> {
   const { ledger } = await openLedger({
     path,

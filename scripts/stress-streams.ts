@@ -6,10 +6,10 @@ import { startTestGateway, testModel } from '../test/support/gateway.ts'
 
 // node bin/node.mjs scripts/stress-streams.ts [--streams 20000] [--at-once 1,6,24] [--tokens 660]
 //
-// At each number at once so many streams of 55 KB and longer, of a chat model for responses clients, while threads keep all
-// processors busy. The model writes whole events, pieces that cut through them, or begins a moment behind its head. A
-// stream that closes without its end, one that is shorter, a line of the log that tells of a bug, a debit too few or
-// too many: each makes the exit code 1.
+// Runs so many streams of 55 KB or more at each number at once, of a chat model for responses clients. Meanwhile
+// threads keep all processors busy. The model writes whole events, pieces that cut through them, or begins a moment
+// after its head. The exit code is 1 if a stream is cut or too short, a bug is logged, or a debit is missing or
+// doubled.
 
 const { values: options } = parseArgs({
   options: {
@@ -36,7 +36,7 @@ for (const [id, manner] of Object.entries(manners))
 const spin =
   'for (;;) { const until = Date.now() + 20; while (Date.now() < until) {} Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5) }'
 const load = Array.from({ length: availableParallelism() }, () => new Worker(spin, { eval: true }))
-// The clock of a test's gateway stands still, and its deadlines are to be looked at beside the streams.
+// The clock of a test's gateway is moved by hand; it moves here so that its deadlines are checked during the streams.
 const ticker = setInterval(() => gateway.advance(tickMs), tickMs)
 const problems: string[] = []
 try {
@@ -83,7 +83,7 @@ async function ask(model: string): Promise<string> {
   }
 }
 
-/** What log and ledger tell of all of them. */
+/** Checks log and ledger for all streams. */
 async function lookBack(asked: number): Promise<string[]> {
   const bad = (await gateway.logLines()).filter(
     ({ event, status }) => event === 'bug' || (status !== undefined && status !== 200),

@@ -7,13 +7,14 @@ import { drawTrials, type TrialResult } from './surplus/trial.ts'
 
 // node bin/node.mjs scripts/surplus-answers.ts [--trials 1000] [--honest 1000000] [--seed 1] [--at-once 12]
 //
-// Ruling Y14, decision 59. A trial is one upstream that sends one answer too many: JSON, a stream or a load balancer's 408, sent 0 to
-// 30 ms after the answer, before clients that ask one or four at a time; a tenth of the upstreams take 3 s, the others 20 ms. All
-// answers carry a nonce. The gateway has this thread, upstreams and clients have another one. Then so many answers of honest upstreams, 0.1 ms
-// after their request, straight through src/upstream: none of them may be reported.
+// Tries upstreams that send one answer too many (ruling Y14, decision 59). The surplus answer is JSON, a stream or a
+// load balancer's 408, and is sent 0 to 30 ms after the answer. The clients send one or four requests at a time. A
+// tenth of the upstreams take 3 s, the others 20 ms. All answers carry a nonce. The gateway has this thread, upstreams
+// and clients have another one. Then honest upstreams send so many answers, 0.1 ms after the requests, through
+// src/upstream alone: none may be reported.
 //
-// Exit code 1 where more than one request got a foreign answer in over 1 % of the trials, or more than two in any, where a trial was
-// not reported, or where an honest answer was.
+// The exit code is 1 if a trial was not reported, or an honest answer was. So it is if more than one request got a
+// foreign answer in over 1 % of the trials, or more than two in any.
 
 const { values: options } = parseArgs({
   options: {

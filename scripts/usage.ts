@@ -1,19 +1,19 @@
 /*
- * Reports over long ledgers: `npm run test:usage [-- entries [SQLite|PostgreSQL] [--keep FOLDER] [--url URL] [--ask]]`, 10 million
- * entries where nothing is said.
+ * Reports over long ledgers: `npm run test:usage [-- entries [SQLite|PostgreSQL] [--keep FOLDER] [--url URL] [--ask]]`,
+ * 10 million entries by default.
  *
- * First a million entries of the traffic that the property of figures has, posted with the chain and folded as by a server, with
- * returns: `ledger verify` must find nothing, and what is asked must be answered as by a scan of the ledger.
- * `-- verify 1000000 [SQLite|PostgreSQL]` does that alone.
+ * First a million entries are posted with the chain, folded and partly given back, as by a server. Their traffic is
+ * that of the property test of figures. `ledger verify` must find nothing, and reports must equal a scan of the ledger.
+ * `-- verify 1000000 [SQLite|PostgreSQL]` does this part alone.
  *
- * Then a ledger of so many entries over 13 months, 1,000 keys and 20 models is written, folded 500 entries a commit as a server
- * does, compared with its figures, and asked what people ask. It prints how long each answer took, the first time and afterwards,
- * and fails where one takes longer than it may. These entries are written past the chain, which takes longer than all else: of
- * `ledger verify` the part that compares figures is run on them, and the part that follows the chain is not.
+ * Then a ledger of so many entries is written, over 13 months, 1,000 keys and 20 models. It is folded 500 entries a
+ * commit, as a server does, its figures are compared, and the questions that people ask are asked. The times of the
+ * first and the later answers are printed. The script fails if an answer takes longer than it may. These entries are
+ * written without the chain, which would take longer than all else. So `ledger verify` compares only figures on them.
  *
- * It takes minutes, and some gigabytes of disk. With `--keep` the file stays in that folder, and a run that was ended goes on where
- * it was; `--url` names an empty database to be used instead of a server of its own, which is kept too; `--ask` asks what was kept,
- * and writes nothing.
+ * The run takes minutes, and some gigabytes of disk. With `--keep` the file stays in that folder, and a run that was
+ * ended continues. `--url` names an empty database to use instead of a server of its own; its data is kept too. `--ask`
+ * asks what was kept, and writes nothing.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,4 @@
-"""Beside what schemathesis checks itself: what no answer may have in it."""
+"""A check in addition to those of schemathesis: no answer may have any of these words."""
 
 import os
 

@@ -4,36 +4,36 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Gateway } from './gateway.ts'
 import type { Setting } from './setting.ts'
 
-/** What an attack has in its hands. */
+/** The means of an attack. */
 export type Attacker = {
   url: string
   gateway: Gateway
   setting: Setting
   /** Ends the attack. */
   signal: AbortSignal
-  /** Of paying accounts that only this attack uses, in turns. */
+  /** A key of one of the paying accounts that only this attack uses, in turns. */
   key(): string
-  /** Of an account with a balance of zero. */
+  /** A key of an account with a balance of zero. */
   pauper(): string
-  /** Counts one request, or what comes nearest. */
+  /** Counts one request, or the closest thing to one. */
   count(): void
-  /** Does it in so many loops at once until the attack ends; what fails is tried again. */
+  /** Runs `act` in so many loops at once until the attack ends; a failure is tried again. */
   loops(parallel: number, act: (loop: number) => Promise<unknown>): Promise<void>
   post(path: string, body: string | Buffer, options?: PostOptions): Promise<{ status: number; text: string }>
-  /** A connection of its own. Resolves when it is open; ends with the attack. */
+  /** A connection of its own. Resolves when it is open; the attack's end closes it. */
   open(options?: { allowHalfOpen?: boolean }): Promise<Socket>
-  /** The same with these bytes. Resolves when it was closed, or after so long. */
+  /** Sends bytes on a connection of its own. Resolves when that was closed, or after so long. */
   send(bytes: string | Buffer, withinMs?: number): Promise<void>
-  /** Waits, but not longer than the attack. */
+  /** Waits for so long, or until the attack ends. */
   wait(ms: number): Promise<void>
 }
 
 export type PostOptions = {
   key?: string
   headers?: Record<string, string>
-  /** Leaves so long after the request was sent. */
+  /** Closes the connection so long after the request was sent. */
   leaveMs?: number
-  /** Leaves with the first bytes of the answer. */
+  /** Closes the connection at the first bytes of the answer. */
   leavesAtFirst?: boolean
   localAddress?: string
 }
@@ -41,18 +41,18 @@ export type PostOptions = {
 /** One entry of the table of attacks. */
 export type Attack = {
   name: string
-  /** Of docs/findings.md, or of docs/faults.md. */
+  /** The number of a finding in docs/findings.md, or of a fault in docs/faults.md. */
   finding: string
-  /** Not built yet: it is run and told, and does not fail the trial. The reason. */
+  /** The reason why there is no defence yet. The attack is run and reported, and does not fail the trial. */
   expectedOpen?: string
   /**
-   * More than a processor can do, from more accounts than pay: nobody is refused or lost, and how long it takes is told and
-   * not judged.
+   * The load is more than a processor can do, from more accounts than pay. No payer may be refused or lost; their times
+   * are reported and not judged.
    */
   isOverload?: true
-  /** Not beside others: one hand on the configuration at a time. */
+  /** Does not run beside other attacks, since two must not change the configuration at once. */
   isAlone?: boolean
-  /** Until the signal; leaves nothing behind. */
+  /** Runs until the signal, and ends everything that it started. */
   run(attacker: Attacker): Promise<void>
 }
 
@@ -98,7 +98,7 @@ export function createAttacker(
   async function loops(parallel: number, act: (loop: number) => Promise<unknown>): Promise<void> {
     const run = async (_: unknown, loop: number) => {
       while (!signal.aborted) {
-        // A gateway that refuses connections is not asked more often for it.
+        // After a refused connection the loop waits, so that it does not connect more often.
         await act(loop).catch(() => attacker.wait(50))
         await new Promise((resolve) => setImmediate(resolve))
       }
@@ -132,7 +132,7 @@ export function createAttacker(
       })
       sent.on('error', (error) => {
         clearTimeout(timer)
-        // Who leaves is not refused.
+        // The request was left by the attacker, which is no refusal.
         if (leaveMs === undefined && !leavesAtFirst) reject(error)
         else resolve({ status: 0, text: '' })
       })

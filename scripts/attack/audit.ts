@@ -6,9 +6,9 @@ import { runProgram } from './gateway.ts'
 import type { Setting } from './setting.ts'
 import type { Told } from './wires.ts'
 
-/* What must be true of the books and the log when the server has ended. */
+/* Checks of the books and the log after the server has ended. */
 
-/** Findings in words: every answer that a payer got to its end is booked once, with the figures that he was told. */
+/** Each answer that a payer got whole must be booked once, with the figures in that answer. @returns findings in words */
 export function auditBooks(setting: Setting, answers: readonly (readonly [id: string, told: Told])[]): string[] {
   const findings: string[] = []
   const store = openStore(setting.storePath, { create: false })
@@ -35,12 +35,12 @@ export function auditBooks(setting: Setting, answers: readonly (readonly [id: st
   return findings
 }
 
-/** Texts of the trial that no log may have, beside keys. */
+/** Texts of the trial that must not be in a log, beside keys. */
 const secrets = ['upstream-secret-of-this-trial', 'nonce-', 'Repeat:', 'canary']
-/** Raw, or as JSON writes it. */
+/** Control characters, raw or as JSON escapes. */
 const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]|\\u00(?:[01][0-9a-f]|[7][f]|[89][0-9a-f])|\\[bf]/i
 
-/** Findings in words: whole keys, controls of a terminal, texts of requests, lines that are too long, bugs. */
+/** Looks for whole keys, terminal controls, texts of requests, lines that are too long, and bugs. @returns findings in words */
 export async function auditLog({ logPath, keys }: Setting): Promise<string[]> {
   const counted = new Map<string, { count: number; line: string }>()
   const found = (what: string, line: string) => {
@@ -48,7 +48,7 @@ export async function auditLog({ logPath, keys }: Setting): Promise<string[]> {
     if (known) known.count++
     else counted.set(what, { count: 1, line })
   }
-  // A key's first characters may be told; no more of it.
+  // The first characters of a key may be logged, but no more of it.
   const all = Object.values(keys).flat()
   const parts = new Set(all.map((key) => key.slice(0, 24)))
   for await (const line of createInterface({ input: createReadStream(logPath), crlfDelay: Number.POSITIVE_INFINITY })) {

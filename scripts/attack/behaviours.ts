@@ -6,7 +6,7 @@ import { chunk, data, errorOf, framesOf, type Told, wholeOf } from './wires.ts'
 
 export type Asked = { wire: WireName; isStream: boolean; asked: string; response: ServerResponse }
 
-/** What a payer's model answers with: whoever knows the nonce knows the figures. */
+/** The answer of a payer's model: its figures follow from the nonce, so that they can be checked. */
 export function figuresOf(nonce: string): { text: string; told: Told } {
   const number = Number(/^nonce-(\d+)/.exec(nonce)?.[1] ?? 0)
   return {
@@ -15,7 +15,7 @@ export function figuresOf(nonce: string): { text: string; told: Told } {
   }
 }
 
-/** How upstreams behave, by the name of the model that is asked. */
+/** The behaviours of upstreams, by the name of the requested model. */
 export const behaviours: Record<string, (asked: Asked) => unknown> = {
   /** Repeats the nonce, with figures that follow from it. */
   echo({ wire, isStream, asked, response }) {
@@ -26,23 +26,23 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     const pieces = text.match(/.{1,12}/g) ?? []
     response.end([...opening, ...pieces.map(piece), ...closing(text, told)].join(''))
   },
-  /** Refuses, in the client's own words. */
+  /** Refuses, and quotes the client's own text. */
   refuse: ({ wire, asked, response }) => sendJson(response, 400, errorOf(wire, wordsOf(asked)).body),
   'error-body': ({ wire, asked, response }) => sendJson(response, 200, errorOf(wire, wordsOf(asked)).body),
   'error-event'({ wire, asked, response }) {
     startStream(response)
     response.end(errorOf(wire, wordsOf(asked)).event)
   },
-  /** A trouble of its own, on whatever it was asked. */
+  /** An upstream's own errors, whatever the request is. */
   trouble: ({ wire, response }) => sendJson(response, 500, errorOf(wire, 'The server had an error.').body),
   full: ({ wire, response }) => sendJson(response, 429, errorOf(wire, 'Too many requests.').body),
   hang: () => {},
-  /** A word, and then nothing. */
+  /** Sends one word, and then nothing. */
   stall({ wire, response }) {
     startStream(response)
     response.write(framesOf[wire].opening.join('') + framesOf[wire].piece('A word. STOP'))
   },
-  /** A word, and then for a minute another every 200 ms: its figures would come behind that. */
+  /** Sends a word, and another one every 200 ms for a minute; only then would the figures come. */
   async tail({ wire, isStream, response }) {
     if (!isStream) {
       await pause(1_000)
@@ -60,16 +60,16 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     }
     response.end(framesOf[wire].closing('A word.', { input: 20, output: 4_000 }).join(''))
   },
-  /** As fast as it is read, without an end. */
+  /** Sends text without an end, as fast as it is read. */
   endless: ({ wire, response }) =>
     pour(response, framesOf[wire].opening.join(''), framesOf[wire].piece('word '.repeat(400))),
-  /** The same of events that show nothing. */
+  /** Sends events without an end that show nothing. */
   silent({ wire, response }) {
     const padding = 'x'.repeat(2_000)
     const nothing = wire === 'chat' ? chunk({ padding }) : data({ type: 'ping', padding })
     return pour(response, framesOf[wire].opening.join(''), nothing)
   },
-  /** 2,000 deltas of which each is looked through for stops. */
+  /** Sends 2,000 deltas, each of which is searched for stop sequences. */
   long({ wire, response }) {
     const { opening, piece, closing } = framesOf[wire]
     startStream(response)
@@ -87,7 +87,7 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     startStream(response)
     response.write(framesOf[wire].opening.join('') + framesOf[wire].piece('half a w'), () => response.destroy())
   },
-  /** Slower than a loop of attackers, as models are. */
+  /** Takes longer than a loop of attackers, as models do. */
   async logprobs({ wire, isStream, response }) {
     await pause(2_000)
     const whole = wholeOf(wire, 'a', { input: 20, output: 2_500 })
@@ -99,7 +99,7 @@ export const behaviours: Record<string, (asked: Asked) => unknown> = {
     const end = `event: response.completed\n${data({ type: 'response.completed', sequence_number: 9, response: whole })}`
     response.end(framesOf[wire].opening.join('') + framesOf[wire].piece('a') + closing + end)
   },
-  /** What is no answer, of many kinds. */
+  /** Sends bytes that are no answer, of many kinds. */
   async garbage({ response }) {
     await pause(300)
     const write = garbage[Math.floor(Math.random() * garbage.length)]!
@@ -137,7 +137,7 @@ const garbage: ((response: ServerResponse) => void)[] = [
   },
 ]
 
-/** What the client wrote: of all texts the longest. */
+/** The client's text: the longest one in the request. */
 function wordsOf(asked: string): string {
   return (asked.match(/"(?:[^"\\]|\\.)*"/g) ?? [])
     .reduce((most, text) => (text.length > most.length ? text : most), '""')
@@ -153,7 +153,7 @@ function startStream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' })
 }
 
-/** Writes whenever the other side has read, until it is gone. */
+/** Writes whenever the other side has read, until the connection is closed. */
 async function pour(response: ServerResponse, opening: string, piece: string): Promise<void> {
   let wake = () => {}
   response.on('drain', () => wake())

@@ -1,7 +1,7 @@
 import type { Attack } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
-/* Attacks by what stands in a body. */
+/* Attacks by the content of a body. */
 
 const shortOf = (bytes: number, part: string, open: string, close: string) =>
   Buffer.from(open + `${part},`.repeat(Math.floor(bytes / (part.length + 1))) + part + close)
@@ -91,7 +91,7 @@ export const attacksByBodies: Attack[] = [
         socket.write(
           `POST ${paths.chat} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ntransfer-encoding: chunked\r\n\r\n`,
         )
-        // To the limit, and as far beyond as it is taken.
+        // Sends to the limit, and beyond it as long as the server reads.
         for (let sent = 0; sent < 40_000_000 && !socket.destroyed && !attacker.signal.aborted; sent += piece.length) {
           socket.write('10000\r\n')
           socket.write(piece)
@@ -108,7 +108,7 @@ function headOf(path: string, key: string, length: number): string {
   return `POST ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\ncontent-length: ${length}\r\n\r\n`
 }
 
-/** Many large bodies that stop before their last bytes. */
+/** Sends many large bodies that stop before their last bytes. */
 async function holdBodies(
   attacker: Parameters<Attack['run']>[0],
   path: string,

@@ -4,9 +4,9 @@ import { wireNames } from '../../src/catalog/model.ts'
 import type { Attack } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
-/* Attacks below a request: connections, framing, keys. */
+/* Attacks below the level of requests: connections, framing, keys. */
 
-/** Never given out, and right in form: each is looked for. */
+/** A well-formed key that was never issued: the server must look for each one. */
 const wrongKey = () => createKey().key
 const control = '\u001b]0;OWNED\u0007\u001b[31m'
 
@@ -87,7 +87,7 @@ export const attacksByConnections: Attack[] = [
           attacker.key(),
           bodyOf(wire, `payer-${wire}`, 'Hi', { stream: loop % 2 === 0 }),
         )
-        // Somewhere in head, body, waiting and answer.
+        // Cuts the request anywhere in its head or body, or while the answer is awaited.
         socket.write(text.slice(0, Math.random() < 0.3 ? Math.floor(Math.random() * text.length) : undefined))
         await attacker.wait(Math.random() * 30)
         if (Math.random() < 0.5) socket.resetAndDestroy()
@@ -113,7 +113,7 @@ export const attacksByConnections: Attack[] = [
   {
     name: 'wrong-keys',
     finding: 'F-C44',
-    // From the payers' own address, and from others.
+    // Half of the connections come from the payers' own address.
     run: (attacker) =>
       attacker.loops(24, (loop) => {
         const wire = wireNames[loop % 3]!
@@ -125,7 +125,7 @@ export const attacksByConnections: Attack[] = [
   {
     name: 'descriptors',
     finding: 'B24',
-    // Three times as many connections as are taken, and more than the server has descriptors.
+    // Three times as many connections as the server accepts, and more than it has descriptors.
     async run(attacker) {
       for (let i = 0; i < 4_500 && !attacker.signal.aborted; i++) {
         await attacker.open().catch(() => attacker.wait(5))

@@ -2,14 +2,14 @@ import { wireNames } from '../../src/catalog/model.ts'
 import type { Attack, Attacker } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
-/* Attacks that need an upstream that is faulty, hostile, or does what it was asked. */
+/* Attacks with an upstream that is faulty or hostile, or that does as the attacker asks. */
 
-/** Texts that are dear to search for secrets (B1). Escapes of a terminal and keys are in them too. */
+/** Texts that are expensive to search for secrets (B1). Terminal escapes and keys are among them too. */
 const dear = ['a', 'sk-', 'a.', 'a-', 'org-', 'a@', '\u001b]0;', 'https://a.', 'sk-tri-aB3'].map((part) =>
   part.repeat(Math.ceil(60_000 / part.length)),
 )
 
-/** Asks models of this behaviour, on every pair of wires in turns. */
+/** Sends requests to models of this behaviour, on every pair of wires in turns. */
 function askAll(
   attacker: Attacker,
   behaviour: string,
@@ -55,7 +55,7 @@ export const attacksByModels: Attack[] = [
   {
     name: 'stops',
     finding: 'B2',
-    // More than are read on at once (C12), each for the seconds behind its stop.
+    // More streams than are read on at once (C12), each for some seconds after its stop.
     run: (attacker) =>
       attacker.loops(300, async (loop) => {
         const client = loop % 2 === 0 ? 'chat' : 'messages'
@@ -98,7 +98,7 @@ export const attacksByModels: Attack[] = [
   {
     name: 'troubles',
     finding: 'F-U21',
-    // Of the payers' own upstream account: it must not be given up for what one client's requests do.
+    // Uses the payers' own upstream account, which must not be avoided because of one client's requests.
     run: async (attacker) => {
       await Promise.all([askAll(attacker, 'trouble', 6), askAll(attacker, 'full', 6)])
     },

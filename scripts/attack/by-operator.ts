@@ -2,18 +2,18 @@ import { renameSync } from 'node:fs'
 import type { Attack } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
-/* What an operator does to a running server, and what is under way meanwhile. */
+/* Actions of an operator on a running server, while requests are under way. */
 
 export const attacksByOperator: Attack[] = [
   {
     name: 'reloads',
     finding: 'B3',
-    // An upstream comes and goes while requests wait on connections to it.
+    // An upstream comes and goes while requests wait for connections to it.
     async run(attacker) {
       const asking = attacker.loops(20, async (loop) => {
         const body = bodyOf('chat', `passing-${loop % 2 === 0 ? 'chat' : 'responses'}`, 'Hi', { stream: true })
         await attacker.post(paths.chat, body, { leaveMs: 500 })
-        // While the model is away a refusal takes no time at all.
+        // While the model is gone a refusal takes no time at all, so the loop waits.
         await attacker.wait(50)
       })
       for (let i = 0; !attacker.signal.aborted; i++) {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline'
 import type { Setting } from './setting.ts'
 
 const program = join(import.meta.dirname, '../../bin/triwire.mjs')
-/** Descriptors of the server: more than its connections may take on both sides, and few enough to be used up. */
+/** Descriptors of the server: more than its connections may take on both sides, and few enough to be exhausted. */
 const descriptors = 4_096
 
 export type Ran = { seconds: number; waitedSeconds: number }
@@ -15,13 +15,13 @@ export type Gateway = {
   url: string
   pid: number
   signal(name: NodeJS.Signals): void
-  /** How it ended, if it did. */
+  /** How the process ended; undefined while it runs. */
   ended(): string | undefined
-  /** Resident memory in MB: now, and at most since `resetPeak`; 0 where there is no /proc. */
+  /** Resident memory in MB: now, and the peak since `resetPeak`; 0 without /proc. */
   rss(): number
   rssPeak(): number
   resetPeak(): void
-  /** Seconds that its main thread ran so far, and that it waited for a processor. Zero where there is no /proc. */
+  /** Seconds for which its main thread has run, and for which it has waited for a processor; zero without /proc. */
   ran(): Ran
   /** Lets it drain. @returns how it ended */
   stop(): Promise<string>
@@ -29,7 +29,7 @@ export type Gateway = {
 
 export async function startGateway({ folder, logPath }: Setting): Promise<Gateway> {
   const log = openSync(logPath, 'a', 0o600)
-  // In the folder of the file and not by its name, as the first file that is found (B4).
+  // Started in the folder of the file and without its name: the server finds the file by itself (B4).
   const command = ['-c', `ulimit -n ${descriptors}; exec "$@"`, 'sh', process.execPath, program, 'serve']
   const child = spawn('/bin/sh', command, {
     cwd: folder,
@@ -37,7 +37,7 @@ export async function startGateway({ folder, logPath }: Setting): Promise<Gatewa
     stdio: ['ignore', 'pipe', log],
   })
   closeSync(log)
-  // A trial that breaks off leaves no server behind.
+  // If the trial breaks off, the server ends too.
   process.once('exit', () => child.kill('SIGKILL'))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   let ended: string | undefined
@@ -87,7 +87,7 @@ export async function startGateway({ folder, logPath }: Setting): Promise<Gatewa
   }
 }
 
-/** The command line of the same checkout, on the trial's store. */
+/** Runs the command line of the same checkout on the trial's store. */
 export function runProgram(setting: Setting, args: readonly string[]): { isOk: boolean; text: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
     cwd: setting.folder,

@@ -7,11 +7,11 @@ import { askProbe, probesEveryMs } from './probes.ts'
 import { bodyOf, hearStream, hearWhole, paths, type Told } from './wires.ts'
 
 /*
- * Paying clients in a thread of their own: so many requests a second, whatever became of those before, over every pair of
- * wires, as JSON and as streams. Each answer is checked against its nonce. Beside them the same upstream is asked without a
- * gateway, which tells what the machine does to everybody.
+ * Paying clients in a thread of their own. They send so many requests a second, even if earlier ones are slow. All
+ * pairs of wires are used, as JSON and as streams. Each answer is checked against its nonce. The same upstream is also
+ * asked without a gateway, which shows the influence of the machine.
  *
- * A message `take` ends a window, and is answered with what was seen of the requests that began in it.
+ * A message `take` ends a window. The answer has the results of the requests that began in it.
  */
 
 export type PayerData = {
@@ -22,21 +22,21 @@ export type PayerData = {
   perSecond: number
 }
 
-/** What came of the requests that began between two marks. Times in ms. */
+/** The results of the requests that began between two messages. Times in ms. */
 export type Window = {
   times: number[]
   directTimes: number[]
-  /** Requests that were not answered as a payer must be, in words. */
+  /** Requests without the answer that a payer must get, in words. */
   faults: string[]
-  /** The id of each whole answer, with the figures that it told. */
+  /** The id of each whole answer, with the figures in it. */
   answers: [id: string, told: Told][]
 }
 
 type Answer = { status: number; headers: IncomingHttpHeaders; body: string }
 
-/** A payer who is not answered in this time has been failed. */
+/** A payer without an answer after this time counts as failed. */
 const patienceMs = 10_000
-/** Between two requests to the upstream itself there are so many to the gateway. */
+/** The number of requests to the gateway between two to the upstream itself. */
 const directEach = 3
 
 const { url, honestUrl, keys, probeKey, perSecond } = workerData as PayerData
@@ -101,11 +101,11 @@ async function askDirectly(into: Window): Promise<void> {
     await ask(directAgent, honestUrl + paths.chat, '', bodyOf('chat', 'echo', `${filler}Repeat: nonce-1-a`))
     into.directTimes.push(performance.now() - started)
   } catch {
-    // The gateway is what is tried.
+    // A direct request that fails does not matter: the gateway is what is tried.
   }
 }
 
-/** What is wrong with an answer, told as the interface (spec 1 to 9) has it. */
+/** Checks an answer against the interface (spec 1 to 9). @returns what is wrong with it */
 function checkAnswer(
   { status, headers, body }: Answer,
   wire: WireName,
@@ -129,12 +129,12 @@ function checkAnswer(
   return undefined
 }
 
-/** A connection that was closed while it was idle is opened anew, once, as every client does. */
+/** If a connection was closed while it was idle, opens a new one and sends the request again, once, as every client does. */
 async function ask(from: Agent, to: string, key: string, body: string): Promise<Answer> {
   try {
     return await askOnce(from, to, key, body)
   } catch (error) {
-    // Not another idle one: when one was closed, so were those beside it.
+    // The new try uses no idle connection: if one was closed, so were those beside it.
     if ((error as Error & { isReuseRace?: boolean }).isReuseRace) return askOnce(false, to, key, body)
     throw error
   }

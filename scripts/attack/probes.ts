@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { bodyOf } from './wires.ts'
 
-/* What a client is told beside answers, as the interface has it: looked at beside every attack. */
+/* Other answers of the interface than to inference: one is checked every half second beside every attack. */
 
 export const probesEveryMs = 500
 
@@ -12,7 +12,7 @@ let list: string | undefined
 let count: unknown
 
 const probes: Probe[] = [
-  // Spec 4.5: without a key, and the same bytes again and again. A reload may add or remove what an attack wants.
+  // Spec 4.5: needs no key, and returns the same bytes each time. A reload may add or remove models of an attack.
   async (ask) => {
     const { status, text } = await ask('/v1/models')
     assert.equal(status, 200, 'models')
@@ -21,14 +21,14 @@ const probes: Probe[] = [
     list ??= lasting
     assert.equal(lasting, list, 'the models list is another one')
   },
-  // Spec 4.2: deterministic.
+  // Spec 4.2: the count is deterministic.
   async (ask, key) => {
     const { status, headers, text } = await ask(
       '/v1/messages/count_tokens',
       key,
       bodyOf('messages', 'payer-chat', 'Hello there'),
     )
-    // It makes way for those who pay (R18).
+    // Counting gives way to inference that is paid for (R18).
     if (status === 429) {
       assert.equal(headers.get('retry-after'), '1')
       return
@@ -37,7 +37,7 @@ const probes: Probe[] = [
     count ??= JSON.parse(text).input_tokens
     assert.equal(JSON.parse(text).input_tokens, count, 'another count')
   },
-  // Spec 7.1 and 7.3: envelopes and codes.
+  // Spec 7.1 and 7.3: error envelopes and codes.
   async (ask, key) => {
     const { status, headers, text } = await ask('/v1/messages', key, bodyOf('messages', 'nobody', 'Hello'))
     const { type, error, request_id: id } = JSON.parse(text)
@@ -66,7 +66,7 @@ const probes: Probe[] = [
 
 let next = 0
 
-/** Asks one of them, in turns. @throws where the answer is another */
+/** Runs one of the probes, in turns. @throws if the answer is not as it must be */
 export async function askProbe(url: string, key: string): Promise<void> {
   await probes[next++ % probes.length]!(async (path, bearer, body) => {
     const response = await fetch(url + path, {

@@ -2,26 +2,26 @@ import type { Attack } from './attacker.ts'
 import type { Ran } from './gateway.ts'
 import type { Window } from './payer.ts'
 
-/** Below it a ratio tells of chance and not of the gateway: quiet figures count as at least this. */
+/** Below this a ratio shows chance and not the gateway: quiet times count as at least this, in ms. */
 const floorMs = 50
 const ratioMax = 2
 
-/** One attack, and what payers had of it. */
+/** One attack, and the results of the payers beside it. */
 export type Row = {
   attack: Pick<Attack, 'name' | 'finding' | 'expectedOpen' | 'isOverload'>
   requests: number
   quiet: Window
   beside: Window
-  /** MB; the peak of the time of the attack. */
+  /** MB; the peak during the attack. */
   rssPeak: number
-  /** What the server's main thread did in quiet and beside the attack. */
+  /** The running time of the server's main thread in quiet and beside the attack. */
   quietRan: Ran
   besideRan: Ran
 }
 
 export type Bounds = { rssMax: number }
 
-/** What of a row is beyond the bounds, in words. */
+/** The figures of a row that exceed the bounds, in words. */
 export function judge(row: Row, { rssMax }: Bounds): string[] {
   const found: string[] = []
   const base = Math.max(floorMs, ownMs(row.quiet, row.quietRan))
@@ -36,15 +36,15 @@ export function judge(row: Row, { rssMax }: Bounds): string[] {
 }
 
 /**
- * The 99th percentile without what is the machine's: few cores, the attacker on them, and whoever else works there. What a
- * request without a gateway takes is subtracted; what is left counts by the share of its time that the server could run
- * when it wanted to. On a machine of its own that is next to the plain figure.
+ * The 99th percentile without the influence of the machine: few cores, attackers on them, and other work. The time of a
+ * request without a gateway is subtracted. The rest is divided by the slowdown of the server, which waited for a
+ * processor. On a machine of its own the result is close to the plain figure.
  */
 function ownMs({ times, directTimes }: Window, ran: Ran): number {
   return Math.max(0, percentile(times, 99) - percentile(directTimes, 99)) / slowdown(ran)
 }
 
-/** How many times longer the server took for what it did since it had to wait for a processor. */
+/** How many times longer the server took for its work because it had to wait for a processor. */
 function slowdown({ seconds, waitedSeconds }: Ran): number {
   return seconds > 0 ? (seconds + waitedSeconds) / seconds : 1
 }
@@ -100,13 +100,13 @@ export function formatTable(rows: readonly Row[], bounds: Bounds): string {
     .join('\n')
 }
 
-/** The nearest rank; NaN of nothing, which is within no bound. */
+/** The percentile by the nearest rank; NaN for no times, which is within no bound. */
 export function percentile(times: readonly number[], percent: number): number {
   const sorted = [...times].sort((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? Number.NaN
 }
 
-/** Each kind of fault once, the most frequent first. */
+/** Lists each kind of fault once, the most frequent first. */
 export function summary(faults: readonly string[]): string {
   const kinds = Map.groupBy(faults, (fault) => {
     const words = fault.replace(/^.*?: /, '').replaceAll(/\s+/g, ' ')

@@ -8,12 +8,12 @@ import { parseCredits } from '../../src/accounts/credit.ts'
 import { type WireName, wireNames } from '../../src/catalog/model.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 
-/** A payer stays below the 300 a minute of an account (spec 8), whatever the load of all of them. */
+/** With so many, each payer stays below the 300 requests a minute of an account (spec 8). */
 const payers = 12
 const attackers = 120
 const paupers = 4
 
-/** Attackers are on machines of their own, elsewhere: here they give way to the server and to payers. */
+/** Real attackers are on other machines. Here they give way to the server and to payers. */
 export const attackersNice = 5
 
 /** Files, keys and upstreams of one trial. */
@@ -22,11 +22,11 @@ export type Setting = {
   configPath: string
   storePath: string
   logPath: string
-  /** Of accounts of their own. Paupers have a balance of zero. */
+  /** The keys of accounts by role. Paupers have a balance of zero. */
   keys: { payers: string[]; attackers: string[]; paupers: string[] }
-  /** Where the payers' upstream is. */
+  /** The address of the payers' upstream. */
   honestUrl: string
-  /** Puts the configuration there, with or without an upstream that comes and goes. */
+  /** Writes the configuration, with or without an upstream that comes and goes. */
   writeConfig(hasPassing: boolean): void
   close(): Promise<void>
 }
@@ -81,7 +81,7 @@ async function startUpstream(nice: number): Promise<{ worker: Worker; url: strin
   return { worker, url: `http://127.0.0.1:${port}` }
 }
 
-/** Models that only attackers ask, named `<behaviour>-<wire>`. */
+/** Models that only attackers use, named `<behaviour>-<wire>`. */
 const hostile = [
   'refuse',
   'error-body',
@@ -98,7 +98,7 @@ const hostile = [
   'garbage',
 ]
 
-/** Everything that is no matter of this trial is as it is by default: rates, sizes and times of clients. */
+/** All other settings have their defaults: rates, sizes, and time limits of clients. */
 function configuration(honestUrl: string, hostileUrl: string, hasPassing: boolean): unknown {
   const upstream = (url: string) => ({ base_url: url, accounts: [{ name: 'a', key: 'upstream-secret-of-this-trial' }] })
   return {
@@ -116,7 +116,7 @@ function configuration(honestUrl: string, hostileUrl: string, hasPassing: boolea
       pinned: '2026-11-01',
       models: wireNames.flatMap((wire) => [
         model('payer', wire, 'honest', 'echo'),
-        // What an attacker may make of the payers' own upstream account.
+        // Models with which attackers use the payers' own upstream account.
         model('trouble', wire, 'honest', 'trouble'),
         model('full', wire, 'honest', 'full'),
         ...hostile.map((behaviour) => model(behaviour, wire, 'hostile', behaviour)),

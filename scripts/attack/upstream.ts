@@ -7,11 +7,11 @@ import { behaviours } from './behaviours.ts'
 import { paths } from './wires.ts'
 
 /*
- * An upstream in a thread of its own, so that what it does to one costs the others nothing. The name of the model is how it
- * behaves. Posts its port.
+ * An upstream in a thread of its own, so that its behaviour to one client costs the others nothing. The name of the
+ * model chooses the behaviour. Posts its port.
  */
 
-// On Linux that is this thread's.
+// On Linux this sets the priority of this thread only.
 if (platform() === 'linux') setPriority(workerData.nice)
 const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
   response.on('error', () => {})

@@ -1,6 +1,6 @@
 import type { WireName } from '../../src/catalog/model.ts'
 
-/* The three wires as a model behind them answers, and as a client reads that: as little as makes an answer whole. */
+/* The three wires as a model answers on them, and as a client reads that: only as much as makes an answer whole. */
 
 export const paths: Record<WireName, string> = {
   messages: '/v1/messages',
@@ -46,7 +46,7 @@ const completion = { id: 'chatcmpl-1', created: 1, model: 'm' }
 const response = { id: 'resp_1', object: 'response', created_at: 1, model: 'm', store: false, error: null }
 const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
 
-/** The events of a stream in three parts: to the first word, one for each piece of text, and behind the last. */
+/** The events of a stream in three parts: up to the first word, for each piece of text, and after the last piece. */
 export type Frames = { opening: string[]; piece(text: string): string; closing(text: string, told: Told): string[] }
 
 export const framesOf: Record<WireName, Frames> = {
@@ -99,7 +99,7 @@ export const framesOf: Record<WireName, Frames> = {
   },
 }
 
-/** What an error of the wire's vendor looks like: as a body, and as an event of a stream. */
+/** An error in the form of the wire's vendor: as a body, and as an event of a stream. */
 export function errorOf(wire: WireName, text: string): { body: string; event: string } {
   const error = { message: text, type: 'invalid_request_error', param: null, code: null }
   if (wire === 'messages') {
@@ -111,10 +111,10 @@ export function errorOf(wire: WireName, text: string): { body: string; event: st
   return { body: JSON.stringify({ error }), event }
 }
 
-/** What a client was told, if it was told to the end. */
+/** The content of an answer, if it came to its end. */
 export type Heard = { model: unknown; id: unknown; text: string; told: Told }
 
-/** @throws where an answer is not whole, or not as the wire has it */
+/** Reads a JSON answer. @throws if it is not whole, or does not follow the wire */
 export function hearWhole(wire: WireName, body: string): Heard {
   const { model, id, usage, content, choices, output } = JSON.parse(body)
   const text = {
@@ -125,7 +125,7 @@ export function hearWhole(wire: WireName, body: string): Heard {
   return { model, id, text, told: toldOf(usage) }
 }
 
-/** The same of a stream. */
+/** Reads the answer of a stream, in the same way. */
 export function hearStream(wire: WireName, body: string): Heard {
   const ends = { messages: 'message_stop', chat: '[DONE]', responses: 'response.completed' }
   const last = body.trimEnd().split('\n').at(-1) ?? ''

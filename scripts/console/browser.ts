@@ -4,14 +4,14 @@ import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Rig } from './rig.ts'
 
-/** Where Debian has it, or who runs this. */
+/** Debian's path of Chromium, unless the environment has another one. */
 export const chromiumPath = process.env['TRIWIRE_CHROMIUM'] ?? '/usr/bin/chromium'
 
 export function hasChromium(): boolean {
   return existsSync(chromiumPath)
 }
 
-/** It asks nobody for anything by itself. */
+/** Flags that keep the browser from sending requests of its own. */
 const quiet = [
   '--disable-quic',
   '--disable-background-networking',
@@ -32,17 +32,17 @@ export async function closeBrowser(): Promise<void> {
   browser = undefined
 }
 
-/** A browser logs every answer of 400 and more: those that a trial asked for on purpose are no faults. */
+/** Removes faults that a trial caused on purpose: a browser logs every answer with a status of 400 or more. */
 export function forgive(faults: string[], asked: RegExp): void {
   faults.splice(0, faults.length, ...faults.filter((fault) => !asked.test(fault)))
 }
 
-/** What a page did that none may do. */
+/** A page with its faults, which may have none, and the hosts that it asked. */
 export type Watched = { page: Page; faults: string[]; hosts: Set<string>; close(): Promise<void> }
 
 export type View = { theme?: 'light' | 'dark'; phone?: boolean; zone?: string }
 
-/** A page of somebody who was never here; it hears every error, question and request. */
+/** Opens a page in a fresh profile; records every error, dialog and request of it. */
 export async function openPage(
   rig: Rig,
   { theme = 'light', phone = false, zone = 'Europe/Berlin' }: View = {},
@@ -71,7 +71,7 @@ export async function openPage(
     const { protocol, host } = new URL(request.url())
     if (protocol.startsWith('http')) hosts.add(host)
   })
-  // What the policy forbids is told to the page itself.
+  // A breach of the policy is reported to the page itself, which logs it as an error.
   await page.addInitScript(
     `addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI))`,
   )
@@ -89,7 +89,7 @@ export async function openPage(
   }
 }
 
-/** Signs in as people do. */
+/** Signs in by the form, as people do. */
 export async function signIn({ page }: Watched, rig: Rig, token: string): Promise<void> {
   await page.goto(`${rig.adminUrl}/console/`)
   await page.fill('#token', token)
@@ -97,7 +97,7 @@ export async function signIn({ page }: Watched, rig: Rig, token: string): Promis
   await page.waitForSelector('.frame')
 }
 
-/** Opens a page by its address, and waits until nothing waits any more. */
+/** Opens a page by its address, and waits until it is loaded. */
 export async function visit({ page }: Watched, rig: Rig, path: string): Promise<void> {
   await page.goto(`${rig.adminUrl}/console/${path}`)
   await settle(page)
@@ -105,11 +105,11 @@ export async function visit({ page }: Watched, rig: Rig, path: string): Promise<
 
 export async function settle(page: Page): Promise<void> {
   await page.waitForSelector('.frame, .sign-in')
-  // A condition in words of the page would be evaluated there, which its policy forbids.
+  // A condition in JavaScript would be evaluated in the page, which its policy forbids.
   await page.waitForSelector('body:not(:has(.skeleton, .opening, [aria-busy="true"]))')
 }
 
-/** What axe finds; it is put in by the debugger, so that the policy of the page stays on. */
+/** Runs axe in the page and lists its findings. The debugger injects axe, so the policy of the page stays in force. */
 export async function findBarriers({ page }: Watched): Promise<string[]> {
   await page.evaluate(`${axe.source}; undefined`)
   const found = (await page.evaluate(`axe.run(document, { resultTypes: ['violations'] })`)) as axe.AxeResults

@@ -9,8 +9,8 @@ const folder = join(import.meta.dirname, '../../console')
 export type Built = { name: string; bytes: number; brotliBytes: number }
 
 /**
- * One script, one style and the icon, from `console` into `console/dist`.
- * @throws where a source has a mistake that keeps it from being read; types are looked at by `npm run check`.
+ * Builds one script, one style and the icon, from `console` into `console/dist`.
+ * @throws if a source cannot be parsed; types are checked by `npm run check`
  */
 export async function buildConsole(): Promise<Built[]> {
   const { outputFiles } = await build({
@@ -31,7 +31,7 @@ export async function buildConsole(): Promise<Built[]> {
     ...outputFiles.map(({ path, contents }) => ({ name: basename(path), contents: Buffer.from(contents) })),
     { name: 'icon.svg', contents: icon },
   ]
-  // Beside it first: a server that reads at this moment reads a whole one.
+  // Written to another folder first, so that a server that reads at this moment reads a whole build.
   const made = `${join(folder, 'dist')}.${process.pid}.tmp`
   rmSync(made, { recursive: true, force: true })
   mkdirSync(made)
@@ -49,7 +49,7 @@ export async function buildConsole(): Promise<Built[]> {
   return built
 }
 
-/** Under a name that is another one for other contents. */
+/** Writes a file under a name that changes with its contents. */
 function write(into: string, name: string, contents: Buffer): Built {
   const digest = createHash('sha256').update(contents).digest('base64url').replaceAll(/[-_]/g, '').slice(0, 10)
   const extension = extname(name)

@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * An upstream on the chat wire whose every text is markup: of answers, errors, names and ids. A model whose upstream name ends in `-refuses` refuses,
- * in `-fails` fails, `-cuts` ends half way; others answer.
+ * An upstream on the chat wire that puts markup into all texts: of answers, errors, names and ids. If the name of a
+ * model ends in `-refuses`, it refuses; in `-fails`, it fails; in `-cuts`, it ends half way. Others answer.
  */
 export async function startEvilUpstream(markup: readonly string[]) {
   const [a, b, c] = markup as readonly [string, string, string]

@@ -14,7 +14,7 @@ const shares = [
   ['dear', 'chat', 0.2],
 ] as const
 
-/** Weeks of traffic of eight teams: by day and night, and less on Sundays. */
+/** Fills a store with weeks of traffic of eight teams: it varies by day and night, and is less on Sundays. */
 export async function fillHistory(storePath: string): Promise<void> {
   let nowMs = Date.now() - days * 86_400_000
   const store = openStore(storePath, { nowMs: () => nowMs } as never)
@@ -79,7 +79,7 @@ function choose(pick: number): (typeof shares)[number] {
   return shares[0]
 }
 
-/** The same each time. */
+/** Random numbers that are the same each time. */
 function mulberry(seed: number): () => number {
   let state = seed
   return () => {

@@ -1,4 +1,4 @@
-/** Every page of an operator, by its address; of one account, key and request by their ids. */
+/** The addresses of all pages of an operator, with the ids of one account, key and request. */
 export function pagesOf({
   account,
   key,

@@ -7,7 +7,7 @@ import { startGateway } from '../../src/process/start.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { openBooks } from '../../src/store/open-books.ts'
 
-/** A gateway as it is started, on the simulator, with an operator of each role. */
+/** A running gateway with the simulator, and an operator of each role. */
 export type Rig = {
   url: string
   adminUrl: string
@@ -15,9 +15,9 @@ export type Rig = {
   books: Books
   admin: string
   viewer: string
-  /** An account with a key, as `triwire account create` and `key create` make them. */
+  /** Creates an account with a key, like `triwire account create` and `key create`. */
   makeAccount(name: string, credit?: string): Promise<{ id: string; key: string }>
-  /** Asks a model as a client does. @returns the status */
+  /** Sends a request to a model, as a client does. @returns the status */
   ask(key: string, model: string): Promise<number>
   close(): Promise<void>
 }
@@ -35,7 +35,7 @@ export const models = [
 type Options = {
   models?: readonly Record<string, unknown>[]
   upstream?: string
-  /** Where the models are, instead of the simulator. */
+  /** The address of models that replace the simulator. */
   upstreamUrl?: string
   webhooks?: readonly Record<string, unknown>[]
   prepare?(storePath: string): Promise<void> | void
@@ -47,7 +47,7 @@ export async function startRig(options: Options = {}): Promise<Rig> {
   const storePath = join(folder, 'triwire.db')
   const simulator = await startSimulator()
   if (prepare) {
-    // The store is made by whoever opens it first.
+    // The first part to open a store creates it.
     await (await openBooks({ engine: 'sqlite', path: storePath, shown: storePath })).close()
     await prepare(storePath)
   }

@@ -1,7 +1,7 @@
 import { closeBrowser } from './browser.ts'
 import { trials } from './trials.ts'
 
-/** Runs those whose names begin with one of these, or all, one after the other, and says what they found. */
+/** Runs all trials, or those whose names begin with one of these, one after the other. Prints their results. */
 export async function runTrials(asked: readonly string[], pictures: string | undefined): Promise<void> {
   const names = asked.filter((arg) => !arg.startsWith('--'))
   const chosen = trials.filter(({ name }) => names.length === 0 || names.some((start) => name.startsWith(start)))

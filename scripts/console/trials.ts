@@ -12,7 +12,7 @@ import { stateTrials } from './trials/states.ts'
 
 export type Trial = {
   name: string
-  /** @returns what there is to say of it. @throws where it failed. @param pictures a folder, where some are wanted */
+  /** @returns lines about what was seen. @throws if the trial failed. @param pictures a folder for pictures, if some are wanted */
   run(asked: { pictures: string | undefined }): Promise<string[] | undefined | void>
 }
 

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { parentPort } from 'node:worker_threads'
 
 /*
- * The model behind a crowd, in a thread of its own. By its name `tick` says a word a second until it is told to end,
- * `flood` writes 10 MB in deltas of 50 KB as fast as they are taken, and `quick` answers at once. Posts its port; the
- * message `end` lets all ticking streams end, and each posts that it has.
+ * The model of the crowd, in a thread of its own. Its name chooses the behaviour. `tick` sends a word a second until
+ * the message `end`, and then posts that it has ended. `flood` writes 10 MB in deltas of 50 KB as fast as they are
+ * read. `quick` answers at once. The thread posts its port.
  */
 
 const live = new Set<ServerResponse>()
@@ -15,7 +15,7 @@ const delta = (content: string) => chunk({ index: 0, delta: { content }, finish_
 const finish = chunk({ index: 0, delta: {}, finish_reason: 'stop' })
 const usage = chunk({}, { choices: [], usage: { prompt_tokens: 9, completion_tokens: 60, total_tokens: 69 } })
 const end = `${finish}${usage}data: [DONE]\n\n`
-/** Of what people write a packer makes less than half; of one letter repeated it would make nothing. */
+/** Random words: real text can be compressed to less than half; one repeated letter would nearly vanish. */
 const vocabulary = Array.from({ length: 4_000 }, () =>
   Math.random()
     .toString(36)
@@ -33,7 +33,7 @@ const server = createServer((request, response) => {
   response.on('error', () => {})
   let text = ''
   request.setEncoding('latin1')
-  // The model's name stands in the first bytes, however long the request is.
+  // The name of the model is in the first bytes, however long the request is.
   request.on('data', (piece: string) => {
     if (text.length < 4_096) text += piece
   })

@@ -1,12 +1,12 @@
 import type { WireName } from '../../src/catalog/model.ts'
 
-/** An input that can be made larger in one place, by so many bytes. */
+/** An input that can be enlarged in one place, by so many bytes. */
 export type Growth = { where: string; grow: (bytes: number) => string }
 
 type Json = Record<string, unknown>
 type Place = readonly (string | number)[]
 
-/** What long texts are made of: what has to be escaped, what begins something, and what search and estimate stumble over. */
+/** The content of long texts: characters to escape, beginnings of tokens, and patterns that slow down search and estimate. */
 const fillers: Record<string, string> = {
   words: 'fox jumps ',
   quotes: '"',
@@ -23,10 +23,10 @@ const fillers: Record<string, string> = {
   data: 'data:image/png;base64,',
 }
 
-/** They must differ in copies, and agree within one: who calls and who answers. */
+/** Names that must differ between copies and agree within one, so that a result belongs to its call. */
 const identifying = new Set(['id', 'call_id', 'tool_call_id', 'tool_use_id', 'item_id', 'name'])
 
-/** Every list, object and text in it, each by itself. */
+/** Enlarges every list, object and text of a body, each by itself. */
 export function* growthsOf(body: unknown): Iterable<Growth> {
   for (const [place, value] of placesIn(body))
     for (const [how, enlarge] of waysToEnlarge(value))
@@ -36,7 +36,7 @@ export function* growthsOf(body: unknown): Iterable<Growth> {
       }
 }
 
-/** The same in each of its frames; and each frame, and each run of frames behind the first, repeated. */
+/** Enlarges the values of each frame, repeats each frame, and repeats each run of frames after the first. */
 export function* growthsOfStream(wire: WireName, stream: string): Iterable<Growth> {
   const frames = stream.split(/(?<=\n\n)/)
   for (const [at, frame] of frames.entries()) {
@@ -74,7 +74,7 @@ function* waysToEnlarge(value: unknown): Iterable<[how: string, enlarge: (bytes:
   }
 }
 
-/** The blocks, items or calls of each copy come behind those of the one before. */
+/** Repeats a run of frames. The blocks, items or calls of each copy are numbered after those of the one before. */
 function repeatRun(wire: WireName, frames: readonly string[], until: number, bytes: number): string {
   const run = frames.slice(1, until)
   const span = Math.max(0, ...run.flatMap((frame) => numbersOf(wire, eventOf(frame)).map(({ is }) => is + 1)))
@@ -90,7 +90,7 @@ function shifted(wire: WireName, text: string, copy: number, span: number): stri
   return JSON.stringify(event)
 }
 
-/** By what numbers an event says which part of the answer it is about. */
+/** The numbers in an event that say which part of the answer it is about. */
 function numbersOf(wire: WireName, event: Json | undefined): { of: Json; name: string; is: number }[] {
   const name = wire === 'responses' ? 'output_index' : 'index'
   const numbered = wire === 'chat' ? callsIn(event) : [event]

@@ -16,16 +16,16 @@ type Component = {
 export type Parts = {
   /** The folder that npm installed into. */
   app: string
-  /** The SHA-256 of Node as it came. */
+  /** The SHA-256 of Node before its symbols were removed. */
   node: string
   /** Files of Debian's packages, by their names. */
   debian: ReadonlyMap<string, string>
 }
 
 /**
- * Writes what an image is made of as CycloneDX 1.6: the packages that npm installed, Node with what is compiled into it,
- * and Debian's. It is made of what is there, and not of what was asked for.
- * @returns how many components there are.
+ * Writes the components of an image as CycloneDX 1.6: the packages that npm installed, Node with its built-in
+ * libraries, and Debian's packages. The list is made from the installed files, not from what was requested.
+ * @returns the number of components
  */
 export function writeBom(file: string, { app, node, debian }: Parts): number {
   const { packages } = JSON.parse(readFileSync(join(app, 'node_modules/.package-lock.json'), 'utf8'))
@@ -61,7 +61,7 @@ export function writeBom(file: string, { app, node, debian }: Parts): number {
 
 type Locked = { version: string; integrity?: string; license?: string }
 
-/** Of the Node that makes this list, which is the one in the image. */
+/** Describes the Node that runs this script, which is the one in the image. */
 function describeNode(sha256: string): Component {
   const { node, v8, ...within } = process.versions as Record<string, string>
   if (node !== pinned.version)

@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import { must, root } from '../install/tools.ts'
 import { stage } from './stage.ts'
 
-/** Compressed, as it is pushed and pulled. */
+/** The largest compressed size, as the image is pushed and pulled. */
 const bytesMax = 60_000_000
 
-/** What every build is given, so that the same parts make the same image. */
+/** Flags of every build, so that the same parts make the same image. */
 const reproducible = ['--timestamp', '0', '--format', 'docker', '--isolation', 'chroot', '--layers=false']
 
-/** Builds the image with buildah under this name. @returns what there is to say of it. @throws where it is too large */
+/** Builds the image with buildah under this name. @returns lines about it. @throws if it is too large */
 export function buildImage(name: string): string[] {
   const { folder, components } = stage()
-  // Docker's format: OCI's has no place for a health check.
+  // Docker's format, since OCI's has no place for a health check.
   must([
     'buildah',
     'bud',

@@ -1,4 +1,4 @@
-/** runc, since crun takes no hybrid cgroups, and limits that any machine may set. */
+/** runc is used because crun does not support hybrid cgroups. The limits are ones that any machine may set. */
 export const podmanSettings = `[engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"

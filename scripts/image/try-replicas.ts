@@ -5,14 +5,15 @@ import { expect, must, newFolder, root, run, tryBinaries } from '../install/tool
 import { podmanSettings } from './podman-settings.ts'
 import { listens } from './try.ts'
 
-/** The names that the compose file has for what it does not build. */
+/** The compose file's names of the images that it does not build. */
 const images = { postgres: 'localhost/trial-postgres:latest', proxy: 'localhost/trial-haproxy:latest' }
 
 const asked = 60
 
 /**
- * Runs examples/compose-replicas.yaml as it stands, with images of PostgreSQL and of the proxy that are made of Debian's
- * packages: two replicas answer behind one address, one of them is killed and nobody notices, the books are right.
+ * Runs examples/compose-replicas.yaml unchanged, with images of PostgreSQL and of the proxy that are built from
+ * Debian's packages. Two replicas answer at one address. One of them is killed, which no client must notice. The books
+ * must be right.
  */
 export async function tryReplicas(name: string): Promise<string[]> {
   tryBinaries('podman', 'runc', 'podman-compose', 'mmdebstrap', 'buildah')
@@ -26,7 +27,7 @@ export async function tryReplicas(name: string): Promise<string[]> {
   writeFileSync(join(folder, 'haproxy.cfg'), proxy.replace('maxconn 40000', 'maxconn 1000'))
   writeFileSync(join(folder, 'triwire.yaml'), configuration())
   writeFileSync(join(folder, '.env'), `PGPASSWORD=canary\nTRIWIRE_SEAL_KEY=${Buffer.alloc(32, 5).toString('base64')}\n`)
-  // A model that answers, beside what the file has; limits that not every machine may set are left out.
+  // Adds a model that answers; leaves out limits that not every machine may set.
   const text = readFileSync(join(folder, 'compose-replicas.yaml'), 'utf8').replace(/^ +ulimits:.*\n/m, '')
   writeFileSync(join(folder, 'compose-replicas.yaml'), text)
   writeFileSync(join(folder, 'model.yaml'), modelService(name))
@@ -41,7 +42,7 @@ export async function tryReplicas(name: string): Promise<string[]> {
   }
   const options = { cwd: folder, env }
   const logs = () => run([...compose, 'logs'], options).text
-  // podman-compose says on stdout what it does: so podman is asked by the container's own name.
+  // podman-compose prints its actions on stdout, so podman is called with the container's own name.
   const containerOf = (service: string) =>
     must(['podman', 'ps', '--filter', `name=_${service}_`, '--format', '{{.Names}}'], options)
   const within = (...command: string[]) =>
@@ -112,7 +113,7 @@ function modelService(name: string): string {
   return stringify({ services: { model: service } })
 }
 
-/** Each is a Debian with one package, and starts as the image that it stands for does. */
+/** Builds images of Debian with one package each, which start like the images that they replace. */
 function buildServices(): void {
   const work = newFolder('services')
   const tar = join(work, 'root.tar')
@@ -141,7 +142,7 @@ CMD ["/usr/sbin/haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg
 `,
 }
 
-/** What the variables of the image say that it stands for: user, database and password at the first start. */
+/** Applies the variables of the original image: user, database and password at the first start. */
 const startPostgres = `#!/bin/sh
 set -eu
 data=/var/lib/postgresql/data

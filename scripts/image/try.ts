@@ -20,8 +20,8 @@ const locks = [
 ]
 
 /**
- * Runs the image as docs/install.md says, asks it, looks from within what it may do, and stops it; then with nothing but
- * variables for a configuration; then by its compose file.
+ * Runs the image as docs/install.md says, sends requests, checks its permissions from within, and stops it. Then runs
+ * it with only variables for a configuration, and then by its compose file.
  */
 export async function tryImage(name: string): Promise<string[]> {
   tryBinaries('podman', 'runc')
@@ -60,7 +60,7 @@ async function tryDemo(name: string, podman: Podman): Promise<string> {
   }
 }
 
-/** A configuration, a provider's key and the seal key as variables, accounts by the image's own command. */
+/** Runs the image with a configuration, a provider's key and the seal key as variables. The image's own command creates accounts. */
 async function tryVariables(name: string, podman: Podman): Promise<string> {
   const provider = await startSimulator({ record: true })
   const models = (['messages', 'chat', 'responses'] as const).map((wire) => ({
@@ -100,7 +100,7 @@ async function tryVariables(name: string, podman: Podman): Promise<string> {
 
 async function start(name: string, podman: Podman, more: string[]): Promise<{ id: string; url: string }> {
   const [port, adminPort] = [await freePort(), await freePort()]
-  // No port is published: that would leave a bridge and rules behind on the machine that tries.
+  // Publishing a port would leave a bridge and firewall rules on the machine, so the host's network is used.
   const addresses = { TRIWIRE_LISTEN: `127.0.0.1:${port}`, TRIWIRE_ADMIN_LISTEN: `127.0.0.1:${adminPort}` }
   const flags = Object.entries(addresses).flatMap(([key, value]) => ['--env', `${key}=${value}`])
   const id = podman('run', '--detach', ...locks, '--network', 'host', ...flags, ...more, name)
@@ -119,7 +119,7 @@ async function stop(podman: Podman, id: string): Promise<string> {
   return `stopped with 0 after ${((performance.now() - started) / 1_000).toFixed(0)} s`
 }
 
-/** The file as it is, but for a free port, and without limits that not every machine may set. */
+/** Runs the compose file with a free port, and without limits that not every machine may set. */
 async function tryCompose(name: string, folder: string, env: NodeJS.ProcessEnv): Promise<string> {
   tryBinaries('podman-compose')
   const port = await freePort()
@@ -143,7 +143,7 @@ async function tryCompose(name: string, folder: string, env: NodeJS.ProcessEnv):
   }
 }
 
-/** Waits until somebody answers there with models. @param logs what to tell where nobody does */
+/** Waits until a gateway at this address lists its models. @param logs the text for the error if none does */
 export async function listens(url: string, logs: () => string): Promise<void> {
   for (let tries = 0; tries < 150; tries++) {
     const isThere = await fetch(`${url}/v1/models`).then(

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { expect, must, newFolder, root, run, shell, tryGateway } from './tools.ts'
 
-/** Of npm's own Node: one that does not run us, so that the pinned one must, one that does, and the newest. */
+/** Releases of npm's own Node: one that cannot run triwire, so that the pinned one must, one that can, and the newest. */
 const nodes = ['20.20.2', '24.21.0', '26.10.0']
 
-/** The two commands of the README, in a clone of what is committed. */
+/** Runs the two commands of the README, in a clone of the committed files. */
 export async function fromCheckout(): Promise<string[]> {
   const lines: string[] = []
   for (const version of nodes) {

@@ -4,7 +4,7 @@ import { tryBinaries } from './tools.ts'
 
 const name = 'localhost/triwire:trial'
 
-/** The image is built, run, asked and stopped. */
+/** Builds the image, runs it, sends requests and stops it. */
 export async function inContainer(): Promise<string[]> {
   tryBinaries('buildah', 'skopeo', 'podman', 'runc')
   return [...buildImage(name), ...(await tryImage(name))]

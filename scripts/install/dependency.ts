@@ -39,7 +39,7 @@ await startGateway({ store: 1 })
 await gateway.close(1_000)
 `
 
-/** An app has triwire among its dependencies: what it imports works and is typed, and its own Node stays its own. */
+/** An app has triwire as a dependency: its imports work and are typed, and the app keeps its own Node. */
 export async function asDependency(): Promise<string[]> {
   const lines: string[] = []
   for (const version of ['22.22.1', '24.21.0', '26.10.0']) {

@@ -16,7 +16,7 @@ import { cache, expect, must, newFolder, root, run, shell, tryGateway, Unobtaina
 
 const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
 
-/** `nobody` on Debian: it may write nothing of what root installed. */
+/** `nobody` on Debian: this user may not write to the files that root installed. */
 const nobody = 65_534
 
 /** @throws Unobtainable */
@@ -24,12 +24,12 @@ export function mustBeRoot(): void {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) throw new Unobtainable('it takes root on Linux')
 }
 
-/** Installed by root, run by somebody who may write in his own folder only. */
+/** The package is installed by root and run by a user who may only write to their own folder. */
 export async function asAnotherUser(): Promise<string[]> {
   mustBeRoot()
   chmodSync(workplace, 0o755)
   const prefix = newFolder('for-others')
-  // Node's own folder may be one that only root can enter.
+  // Another user may not be able to enter the folder of this Node, so it is copied.
   const node = join(prefix, 'bin')
   const env = shell('24.21.0')
   must(['npm', 'install', '--global', '--prefix', prefix, pack()], { env })
@@ -47,7 +47,7 @@ export async function asAnotherUser(): Promise<string[]> {
   return [`as uid ${nobody}: ${seen}`, `in /: ${elsewhere.text.split('\n').at(-1)}`]
 }
 
-/** A root without glibc: musl from Debian, and the Node that PyPI has for it. */
+/** Runs in a root without glibc: with musl from Debian, and PyPI's Node for it. */
 export async function onMusl(): Promise<string[]> {
   mustBeRoot()
   const home = join(cache, 'musl')
@@ -97,14 +97,14 @@ export async function onMusl(): Promise<string[]> {
   ]
 }
 
-/** The unit as systemd reads it, with the Node of this trial where the machine has none in its place. */
+/** Checks the unit with systemd. If the machine has no /usr/bin/node, the unit names the Node of this trial. */
 export async function asService(): Promise<string[]> {
   const unit = readFileSync(join(root, 'examples/triwire.service'), 'utf8')
   const file = join(newFolder('unit'), 'triwire.service')
   writeFileSync(file, existsSync('/usr/bin/node') ? unit : unit.replace('/usr/bin/node', process.execPath))
   const right = run(['systemd-analyze', 'verify', file])
   expect(right.status === 0 && right.text === '', 'systemd finds nothing wrong', right.text)
-  // That it looks at all.
+  // A faulty unit shows that systemd checks at all.
   writeFileSync(file, unit.replace('KillMode=mixed', 'KillMode=whatever').replace('/usr/bin/node', '/usr/bin/no-node'))
   const wrong = run(['systemd-analyze', 'verify', file])
   expect(wrong.status !== 0 && wrong.text.includes('no-node'), 'it finds what is wrong', wrong.text)

@@ -25,7 +25,7 @@ async function tryBoth(name: string, npx: readonly string[], env: NodeJS.Process
   return [`${name}: without a command ${demo}; ${await trySetup(npx, env)}`]
 }
 
-/** A registry on this machine, which hands everything but triwire on to npm's. */
+/** Installs from a registry on this machine, which passes requests for all other packages to npm's. */
 export async function fromRegistry(): Promise<string[]> {
   const env = shell('26.10.0')
   const home = join(cache, 'verdaccio')
@@ -59,7 +59,7 @@ export async function fromRegistry(): Promise<string[]> {
       await pause(200)
     }
     const flags = ['--registry', registry, `--//${address}/:_authToken=any`]
-    // In the checkout it is refused, a tarball is taken.
+    // In the checkout, `npm publish` must be refused; a tarball must be accepted.
     const refused = run(['npm', 'publish', ...flags], { cwd: join(import.meta.dirname, '../..'), env })
     expect(
       refused.status !== 0 && refused.text.includes('private'),

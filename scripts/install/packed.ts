@@ -11,13 +11,13 @@ const anyPorts = ['--listen', '127.0.0.1:0', '--admin-listen', '127.0.0.1:0']
 
 let tarball: string | undefined
 
-/** The package, made once for all trials. */
+/** The tarball of the package, made once for all trials. */
 export function pack(): string {
   tarball ??= packWith(['npm', 'run', '--silent', 'package', '--', '--silent'], 'packed')
   return tarball
 }
 
-/** @returns the file that npm made, in a folder of its own. */
+/** @returns the file that npm made, in a folder of its own */
 function packWith(command: readonly string[], name: string): string {
   const folder = newFolder(name)
   const printed = must([...command, '--pack-destination', folder], { cwd: root, env: shell('26.10.0') })
@@ -67,7 +67,7 @@ export async function globally(): Promise<string[]> {
   return lines
 }
 
-/** `check` of an example that the package brings, as the README has it. */
+/** Runs `check` on an example from the package, as the README says. */
 function tryExample(program: string, env: NodeJS.ProcessEnv, cwd: string): void {
   const example = join(program, '../../lib/node_modules/triwire/examples/openai.yaml')
   const { status, text } = run([program, '--config', example, 'check'], { env: { ...env, OPENAI_API_KEY: 'k' }, cwd })

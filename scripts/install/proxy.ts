@@ -11,17 +11,17 @@ import { mustBeRoot } from './elsewhere.ts'
 import { pack } from './packed.ts'
 import { expect, must, newFolder, root, run, runBeside, shell, tryBinaries, Unobtainable } from './tools.ts'
 
-/** The two ends of the only cable that the machine behind the proxy has: ours, and its own. */
+/** The addresses of the network link between this machine and the one behind a proxy: ours, and its own. */
 const [proxyHost, innerHost] = ['10.203.77.1', '10.203.77.2']
 const proxyPort = 18_888
 
-/** What is to be ended, the last first. */
+/** Functions that end what was started; the last one is called first. */
 type Ends = (() => unknown)[]
 
 /**
- * A machine of a company: a network of its own, from which nothing is reached but a proxy that wants credentials (tinyproxy,
- * as Debian has it). There triwire is installed, asks upstreams, is set up and looked at. Then all that scripts/proxies.ts
- * tries of tinyproxy and squid.
+ * Imitates a machine in a company network. From its own network namespace only a proxy can be reached, which wants
+ * credentials (Debian's tinyproxy). There triwire is installed, asks upstreams, and runs `setup` and `doctor`.
+ * Afterwards everything in scripts/proxies.ts is tried with tinyproxy and squid.
  */
 export async function behindProxy(): Promise<string[]> {
   mustBeRoot()
@@ -82,7 +82,7 @@ async function tryInside(inside: readonly string[], outside: string, ends: Ends)
     shell('24.21.0', { npm_config_fetch_retries: '0' }),
   ]
   const prefix = newFolder('behind-a-proxy')
-  // Nothing that an earlier trial fetched.
+  // A new cache, so that npm has nothing from an earlier trial.
   const cache = { npm_config_cache: newFolder('npm-cache-behind-a-proxy') }
   const install = [...inside, 'npm', 'install', '--global', '--prefix', prefix, pack()]
   const cut = run(install, { env: { ...none, ...cache } })
@@ -118,7 +118,7 @@ async function tryInside(inside: readonly string[], outside: string, ends: Ends)
   )
   lines.push(`setup --url asks through it; without: ${refused.map(({ text }) => `"${text}"`).join(', ')}`)
   const doctor = [...triwire, 'doctor', '--base-url', far.url, '--key', far.demoKey!, '--model', 'sim-chat']
-  // This process was held by the commands before, and its gateway counts no tokens until it has caught up.
+  // The commands before blocked this process, so its gateway refuses to count tokens until it has caught up.
   await pause(1_500)
   const looked = await runBeside(doctor, { env: right, cwd })
   expect(looked.status === 0, 'doctor finds nothing wrong', looked.text)
@@ -137,7 +137,7 @@ function configuration(url: string): object {
   }
 }
 
-/** A gateway on that machine, asked from its own network. */
+/** Starts a gateway on that machine and sends requests to it from the machine's own network. */
 async function trySession(triwire: readonly string[], env: NodeJS.ProcessEnv, cwd: string): Promise<string> {
   must([...triwire, 'account', 'create', 'tester', '--credit', '10'], { env, cwd })
   const key = must([...triwire, 'key', 'create', 'tester'], { env, cwd })

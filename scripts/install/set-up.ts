@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { startGateway } from '../../src/process/start.ts'
 import { expect, newFolder, runBeside } from './tools.ts'
 
-/** The line that an operator sends to colleagues: the gateway that it names is asked, and there is no file. */
+/** Runs the command that an operator sends to colleagues: it asks the named gateway and needs no configuration file. */
 export async function trySetup(command: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   const gateway = await startGateway({ store: join(newFolder('gateway'), 'triwire.db') })
   try {

@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/* What the trials of an installation have in common: other releases of Node, folders, commands, a gateway that is asked. */
+/* Shared by the trials of an installation: releases of Node, folders, commands, and requests to a gateway. */
 
 export const root = join(import.meta.dirname, '../..')
 
-/** What is fetched once: releases of Node, npm's cache. */
+/** The folder for downloads that are kept: releases of Node, npm's cache. */
 export const cache = process.env['TRIWIRE_INSTALL_DIR'] ?? join(root, '.install')
 
-/** What this machine does not have. The trial is told as not made. */
+/** Thrown for a program that this machine does not have. The trial is then reported as not made. */
 export class Unobtainable extends Error {}
 
-/** What a trial works in; all of it is gone afterwards. */
+/** The folder for all files of the trials; it is deleted at the end. */
 export const workplace = mkdtempSync(join(tmpdir(), 'triwire-install-'))
 process.once('exit', () => rmSync(workplace, { recursive: true, force: true }))
 
@@ -39,7 +39,7 @@ export function run(command: readonly string[], { cwd = workplace, env, seconds 
   return { status, stdout: stdout ?? '', text: `${stdout ?? ''}${stderr ?? ''}`.trim() }
 }
 
-/** The same of a program that asks this process meanwhile. */
+/** Runs a program to its end without blocking, so that it can send requests to this process. */
 export async function runBeside(command: readonly string[], { cwd = workplace, env, seconds = 240 }: RunOptions = {}) {
   const [file = '', ...args] = command
   const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: seconds * 1_000 })
@@ -50,7 +50,7 @@ export async function runBeside(command: readonly string[], { cwd = workplace, e
   return { status, stdout, text: `${stdout}${stderr}`.trim() } satisfies Done
 }
 
-/** Runs it to its end. @throws what it printed where it fails. */
+/** Runs a program to its end. @throws its output if it fails */
 export function must(command: readonly string[], options: RunOptions = {}): string {
   const { status, stdout, text } = run(command, options)
   if (status !== 0)
@@ -58,12 +58,12 @@ export function must(command: readonly string[], options: RunOptions = {}): stri
   return stdout.trim()
 }
 
-/** What the trial expects of something printed. @throws with the text where it is not so. */
+/** Checks an expectation about printed text. @throws with the text if it is not met */
 export function expect(isSo: boolean, what: string, text: string): void {
   if (!isSo) throw new Error(`${what}, but:\n${text.split('\n').slice(0, 15).join('\n')}`)
 }
 
-/** The folder of a release of Node, from npm's registry, of this machine's platform. */
+/** The folder of a Node release for this machine's platform, from npm's registry. */
 export function nodeOf(version: string): string {
   const folder = join(cache, 'nodes', version)
   const name = `node-${process.platform}-${process.arch}`
@@ -76,7 +76,7 @@ export function nodeOf(version: string): string {
   return bin
 }
 
-/** What a fresh shell has: this release of Node before all others, nothing of a surrounding npm, no settings of ours. */
+/** The environment of a fresh shell: this release of Node comes first in the path, without variables of npm or triwire. */
 export function shell(version: string, more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|TRIWIRE_|NODE_(?!EXTRA))/i.test(name))
   const paths = (process.env['PATH'] ?? '').split(delimiter).filter((path) => !path.includes('node_modules'))
@@ -96,15 +96,15 @@ const questions = {
 }
 
 /**
- * Starts a gateway as a person would, without a configuration, asks it on each wire with the key it printed, and stops it.
- * @returns how long it took to be ready, and the statuses.
+ * Starts a gateway as a person would, without a configuration. Sends a request on each wire with the key that it
+ * printed, and stops it. @returns the time until it was ready, and the statuses
  */
 export async function tryGateway(command: readonly string[], options: RunOptions): Promise<string> {
   const [file = '', ...args] = command
   const { cwd = workplace, env, seconds = 120, uid } = options
   const ids = uid === undefined ? {} : { uid, gid: uid }
   const started = performance.now()
-  // A group of its own: what npm starts is signalled too, as a terminal does.
+  // Started in a process group of its own: signals also reach what npm starts, as in a terminal.
   const child = spawn(file, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true, ...ids })
   const kill = () => endGroup(child, 'SIGKILL')
   process.once('exit', kill)
@@ -124,7 +124,7 @@ export async function tryGateway(command: readonly string[], options: RunOptions
     const answers = await askAll(url, key)
     const ended = once(child, 'close')
     endGroup(child, 'SIGINT')
-    // npm dies of the signal while what it started drains, and holds its output open.
+    // npm dies of the signal while its child still drains and keeps the output open.
     await Promise.race([ended, pause(15_000)])
     const isOver = child.exitCode === 0 || child.signalCode === 'SIGINT'
     expect(isOver && said.includes('"stopped"'), 'it drains and ends', `${child.exitCode} ${child.signalCode}\n${said}`)
@@ -136,7 +136,7 @@ export async function tryGateway(command: readonly string[], options: RunOptions
   }
 }
 
-/** @throws where one is not answered. */
+/** @throws if a wire does not answer */
 export async function askAll(url: string, key: string): Promise<string> {
   const statuses: string[] = []
   for (const [wire, { path, body }] of Object.entries(questions)) {
@@ -158,11 +158,11 @@ function endGroup({ pid, exitCode, signalCode }: ChildProcess, signal: NodeJS.Si
   try {
     process.kill(-pid, signal)
   } catch {
-    // It is gone.
+    // The process group has ended.
   }
 }
 
-/** @throws Unobtainable where one of the programs is not there */
+/** @throws Unobtainable if one of the programs is missing */
 export function tryBinaries(...names: string[]): void {
   for (const name of names) run([name, '--version'])
 }

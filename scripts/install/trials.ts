@@ -6,7 +6,7 @@ import { byNpx, fromRegistry } from './npx.ts'
 import { globally, refused, sameTarball, withoutScripts } from './packed.ts'
 import { behindProxy } from './proxy.ts'
 
-/** By name: what was seen, a line each. @throws what went wrong, or Unobtainable */
+/** The trials by name. Each returns lines about what was seen. @throws an Error if it failed, or Unobtainable */
 export const trials: Readonly<Record<string, () => Promise<string[]>>> = {
   checkout: fromCheckout,
   tarball: sameTarball,

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { Mutant } from './operators.ts'
 
-/** A change that no test has to notice, found again by its code: lines move. Fields left out fit all. */
+/** A change that no test has to notice. It is found again by its code, since lines move. A missing field matches everything. */
 export type Accepted = {
   file: string
   within?: string
@@ -21,7 +21,7 @@ export function isAccepted(entries: readonly Accepted[], mutant: Mutant): boolea
   return entries.some((entry) => fits(entry, mutant))
 }
 
-/** Entries that no survivor needs, of files that were tried whole, and those that fit no change of their file at all. */
+/** Entries that no survivor needs, for files that were tried whole, and entries that match no change of their file at all. */
 export function findStale(
   entries: readonly Accepted[],
   all: readonly Mutant[],

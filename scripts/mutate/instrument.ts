@@ -1,8 +1,8 @@
 import type { Mutant } from './operators.ts'
 
 /**
- * The code with every change in it, each behind its switch: `__mutant(7)` says whether change 7 is on. So the file is
- * made once, and a run chooses by number. A change holds the text as it was, so of two that lie in each other only the
+ * Returns the code with every change in it, each with a switch: `__mutant(7)` says whether change 7 is on. So each file
+ * is made once, and a run chooses a change by number. A change contains the original text, so if two overlap, only the
  * outer one takes effect.
  */
 export function instrument(code: string, mutants: readonly Mutant[]): string {

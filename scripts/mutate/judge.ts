@@ -2,7 +2,7 @@ import type { Mutant } from './operators.ts'
 import type { Outcome, Place, Trial } from './run.ts'
 import { createVisitors, type Test } from './visitors.ts'
 
-/** `unclear`: the tests closest to it pass; whether the others do is seen for several at once. */
+/** `unclear`: the tests closest to the mutant pass; the others are run for several mutants at once. */
 export type Verdict = { is: 'caught' | 'late' | 'survived' | 'unclear'; why: string }
 
 export type JudgeParts = {
@@ -11,17 +11,17 @@ export type JudgeParts = {
   tryMutants: (place: Place, trial: Trial) => Promise<Outcome>
 }
 
-/** So many that nobody noticed share a run: what is right to survive is most of them. */
+/** The most unnoticed mutants to try in one run: most of them are acceptable survivors. */
 const groupMax = 24
 
-/** Decides about mutants. A test that fails with a mutant on counts only if the same test passes without. */
+/** Judges mutants. A test that fails with a mutant counts only if it passes without one. */
 export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
   const visitors = createVisitors(mutants)
   const sound = new Map<string, Promise<boolean>>()
 
   return { addVisits: visitors.add, tryAlone, groupsOf, tryTogether }
 
-  /** Tries the tests that come by few other mutants: they were written for this place. */
+  /** Tries the tests that run few other mutants: they were written for this place. */
   async function tryAlone(mutant: Mutant): Promise<Verdict> {
     const near = visitors.near(mutant)
     if (near.length === 0 && !visitors.isLoaded(mutant.id)) return { is: 'survived', why: 'no test comes by' }
@@ -37,7 +37,7 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
     const outcome = await tryMutants(place, { file, tests: titles, mutants: [id], limitMs: limitOf(of) })
     if (outcome.is === 'late') return { is: 'late', why: file }
     if (outcome.is === 'passed') return undefined
-    // Known only in the file's hooks or its end: then the whole choice must pass without.
+    // If a file fails in a hook or at its end, no test is named, and all chosen tests must pass without the mutant.
     const failing = outcome.test === undefined ? of : of.filter(({ title }) => title === outcome.test)
     if (!(await isSound(file, failing.length > 0 ? failing : of))) return undefined
     return { is: 'caught', why: `${file}: ${outcome.test ?? 'at its start or end'}` }
@@ -51,7 +51,7 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
     if (known) return known
     // Number -1 is no mutant: the run is like one with a mutant, but nothing is changed.
     const answer = tryMutants(place, { file, tests: titles, mutants: [-1], limitMs: limitOf(of) }).then(({ is }) => {
-      // Perhaps the machine was too busy: asked again next time.
+      // The machine may have been too busy, so the next call tries again.
       if (is !== 'passed') sound.delete(key)
       return is === 'passed'
     })
@@ -60,12 +60,12 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
   }
 
   function groupsOf(unclear: readonly Mutant[]): Mutant[][] {
-    // Neighbours may hide each other, so a group is taken from all over.
+    // Neighbouring mutants may hide each other, so a group is chosen from all places.
     const count = Math.ceil(unclear.length / groupMax)
     return Array.from({ length: count }, (_, at) => unclear.filter((__, i) => i % count === at))
   }
 
-  /** Tries what is unclear with every test that comes by, all at once, and takes those apart that fail. */
+  /** Tries unclear mutants together with every test that runs one of them. If a test fails, they are tried apart. */
   async function tryTogether(group: readonly Mutant[]): Promise<Map<number, Verdict>> {
     const verdicts = new Map<number, Verdict>()
     for (const file of visitors.filesOf(group)) {
@@ -98,7 +98,7 @@ export function createJudge({ place, mutants, tryMutants }: JudgeParts) {
   }
 }
 
-/** Generous, for machines that have other work. */
+/** A generous limit, for machines that have other work. */
 function limitOf(of: readonly Test[]): number {
   return 20_000 + 6 * of.reduce((sum, { ms }) => sum + ms, 0)
 }

@@ -3,18 +3,18 @@ import { type AnyNode, type Expression, type Node, parse } from 'acorn'
 /** One change to one file. */
 export type Mutant = {
   id: number
-  /** From the root of the project, with slashes. */
+  /** The path from the root of the project, with slashes. */
   file: string
   line: number
-  /** The function around it, as the source names it; what accepted survivors are found by, since lines move. */
+  /** The function around it. Accepted survivors are found by this name, since lines move. */
   within: string
   operator: string
   before: string
   after: string
-  /** Where in the code without types, which has the positions of the code with them. */
+  /** The position in the code without types, which is the same as in the code with them. */
   start: number
   end: number
-  /** An expression is swapped, a statement is left out, a body is left before its first statement. */
+  /** An expression is swapped, a statement is left out, a body returns before its first statement. */
   kind: 'expression' | 'statement' | 'body'
 }
 
@@ -47,7 +47,7 @@ const flipped: Record<string, readonly string[]> = {
   '??=': ['&&='],
 }
 
-/** A method for which another one stands; for an empty text the call is left out: `list.filter(f)` becomes `list`. */
+/** Methods with their replacements. An empty text removes the call: `list.filter(f)` becomes `list`. */
 const methods: Record<string, string> = {
   some: 'every',
   every: 'some',
@@ -64,10 +64,10 @@ const methods: Record<string, string> = {
   reverse: '',
 }
 
-/** An arrow with such a body is called for what it does. */
+/** An arrow function with such a body is called for its effect. */
 const effects = new Set(['CallExpression', 'ChainExpression', 'AssignmentExpression', 'AwaitExpression'])
 
-/** Every change that is made to a file, in the order of the source. @param code without types */
+/** Finds every change to make in a file, in the order of the source. @param code without types */
 export function findMutants(file: string, code: string): Omit<Mutant, 'id'>[] {
   const program = parse(code, { ecmaVersion: 'latest', sourceType: 'module', locations: true })
   const found: Omit<Mutant, 'id'>[] = []
@@ -85,7 +85,7 @@ export function findMutants(file: string, code: string): Omit<Mutant, 'id'>[] {
   }
 }
 
-/** What a line of a report shows of code. */
+/** Shortens code to one line of a report. */
 export function oneLine(code: string): string {
   const text = code.replaceAll(/\s+/g, ' ').trim()
   return text.length > 100 ? `${text.slice(0, 97)}...` : text
@@ -106,7 +106,7 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     case 'WhileStatement':
     case 'ForStatement':
-      // Never `true`: a loop without an end shows only that loops end.
+      // A loop condition is never replaced by `true`: a test that hangs shows nothing.
       if (node.test) swap(node.test)('loop', 'false')
       break
     case 'ForOfStatement':
@@ -117,7 +117,7 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       if (node.left.type === 'PrivateIdentifier') break
       const at = code.indexOf(node.operator, node.left.end)
       let [left, right] = [code.slice(node.start, at), code.slice(at + node.operator.length, node.end)]
-      // `??` stands beside `&&` and `||` only in parentheses.
+      // `??` may stand beside `&&` and `||` only in parentheses.
       if (node.type === 'LogicalExpression') [left, right] = [`(${left.trim()}) `, ` (${right.trim()})`]
       for (const other of flipped[node.operator] ?? []) {
         change(node.type === 'BinaryExpression' ? 'comparison or sum' : 'logic', left + other + right)
@@ -171,7 +171,7 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
       break
     }
     case 'ExpressionStatement':
-      // All of them: a statement that stays as it is must not begin with the parenthesis of a switch.
+      // All statements can be switched, because a kept one must not begin with the parenthesis of a switch.
       if (node.directive === undefined && !isSuper(node.expression)) {
         found.push({ operator: 'statement', after: '', start: node.start, end: node.end, kind: 'statement' })
       }
@@ -189,13 +189,13 @@ function changesOf(node: AnyNode, parent: AnyNode | undefined, code: string): Fo
 
   function emptyBody(body: AnyNode): void {
     if (body.type !== 'BlockStatement' || body.body.length === 0) return
-    // Left out as a statement already.
+    // The single statement of this body is left out by another change already.
     if (body.body.length === 1 && body.body[0]!.type === 'ExpressionStatement') return
     found.push({ operator: 'body', after: '{}', start: body.start, end: body.end, kind: 'body' })
   }
 }
 
-/** A text that is a name and no value, or words for whoever debugs what cannot happen. */
+/** A text that is a name and not a value, or a message for developers about a case that cannot happen. */
 function isFixed(node: AnyNode, parent: AnyNode | undefined): boolean {
   switch (parent?.type) {
     case 'ImportDeclaration':
@@ -216,13 +216,13 @@ function isFixed(node: AnyNode, parent: AnyNode | undefined): boolean {
   }
 }
 
-/** Inside `a?.b.c()` only the whole can be swapped, else what is not there would be asked. */
+/** Inside `a?.b.c()` only the whole chain can be swapped: a part of it would fail on a missing value. */
 function isInChain(node: AnyNode, parent: AnyNode | undefined): boolean {
   if (parent?.type === 'ChainExpression') return true
   return (parent?.type === 'MemberExpression' && parent.object === node) || optionalMarks(node, '').length > 0
 }
 
-/** Where the `?.` of a chain stand. */
+/** The positions of the `?.` of a chain. */
 function optionalMarks(node: AnyNode, code: string): number[] {
   const marks: number[] = []
   for (let at: AnyNode = node; ; ) {

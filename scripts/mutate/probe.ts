@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads'
 
 /*
- * Loaded before everything else in the process of a test file, in its worker threads and in the programs that it starts.
- * It puts the code with the switches in the place of the code, and
- * - when no mutant is on, notes which ones each test comes by;
- * - else ends the process at the first test that fails, and says which one it was.
+ * Loaded first in the process of a test file, in its worker threads and in the programs that it starts. The probe
+ * replaces the code by the code with switches.
+ * - If no mutant is on, it records which mutants each test runs.
+ * - Else it ends the process at the first test that fails, and reports that test.
  */
 
 const { TRIWIRE_MUTANTS_CODE: codePath = '', TRIWIRE_MUTANTS: chosen = '', TRIWIRE_MUTANTS_REPORT = '' } = process.env
 
 export type Instrumented = { count: number; code: Record<string, string> }
-/** What a test came by; `undefined` is what the loading of its file came by. */
+/** The mutants that a test ran; without a name, those that ran while its file was loaded. */
 export type Visits = { test: string | undefined; ms: number; mutants: number[] }
 
 type Hooked = { name: string; fullName?: string; passed?: boolean }
@@ -36,7 +36,7 @@ if (isTestFile) await (active.size > 0 ? stopAtFailure() : noteVisits())
 
 function watchVisits(): void {
   const key = 'triwire-mutants'
-  // Threads share their notes with the test that started them; other processes write theirs down.
+  // Threads share their records with the test that started them; other processes write theirs to a file.
   if (isTestFile) setEnvironmentData(key, new SharedArrayBuffer(count) as never)
   const shared = getEnvironmentData(key) as unknown as SharedArrayBuffer | undefined
   const visits = new Uint8Array(shared ?? new ArrayBuffer(count))
@@ -92,7 +92,7 @@ async function stopAtFailure(): Promise<void> {
   })
 }
 
-/** A test inside another one: only whole ones are counted and chosen. */
+/** Whether a test is inside another one: only whole tests are counted and chosen. */
 function isPart(test: Hooked): boolean {
   return test.fullName !== undefined && test.fullName !== test.name
 }

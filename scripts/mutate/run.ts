@@ -6,31 +6,31 @@ import type { Visits } from './probe.ts'
 
 export type Place = {
   root: string
-  /** For what the tests write and what is told from process to process. */
+  /** The folder for files of the tests and for reports between processes. */
   folder: string
   codePath: string
 }
 
-/** What came of a test file: it passed, this test failed (none: outside of any), or it did not end in time. */
+/** The result of a test file: it passed, this test failed (undefined: outside of any test), or it did not end in time. */
 export type Outcome = { is: 'passed' } | { is: 'failed'; test: string | undefined } | { is: 'late' }
 
 export type Trial = {
   file: string
-  /** Only these tests; all when left out. */
+  /** Only these tests; all if it is missing. */
   tests?: readonly string[] | undefined
   mutants: readonly number[]
   limitMs: number
 }
 
-/** With a mutant on a test waits so long before it fails, instead of half a minute. */
+/** The time that a test waits before it fails if a mutant is on, in ms; without one it is half a minute. */
 const patienceMs = 8_000
 
-/** So many characters are shown of what a file says that fails without a mutant. */
+/** The most characters to show of the output of a file that fails without a mutant. */
 const toldMax = 2_000
 
 let runs = 0
 
-/** What is running; it ends with this process. */
+/** Functions that end running processes when this process ends. */
 const live = new Set<() => void>()
 process.once('exit', () => {
   for (const end of live) end()
@@ -51,7 +51,7 @@ export async function tryMutants(place: Place, { file, tests, mutants, limitMs }
   return code === 0 ? { is: 'passed' } : { is: 'failed', test: failed }
 }
 
-/** Which mutants each test of a file comes by; `why` it fails without any: then nothing can be learned from it. */
+/** The mutants that each test of a file runs; or `why` it fails without any, so that nothing can be learned from it. */
 export type Visited = { visits: Visits[] } | { why: string }
 
 /** Runs one test file with all mutants off. */
@@ -83,7 +83,7 @@ function runNode(
     {
       cwd: root,
       stdio: ['ignore', output, output],
-      // A group of its own, so that what a test started ends with it.
+      // A process group of its own, so that processes that a test started end with it.
       detached: true,
       env: {
         ...process.env,
@@ -113,7 +113,7 @@ function runNode(
     try {
       process.kill(-child.pid!, 'SIGKILL')
     } catch {
-      // Nothing of it is left.
+      // The process group has ended.
     }
   }
 }

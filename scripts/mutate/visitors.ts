@@ -1,19 +1,19 @@
 import type { Mutant } from './operators.ts'
 import type { Visits } from './probe.ts'
 
-/** A test, told apart by its file and title, and the mutants it comes by. */
+/** A test, identified by its file and title, and the mutants that it runs. */
 export type Test = { file: string; title: string; ms: number; visits: Set<number> }
 
-/** A mutant alone is tried with so many tests at most, of so many files, for so long. */
+/** Limits for trying a single mutant: the most tests, the most files, and the longest time. */
 const testsMax = 30
 const filesMax = 4
 const aloneMs = 8_000
 
-/** Which tests come by which mutants. Every visit is added before anything is asked. */
+/** Records which tests run which mutants. All visits must be added before anything is asked. */
 export function createVisitors(mutants: readonly Mutant[]) {
   const wanted = new Set(mutants.map(({ id }) => id))
   const tests: Test[] = []
-  /** By mutant, the files whose loading alone comes by it: then any of their tests may be touched. */
+  /** By mutant, the files that run it while they are loaded: then any of their tests may depend on it. */
   const loaders = new Map<number, Set<string>>()
   let byMutant: Map<number, Test[]> | undefined
 
@@ -27,7 +27,7 @@ export function createVisitors(mutants: readonly Mutant[]) {
     }
   }
 
-  /** The tests that come by few mutants beside this one: they were written for its place. */
+  /** The tests that run few mutants beside this one: they were written for its place. */
   function near(mutant: Mutant): Test[] {
     const nearest: Test[] = []
     const files = new Set<string>()
@@ -45,7 +45,7 @@ export function createVisitors(mutants: readonly Mutant[]) {
   function ranked(mutant: Mutant): Test[] {
     const own = indexed().get(mutant.id)
     if (own) return own
-    // Code that runs when a file is loaded: those who use most of its file come first.
+    // For code that runs when a file is loaded, the tests that use most of its file come first.
     const beside = new Set(mutants.filter(({ file }) => file === mutant.file).map(({ id }) => id))
     const files = loaders.get(mutant.id)
     const share = (test: Test) => test.visits.intersection(beside).size / test.visits.size
@@ -67,7 +67,7 @@ export function createVisitors(mutants: readonly Mutant[]) {
     return byMutant
   }
 
-  /** Whether a file comes by it while it is loaded. */
+  /** Whether a file runs the mutant while it is loaded. */
   function isLoaded(id: number): boolean {
     return loaders.has(id)
   }
@@ -87,7 +87,7 @@ export function createVisitors(mutants: readonly Mutant[]) {
     )
   }
 
-  /** The tests of a file that come by one of them; all, where one runs while the file is loaded. */
+  /** The tests of a file that run one of the mutants; all of them if one runs while the file is loaded. */
   function testsOf(file: string, ids: readonly number[]): Test[] {
     const isWhole = ids.some((id) => loaders.get(id)?.has(file))
     return tests.filter((test) => test.file === file && (isWhole || ids.some((id) => test.visits.has(id))))

@@ -5,13 +5,13 @@ import { build, type Plugin } from 'esbuild'
 /** The program and its threads, by their modules below `lib`. */
 export type Programs = Readonly<Record<string, string>>
 
-/** Where a module starts a thread, and where it looks for a file from where it stands. */
+/** Matches the code by which a module starts a thread, or finds a file relative to itself. */
 const places = /new URL\('(\.[^']*\.js)', import\.meta\.url\)|import\.meta\.url/g
 
 /**
- * Puts what the program reads at its start into a few files, in `lib/program`, beside the modules of which they are made: it
- * reads one file for a hundred. What is loaded when it is wanted stays apart, and so do packages.
- * @param root whose `lib` is compiled
+ * Bundles the modules that the program reads at its start into a few files in `lib/program`. It then reads one file
+ * instead of a hundred. Modules that are loaded on demand stay apart, and so do packages.
+ * @param root the folder whose `lib` is compiled
  */
 export async function bundle(root: string, programs: Programs): Promise<void> {
   const lib = join(root, 'lib')
@@ -30,7 +30,7 @@ export async function bundle(root: string, programs: Programs): Promise<void> {
   })
 }
 
-/** Modules stand elsewhere in a bundle: what they look for from where they stood is found from there. */
+/** Modules have another place in a bundle: their relative paths are resolved from where they were before. */
 function keepPlaces(lib: string, programs: Programs): Plugin {
   return {
     name: 'places',

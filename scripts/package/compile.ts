@@ -2,15 +2,15 @@ import { spawnSync } from 'node:child_process'
 import { globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
-/** A path that tsc leaves as it is: of a worker's file in scripts, of everything in declarations. */
+/** Paths that tsc leaves unchanged: of worker files in scripts, and of all imports in declarations. */
 const worker = /new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g
 const declared = /(from |import\()(['"])(\.[^'"]*)\.ts\2/g
 
 /**
- * Compiles `src` to `lib` below the root, with source maps that hold the sources, and with the declarations of what the
- * package exports.
- * @param entries of the declarations, below `lib` and without an extension.
- * @throws where tsc finds a mistake, or a path to a source is left.
+ * Compiles `src` to `lib` below the root, with source maps that contain the sources, and with the declarations of the
+ * package's exports.
+ * @param entries the declarations to keep, below `lib` and without an extension
+ * @throws if tsc finds a mistake, or if a path to a source is left
  */
 export function compile(root: string, entries: readonly string[]): void {
   const lib = join(root, 'lib')
@@ -30,7 +30,7 @@ export function compile(root: string, entries: readonly string[]): void {
     for (const file of globSync(pattern, { cwd: lib })) writeFileSync(join(lib, file), change(read(file)))
   }
 
-  /** What a type of an export is made of. */
+  /** Keeps a declaration and everything that it imports. */
   function reach(stem: string): void {
     const file = `${stem}.d.ts`
     if (reached.has(file)) return

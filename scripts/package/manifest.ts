@@ -1,6 +1,6 @@
 import { oldestNode } from '../../bin/launch.mjs'
 
-/** What package.json says, as far as a package of ours has it. */
+/** The fields of package.json that a package of ours has. */
 export type Manifest = {
   name: string
   version: string
@@ -11,15 +11,15 @@ export type Manifest = {
 }
 
 /**
- * What only a checkout needs: its tools, the Node that comes with it (a dependency would put it in front of an app's own,
- * ruling X8), and the word that keeps `npm publish` from sending sources.
+ * Fields that only a checkout needs. The pinned Node is one of them: as a dependency it would come before an app's own
+ * Node (ruling X8). `private` keeps `npm publish` from sending sources.
  */
 const ofTheCheckout = ['private', 'scripts', 'devDependencies', 'optionalDependencies']
 
-/** Of `bin`, what the program needs; scripts of the checkout have a launcher of their own. */
+/** The files of `bin` that the program needs; scripts of the checkout have a launcher of their own. */
 const launchers = ['bin/triwire.mjs', 'bin/launch.mjs', 'bin/signals.mjs']
 
-/** The package's package.json, from the checkout's: compiled paths, the Node it truly needs, nothing of the checkout. */
+/** Makes the package's package.json: with compiled paths and the Node that it needs, without the fields of the checkout. */
 export function packageManifest(checkout: Manifest): Manifest {
   const kept = Object.entries(checkout).filter(([key]) => !ofTheCheckout.includes(key))
   return {
@@ -30,7 +30,7 @@ export function packageManifest(checkout: Manifest): Manifest {
   }
 }
 
-/** `^22.1.0 || >=24.2.0` for `22.1.0` and `24.2.0`: of the newest line everything that comes after it too. */
+/** Makes `^22.1.0 || >=24.2.0` of `22.1.0` and `24.2.0`: the newest line includes all later ones. */
 export function engineRange(oldest: readonly string[]): string {
   return oldest.map((version, at) => `${at === oldest.length - 1 ? '>=' : '^'}${version}`).join(' || ')
 }

@@ -22,7 +22,7 @@ const server = createServer({ noDelay: true }, (socket) => {
   connections++
   socket.on('error', () => {})
   socket.on('data', (bytes) => {
-    // A request is one piece: it is smaller than any buffer.
+    // A request comes in one piece, since it is smaller than any buffer.
     if (!bytes.toString('latin1').startsWith('POST ')) throw new Error('a piece of a request')
     due.push({ atMs: performance.now() + takesMs, socket, pieces: answers[requests++ % answers.length]! })
     if (due.length === 1) setImmediate(answerDue)
@@ -31,7 +31,7 @@ const server = createServer({ noDelay: true }, (socket) => {
 parentPort!.on('message', () => parentPort!.postMessage(connections))
 parentPort!.postMessage(await listen(server))
 
-/** No timer is as short. */
+/** Answers requests that are due; no timer is as short as this. */
 function answerDue(): void {
   const now = performance.now()
   while (due.length > 0 && due[0]!.atMs <= now) {

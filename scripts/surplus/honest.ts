@@ -5,8 +5,8 @@ import { openWay } from '../../test/upstream/flights.ts'
 const lanes = 32
 
 /**
- * So many answers of an honest upstream, on kept connections, 0.1 ms after their requests: by a length, in chunks, in one piece and in two,
- * without a body, and with an interim response before them.
+ * Runs so many answers of an honest upstream, on kept connections, 0.1 ms after their requests. Answers have a length,
+ * chunks, or no body. They come in one piece or in two, and some after an interim response.
  */
 export async function runHonest(count: number): Promise<{ isGood: boolean; says: string }> {
   const upstream = new Worker(new URL('honest-upstream.ts', import.meta.url))
@@ -37,6 +37,6 @@ export async function runHonest(count: number): Promise<{ isGood: boolean; says:
   await way.upstreams.close()
   await upstream.terminate()
   const says = `${count} honest answers in ${seconds.toFixed(0)} s on ${connections} connections: ${way.unasked.length} reported, ${failed} failed`
-  // Nearly all of them on kept connections, or nothing was tried.
+  // Nearly all answers must have come on kept connections, or nothing was tried.
   return { isGood: way.unasked.length === 0 && failed === 0 && connections < 100 + count / 100, says }
 }

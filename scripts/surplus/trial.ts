@@ -1,17 +1,17 @@
 /** One upstream that sends one answer too many. */
 export type Trial = {
   number: number
-  /** What is sent too much. */
+  /** The kind of the surplus answer. */
   kind: 'json' | 'stream' | '408'
-  /** After the answer that it follows. */
+  /** Time between the answer and the surplus one, in ms. */
   lateMs: number
   /** Requests at a time; each lane asks one after the other. */
   lanes: number
-  /** From a request to its answer. */
+  /** Time from a request to its answer, in ms. */
   takesMs: number
-  /** Of each lane. */
+  /** The number of requests of each lane. */
   requests: number
-  /** Which answer of the upstream's the surplus one follows, from 1. */
+  /** The number of the upstream's answer that the surplus one follows, from 1. */
   after: number
 }
 
@@ -20,13 +20,13 @@ export type TrialResult = {
   requests: number
   /** Requests that were answered with something other than their own answer. */
   hurt: number
-  /** What was reported of the upstream. */
+  /** The number of surplus answers that the gateway reported. */
   events: number
-  /** Requests that failed in any other way than by a foreign answer: none may. */
+  /** Requests that failed in another way than by a foreign answer: there may be none. */
   broken: string[]
 }
 
-/** Each combination as often as any other, but for the slow upstreams; the same for the same seed. */
+/** Draws trials: each combination as often as any other, except the slow upstreams. The same seed gives the same trials. */
 export function drawTrials(count: number, seed: number): Trial[] {
   const random = randomOf(seed)
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!
@@ -41,7 +41,7 @@ export function drawTrials(count: number, seed: number): Trial[] {
       lanes,
       takesMs: isSlow ? 3_000 : 20,
       requests,
-      // Early enough for others to follow, and behind some that make the connections be kept.
+      // Early enough for others to follow, and after some that make connections stay open.
       after: lanes + 1 + Math.floor(random() * (isSlow ? lanes : lanes * 10)),
     }
   })

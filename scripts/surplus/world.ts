@@ -9,7 +9,7 @@ import type { Trial, TrialResult } from './trial.ts'
 
 type Place = { port: number; sockets: Set<Socket>; trial: Trial | undefined; answered: number }
 
-/** Told once the gateway listens. */
+/** Sent to this thread once the gateway listens. */
 type Told = { url: string; adminUrl: string; key: string; trials: Trial[] }
 
 const facts = { id: 'chatcmpl-1', created: 1_795_000_000, model: 'up-chat' }
@@ -34,7 +34,7 @@ async function run(place: Place, index: number, trial: Trial): Promise<TrialResu
   const before = await countEvents(index)
   const result: TrialResult = { trial, requests: trial.lanes * trial.requests, hurt: 0, events: 0, broken: [] }
   await Promise.all(Array.from({ length: trial.lanes }, (_, lane) => runLane(index, lane, result)))
-  // The answers that were displaced come after the requests.
+  // Surplus answers are reported only after the requests.
   const until = performance.now() + trial.takesMs + trial.lateMs + 1_000
   do {
     await sleep(20)
@@ -56,7 +56,7 @@ async function runLane(index: number, lane: number, result: TrialResult): Promis
     const text = await response.text()
     if (response.status === 200 && text.includes(nonce)) continue
     result.hurt++
-    // Those of a 408 may be refused, and none may break off.
+    // Requests after a 408 may be refused, but none may break off.
     if (!/nonce-/.test(text) && kind !== '408') result.broken.push(`${response.status} ${text.slice(0, 200)}`)
   }
 }

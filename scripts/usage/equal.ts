@@ -34,10 +34,10 @@ import { startPostgres } from '../../test/support/postgres.ts'
 
 type Answering = { readUsage(question: UsageQuestion): Promise<UsageAnswer>; close(): Promise<void> }
 
-/** A store that is filled, and a copy of it in which nothing was ever folded: what is asked of that is a scan of the ledger. */
+/** A store that is filled, and a copy in which nothing was ever folded: a question to the copy is a scan of the ledger. */
 type Proven = Answering & {
   books: Books
-  /** What is posted now was posted then, where the store's clock can be turned. */
+  /** Sets the time at which debits are posted from now on, if the store's clock can be set. */
   turn(ms: number): void
   post(debits: readonly DebitRow[]): Promise<unknown>
   giveBack(requestIds: readonly string[]): Promise<unknown>
@@ -48,8 +48,8 @@ type Proven = Answering & {
 const questionsAsked = 25
 
 /**
- * So many entries of the traffic that the property of test/store/usage.test.ts has, posted and folded as by a server, with the
- * chain. Then `ledger verify`, and questions: with a tail and without they are answered as by a scan of the ledger.
+ * Fills a store with the traffic of test/store/usage.test.ts, posted and folded as by a server, with the chain. Runs
+ * `ledger verify`, and asks questions with and without a tail: each answer must equal a scan of the ledger.
  */
 export async function proveEqual(folder: string, entries: number, engine: string | undefined): Promise<void> {
   const seed = Date.now() % 2 ** 31
@@ -82,7 +82,7 @@ async function prove(engine: string, store: Proven, entries: number, seed: numbe
   let more = 0
   while (await store.fold()) more++
   await compare()
-  // The keys of these debits were never made.
+  // The keys of these debits were never created, which verify reports.
   const findings = (await store.books.verify({ priceNanos })).filter((one) => !one.endsWith('does not exist'))
   await store.close()
   console.log(
@@ -97,7 +97,7 @@ async function prove(engine: string, store: Proven, entries: number, seed: numbe
 /** @returns the time of the last entry */
 async function postAll(store: Proven, accounts: readonly string[], entries: number, seed: number) {
   let [nowMs, folds] = [startMs, 0]
-  // So much shorter than the property's, that all of it takes a few months.
+  // Shorter intervals than those of the property test, so that the whole takes a few months.
   const faster = 500 / entries
   for (let done = 0, piece = 0; done < entries; piece++) {
     const posts = fc.sample(post, {
@@ -111,7 +111,7 @@ async function postAll(store: Proven, accounts: readonly string[], entries: numb
     const returned = debits.flatMap(({ requestId }, at) => (posts[at]!.isReturned ? [requestId] : []))
     if (returned.length > 0) await store.giveBack(returned)
     done += posts.length
-    // The last ones are left to the readers.
+    // The last entries are left for readers to fold.
     for (let fold = piece % 3; fold > 0 && done < entries * 0.95; fold--) if (await store.fold()) folds++
   }
   return { folds, lastMs: Math.max(Math.floor(nowMs), Date.now()) }
@@ -119,7 +119,7 @@ async function postAll(store: Proven, accounts: readonly string[], entries: numb
 
 function debitOf({ account, key, model, outcome, upstream }: Post, accounts: readonly string[]): DebitRow {
   const [accountId, requestId] = [accounts[account]!, newRequestId()]
-  // Of no use but to be other figures each time.
+  // Makes figures that differ each time; they have no other meaning.
   const some = Number.parseInt(requestId.slice(-6), 16)
   const usage = {
     ...{
@@ -200,7 +200,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
     async close() {
       await Promise.all([opened.close(), database.close()])
     },
-    /** The same database, with its figures put away for as long as it is asked. */
+    /** The same database, with its figures set aside while it is asked. */
     async copyUnfolded() {
       const tables = ['usage_q', 'usage_d', 'usage_t', 'usage_k', 'usage_marks']
       const all = (text: (table: string) => string) => database.query(tables.map(text).join('; '))

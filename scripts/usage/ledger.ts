@@ -5,7 +5,7 @@ import { bucketOf, encodeCounts } from '../../src/accounts/usage/histogram.ts'
 import type { TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { usageOperations } from '../../src/operations/usage.ts'
 
-/** What people ask, and how long it may take, in ms. */
+/** A question that people ask, and the longest time for its answer, in ms. */
 export type Asking = { name: string; query: Record<string, string>; mostMs: number }
 
 export const askings: readonly Asking[] = [
@@ -61,18 +61,18 @@ const [spanMs, ofSession, models] = [395 * 86_400_000, 5, 20]
 export type Owner = { accountId: string; keyId: string }
 
 /**
- * Entries as agents make them: some in a quarter of an hour, of one key with one model, a few keys much more than others. The
- * same for every engine.
+ * Entries like those of agents: several in a quarter of an hour, of one key with one model; a few keys have most of
+ * them. All engines get the same entries.
  */
 export function sessions(count: number, keys: readonly Owner[], endMs: number) {
   const total = Math.ceil(count / ofSession)
   const startMs = endMs - spanMs
-  /** By account the number of its last entry that was made. */
+  /** By account, the number of its last entry. */
   const seqs = new Map<string, number>()
   return { entries, traffic, seqs }
 
   function sessionOf(n: number) {
-    // Mixed, and the same again.
+    // Pseudo-random, but the same in each run.
     const mixed = Math.imul(n + 1, 2_654_435_761) >>> 0
     const key = Math.floor(((mixed & 0xffff) / 0x10000) ** 2 * keys.length)
     const { accountId, keyId } = keys[key]!
@@ -128,13 +128,13 @@ export async function makeOwners(books: Books): Promise<void> {
   }
 }
 
-/** In an order that is the same again. */
+/** The owners in an order that is the same in each run. */
 export async function readOwners(books: Books): Promise<Owner[]> {
   const keys = (await books.listKeys()).map(({ id, accountId }) => ({ accountId, keyId: id }))
   return keys.sort((a, b) => (a.keyId < b.keyId ? -1 : 1))
 }
 
-/** What a run that goes on must know, and the store does not say. @property counted pieces of traffic */
+/** The state that a continued run needs and that is not in the store. @property counted pieces of traffic */
 export function keepProgress(path: string): { readonly endMs: number; counted: number } {
   const kept = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : { endMs: Date.now(), counted: 0 }
   const write = () => writeFileSync(path, JSON.stringify(kept))
@@ -151,7 +151,7 @@ export function keepProgress(path: string): { readonly endMs: number; counted: n
   }
 }
 
-/** How long each step takes, and what of it this process was at work; something is said twice a minute. */
+/** Measures how long each step takes, and how much of that this process worked; prints progress twice a minute. */
 export function startSteps(engine: string, entries: number) {
   let [startedMs, toldMs, before] = [performance.now(), performance.now(), process.cpuUsage()]
   const done: string[] = []
@@ -163,7 +163,7 @@ export function startSteps(engine: string, entries: number) {
     console.log(`${engine}, ${entries} entries: ${[...done, `at ${count} after ${took(0)}`].join(', ')}`)
   }
 
-  /** @param count of what the time is told of each */
+  /** @param count the number of parts, for the time of each */
   function end(what: string, count = 0): void {
     done.push(`${what} in ${took(count)}`)
     ;[startedMs, before] = [performance.now(), process.cpuUsage()]
@@ -199,7 +199,7 @@ export async function ask(books: Books, { query }: Asking): Promise<void> {
   await show!.run(context, show!.input.parse(query))
 }
 
-/** How long an answer took, and what of it this process was at work; in ms. */
+/** The time of an answer, and how much of that this process worked; in ms. */
 export type Took = { wholeMs: number; ownMs: number }
 
 export async function measure(ask: () => Promise<void>, times: number): Promise<Took[]> {
@@ -213,7 +213,7 @@ export async function measure(ask: () => Promise<void>, times: number): Promise<
   return found
 }
 
-/** Each question some times on a new connection: the first answer, and the best of the next. A busy machine makes them late. */
+/** Asks each question several times on a new connection; prints the first time and the best later one. A busy machine adds to both. */
 export async function printTimes(
   engine: string,
   askings: readonly Asking[],

@@ -21,12 +21,12 @@ import {
 
 const statementMs = 600_000
 
-/** Entries that are written in one statement, and cells of traffic that are counted in one commit. */
+/** Entries in one statement, and cells of traffic in one commit. */
 const [writtenAtOnce, countedAtOnce] = [20_000, 20_000]
 
 const settings = ['fsync = off', 'synchronous_commit = off', 'max_wal_size = 4GB', 'shared_buffers = 512MB']
 
-/** The same in PostgreSQL. @param given the URL of a database that is used instead of one of its own */
+/** Does the same in PostgreSQL. @param given the URL of a database to use instead of one of its own */
 export async function askInDatabase(
   folder: string,
   entries: number,
@@ -91,7 +91,7 @@ async function countFolded({ query }: Database): Promise<number> {
   return Number((await query('SELECT coalesce(sum(requests), 0) AS n FROM triwire.usage_k'))[0]!['n'])
 }
 
-/** Past the chain, in the order of their times; what is there already is left out. */
+/** Writes entries without the chain, in the order of their times; entries that are there already are left out. */
 async function writeEntries(
   database: Database,
   made: ReturnType<typeof sessions>,

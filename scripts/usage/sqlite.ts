@@ -17,10 +17,10 @@ import {
   startSteps,
 } from './ledger.ts'
 
-/** Entries that are written in one commit, and cells of traffic that are counted in one. */
+/** Entries in one commit, and cells of traffic in one commit. */
 const [writtenAtOnce, countedAtOnce] = [500_000, 20_000]
 
-/** A file with so many entries, and what is asked of it. @param isFilled nothing is written to it */
+/** Fills a file with so many entries, and asks questions. @param isFilled nothing is written to it */
 export async function askInFile(folder: string, entries: number, isFilled: boolean): Promise<void> {
   const path = join(folder, 'long.db')
   if (!isFilled) await fill(path, folder, entries)
@@ -64,7 +64,7 @@ async function fill(path: string, folder: string, entries: number): Promise<void
   console.log(`SQLite, ${entries} entries: ${steps.said()}, ${Math.round(statSync(path).size / 1_048_576)} MB in all`)
 }
 
-/** Past the chain and the triggers, in the order of their times; what is there already is left out. */
+/** Writes entries without the chain and the triggers, in the order of their times; entries that are there already are left out. */
 function writeEntries(path: string, made: ReturnType<typeof sessions>, tell: (count: number) => void): void {
   const db = new DatabaseSync(path)
   db.exec('PRAGMA synchronous = OFF; DROP TRIGGER IF EXISTS entries_are_not_replaced')

@@ -48,7 +48,7 @@ export const barrierTrials: readonly Trial[] = [
         await page.goto(`${rig.adminUrl}/console/`)
         await page.waitForSelector('#token')
         await look('sign-in')
-        // An operator asks 600 times a minute, and there are more questions in all.
+        // An operator may ask 600 times a minute, which is not enough for all pages: each round has its own operator.
         const { token } = await rig.books.createOperator(`ann-${pages}`, 'admin', Date.now() + 3_600_000)
         await signIn(view, rig, token!)
         for (const path of pagesOf({ account: id, key: row!.id, request })) {

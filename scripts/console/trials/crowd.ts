@@ -7,7 +7,7 @@ import type { Trial } from '../trials.ts'
 
 const many = 100_000
 
-/** As many accounts, each with a key, as somebody may have who sells to people. */
+/** Fills a store with as many accounts as somebody may have who sells to people, each with a key. */
 function fill(storePath: string): void {
   const store = new DatabaseSync(storePath)
   store.exec(`BEGIN;

@@ -3,7 +3,7 @@ import { openPage, settle, signIn, visit } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
-/** What an operator does on his first day, from an empty gateway to a colleague who has used up his budget. */
+/** The first day of an operator, from an empty gateway to a colleague whose budget is used up. */
 export const flowTrials: readonly Trial[] = [
   {
     name: 'flow: account, credit, key with a budget, request, seen in the charts, budget spent, 402',
@@ -33,7 +33,7 @@ export const flowTrials: readonly Trial[] = [
       await page.waitForSelector('.tile .figure >> text=12.50')
 
       await visit(view, rig, '?range=24h')
-      // It listens before something happens.
+      // Waits until the page listens for events.
       await page.waitForSelector('.live.live')
       const startedMs = performance.now()
       assert.equal(await rig.ask(key, 'reasoner'), 200)

@@ -46,7 +46,7 @@ export const keyboardTrials: readonly Trial[] = [
       await settle(page)
       await press('Escape')
       await page.waitForSelector('.explain', { state: 'detached' })
-      // The first stop of Tab leads past the pages.
+      // The first stop of the Tab key is a link that skips the navigation.
       await page.reload()
       await settle(page)
       await press('Tab')

@@ -4,7 +4,7 @@ import { openPage, signIn } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
-/** Others use the machine too: the best of so many is what the console takes. */
+/** Other programs use the machine too: of so many tries the best one shows the time of the console. */
 const tries = 3
 
 export const loadTrials: readonly Trial[] = [
@@ -16,7 +16,7 @@ export const loadTrials: readonly Trial[] = [
       await rig.ask(key, 'reasoner')
       const found: { bytes: number; formMs: number; frameMs: number; plotMs: number }[] = []
       for (let turn = 0; turn < tries; turn++) {
-        // With nothing kept from the time before.
+        // The page has nothing in its cache.
         const view = await openPage(rig)
         const { page } = view
         let bytes = 0
@@ -48,7 +48,7 @@ export const loadTrials: readonly Trial[] = [
   },
 ]
 
-/** Nothing is painted before the script has made it, with what it hears of clicks and keys. */
+/** Before the script has run, nothing is painted. Once it paints, it also handles clicks and keys. */
 async function firstPaintMs(page: Page): Promise<number> {
   return Number(await page.evaluate(`performance.getEntriesByName('first-contentful-paint')[0].startTime`))
 }

@@ -6,7 +6,7 @@ import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
-/** What would run, or break out of an attribute or a cell, if it were not a text. */
+/** Texts that would run as code, or leave an attribute or a cell, if they were not escaped. */
 const markup = [
   '<img src=x onerror=alert(1)>',
   '"><script>alert(2)</script>',
@@ -29,7 +29,7 @@ export const markupTrials: readonly Trial[] = [
       })
       const ids: string[] = []
       const keys: string[] = []
-      // What hides in a text is taken in no field.
+      // The last text has hidden characters, which no field accepts.
       const taken = markup.slice(0, -1)
       for (const [at, name] of taken.entries()) {
         const { id, key } = await rig.makeAccount(name)
@@ -40,7 +40,7 @@ export const markupTrials: readonly Trial[] = [
         ids.push(id)
         keys.push((await rig.books.listKeys(id)).at(-1)!.id)
       }
-      // Earlier releases took it in names.
+      // Earlier releases accepted them in names, so the name is written into the store.
       const { id } = await rig.makeAccount('earlier')
       ids.push(id)
       const store = new DatabaseSync(rig.storePath)
@@ -66,7 +66,7 @@ export const markupTrials: readonly Trial[] = [
       }
       await visit(view, rig, 'accounts')
       for (const name of markup.slice(0, 6)) assert.ok((await page.textContent('table'))!.includes(name), name)
-      // Of addresses that name nothing.
+      // Some of the addresses name nothing, and the API answers 400 or 404.
       forgive(faults, /status of (400|404)/)
       await view.close()
       await rig.close()
@@ -100,7 +100,7 @@ export const markupTrials: readonly Trial[] = [
             await visit(view, rig, `playground?model=${way}&wire=${wire}&account=${id}`)
             if (!isStream) await page.uncheck('text=as a stream')
             await page.click('text="Send"')
-            // Its cost is told when it is over.
+            // The cost of an answer is shown when it is over.
             await page.waitForSelector('.results h2:text("Usage and cost")')
             await settle(page)
             const href = await page.getAttribute('.results a[href*="/requests/"]', 'href')
@@ -127,7 +127,7 @@ export const markupTrials: readonly Trial[] = [
         await visit(view, rig, path)
         await look(path)
       }
-      // A browser logs what the models refused.
+      // The browser logs the refusals of the models.
       forgive(faults, /status of (400|429|5\d\d)/)
       await view.close()
       await rig.close()

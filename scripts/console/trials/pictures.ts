@@ -12,7 +12,7 @@ type Picture = {
   act?: (page: import('playwright-core').Page) => Promise<void>
 }
 
-/** The pictures of docs/console.md, of a gateway with weeks of traffic. Only where they are asked for. */
+/** Takes the pictures of docs/console.md on a gateway with weeks of traffic. Runs only if pictures are asked for. */
 export const pictureTrials: readonly Trial[] = [
   {
     name: 'pictures of the documentation',

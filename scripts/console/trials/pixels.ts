@@ -5,7 +5,7 @@ import type { Trial } from '../trials.ts'
 
 type Drawn = { title: string; ground: string; tokens: string[]; found: Record<string, number>; ink: number }
 
-/** Of each plot: the colours of its legend as the style has them, and how many pixels of the canvas are each. */
+/** For each plot: the colours of its legend by the style, and how many pixels of the canvas have each of them. */
 const look = `[...document.querySelectorAll('.plot')].map((plot) => {
   const canvas = plot.querySelector('canvas')
   const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
@@ -31,7 +31,7 @@ export const pixelTrials: readonly Trial[] = [
       const rig = await startRig()
       const { id, key } = await rig.makeAccount('acme')
       for (const model of ['reasoner', 'writer-mini', 'coder', 'nothing']) await rig.ask(key, model)
-      // What is counted beside the ledger is written each ten seconds.
+      // Figures that are not in the ledger are written every ten seconds.
       await new Promise((resolve) => setTimeout(resolve, 11_000))
       const view = await openPage(rig, { theme: 'light' })
       const { page } = view

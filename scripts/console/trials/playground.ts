@@ -4,20 +4,20 @@ import { openPage, settle, signIn, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
-/** Speaks for much longer than any step of a trial takes. */
+/** A model that speaks for much longer than any step of a trial takes. */
 const slow = {
   ...{ id: 'slow', wire: 'chat', upstream_model: 'sim?tokens=4000&delay_ms=20', profile: 'simulator' },
   prices: { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' },
 }
 
-/** How people press what they see. A key goes to whatever has the focus, which nobody moves between two presses. */
+/** The ways to press a button. A key goes to the focused element, and nothing moves the focus between two presses. */
 const ways: Record<string, (page: Page, label: string) => Promise<void>> = {
   mouse: (page, label) => page.click(`.composer button:text-is("${label}")`),
   Enter: (page) => hold(page, 'Enter'),
   Space: (page) => hold(page, 'Space'),
 }
 
-/** A key that is held down comes again and again. */
+/** Presses a key that repeats because it is held down. */
 async function hold(page: Page, key: string): Promise<void> {
   for (let i = 0; i < 3; i++) await page.keyboard.down(key)
   await page.keyboard.up(key)
@@ -41,14 +41,14 @@ export const playgroundTrials: readonly Trial[] = Object.entries(ways).map(([way
       await press(page, 'Send')
       await page.waitForSelector('.results .event')
       assert.equal(await page.evaluate('document.activeElement.textContent'), 'Stop', 'the focus stays with the button')
-      // Browsers send a form for more than its button: Enter in some of its fields.
+      // Browsers also submit a form without its button: by Enter in some of its fields.
       await page.evaluate(`document.querySelector('.composer').requestSubmit()`)
       await press(page, 'Stop')
       await page
         .waitForSelector('.panel .unit:has-text("stopped")')
         .catch(() => assert.equal(posts, sent, 'it goes on: POST /playground'))
       assert.equal(await page.evaluate('document.activeElement.textContent'), 'Send', 'the focus stays with the button')
-      // Its bill is asked for after everything that the press has caused.
+      // The bill is loaded after everything that the press has caused.
       await page.waitForSelector('.panel:has(h2:text-is("Usage and cost"))')
       await settle(page)
       assert.equal(posts, sent, 'POST /playground')
@@ -61,7 +61,7 @@ export const playgroundTrials: readonly Trial[] = Object.entries(ways).map(([way
   },
 }))
 
-/** What the ledger has, once both requests are in it. */
+/** The outcomes in the ledger, once both requests are in it. */
 async function outcomesOf(rig: Rig): Promise<(string | null)[]> {
   const headers = { authorization: `Bearer ${rig.admin}` }
   for (;;) {

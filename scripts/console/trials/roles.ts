@@ -4,7 +4,7 @@ import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
-/** Whatever changes something, by the words on it. */
+/** The texts of all buttons that change something. */
 const acts = /^(New |Credit$|Rename|Suspend|Edit|Rotate|Revoke|Disable|Enable|Retry now|Send$)/
 
 export const roleTrials: readonly Trial[] = [

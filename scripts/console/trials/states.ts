@@ -44,7 +44,7 @@ export const stateTrials: readonly Trial[] = [
       await page.unroute('**/api/v1/**')
       await page.click('.failure >> text=Retry')
       await page.waitForSelector('td >> text=reasoner')
-      // What a broken network makes a browser say is no fault of the page.
+      // The errors that a browser logs for a broken network are no faults of the page.
       forgive(faults, /ERR_FAILED/)
       await view.close()
       await rig.close()
@@ -58,7 +58,7 @@ export const stateTrials: readonly Trial[] = [
       const view = await openPage(rig)
       const { page } = view
       let event = 'reset'
-      // Of what ends it tells nothing.
+      // The stream has no events about requests that end.
       await page.route('**/api/v1/events', (route) =>
         route.fulfill({ contentType: 'text/event-stream', body: `retry: 200\nevent: ${event}\ndata: {"count":1}\n\n` }),
       )
