@@ -1,18 +1,18 @@
 import type { WireName } from '../../src/catalog/model.ts'
 
-/** A refusal as a provider words it. Where each text is from stands beside its row in src/catalog/refusals.ts. */
+/** A refusal in the words of a provider. The source of each text is beside its row in src/catalog/refusals.ts. */
 export type Sample = {
   profile: string
   wires: readonly WireName[]
   status: number
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
-  /** The account serves other requests. */
+  /** The account still serves other requests. */
   isPartial?: true
-  /** Nothing but its status says it. */
+  /** Only the status shows what the refusal is about. */
   isBare?: true
-  /** The error object; as a stream has it too. */
+  /** The error object, which a stream has too. */
   error: { message: string } & Record<string, unknown>
-  /** The body of the HTTP refusal, where it is not `{ error }`. */
+  /** The body of the HTTP refusal, if it is not `{ error }`. */
   body?: object
 }
 
@@ -32,7 +32,7 @@ function gemini(about: Sample['about'], status: number, word: string, message: s
     details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason, domain: 'googleapis.com' }],
   }
   const error = { code: status, message, status: word, ...details }
-  // The chat-compatible endpoint has its error in an array.
+  // The endpoint that is compatible with chat has its error in an array.
   return { profile: 'gemini', wires: ['chat'], status, about, error, body: [{ error }] }
 }
 
@@ -60,7 +60,7 @@ const verify = (what: string) =>
 
 const wrongKey = { wires: ['messages', 'chat', 'responses'] as const, status: 401, about: 'key' as const }
 
-/** Of each row at least one. */
+/** Each row of src/catalog/refusals.ts has at least one sample. */
 export const samples: readonly Sample[] = [
   anthropic(
     'spent',
@@ -257,7 +257,7 @@ export const samples: readonly Sample[] = [
     'ExceededBudget: End User=ishaan3 over budget. Spend=0.0008, Budget=0.0001',
   ),
 
-  // Of every profile: a status alone, and the words that stand for one.
+  // For every profile: a status alone, and the words that stand for one.
   {
     ...wrongKey,
     profile: 'mistral',

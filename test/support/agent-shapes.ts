@@ -1,7 +1,7 @@
-/** How much an agent says in a task of six turns, in characters. */
+/** The length of each part of an agent's requests in a task of six turns, in characters. */
 export type Shape = { system: number; tools: number[]; task: number; results: number[][] }
 
-/** As real ones were seen to ask (clients/unnamed.ts). */
+/** Measured on real agents (clients/unnamed.ts). */
 export const shapes: Record<string, Shape> = {
   'droid 0.215.0': {
     system: 4181,
@@ -23,5 +23,5 @@ export const shapes: Record<string, Shape> = {
   },
 }
 
-/** So many characters of words. */
+/** Text of words, with so many characters. */
 export const filler = (characters: number) => 'word '.repeat(Math.ceil(characters / 5)).slice(0, characters)

@@ -1,8 +1,8 @@
 import { getTestContext } from 'node:test'
 
 /**
- * Calls when the running test is over, passed or failed; what `before` of a file opens, when the file is. So nobody can
- * forget to close. Outside of tests whoever opens closes.
+ * Calls `close` when the running test is over, passed or failed. Called from `before` of a file, it closes at the end
+ * of the file. So no test can forget to close. Outside of tests the caller must close itself.
  */
 export function atEnd(close: () => unknown): void {
   const context = getTestContext()

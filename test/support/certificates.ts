@@ -6,11 +6,11 @@ import { testFolder } from './folder.ts'
 /** A certificate and its key, in PEM, and the files that they are in. */
 export type Pair = { cert: string; key: string; certFile: string; keyFile: string }
 
-/** Certificates of an authority that a test makes for itself, by openssl; keys are elliptic, which costs milliseconds. */
+/** An authority that a test makes for itself with openssl. Keys are elliptic, which takes only milliseconds. */
 export type Authority = {
   ca: string
   caFile: string
-  /** @param days until it ends; before now for one that has expired */
+  /** @param days until the certificate ends; negative for one that has expired */
   issue(host: string, days?: number): Pair
 }
 

@@ -11,16 +11,16 @@ export type Running = {
   process: ChildProcess
   stdout(): string
   stderr(): string
-  /** Resolves when stdout matches. @throws when the process ends first. */
+  /** Resolves when stdout matches. @throws if the process ends first */
   said(pattern: RegExp): Promise<RegExpMatchArray>
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits for the end of the process. */
   stop(signal?: NodeJS.Signals): Promise<number | null>
 }
 
-/** The real program as a process of its own, for as long as the test runs. */
+/** Runs the real program in a process of its own, until the test is over. */
 export function runTriwire(t: TestContext, args: string[], cwd: string, env: Record<string, string> = {}): Running {
   const child = spawn(process.execPath, [bin, ...args], { cwd, env: { ...process.env, ...env } })
-  // A failed assertion must not leave a server behind.
+  // A failed assertion must not leave a server running.
   t.after(() => child.kill('SIGKILL'))
   let out = ''
   let err = ''
@@ -30,7 +30,7 @@ export function runTriwire(t: TestContext, args: string[], cwd: string, env: Rec
   child.stderr.on('data', (chunk: Buffer) => {
     err += chunk
   })
-  // Then all that it printed was read.
+  // At `close`, all output of the process has been read.
   const ended = once(child, 'close')
   return {
     process: child,

@@ -5,7 +5,7 @@ import { until } from './waiting.ts'
 
 type Attributes = Record<string, unknown>
 
-/** A span as it came, its attributes by their names. */
+/** A span as it was received; its attributes are by name. */
 export type SeenSpan = {
   traceId: string
   spanId: string
@@ -24,16 +24,16 @@ export type SeenMetric = {
   points: { attributes: Attributes; value: unknown; sum: unknown; count: unknown }[]
 }
 
-/** Takes OTLP over HTTP, as a collector does. */
+/** Receives OTLP over HTTP, as a collector does. */
 export type Collector = {
   url: string
-  /** Bodies that were taken, by their path. */
+  /** The requests that were received. */
   taken: { path: string; body: string; headers: Record<string, string | string[] | undefined> }[]
-  /** What it answers; 200 at first. `0`: it never answers. */
+  /** The status of its answers; 200 at first. `0`: it never answers. */
   status: number
   asked: number
   spans(): SeenSpan[]
-  /** The last that was said of each metric. */
+  /** The last value of each metric. */
   metrics(): Map<string, SeenMetric>
   untilSpans(count: number): Promise<SeenSpan[]>
 }
@@ -80,7 +80,7 @@ export async function startCollector(): Promise<Collector> {
   }
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what is read here is what is to be shown
+// biome-ignore lint/suspicious/noExplicitAny: the test checks the shape of this JSON
 type Any = any
 
 function readSpans(body: string): SeenSpan[] {

@@ -4,21 +4,21 @@ import type { Duplex } from 'node:stream'
 import { listen } from './listen.ts'
 
 export type EgressProxy = {
-  /** Without credentials. */
+  /** The URL without credentials. */
   url: string
-  /** What it was asked for, in order: `CONNECT host:port` or `POST http://…`. */
+  /** The requests in order: `CONNECT host:port` or `POST http://…`. */
   asked: string[]
-  /** The `proxy-authorization` of each. */
+  /** The `proxy-authorization` of each request. */
   credentials: (string | undefined)[]
   /**
-   * From now on it answers like this instead; undefined: it does its work. `silent`: it says nothing at all.
-   * @param headers of what it answers to a request in absolute form
+   * From now on the proxy refuses with this status; undefined: it works normally; `silent`: it sends nothing at all.
+   * @param headers of its answer to a request in absolute form
    */
   refuse(status: number | 'silent' | undefined, headers?: Record<string, string>): void
 }
 
 /**
- * A company's proxy, as far as a gateway sees one: tunnels, and requests in absolute form.
+ * A company's proxy, as a gateway sees one: it takes tunnels, and requests in absolute form.
  * @param hosts `host:port` of this machine, by the `host:port` that only the proxy knows
  */
 export async function startEgressProxy(hosts: Readonly<Record<string, string>> = {}): Promise<EgressProxy> {

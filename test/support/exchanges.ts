@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { HttpExchange } from '../../src/http/http-exchange.ts'
 
-/** The newest exchange that a server of this process has begun, from now on. */
+/** Watches exchanges; `newest` is the last one that a server of this process has begun since. */
 export function watchExchanges(): { newest(): HttpExchange | undefined; close(): void } {
   let newest: HttpExchange | undefined
   const listen = (message: unknown) => {

@@ -3,54 +3,54 @@ import { atEnd } from './at-end.ts'
 import { listen } from './listen.ts'
 
 /**
- * What becomes of the bytes of one direction. A byte's number counts from the beginning of its connection; at 0 the fault
- * comes instead of the first byte, at N as soon as N have passed.
+ * Faults in one direction of a connection. Positions count bytes from the beginning of the connection. At 0 the fault
+ * comes instead of the first byte, at N as soon as N bytes have passed.
  */
 export type Trouble = {
-  /** Each piece is so late. */
+  /** The delay of each piece. */
   latencyMs?: number
   bytesPerSecond?: number
-  /** Passed on in pieces of so many bytes. */
+  /** Bytes are passed on in pieces of this size. */
   slice?: number
-  /** Nothing passes any more, and nothing is told. */
+  /** From this position on nothing passes, and neither end notices. */
   stallAt?: number
-  /** Both ends get a reset. */
+  /** At this position both ends get a reset. */
   resetAt?: number
-  /** Both ends get an orderly end. */
+  /** At this position both ends get an orderly end. */
   cutAt?: number
-  /** The end of this side, orderly or not, is not told to the other. */
+  /** The end of this side, orderly or not, is not passed to the other. */
   swallowsEnd?: boolean
 }
 
 export type Faults = {
-  /** Towards the server. */
+  /** Faults towards the server. */
   up?: Trouble
-  /** Towards the client. */
+  /** Faults towards the client. */
   down?: Trouble
-  /** It is accepted, and nobody is there. */
+  /** The connection is accepted, but nobody serves it. */
   isHalfOpen?: boolean
 }
 
 export type FaultProxy = {
   url: string
-  /** Connections from now on have these faults: those of the list in turn, the last one for ever; none: as without it. */
+  /** New connections have these faults: those of the list in turn, the last one for ever. An empty list means no faults. */
   play(...faults: Faults[]): void
-  /** Connections that were accepted so far. */
+  /** The number of connections that were accepted so far. */
   connections: number
-  /** Those that are open. */
+  /** The number of those that are open. */
   readonly open: number
-  /** Bytes that have passed in a direction. */
+  /** The bytes that have passed in each direction. */
   readonly passed: { up: number; down: number }
-  /** Resets what is open. */
+  /** Resets all open connections. */
   drop(): void
 }
 
-/** Lets time pass; a test of the proxy itself has its own. */
+/** Waits; a test of the proxy itself replaces it. */
 export type Wait = (ms: number) => Promise<void>
 
 const inTime: Wait = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** A bad network: passes the bytes of each connection to a server and back, with the faults that it is told to have. */
+/** A bad network: passes the bytes of each connection to a server and back, with the faults that a test sets. */
 export async function startFaultProxy(target: string, wait: Wait = inTime): Promise<FaultProxy> {
   const { hostname, port } = new URL(target)
   const sockets = new Set<Socket>()
@@ -113,7 +113,7 @@ export async function startFaultProxy(target: string, wait: Wait = inTime): Prom
       }
       if (!swallowsEnd) to.end()
     } catch {
-      // It was reset.
+      // The connection was reset.
       if (!swallowsEnd) reset(to)
     }
   }
@@ -121,7 +121,7 @@ export async function startFaultProxy(target: string, wait: Wait = inTime): Prom
 
 type End = { at: number; how: 'stall' | 'reset' | 'cut' | 'none' }
 
-/** The first of the ends of a direction. */
+/** The first fault that ends a direction. */
 function endOf({ stallAt, resetAt, cutAt }: Trouble): End {
   const ends: End[] = [
     { at: resetAt ?? Number.POSITIVE_INFINITY, how: 'reset' },
@@ -131,7 +131,7 @@ function endOf({ stallAt, resetAt, cutAt }: Trouble): End {
   return ends.reduce((first, one) => (one.at < first.at ? one : first), { at: Number.POSITIVE_INFINITY, how: 'none' })
 }
 
-/** A slow line is slow for every tenth of a second, and not a second at a time. */
+/** A slow line passes a piece every tenth of a second, not one a second. */
 function pieceBytes({ slice, bytesPerSecond }: Trouble): number {
   return slice ?? (bytesPerSecond === undefined ? 65_536 : Math.max(1, Math.floor(bytesPerSecond / 10)))
 }
@@ -143,7 +143,7 @@ function finish(how: End['how'], ...sockets: Socket[]): void {
   }
 }
 
-/** Those that are told a second time while they connect would keep Node from its end. */
+/** Sockets that are being reset: a second reset while they connect would keep Node from ending. */
 const leaving = new WeakSet<Socket>()
 
 function reset(socket: Socket): void {

@@ -5,15 +5,15 @@ import { patienceMs } from './waiting.ts'
 
 export type FuzzReport = {
   asked: number
-  /** By status. */
+  /** The number of answers by status. */
   statuses: Map<number, number>
-  /** What may not be: a 5xx, an answer without id, a refusal that was billed, no answer in time; with the body. */
+  /** Forbidden results, with the body: a 5xx, an answer without id, a bill for a refusal, no answer in time. */
   faults: string[]
-  /** The longest answer, in ms. */
+  /** The time of the slowest answer, in ms. */
   slowestMs: number
 }
 
-/** Asks the gateway with mutated bodies, several at once, and says what came of it. */
+/** Sends mutated bodies to the gateway, several at once, and reports the results. */
 export async function fuzzGateway(gateway: TestGateway, count: number, seed: number): Promise<FuzzReport> {
   const chance = createChance(seed)
   const agent = new Agent({ keepAlive: true, maxSockets: 8 })

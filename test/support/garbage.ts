@@ -3,5 +3,5 @@ import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
 
-/** Collects all that nothing holds, of the heap of this thread. */
+/** Runs a full garbage collection of this thread's heap. */
 export const collect = runInNewContext('gc') as () => void

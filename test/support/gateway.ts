@@ -23,7 +23,7 @@ export type TestGateway = {
   /** Without a trailing slash, e.g. `http://127.0.0.1:41234`. */
   url: string
   adminUrl: string
-  /** The recording upstream behind every model, unless `upstreamUrl` was given. */
+  /** The recording upstream of all models, unless `upstreamUrl` was given. */
   simulator: Simulator
   /** A key of the account `tester`, which starts with 100 credits. */
   key: string
@@ -33,35 +33,35 @@ export type TestGateway = {
   configPath: string
   server: Awaited<ReturnType<typeof startServer>>
   ledger: Awaited<ReturnType<typeof openLedger>>
-  /** What the gateway takes for the time: it stands still. */
+  /** The gateway's clock, which stands still. */
   nowMs(): number
-  /** Adds to what the gateway takes for the time, then lets every deadline be looked at. */
+  /** Moves the gateway's clock forward, then lets it check every deadline. */
   advance(ms: number): void
-  /** Lets the connections to upstreams rest for ten seconds, after which each serves again (ruling Y14). */
+  /** Lets ten seconds pass for the connections to upstreams, after which each serves again (ruling Y14). */
   rest(): void
-  /** Only the wall clock leaps, as when somebody sets it: what is measured does not. */
+  /** Moves only the wall clock, as if somebody set it; the monotonic clock does not move. */
   jump(ms: number): void
-  /** The access log so far, and the process events among it. */
+  /** The lines of the log so far: access lines and process events. */
   logLines(): Promise<Record<string, unknown>[]>
   /** The one access line of a request. Waits until it is there. */
   logOf(requestId: string): Promise<Record<string, unknown>>
   /** The first line with these fields. Waits until it is there. */
   logWith(fields: Record<string, unknown>): Promise<Record<string, unknown>>
-  /** How many requests it has begun to read. */
+  /** The number of requests that it has begun to read. */
   begun(): number
-  /** How many of them have no end yet: their answer is not whole, or its client has not taken all of it. */
+  /** The number of requests without an end: the answer is not whole, or the client has not taken all of it. */
   unended(): number
-  /** Puts the same configuration with these parts changed in force, as SIGHUP does. */
+  /** Puts the same configuration with these changes in force, as SIGHUP does. */
   reload(more: Record<string, unknown>): void
-  /** Waits until it has heard of a key that was made in the store, and of the state that its account is in there. */
+  /** Waits until the gateway knows a key that was made in the store, and the state of its account. */
   untilKnown(key: string): Promise<void>
-  /** GETs what the admin listener has for operators. */
+  /** Sends a GET to the admin listener, with an operator's token. */
   askAdmin(path: string): Promise<Response>
   /** POSTs JSON with the key. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
-  /** Answers so far that no client's types hold, each told once. What nobody takes makes `close` throw. */
+  /** Answers so far that do not fit the types of any client, each returned once. Those left over make `close` throw. */
   takeViolations(): string[]
-  /** What was answered so far, with `keepsAnswers`. */
+  /** The answers so far, if `keepsAnswers` is set. */
   answers: readonly TappedAnswer[]
   close(): Promise<void>
 }
@@ -69,7 +69,7 @@ export type TestGateway = {
 export type TestOptions = {
   /** Entries of `catalog.models`; default: native-messages, native-chat, native-responses on the simulator. */
   models?: Record<string, unknown>[]
-  /** Where the models' upstream `sim` is, instead of the simulator. */
+  /** The address of the models' upstream `sim`, instead of the simulator. */
   upstreamUrl?: string
   /** Parts of the configuration that need the simulator's address. */
   upstream?: (simulatorUrl: string) => Record<string, unknown>
@@ -77,21 +77,21 @@ export type TestOptions = {
   config?: Record<string, unknown>
   /** Credits of the account `tester`. */
   credit?: string
-  /** `answers` has what was answered. */
+  /** Keeps all answers in `answers`. */
   keepsAnswers?: boolean
-  /** An upstream account that failed is left alone, by the gateway's time; else it is well again at the next request. */
+  /** Upstream accounts that failed are avoided for a while, by the gateway's clock; otherwise only until the next request. */
   cools?: boolean
-  /** The bytes of request bodies that may be held at once. */
+  /** The most bytes of request bodies that may be held at once. */
   bodiesBytesMax?: number
-  /** How long its start waits for commands that tell keys. */
+  /** How long its start waits for commands that print keys, in ms. */
   keysMs?: number
-  /** How often the store is looked at for what others changed in it. */
+  /** How often the store is checked for changes by others, in ms. */
   pollMs?: number
-  /** How many requests that are over it keeps in memory. */
+  /** How many finished requests it keeps in memory. */
   requestsKept?: number
-  /** How long a webhook may take. */
+  /** How long a webhook may take, in ms. */
   webhookMs?: number
-  /** What is added to the clock that dates entries, and to the steady one that it is held against (ruling Y15). */
+  /** Offsets of the clock that dates entries, and of the steady one that it is compared with (ruling Y15). */
   turned?: Float64Array
 }
 
@@ -113,8 +113,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const simulator = await startSimulator({ record: true })
   const started: (() => unknown)[] = [simulator.close]
   let closing: Promise<void> | undefined
-  // A start that fails half way leaves nothing behind either.
-  // What the test's own closing found it knows already.
+  // Also closes everything if the start fails half way.
+  // If the test has closed the gateway itself, it has seen the errors of that.
   atEnd(() => {
     if (closing) return closing.catch(() => {})
     closing = closeAll()
@@ -131,14 +131,14 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     },
     ...options.upstream?.(simulator.url),
     ...options.config,
-    // No test waits until a refused request has been read on for long.
+    // A short time, so that no test waits long while a refused request is read on.
     timeouts: { linger: 500, ...(options.config?.['timeouts'] as object | undefined) },
   }
   writeFileSync(configPath, stringify(file), { mode: 0o600 })
   const config = loadConfig({ config: configPath }, {}, folder)
 
   const logPath = join(folder, 'access.log')
-  // The time stands still until it is turned, so that a busy machine changes nothing; it goes on for the closing.
+  // The time stands still until a test moves it, so that a busy machine changes nothing. While closing it runs.
   const startedMs = Date.now()
   let turnedMs = 0
   let jumpedMs = 0
@@ -164,7 +164,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   started.unshift(ledger.close)
   // The settle deadline of a test may be shorter than a commit takes on a busy machine.
   await until(() => ledger.ledger.whyBlocked() === undefined, 'a first commit has worked')
-  // To a pool whose time leaps every cooldown is over when it looks.
+  // The pool's time leaps at each look, so that every cooldown is over by then.
   let leapingMs = 0
   const leap = () => {
     leapingMs += 3_600_000
@@ -194,7 +194,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   let operator: string | undefined
 
   const logLines = async () => {
-    // All of it, however slow the disk is.
+    // Waits until all lines are written, even on a slow disk.
     await log.flush(patienceMs)
     const lines = readFileSync(logPath, 'utf8').split('\n').filter(Boolean)
     return lines.map((line) => JSON.parse(line) as Record<string, unknown>)

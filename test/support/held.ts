@@ -1,10 +1,10 @@
 import { frames, paths, wireNames } from './native.ts'
 import { type Answer, stream, writeChunk } from './raw-upstream.ts'
 
-/** How many frames show something of the answer. */
+/** The number of frames up to the first part of the answer. */
 const shown = { messages: 3, chat: 2, responses: 4 }
 
-/** Streams that show something of their answer, and then wait until they are let go on to their end. */
+/** Streams that send the first part of their answer, and the rest only after `letGo`. */
 export function createHeld(): { answer: Answer; letGo(): void } {
   const rests: (() => void)[] = []
   return {

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { patienceMs } from './waiting.ts'
 
 /**
- * Another process, as it were, that lets nobody write to a store: until ROLLBACK, or until it is closed. Whoever writes at that
- * moment comes to his end first.
+ * Locks a store against all writers, as another process might: until ROLLBACK, or until it is closed. A write that is
+ * under way ends first.
  */
 export function holdStore(path: string): DatabaseSync {
   const holder = new DatabaseSync(path, { timeout: patienceMs })

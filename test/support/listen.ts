@@ -19,8 +19,8 @@ export async function listen(listener: ClosingServer | Edge): Promise<number> {
 type ClosingServer = Server & { closeAllConnections?(): void }
 
 /**
- * A port on loopback that was free a moment ago, for a server that is no part of this process. One of those that the system
- * gives nobody by itself: any of the others a test beside this one may be given before that server listens.
+ * A free port on loopback, for a server outside of this process. The port is outside the range that the system gives
+ * out by itself. A port in that range could be given to another test before the server listens.
  */
 export async function freePort(): Promise<number> {
   const end = firstGiven()
@@ -32,7 +32,7 @@ export async function freePort(): Promise<number> {
 
 const leastPort = 10_000
 
-/** The first port that the system gives to those who name none; 0 where it does not say. */
+/** The first port that the system gives out by itself; 0 if it is unknown. */
 function firstGiven(): number {
   try {
     return Number.parseInt(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), 10)
@@ -41,7 +41,7 @@ function firstGiven(): number {
   }
 }
 
-/** @returns undefined where somebody has it */
+/** @returns undefined if the port is taken */
 function tryPort(wanted: number): Promise<number | undefined> {
   const server = createServer()
   return new Promise((resolve, reject) => {
@@ -56,7 +56,7 @@ function tryPort(wanted: number): Promise<number | undefined> {
   })
 }
 
-/** Whether somebody listens on a port of loopback. */
+/** Whether a server listens on a port of loopback. */
 export function isTaken(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -68,18 +68,18 @@ export function isTaken(port: number): Promise<boolean> {
   })
 }
 
-/** The ports that a process listens on, as Linux tells; none where it has ended. For one that cannot say so itself. */
+/** The ports that a process listens on, from /proc; empty if it has ended. For programs that do not print their port. */
 export function portsOf(pid: number): number[] {
   try {
     const open = new Set(readdirSync(`/proc/${pid}/fd`).map((fd) => readlinkSync(`/proc/${pid}/fd/${fd}`)))
-    // Of each socket a line: its number there, local and remote address in hexadecimal, its state (0A: it listens), …, its inode.
+    // Each line is a socket: number, local and remote address in hexadecimal, state (0A: it listens), …, inode.
     const lines = readFileSync(`/proc/${pid}/net/tcp`, 'utf8').split('\n').slice(1, -1)
     return lines
       .map((line) => line.trim().split(/\s+/))
       .filter((fields) => fields[3] === '0A' && open.has(`socket:[${fields[9]}]`))
       .map((fields) => Number.parseInt(fields[1]!.split(':')[1]!, 16))
   } catch {
-    // Of a descriptor that was closed meanwhile there is no link to read: the next look tells.
+    // A descriptor was closed meanwhile, so that its link is gone. The next call sees the rest.
     return []
   }
 }

@@ -1,6 +1,4 @@
-/*
- * Bodies that are almost right: a good request with some of it changed, by chance that a seed repeats.
- */
+/* Bodies that are almost valid: a good request with random changes, which a seed repeats. */
 
 export type Chance = () => number
 
@@ -165,7 +163,7 @@ const scraps = [
   '-',
 ]
 
-/** The next body to ask with, and where. */
+/** The next body to send, and its path. */
 export function mutate(chance: Chance): AskedBody {
   const pick = <T>(from: readonly T[]): T => from[Math.floor(chance() * from.length)]!
   const { path, body } = pick(bodies)
@@ -182,7 +180,7 @@ export function mutate(chance: Chance): AskedBody {
   return { path, body: bytes }
 }
 
-/** One member or element, however deep, gets another value, goes, or comes twice. */
+/** Changes one member or element at any depth: another value, none, or twice. */
 function change(root: Record<string, unknown>, pick: <T>(from: readonly T[]) => T, chance: Chance): void {
   let place: Record<string, unknown> | unknown[] = root
   for (;;) {

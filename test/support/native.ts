@@ -18,7 +18,7 @@ export const asks: Record<WireName, Record<string, unknown>> = {
   responses: { model: 'native-responses', input: 'Hi' },
 }
 
-/** A small answer of each wire, as the upstream gives it: 9 tokens in, of them 4 cached, 3 out. */
+/** A small answer of each wire, as the upstream sends it: 9 input tokens, of which 4 are cached, and 3 output tokens. */
 export const answers: Record<WireName, Record<string, unknown>> = {
   messages: {
     id: 'msg_up1',
@@ -143,7 +143,7 @@ export const frames: Record<WireName, string[]> = {
   ],
 }
 
-/** Price of these answers at the test models' prices: 5 × 3 + 4 × 0.3 + 3 × 15 micro-credits. */
+/** The price of these answers at the test models' prices: 5 × 3 + 4 × 0.3 + 3 × 15 micro-credits. */
 export const answerNanos = 61_200n
 
 export type Asked = { status: number; headers: Headers; text: string; id: string; isCut: boolean }
@@ -156,7 +156,7 @@ export type Native = {
   close(): Promise<void>
 }
 
-/** A gateway whose native models are all behind a scripted upstream. */
+/** A gateway whose native models have a scripted upstream. */
 export async function startNative(options: TestOptions = {}): Promise<Native> {
   const upstream = await startRawUpstream()
   const gateway = await startTestGateway({
@@ -185,7 +185,7 @@ export async function startNative(options: TestOptions = {}): Promise<Native> {
   }
 }
 
-/** All that came, told of as it comes, and whether the connection broke before the end. */
+/** Reads everything that comes and calls `onText` for each part. @returns the text, and whether the connection broke before its end */
 export async function readAll(
   response: Response,
   onText = (_text: string) => {},

@@ -15,7 +15,7 @@ import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { onBehalf } from '../../src/accounts/on-behalf.ts'
 import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
 
-/** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
+/** A connection of its own to a store, with each change of the books in one call: an operator beside the server. */
 export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
   createAccount(name: string, creditNanos?: bigint): AccountRow
   findAccount(idOrName: string): AccountRow
@@ -26,11 +26,11 @@ export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
   listKeys(idOrName?: string): KeyRow[]
   revokeKey(idOrPrefix: string): KeyRow
   rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
-  /** Says that the clock is right, as `triwire clock confirm` does. */
+  /** Confirms the clock, as `triwire clock confirm` does. */
   confirmClock(): { time: string }
 }
 
-/** SQLite answers at once, so that a test need not wait where `Books` would have it wait. */
+/** SQLite is synchronous, so that a test need not await what `Books` returns as promises. */
 export function openStore(path: string, options: Parameters<typeof open>[1] = {}): Operator {
   const store = open(path, options)
   const nowMs = options.nowMs ?? Date.now

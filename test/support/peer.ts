@@ -2,10 +2,10 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
 import { until } from './waiting.ts'
 
-/** The gateway's ends of its connections to upstreams, by their port: they are in this process. */
+/** The gateway's ends of its connections to upstreams, by their port. They are in this process. */
 const ends = new Map<number, Socket>()
 
-/** Straight ones, and those through a proxy. */
+/** Direct connections, and those through a proxy. */
 for (const name of ['triwire:upstream:connected', 'undici:client:connected'])
   subscribe(name, (message) => {
     const { socket } = message as { socket: Socket }
@@ -14,7 +14,7 @@ for (const name of ['triwire:upstream:connected', 'undici:client:connected'])
     socket.once('close', () => ends.delete(port))
   })
 
-/** Waits until the gateway has read all that an upstream wrote to this connection, or has let go of it. */
+/** Waits until the gateway has read all that an upstream wrote to this connection, or has closed it. */
 export function untilRead(socket: Socket): Promise<void> {
   const port = socket.remotePort!
   return until(() => {

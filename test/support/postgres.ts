@@ -17,44 +17,44 @@ import { freePort } from './listen.ts'
 import { childrenOf, pgrep } from './pgrep.ts'
 import { until } from './waiting.ts'
 
-/** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without rights. */
+/** A real PostgreSQL for a test: its own cluster in a folder of its own, on loopback, under a user without privileges. */
 export type Postgres = {
   port: number
-  /** Of a database that exists. */
+  /** The URL of a database that exists. */
   url: string
   folder: string
-  /** An empty database of its own. @returns its URL. */
+  /** Creates an empty database. @returns its URL */
   createDatabase(name: string): string
   /** Runs statements as the superuser; `postgres` is a database too. */
   run(sql: string, database?: string): string
   start(): void
-  /** `immediate` is a crash: nothing is written that was not yet. */
+  /** `immediate` is a crash: data that was not written yet is lost. */
   stop(mode?: 'fast' | 'immediate'): void
-  /** Of the server and all its processes, to freeze them with. */
+  /** The ids of the server and all its processes, to freeze them. */
   pids(): number[]
-  /** Another server that follows this one asynchronously. */
+  /** Starts another server that follows this one asynchronously. */
   startStandby(): Promise<Standby>
-  /** Called by itself when the test is over, or the file where `before` started it. */
+  /** Called automatically when the test is over, or the file if `before` started the server. */
   remove(): void
 }
 
 export type Standby = {
-  /** Resolves when it has all that the first one has. */
+  /** Resolves when the standby has all data of the first server. */
   untilStreaming(): Promise<void>
-  /** From here on nothing is sent to it. @returns it is again */
+  /** Stops sending to it. @returns a function that sends to it again */
   stopReceiving(): () => void
-  /** It takes the place, and the port, of the first one, which is dead. */
+  /** Lets it replace the first server, which is dead, on the same port. */
   promote(): void
 }
 
 export type PostgresOptions = {
-  /** Of postgresql.conf, line by line. */
+  /** Lines of postgresql.conf. */
   settings?: readonly string[]
-  /** Its files are on a disk of their own of so many megabytes, which only root can make. */
+  /** Puts the files on a disk of their own of so many megabytes, which only root can make. */
   diskMb?: number | undefined
 }
 
-/** The folder of the programs; undefined where none is installed. */
+/** The folder of the programs; undefined if none is installed. */
 export function findPostgres(): string | undefined {
   const versions = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql') : []
   const newest = versions.sort((a, b) => Number(b) - Number(a))[0]
@@ -62,9 +62,9 @@ export function findPostgres(): string | undefined {
 }
 
 /**
- * For `skip` of a test. Where PostgreSQL is wanted (TRIWIRE_TEST_POSTGRES=1) nothing is skipped, and without one such a test
- * fails; `npm run check` leaves them out (0), for they take longer than all others.
- * @returns why there is none.
+ * For `skip` of a test. With TRIWIRE_TEST_POSTGRES=1 nothing is skipped, and such tests fail without PostgreSQL. `npm
+ * run check` leaves them out (0), since they take longer than all others.
+ * @returns the reason to skip, or false
  */
 export function withoutPostgres(): string | false {
   const wish = process.env['TRIWIRE_TEST_POSTGRES']
@@ -120,7 +120,7 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
         try {
           pgCtl(cluster, 'stop', '-w', '-m', 'immediate')
         } catch {
-          // It is stopped, or never was.
+          // The server is stopped, or was never started.
         }
       }
       if (diskMb !== undefined) spawnSync('umount', ['-l', data])
@@ -164,14 +164,14 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
         pgCtl(standby, 'promote', '-w')
         pgCtl(standby, 'stop', '-w', '-m', 'fast')
         move(port)
-        // Of who was killed: nobody may have taken notice of its death yet.
+        // A killed server leaves these files, and its parent may not have noticed its death yet.
         for (const left of ['', '.lock']) rmSync(join(folder, `.s.PGSQL.${port}${left}`), { force: true })
         pgCtl(standby, 'start', '-w', '-l', join(folder, 'standby-log'))
       },
     }
   }
 
-  /** The last line of a setting counts. */
+  /** The port is appended, since the last line of a setting counts. */
   function move(to: number): void {
     appendFileSync(join(standby, 'postgresql.auto.conf'), `port = ${to}\n`)
   }
@@ -202,7 +202,7 @@ function mountDisk(folder: string, megabytes: number, user: number): void {
   if (status !== 0) throw new Error(`mount: ${stderr}`)
 }
 
-/** The server's own user has to pass through the folder of the test run, which is its maker's alone. */
+/** The server's user must be able to pass through the folder of the test run, which only its owner may enter. */
 function letThrough(folder: string): void {
   const { mode } = statSync(folder)
   if ((mode & 0o001) === 0) chmodSync(folder, mode | 0o001)

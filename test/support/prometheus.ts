@@ -6,26 +6,23 @@ import { testFolder } from './folder.ts'
 import { freePort } from './listen.ts'
 import { until } from './waiting.ts'
 
-/** A real Prometheus for a test: its own folder and port, and what it scrapes again and again. */
+/** A real Prometheus for a test, with its own folder and port. It scrapes the target periodically. */
 export type Prometheus = {
   url: string
-  /** What it answers to an expression now: one entry for each series. */
+  /** The present result of an expression: one entry for each series. */
   query(expr: string): Promise<{ labels: Record<string, string>; value: number }[]>
   /** Alerts that are pending or firing, by their names. */
   alerts(): Promise<Map<string, string>>
 }
 
-/**
- * For `skip` of a test. Where Prometheus is wanted (TRIWIRE_TEST_PROMETHEUS=1) nothing is skipped.
- * @returns why there is none.
- */
+/** For `skip` of a test. With TRIWIRE_TEST_PROMETHEUS=1 nothing is skipped. @returns the reason to skip, or false */
 export function withoutPrometheus(): string | false {
   if (process.env['TRIWIRE_TEST_PROMETHEUS'] === '1') return false
   const isThere = ['prometheus', 'promtool'].every((name) => spawnSync(name, ['--version']).status === 0)
   return isThere ? false : 'no Prometheus is installed (apt-get install prometheus): nothing is shown of a scrape'
 }
 
-/** What `promtool` says. @throws what it finds wrong */
+/** Runs `promtool`. @returns its output. @throws the mistakes that it finds */
 export function promtool(args: readonly string[], input = ''): string {
   const { status, stdout, stderr } = spawnSync('promtool', args, { input, encoding: 'utf8' })
   if (status !== 0) throw new Error(`promtool ${args.join(' ')}: ${stdout}${stderr}`)
@@ -41,7 +38,7 @@ export async function startPrometheus(target: string, rules: readonly string[], 
     rule_files: rules,
     scrape_configs: [{ job_name: 'triwire', static_configs: [{ targets: [target] }] }],
   }
-  // JSON is YAML.
+  // JSON is valid YAML.
   writeFileSync(config, JSON.stringify(text))
   promtool(['check', 'config', config])
   const address = `127.0.0.1:${await freePort()}`

@@ -13,7 +13,7 @@ export type RawRequest = {
   header(name: string): string | undefined
   body: Buffer
   json(): Record<string, unknown>
-  /** Counts connections from 1; a request of a later one came on a fresh connection. */
+  /** The number of the connection, counted from 1. */
   connection: number
 }
 
@@ -23,24 +23,24 @@ export type Answer = (socket: Socket, request: RawRequest) => void | Promise<voi
 export type RawUpstream = {
   url: string
   requests: RawRequest[]
-  /** What requests are answered with: those of the list in turn, the last one for ever. */
+  /** Sets the answers to requests: those of the list in turn, the last one for ever. */
   play(...answers: Answer[]): void
   connections: number
-  /** Bytes that were handed to the sockets so far. */
+  /** The number of bytes that were given to the sockets so far. */
   readonly bytesWritten: number
-  /** Connections that the other side has closed. */
+  /** The number of connections that the other side has closed. */
   closed: number
-  /** Waits until so many requests came, each was answered as far as `play` says, and the gateway has read that. */
+  /** Waits until so many requests came, each has its answer of `play`, and the gateway has read that. */
   untilHeard(requests?: number): Promise<void>
   close(): Promise<void>
 }
 
-/** An upstream below HTTP: every byte and every end of a connection is the test's own. */
+/** An upstream below HTTP: the test controls every byte and every end of a connection. */
 export async function startRawUpstream(): Promise<RawUpstream> {
   const sockets = new Set<Socket>()
   let bytesOfClosed = 0
   let answers: Answer[] = []
-  /** Answers that are still being written. */
+  /** The number of answers that are still being written. */
   let playing = 0
   const server = createServer((socket) => {
     sockets.add(socket)
@@ -128,7 +128,7 @@ export function stream(
     socket.write(head(200, { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked', ...options.headers }))
     for (const piece of pieces) {
       writeChunk(socket, piece)
-      // Node joins the writes of one turn; pieces shall arrive one by one.
+      // Node joins the writes of one turn; pieces must arrive one by one.
       if (pieces.length > 1) await new Promise((resolve) => setImmediate(resolve))
     }
     if (options.end !== false) socket.write('0\r\n\r\n')

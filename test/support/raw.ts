@@ -3,30 +3,30 @@ import { connect as connectSecurely } from 'node:tls'
 import { atEnd } from './at-end.ts'
 import { within } from './waiting.ts'
 
-/** One answer as it came over the wire. */
+/** One answer as it came over the connection. */
 export type RawAnswer = {
   version: string
   status: number
-  /** By lower-case name; of a repeated one the last. */
+  /** By lower-case name; a repeated one has its last value. */
   headers: Map<string, string>
   body: string
-  /** False when the connection ended before the answer was whole. */
+  /** False if the connection ended before the answer was whole. */
   isWhole: boolean
 }
 
-/** What came of some bytes on one connection. */
+/** The answers to some bytes on one connection. */
 export type RawResult = { answers: RawAnswer[]; isClosed: boolean; text: string }
 
 export type RawOptions = {
-  /** Stop when so many answers are whole (informational ones not counted); default: wait for the close. */
+  /** Stops when so many answers are whole (informational ones do not count); default: when the connection is closed. */
   answers?: number
-  /** Stop when the text so far is so. */
+  /** Stops when the text so far matches. */
   until?: RegExp
-  /** Close our side when all is written. */
+  /** Closes our side after everything is written. */
   fin?: boolean
 }
 
-/** Sends bytes over a connection of their own and reads all that comes back. */
+/** Sends bytes on a new connection and reads everything that comes back. */
 export async function raw(url: string, bytes: string | Buffer, options: RawOptions = {}): Promise<RawResult> {
   const connection = await openRaw(url)
   connection.write(bytes)
@@ -38,16 +38,16 @@ export async function raw(url: string, bytes: string | Buffer, options: RawOptio
 
 export type RawConnection = {
   socket: Socket
-  /** Text is Latin-1: each character a byte. */
+  /** Text is Latin-1: each character is a byte. */
   write(bytes: string | Buffer): void
-  /** All answers since the connection was opened. */
+  /** Reads all answers since the connection was opened. */
   read(options?: RawOptions): Promise<RawResult>
 }
 
 export async function openRaw(url: string): Promise<RawConnection> {
   const { protocol, hostname, port } = new URL(url)
   const isSecured = protocol === 'https:'
-  // Whose certificate it is, is another test's.
+  // Certificates are not verified here: other tests do that.
   const socket = isSecured
     ? connectSecurely({ port: Number(port), host: hostname, rejectUnauthorized: false })
     : connect(Number(port), hostname)
@@ -64,7 +64,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
   socket.on('close', end)
   const isOpen = isSecured ? 'secureConnect' : 'connect'
   await new Promise((resolve, reject) => socket.once(isOpen, resolve).once('error', reject))
-  // A whole answer is read once; what stands behind the last of them is looked at again when more has come.
+  // A whole answer is parsed once. Bytes after the last whole answer are parsed again when more have come.
   const whole: RawAnswer[] = []
   let wholeEnd = 0
   return {
@@ -99,7 +99,7 @@ export async function openRaw(url: string): Promise<RawConnection> {
   }
 }
 
-/** A strict reader of the answer that begins there: throws for bytes that are none. @returns undefined before its head is there */
+/** Strictly parses the answer that begins at `start`; throws for anything else. @returns undefined until its head is there */
 function parseAnswer(text: string, start: number, isClosed: boolean): { answer: RawAnswer; end: number } | undefined {
   const headEnd = text.indexOf('\r\n\r\n', start)
   if (headEnd < 0) return undefined

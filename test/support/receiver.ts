@@ -8,7 +8,7 @@ export type Received = {
   body: { type: string; timestamp: string; data: Record<string, unknown> }
 }
 
-/** Somebody who is told webhooks, and answers each as the next of `answers` says; then with 200. Closed after the test. */
+/** Receives webhooks. Each gets the next of `answers`, and later ones a 200. Closed after the test. */
 export async function startReceiver(...answers: readonly (number | 'silence' | 'drop')[]) {
   const received: Received[] = []
   let at = 0

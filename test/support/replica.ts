@@ -11,8 +11,8 @@ import { testFolder } from './folder.ts'
 export type ReplicaFile = { models: readonly object[] } & Readonly<Record<string, unknown>>
 
 /**
- * One of several gateways on a database, in this process: real listeners, the simulator as upstream. Closed after the test.
- * @param clockMs what it takes for the monotonic time
+ * One of several gateways on a database, in this process: with real listeners, and the simulator as upstream. Closed
+ * after the test. @param clockMs its monotonic clock
  */
 export async function startReplica(
   name: string,
@@ -34,7 +34,7 @@ export async function startReplica(
   }
   const config = loadText(stringify(file), 'triwire.yaml', {}, {})
   const introduction = { name, version: '0', configDigest: 'c', sealFingerprint: 's' }
-  // It waits longer than a gateway does, so that a busy machine changes no verdict.
+  // Waits longer for the store than a gateway does, so that a busy machine changes no result.
   const { stateDir, reporting } = config
   const opened = await openStore(store, { patienceMs: 20_000, stateDir, introduction, reporting })
   const descriptor = openSync(join(folder, 'log'), 'a')

@@ -5,7 +5,7 @@ import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { until } from './waiting.ts'
 
-/* The program as an operator runs it: a process of its own, signals, exit codes. */
+/* Runs the program as an operator does: in a process of its own, with signals and exit codes. */
 
 const program = resolve(import.meta.dirname, '../../bin/triwire.mjs')
 
@@ -13,11 +13,11 @@ export type Served = {
   child: ChildProcess
   stdout(): string
   stderr(): string
-  /** Resolves when it has ended and all that it printed was read. */
+  /** Resolves when it has ended and all its output was read. */
   exited: Promise<number | string>
-  /** Waits until the log has the words. @param times so often */
+  /** Waits until the log has the words. @param times how often */
   saw(words: string, times?: number): Promise<void>
-  /** Where it listens; waits until it does. */
+  /** The URL of its listener; waits until it listens. */
   url(): Promise<string>
   adminUrl(): Promise<string>
 }
@@ -47,7 +47,7 @@ export function serve(args: readonly string[], folder = newFolder(), { env, unde
   })
   const exited = new Promise<number | string>((done) => {
     const over = (code: number | null, signal: string | null) => done(code ?? signal ?? '')
-    // What it printed last may come behind its exit: it is waited for, unless nobody reads it.
+    // The last output may come after `exit`, so `close` is awaited, unless nobody reads the output.
     child.on('exit', (code, signal) => child.stderr!.isPaused() && over(code, signal))
     child.on('close', over)
   })
@@ -83,11 +83,11 @@ export type FileOptions = {
   delay?: string
   deadline?: string
   settle?: string
-  /** Of upstreams, by their names. */
+  /** The URLs of upstreams, by their names. */
   upstreams?: Record<string, string>
 }
 
-/** A file with these models, and short drains. */
+/** Writes a configuration with these models, and short drains. */
 export function configFile(folder: string, models: string, options: FileOptions = {}): string {
   const { delay = '50ms', deadline = '500ms', settle = '5s', upstreams = { sim: 'http://127.0.0.1:9' } } = options
   const path = join(folder, 'triwire.yaml')

@@ -3,15 +3,15 @@ import type { WireName } from '../../src/catalog/model.ts'
 import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
 
-/** What a server on this port says is listened to, whoever it says it to: an SDK, an agent, a raw socket. */
+/** Watches everything that a server on this port sends, to any client: an SDK, an agent, a raw socket. */
 export type Tap = {
-  /** What was said so far and must not have been; told once. */
+  /** The violations so far; each is returned once. */
   takeViolations(): string[]
-  /** What was answered so far, where it is kept. */
+  /** The answers so far, if they are kept. */
   answers: readonly TappedAnswer[]
-  /** How many requests the server has begun to read. */
+  /** The number of requests that the server has begun to read. */
   begun(): number
-  /** How many of them have no end yet: their answer is not whole, or its client has not taken all of it. */
+  /** The number of requests without an end: the answer is not whole, or the client has not taken all of it. */
   unended(): number
   close(): void
 }
@@ -23,12 +23,12 @@ const started = 'triwire:http:exchange'
 /**
  * Checks every JSON body and every stream event that leaves the gateway against the schemas of its wire.
  * @param wireOf the wire of a catalog model, undefined for a model that is not in the catalog
- * @param keepsAnswers `answers` has them: for those who look at a few, since none is ever let go
+ * @param keepsAnswers keeps all answers in `answers`, for tests with few of them: they are never freed
  */
 export function openTap(port: number, wireOf: (model: string) => WireName | undefined, keepsAnswers = false): Tap {
   const answers: TappedAnswer[] = []
   const violations: string[] = []
-  /** Answers under way, and how each is looked at. */
+  /** For each answer under way, a function that checks it. */
   const open = new Set<() => void>()
   let begun = 0
   let unended = 0
@@ -38,7 +38,7 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
     begun: () => begun,
     unended: () => unended,
     takeViolations() {
-      // A connection that was just closed tells its answer so a moment later.
+      // The answer of a connection that was just closed is reported only a moment later, so it is checked now.
       for (const look of open) look()
       return violations.splice(0)
     },
@@ -69,7 +69,7 @@ export function openTap(port: number, wireOf: (model: string) => WireName | unde
 
 type Said = { id: string; contentType: string; status: number; pieces: Buffer[] }
 
-/** Everything that is written to a client, from now on. */
+/** Keeps everything that is written to a client from now on. */
 function keepSaid(exchange: HttpExchange): Said {
   const said: Said = { id: '', contentType: '', status: 0, pieces: [] }
   const keep = (piece: string | Uint8Array, encoding: BufferEncoding = 'utf8') =>
@@ -90,7 +90,7 @@ function keepSaid(exchange: HttpExchange): Said {
 
 type Heard = 'answer' | 'answerOpen' | 'begin' | 'write' | 'end' | 'taken' | 'gone'
 
-/** Hears what one of its methods is called with, before it is. */
+/** Calls `listen` before each call of one of the exchange's methods, with the same arguments. */
 function hear<N extends Heard>(
   exchange: HttpExchange,
   name: N,
@@ -111,7 +111,7 @@ function violationsOf(
   wireOf: (model: string) => WireName | undefined,
 ): string[] {
   const isStream = contentType.startsWith('text/event-stream')
-  // A body that was broken off is none; of a stream the whole events are looked at.
+  // An incomplete JSON body is not checked; of an incomplete stream, the whole events are.
   if (body === '' || (!isStream && !exchange.isEnded)) return []
   const asked = askedFor(exchange)
   const model = status < 400 ? modelNamed(contentType, body) : undefined
@@ -127,7 +127,7 @@ const paths: Record<string, Asked> = {
   '/v1/responses': 'responses',
 }
 
-/** A wrong method and an unknown path are told as on chat (spec 4.6, ruling R3). */
+/** The answer to a wrong method or an unknown path has the form of chat (spec 4.6, ruling R3). */
 function askedFor({ method, target }: HttpExchange): Asked {
   const path = target.split('?')[0]!
   if (path === '/v1/models' && method !== 'POST') return 'models'

@@ -1,7 +1,7 @@
 import type { Upstream } from '../../src/config/config.ts'
 import { endpointsOf } from '../../src/config/endpoints.ts'
 
-/** An upstream as the configuration has it when it says no more than where it is. */
+/** An upstream whose configuration has only an address; everything else is the default. */
 export function upstreamAt(baseUrl: string, more: Partial<Upstream> = {}): Upstream {
   return {
     name: 'sim',

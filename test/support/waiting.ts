@@ -1,14 +1,14 @@
 import { atEnd } from './at-end.ts'
 
 /**
- * How long a test waits for what must happen before it fails. On a machine with other work things take long, and only a
+ * How long a test waits for an expected event before it fails, in ms. A machine with other work may be slow, and only a
  * failing test waits to the end.
  */
 export const patienceMs = Number(process.env['TRIWIRE_TEST_PATIENCE_MS'] ?? 30_000)
 
 const lookMs = 4
 
-/** Waits until it is so. @throws when it does not become so, naming what was waited for */
+/** Waits until `isSo` returns true. @throws an error that names `what` if it does not */
 export async function until(isSo: () => unknown, what = `${isSo}`): Promise<void> {
   const deadline = performance.now() + patienceMs
   while (!(await isSo())) {
@@ -18,9 +18,9 @@ export async function until(isSo: () => unknown, what = `${isSo}`): Promise<void
 }
 
 /**
- * Lets a gateway's time pass until it is so. Where a peer has stopped reading, the kernel may take a few bytes more for
- * it a good while later, when it probes, and each such time begins the wait anew: one step of the clock is not enough.
- * @throws when it does not become so, naming what was waited for
+ * Moves a gateway's clock until `isSo` returns true. After a peer has stopped reading, the kernel may take a few bytes
+ * more much later, when it probes. Each time the wait begins anew, so one step of the clock is not enough.
+ * @throws an error that names what was awaited
  */
 export async function passUntil(gateway: { advance(ms: number): void }, isSo: () => unknown): Promise<void> {
   await until(async () => {
@@ -30,7 +30,7 @@ export async function passUntil(gateway: { advance(ms: number): void }, isSo: ()
   }, `${isSo}`)
 }
 
-/** Waits until a number has begun to grow and stands still: what fills up by itself is full. */
+/** Waits until a number has begun to grow and then stays the same, as when a buffer is full. */
 export async function untilStill(count: () => number): Promise<void> {
   let before = 0
   let looks = 0
@@ -42,7 +42,7 @@ export async function untilStill(count: () => number): Promise<void> {
   }, 'nothing moves any more')
 }
 
-/** What a promise brings, if it does so in time. */
+/** The value of a promise, if it comes in time. */
 export async function within<Value>(promise: Promise<Value>, what: string): Promise<Value> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -51,7 +51,7 @@ export async function within<Value>(promise: Promise<Value>, what: string): Prom
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-/** Does something again and again, as a chatty side does, until it is stopped or the test is over. */
+/** Calls `act` again and again, until it is stopped or the test is over. */
 export function repeat(act: () => void): { stop(): void } {
   const timer = setInterval(act, lookMs)
   const stop = () => clearInterval(timer)
@@ -59,12 +59,12 @@ export function repeat(act: () => void): { stop(): void } {
   return { stop }
 }
 
-/** Lets promises settle, and what has come in be heard. */
+/** Lets promises settle and pending input be handled. */
 export function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Lets the other parts of the process, and other processes, do something. */
+/** Lets the other parts of the process, and other processes, run. */
 function moment(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, lookMs))
 }

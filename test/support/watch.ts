@@ -2,8 +2,8 @@ import { after, beforeEach } from 'node:test'
 import { isMainThread } from 'node:worker_threads'
 
 /*
- * Loaded by scripts/test.ts into every test file's process. A file that does not come to its end says what it was doing
- * and what keeps it alive, and ends: no run hangs, and no leak is hidden by an exit that is forced.
+ * Loaded by scripts/test.ts into the process of every test file. If a file does not end, it prints the running test and
+ * what keeps the process alive, and exits. So no run hangs, and no forced exit hides a leak.
  */
 
 const { TRIWIRE_TEST_FILE_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000', NODE_TEST_CONTEXT } = process.env
@@ -16,7 +16,7 @@ function watch(): void {
     running = test.name
   })
   giveUpAfter(Number(TRIWIRE_TEST_FILE_LIMIT_MS), () => `the file takes too long, at: ${running}`)
-  // The first of the hooks: those of the file itself come after it, and have this long too.
+  // This hook is the first one: the file's own hooks come after it, and have this time too.
   after(() => giveUpAfter(Number(TRIWIRE_TEST_END_LIMIT_MS), () => 'all tests are over, but the process is kept alive'))
 }
 
@@ -30,7 +30,7 @@ function giveUpAfter(ms: number, why: () => string): void {
   timer.unref()
 }
 
-/** A handle by its class and the ends of its connection or program. */
+/** Describes a handle by its class and the ends of its connection or program. */
 function describe(handle: object): string {
   const { localPort, remotePort, pid, spawnargs, address } = handle as Record<string, unknown>
   const place = typeof address === 'function' ? JSON.stringify(address.call(handle)) : ''
