@@ -1,6 +1,7 @@
 /*
- * What an admission by PostgreSQL costs, by how many accounts ask in one call: CPU of the server's processes, and of this
- * one with a desk in it. A request is a question with a place and a hold; its release rides with the next question.
+ * Measures the cost of an admission by PostgreSQL, by the number of accounts in one call: the CPU of the server's
+ * processes, and of this process with a desk. A request is a question with a place and a hold; its release goes with
+ * the next question.
  *
  *     node bin/node.mjs bench/admission.bench.ts [calls]
  */
@@ -38,12 +39,12 @@ for (const replica of replicas) await replica.stop()
 await store.operator.close()
 cluster.remove()
 
-/** On the lanes of one replica in turn; the other holds something of every account, so that there are shares to read. */
+/** Uses the lanes of one replica in turn. The other replica holds something of every account, so that there are shares to read. */
 async function run(accounts: number, count: number) {
   let next = 0
   const take = (replica: (typeof replicas)[number]) => {
     const asked: Promise<unknown>[] = []
-    // An even number is one lane's, an odd one's the other's: a call is of one.
+    // A call belongs to one lane: even numbers to the first, odd ones to the second.
     for (let n = 0; n < accounts; n++) {
       next = (next + 2) % accountsMax
       const id = `acct_${String(next + 1).padStart(16, '0')}`
@@ -70,7 +71,7 @@ async function run(accounts: number, count: number) {
   }
 }
 
-/** CPU of all processes of the server so far. */
+/** The CPU of all processes of the server so far. */
 function serverTicks(): number {
   let ticks = 0
   for (const pid of cluster.pids()) {
@@ -78,7 +79,7 @@ function serverTicks(): number {
       const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
       ticks += Number(fields[11]) + Number(fields[12])
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return ticks

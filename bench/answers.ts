@@ -1,30 +1,30 @@
 import type { WireName } from '../src/catalog/model.ts'
 import { wires } from '../src/wires/wires.ts'
 
-/** What the benchmark's upstream can be asked for; the first part of the path, and of the name of a model. */
+/** The answers of the benchmark's upstream, by the first part of the path, or of the name of a model. */
 export const answerNames = ['short', 'long', 'stream-1', 'stream-8', 'stream-short'] as const
 export type AnswerName = (typeof answerNames)[number]
 
 /**
- * In each word of an answer, and nowhere else in what goes over the wire: whoever counts it has read the answer. No character
- * of it but letters may be one of ids: with `-zq` each `chatcmpl-zq…`, one in 3,844, made an answer look wrong.
+ * A mark that is in each word of an answer, and nowhere else in the traffic: a client that counts it has read the answer.
+ * No id has a `~`: with `-zq`, each `chatcmpl-zq…`, one in 3,844, made an answer look wrong.
  */
 export const mark = '~zq'
 
-/** Deltas of a stream, beside the events that begin and end it: one word in each. */
+/** Deltas of a stream, with one word in each; the events that begin and end it are extra. */
 export const eventsPerStream = 200
 
-/** Words of an answer, and the tokens that its model says it has written. */
+/** Words of an answer, and the output tokens that its model reports. */
 const sizes: Record<AnswerName, { words: number; tokens: number }> = {
   short: { words: 10, tokens: 25 },
   long: { words: 160, tokens: 400 },
   'stream-1': { words: eventsPerStream, tokens: 400 },
   'stream-8': { words: eventsPerStream, tokens: 400 },
-  // The short answer, for a peer that has its model stream whatever its own client asked for.
+  // The short answer, for a peer that always asks its model for a stream.
   'stream-short': { words: 10, tokens: 25 },
 }
 
-/** So many go out together, and all of a stream that is not told here. */
+/** So many events are sent together; other streams are sent in one piece. */
 const eventsPerPiece: Partial<Record<AnswerName, number>> = { 'stream-1': 1, 'stream-8': 8 }
 
 const inputTokens = 20
@@ -32,18 +32,18 @@ const inputTokens = 20
 /** Prices of all models, in credits for a million tokens. */
 export const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
 
-/** What each answer of this name is billed, in nano-credits. */
+/** The price of each answer of this name, in nano-credits. */
 export function billNanos(answer: AnswerName): bigint {
   return BigInt(inputTokens * 3 + sizes[answer].tokens * 15) * 1_000n
 }
 
-/** How often the mark is in an answer as a client of this wire gets it. */
+/** How often an answer contains the mark, as a client of this wire receives it. */
 export function marksOf(answer: AnswerName, wire: WireName): number {
-  // The events that end a stream of responses have all of its text four times over.
+  // The events that end a stream of responses repeat all of its text four times.
   return sizes[answer].words * (wire === 'responses' && isStream(answer) ? 5 : 1)
 }
 
-/** How many pieces the words of an answer come in. */
+/** The number of pieces in which the words of an answer are sent. */
 export function piecesOf(answer: AnswerName): number {
   return isStream(answer) ? Math.ceil(sizes[answer].words / (eventsPerPiece[answer] ?? sizes[answer].words)) : 1
 }
@@ -52,16 +52,16 @@ export function isStream(answer: AnswerName): boolean {
   return answer.startsWith('stream')
 }
 
-/** What goes out at once, then the rest, a piece every so many ms. */
+/** The first piece is sent at once, the others at intervals of so many ms. */
 export type PreparedAnswer = { pieces: Buffer[]; paceMs: number }
 
 /**
- * Between two pieces of a stream: slow enough that no server under test lets pieces run together, and a hundred streams
- * bring less than a gateway lets through (B10).
+ * Time between two pieces of a stream. It is long enough that no server under test joins pieces, and that a hundred
+ * streams bring less than a gateway lets through (B10).
  */
 const paceMs: Partial<Record<AnswerName, number>> = { 'stream-1': 10, 'stream-8': 40 }
 
-/** What the upstream sends by the path it is asked at. */
+/** The prepared answers, by the path of the request. */
 export function prepareAnswers(): Map<string, PreparedAnswer> {
   const prepared = new Map<string, PreparedAnswer>()
   for (const wire of ['messages', 'chat', 'responses'] as const)
@@ -70,7 +70,7 @@ export function prepareAnswers(): Map<string, PreparedAnswer> {
         ? streamPieces(wire, sizes[answer], eventsPerPiece[answer] ?? sizes[answer].words)
         : [whole(wire, answer)]
       const { path } = wires[wire]
-      // Behind a base URL with a path comes what is behind `/v1`; releases before 0.2.0 added all of it.
+      // A base URL with a path replaces `/v1`; releases before 0.2.0 appended the whole path.
       for (const asked of [path, path.replace(/^\/v1/, '')])
         prepared.set(`/${answer}${asked}`, { pieces, paceMs: paceMs[answer] ?? 1 })
     }
@@ -85,7 +85,7 @@ function wordsOf({ words }: Size): string[] {
   return Array.from({ length: words }, (_, i) => ` ${someWords[i % someWords.length]}${mark}`)
 }
 
-/** A whole answer as its model sends it. */
+/** A whole JSON answer as its model sends it. */
 export function wholeBody(wire: WireName, answer: AnswerName): string {
   const size = sizes[answer]
   return JSON.stringify(answerBody[wire](wordsOf(size).join(''), size.tokens))
@@ -97,7 +97,7 @@ function whole(wire: WireName, answer: AnswerName): Buffer {
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
-/** The events of a stream: its beginning, one for each word, its end. */
+/** The events of a stream: its beginning, one for each word, and its end. */
 export function streamEvents(wire: WireName, size: Size = sizes['stream-1']) {
   const words = wordsOf(size)
   const { begin, delta, end } = events[wire](words.join(''), size.tokens)

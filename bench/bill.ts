@@ -1,7 +1,7 @@
 import { priceNanos } from '../src/catalog/model.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 
-/** Nano-credits a million tokens. */
+/** Nano-credits per million tokens. */
 export const prices = {
   inputNanos: 3_000_000_000n,
   cacheReadNanos: 300_000_000n,
@@ -19,7 +19,7 @@ const usage = {
   estimated: false,
 }
 
-/** What a debit says beside its account, of an agent's turn. */
+/** The fields of a debit, except its account, for an agent's turn. */
 export function billOf(keyId: string) {
   return {
     requestId: newRequestId(),

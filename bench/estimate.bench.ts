@@ -3,9 +3,7 @@ import { estimateBytesTokens } from '../src/inference/estimate-bytes.ts'
 import { readSamples } from '../test/inference/samples.ts'
 import { formatCost, measureCost } from './micro.ts'
 
-/*
- * What the token estimates cost. `node bin/node.mjs bench/estimate.bench.ts`
- */
+/* Measures the cost of the token estimates. `node bin/node.mjs bench/estimate.bench.ts` */
 
 const mixed = readSamples()
   .filter((sample) => sample.kind !== 'languages')

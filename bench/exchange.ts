@@ -15,7 +15,7 @@ const gateway = {
 } as unknown as Pick<Gateway, 'sealer' | 'nowMs'>
 
 /**
- * A request on its way to a model that takes everything, as a gateway has it behind account, limits and the choice of an upstream.
+ * An exchange with a model that accepts everything, as the gateway opens it after the checks of account and limits.
  * @param wire of the client. @throws GatewayError when the request is refused
  */
 export function openExchange(bytes: Buffer, wire: WireName, modelWire: WireName): Exchange {

@@ -4,11 +4,11 @@ import { formatCost, measureCost } from './micro.ts'
 import { workloads } from './workloads.ts'
 
 /*
- * What the scan of a body costs, beside the check of its UTF-8 and a whole parse. `node bin/node.mjs bench/json.bench.ts`
+ * Measures the scan of a body, beside the check of its UTF-8 and a whole parse. `node bin/node.mjs bench/json.bench.ts`
  */
 
 for (const { name, body, wire, modelWire, answer, connections } of workloads) {
-  // Others have the same bodies.
+  // Other workloads have the same bodies.
   if (wire !== modelWire || answer !== 'short' || connections === 1 || connections === 8 || connections > 32) continue
   const bytes = Buffer.from(JSON.stringify(body))
   measure(name, 'scanObject', bytes, () => scanObject(bytes).length)

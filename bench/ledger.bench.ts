@@ -1,6 +1,6 @@
 /*
- * What a debit costs the process that serves, and how long it takes to be durable: the ledger as a server has it, on a
- * store of its own in the temporary folder. First in a closed loop of 64, as a busy server settles; then one at a time.
+ * Measures the cost of a debit for the serving process, and the time until it is durable. The ledger is opened as a
+ * server does, on a store in the temporary folder. First 64 debits are always under way, as on a busy server; then one.
  *
  *     node bin/node.mjs bench/ledger.bench.ts [debits, default 20000]
  */

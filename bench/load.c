@@ -1,12 +1,12 @@
 /*
- * Load on a server, every answer of which is looked at.
+ * Puts load on a server and checks every answer.
  *
  *     load PORT REQUEST CONNECTIONS REQUESTS RATE MARK TIMES
  *
- * REQUEST is a file with the bytes that are sent, REQUESTS how often. RATE 0: on each connection the next follows the answer
- * before it. Else so many a second by a timetable, and what an answer takes counts from the time when its request was due; before
- * the timetable begins each connection has one answer, which is counted and not timed. An answer is good when its status is 200 and
- * its body has MARK exactly TIMES times. Prints a line of JSON; times in ms.
+ * REQUEST is a file with the bytes to send, REQUESTS how often they are sent. With RATE 0 each request follows the answer before
+ * it on its connection. Otherwise RATE requests a second are sent on a schedule, and the time of an answer counts from when its
+ * request was due. Before the schedule each connection has one answer, which is counted and not timed. An answer is good if its
+ * status is 200 and its body has MARK exactly TIMES times. Prints a line of JSON; times in ms.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -109,7 +109,7 @@ static void finish(Connection *c) {
     fprintf(stderr, "load: status %d, %d of %d marks:\n%.600s\n", c->status, c->marks, times, c->head);
 }
 
-/* Counts the mark, also where it comes in two parts. Its first character is nowhere else in it. */
+/* Counts the mark, also if it arrives in two parts. The first character of the mark is nowhere else in it. */
 static void count(Connection *c, const char *bytes, int length) {
   bodyBytes += length;
   for (int i = 0; i < length;) {
@@ -129,7 +129,7 @@ static void count(Connection *c, const char *bytes, int length) {
   }
 }
 
-/* Of a whole head: the status and how the body ends. */
+/* Reads the status from a whole head, and how the body ends. */
 static void readHead(Connection *c) {
   c->status = atoi(c->head + 9);
   c->closes = strcasestr(c->head, "\r\nconnection: close") != NULL;
@@ -138,7 +138,7 @@ static void readHead(Connection *c) {
   c->place = strcasestr(c->head, "\r\ntransfer-encoding: chunked") ? IN_SIZE : IN_BODY;
 }
 
-/* Returns how many bytes belonged to the head. */
+/* Returns the number of bytes that belonged to the head. */
 static int takeHead(Connection *c, const char *bytes, int length) {
   if (!c->firstAt) c->firstAt = now();
   int room = HEAD_MAX - 1 - c->headLength, copied = length < room ? length : room, before = c->headLength;
@@ -219,7 +219,7 @@ static int hear(Connection *c) {
 
 static double dueNext(void) { return startedAt + (begun - untimed) / rate; }
 
-/* By the timetable: what is due goes out as far as connections are free, and the timer is set to what is due next. */
+/* Sends the requests that are due, as far as connections are free, and sets the timer to the next one. */
 static int beginDue(Connection **idle, int idleCount) {
   while (begun < total && idleCount > 0 && dueNext() <= now()) begin(idle[--idleCount], dueNext());
   if (begun < total && idleCount > 0) {
@@ -262,7 +262,7 @@ int main(int argumentCount, char **arguments) {
   readRequest(arguments[2]);
   int connectionCount = atoi(arguments[3]), idleCount = 0;
   rate = atof(arguments[5]);
-  /* Opening connections is no part of what answers take: of many of them it would be all that the slowest hundredth shows. */
+  /* Opening connections does not count in the times of answers: with many of them the slowest hundredth would show nothing else. */
   if (rate > 0) untimed = connectionCount;
   total = atoi(arguments[4]) + untimed;
   mark = arguments[6];

@@ -4,22 +4,22 @@ import { connectionsOf, type Sample, type Taking, take, wait } from './take.ts'
 import { readTree } from './usage.ts'
 import type { Workload } from './workloads.ts'
 
-/** What a unit of work costs a server, and how long its clients wait. */
+/** The cost of a unit of work for a server, and the waiting times of its clients. */
 export type Figures = {
-  /** CPU of all threads, and of the main one alone, in µs a unit. */
+  /** CPU of all threads, and of the main thread alone, in µs per unit. */
   usAll: number
   usMain: number
-  /** Requests a second at saturation; of streams, whose pace is the upstream's, how many ended. */
+  /** Requests per second at saturation. For streams, whose pace is the upstream's, the number of streams that ended. */
   perSecond: number
-  /** To the first byte, at that load. */
+  /** Time to the first byte, at that load. */
   firstMs: number
-  /** Of answers that are no streams, at 30 % of saturation. */
+  /** Times of answers that are no streams, at 30 % of saturation. */
   p50Ms: number | undefined
   p99Ms: number | undefined
   rssMb: number
-  /** Until its end at saturation, of half the answers; of a stream what its pace makes it take, if the server keeps up. */
+  /** The median time to the end of an answer, at saturation. For a stream this is its own length, if the server keeps up. */
   tookMs: number
-  /** Requests before the clock starts, and those of one measurement. */
+  /** Requests before the measurement, and those of one measurement. */
   heated: number
   requests: number
 }
@@ -28,26 +28,26 @@ export type Name = TestedServer['name']
 
 export type MeasureOptions = {
   rounds: number
-  /** How long times are taken, in seconds; 0: not at all. */
+  /** How long latencies are measured, in seconds; 0: not at all. */
   latencySeconds: number
-  /** What makes the figures doubtful, in whole sentences. */
+  /** Reports in whole sentences what makes the figures doubtful. */
   tell: (trouble: string) => void
-  /** For servers that differ by a hundred times: what a measurement and the heating before it may take, in seconds. */
+  /** The longest times of a measurement and of the warm-up before it, in seconds; for servers that differ by a hundred times. */
   limits?: { take: number; heat: number } | undefined
-  /** A server that no longer answers, or wrongly, is left out of what remains. Without this it is told, or ends the run. */
+  /** Called for a server that fails or answers wrongly, which is then left out. Without it, the trouble is reported or ends the run. */
   giveUp?: (server: TestedServer, error: Error) => void
 }
 
-/** Another slice of warm requests cost about as much as the one before: the compiler is quiet. */
+/** The server is warm if a slice of requests costs about as much as the one before: the compiler has finished. */
 const settledShare = 0.04
-/** So much of a measurement goes before it, where many take turns. */
+/** With many servers in turns, this share of a measurement is run before it to warm up. */
 const wokenShare = 0.3
-/** Of fewer times the last hundredth tells nothing. */
+/** With fewer times than this, the 99th percentile means nothing. */
 const timesMin = 100
-/** More of the machine than this for others makes times doubtful; CPU figures bear more. */
+/** If other programs use more of the machine than this, times are doubtful; CPU figures tolerate more. */
 const othersMax = 0.1
 
-/** Medians of several rounds in which the servers take turns, all of them hot. */
+/** Medians of several rounds in which the warm servers take turns. */
 export async function measure(
   bench: Pick<Bench, 'servers' | 'tools' | 'upstreamPid'>,
   workload: Workload,
@@ -62,7 +62,7 @@ export async function measure(
   for (let round = 0; round < rounds; round++)
     await inTurns(async (server) => {
       const { requests } = amounts.get(server.name)!
-      // Beside many others it has slept for a minute since its last turn.
+      // With many servers, this one has slept for a minute since its last turn.
       if (limits) await take(taking, server, Math.ceil(requests * wokenShare))
       samples.get(server.name)!.push(await take(taking, server, requests))
     })
@@ -97,7 +97,7 @@ type Amounts = Pick<Figures, 'heated' | 'requests'>
 
 const slices = 4
 
-/** @returns how often it was asked, and how often it is to be asked in a measurement */
+/** Warms a server up. @returns the number of its requests, and the number for a measurement */
 async function heat(taking: Taking, server: TestedServer, limits: MeasureOptions['limits']): Promise<Amounts> {
   const { warmRequests, requests } = taking.workload
   const connections = connectionsOf(taking.workload, server)
@@ -117,7 +117,7 @@ async function heat(taking: Taking, server: TestedServer, limits: MeasureOptions
   return { heated, requests: limits ? amountOf(last!.perSecond, limits.take) : requests }
 }
 
-/** Each answer is an entry of the right amount, and there is no other. */
+/** Compares bills and answers: each answer must be one entry with the right amount. */
 function compareBills(
   { workload, answered, tell }: Taking,
   { name, readBills }: TestedServer,

@@ -1,12 +1,12 @@
-/** What one run of a function costs. The best of several rounds, since the machine's other work only ever adds. */
+/** The cost of one run of a function: the best of several rounds, since other work on the machine only adds to it. */
 export type Cost = { bestUs: number; middleUs: number }
 
 const roundMs = 15
 const rounds = 20
 
 /**
- * Runs it until it is hot, then so often that a round takes some 15 ms.
- * @param run returns something that depends on its work, or the engine leaves the work out
+ * Runs a function until it is warm, then so often that a round takes some 15 ms.
+ * @param run returns a value that depends on its work, or the engine would leave the work out
  */
 export function measureCost(run: () => number): Cost {
   let sum = 0
@@ -23,7 +23,7 @@ export function measureCost(run: () => number): Cost {
   return { bestUs: costs[0]!, middleUs: costs[rounds / 2]! }
 }
 
-/** One line of a table; of what has parts, such as events or bytes, the cost of each. */
+/** One line of a table. For work with parts, such as events or bytes, it has the cost of each part. */
 export function formatCost(name: string, { bestUs, middleUs }: Cost, parts?: { count: number; unit: string }): string {
   const figure = (us: number) => us.toFixed(us < 10 ? 2 : 1).padStart(9)
   const eachNs = (bestUs * 1_000) / (parts?.count ?? 1)

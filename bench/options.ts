@@ -3,7 +3,7 @@ import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 const help = { help: { type: 'boolean', short: 'h' } } as const
 
 /**
- * Options of a command line. With `--help`, or one that there is not, the process ends behind the usage.
+ * Reads the options of a command line. With `--help` or an unknown option, prints the usage and ends the process.
  * @param usage the text for it
  */
 export function readOptions<T extends ParseArgsOptionsConfig>(usage: string, options: T) {

@@ -11,8 +11,8 @@ import { prices } from './bill.ts'
 import { formatCost, measureCost } from './micro.ts'
 
 /*
- * What small parts of a request cost by themselves. Scans and estimates have files of their own.
- * `node bin/node.mjs bench/parts.bench.ts`
+ * Measures small parts of a request by themselves. Scans and estimates have files of their own. `node bin/node.mjs
+ * bench/parts.bench.ts`
  */
 
 const { begin, deltas, end } = streamEvents('chat')

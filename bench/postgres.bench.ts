@@ -1,7 +1,7 @@
 /*
- * What a store in PostgreSQL costs: debits at a fixed rate from two replicas, their times and the processor's time of the
- * serving threads, of all threads and of PostgreSQL itself; then the whole gateway on it and on SQLite, in turns, at
- * saturation. PostgreSQL runs on this machine and shares its cores, so that times are upper bounds.
+ * Measures the cost of a store in PostgreSQL. First two replicas post debits at a fixed rate. Measured are their times,
+ * and the CPU of the serving threads, of all threads and of PostgreSQL. Then the whole gateway runs on PostgreSQL and
+ * on SQLite, in turns, at saturation. PostgreSQL shares the cores of this machine, so times are upper bounds.
  *
  *     node bin/node.mjs bench/postgres.bench.ts [debits a second, default 2000] [seconds, default 10]
  */
@@ -29,7 +29,7 @@ type Told = { tookMs: number[]; mainUs: number; allUs: number; count: number }
 
 async function measure(): Promise<void> {
   const [rate = 2_000, seconds = 10] = process.argv.slice(2).map(Number)
-  // Durable as in earnest: the disk's sync is part of the figure.
+  // Durable as in production: the disk's sync is part of the figure.
   const postgres = await startPostgres({ settings: ['fsync = on', 'synchronous_commit = on'] })
   try {
     const url = postgres.createDatabase('bench')
@@ -80,7 +80,7 @@ function at(sorted: readonly number[], percent: number): number {
   return Math.round((sorted[Math.floor((sorted.length * percent) / 100)] ?? 0) * 10) / 10
 }
 
-/** Of all its processes, over so long; sessions that end meanwhile are missed. */
+/** The CPU of all its processes over a time, in µs; sessions that end meanwhile are missed. */
 async function postgresUs(pids: () => number[], ms: number): Promise<number> {
   const before = sumOf(pids())
   await new Promise((resolve) => setTimeout(resolve, ms))
@@ -88,7 +88,7 @@ async function postgresUs(pids: () => number[], ms: number): Promise<number> {
   return [...after].reduce((sum, [pid, us]) => sum + us - (before.get(pid) ?? 0), 0)
 }
 
-/** In µs, as the scheduler counts it. */
+/** The CPU of each process in µs, as the scheduler counts it. */
 function sumOf(pids: readonly number[]): Map<number, number> {
   return new Map(
     pids.flatMap((pid) => {
@@ -109,7 +109,7 @@ type Steady = {
   number: number
 }
 
-/** One replica: debits come as requests do, whether those before are durable or not. */
+/** One replica: debits come at a fixed rate, even if earlier ones are not durable yet. */
 async function postSteadily({ url, accounts, rate, seconds, number }: Steady): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const store = await openPostgresStore({
@@ -137,7 +137,7 @@ async function postSteadily({ url, accounts, rate, seconds, number }: Steady): P
   rmSync(folder, { recursive: true, force: true })
   process.disconnect?.()
 
-  /** What the loop that asks costs by itself, in µs a second. */
+  /** The cost of the timing loop itself, in µs a second. */
   async function idle(): Promise<number> {
     const before = process.threadCpuUsage()
     await keepOn(1_000, () => {

@@ -1,7 +1,7 @@
 /*
- * What a debit costs the store, over a hundred accounts: the processor's time of the posting thread in batches of several
- * sizes, and how long a debit takes at a fixed rate, whether those before it are durable or not. It shows what a column or an
- * index costs before it is released. Prints one line of JSON; the serving thread's side is in ledger.bench.ts.
+ * Measures the cost of a debit for the store, over a hundred accounts: the CPU of the posting thread in batches of
+ * several sizes, and the time of a debit at a fixed rate. It shows what a column or an index costs before it is
+ * released. Prints one line of JSON. The serving thread's side is in ledger.bench.ts.
  *
  *     node bin/node.mjs bench/posting.bench.ts [debits a second, default 2000] [seconds, default 5]
  */
@@ -17,7 +17,7 @@ const [rate = 2_000, seconds = 5] = process.argv.slice(2).map(Number)
 const accountsCount = 100
 const dir = mkdtempSync(join(process.env['BENCH_DIR'] ?? tmpdir(), 'triwire-bench-'))
 const path = join(dir, 'triwire.db')
-/** Of each account. */
+/** The key of each account. */
 const keys = new Map<string, string>()
 
 try {
@@ -31,7 +31,7 @@ try {
   setUp.close()
   console.log(JSON.stringify({ cpuMicrosecondsADebit: batches, openLoop: await measureOpenLoop() }))
 
-  /** Of this thread's processor, the commit included and the disk's sync not. */
+  /** The CPU of this thread, with the commit but without the disk's sync. */
   function measureBatches(size: number): number {
     const ids = [...keys.keys()]
     const rounds = Math.ceil(4_096 / size)

@@ -20,7 +20,7 @@ const columns: readonly [title: string, cell: (row: Row) => string][] = [
   ['RSS', ({ figures }) => ofBoth(figures, (one) => one.rssMb.toFixed(0))],
 ]
 
-/** Of columns in which nobody has a figure nothing is shown. */
+/** Formats rows as a table; columns without any figure are left out. */
 export function formatTable(rows: readonly Row[]): string {
   const shown = columns.filter(([, cell]) => rows.some((row) => cell(row) !== '–'))
   const lines = [shown.map(([title]) => title), ...rows.map((row) => shown.map(([, cell]) => cell(row)))]
@@ -53,7 +53,7 @@ ${remarks.map((remark) => `- ${remark}`).join('\n')}
 
 const drawn = { left: 330, wide: 560, high: 22 }
 
-/** Bars of what the gateway costs, as multiples of the bare pipe. */
+/** Draws bars of the gateway's cost, as multiples of the bare pipe's. */
 export function drawRatios(rows: readonly Row[]): string {
   const bars = rows.map(({ workload, figures }) => ({
     name: workload.name,

@@ -2,7 +2,7 @@ import { wires } from '../src/wires/wires.ts'
 import type { TestedServer } from './servers.ts'
 import type { Workload } from './workloads.ts'
 
-/** The bytes that a server is sent. */
+/** The bytes of the request to a server. */
 export function requestOf(workload: Workload, server: TestedServer): Buffer {
   const { path, headers, body } = askOf(workload, server)
   const head = [`POST ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
@@ -16,7 +16,7 @@ export function askOf(workload: Workload, server: TestedServer): Ask {
   const { port, key, peer } = server
   const model = peer?.modelOf(workload) ?? `${workload.answer}-${workload.modelWire}`
   const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
-  // A pipe is to pass on what the gateway gets from its model.
+  // A pipe passes on the answers that the gateway gets from its model.
   const path = isGateway(server) ? wires[workload.wire].path : `/${workload.answer}${wires[workload.modelWire].path}`
   const headers = {
     host: `127.0.0.1:${port}`,
@@ -28,7 +28,7 @@ export function askOf(workload: Workload, server: TestedServer): Ask {
   return { path, headers, body }
 }
 
-/** As many as a vendor's SDK sends. */
+/** As many headers as a vendor's SDK sends. */
 const headersOfSdk = {
   accept: 'application/json',
   'accept-encoding': 'identity',

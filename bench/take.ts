@@ -6,16 +6,16 @@ import { putLoad, type Told } from './tools.ts'
 import { readCpu, readMachine, readTree } from './usage.ts'
 import { unitsOf, type Workload } from './workloads.ts'
 
-/** A row while it is measured. */
+/** A row and its state while it is measured. */
 export type Taking = {
   bench: Pick<Bench, 'tools' | 'upstreamPid'>
   workload: Workload
   tell: (trouble: string) => void
-  /** With too many wrong answers a measurement fails. */
+  /** Whether too many wrong answers make a measurement fail. */
   isStrict: boolean
-  /** How many answers of each server had status 200. */
+  /** The number of answers with status 200, by server. */
   answered: Map<Name, number>
-  /** Which share of the machine others used, at each measurement. */
+  /** The share of the machine that other programs used, for each measurement. */
   others: number[]
 }
 
@@ -23,10 +23,10 @@ export type Taking = {
 export type Sample = Pick<Figures, 'usAll' | 'usMain' | 'perSecond' | 'firstMs' | 'tookMs'>
 
 const shareOfSaturation = 0.3
-/** Of answers that were wrong: with more of them a figure is of something else. */
+/** The largest share of wrong answers: with more of them a figure measures something else. */
 const wrongMax = 0.01
 
-/** At saturation. @throws where no answer comes, and where it is strict and answers are wrong */
+/** Measures at saturation. @throws if no answer comes, or if it is strict and too many answers are wrong */
 export async function take(taking: Taking, server: TestedServer, requests: number): Promise<Sample> {
   const { upstreamPid } = taking.bench
   const machine = readMachine()
@@ -47,7 +47,7 @@ export async function take(taking: Taking, server: TestedServer, requests: numbe
   }
 }
 
-/** By a timetable at a share of what it reaches. */
+/** Measures latencies: sends requests on a schedule, at a share of the rate at saturation. */
 export function wait(taking: Taking, server: TestedServer, perSecond: number, seconds: number): Promise<Told> {
   const rate = perSecond * shareOfSaturation
   return ask(taking, server, Math.ceil(rate * seconds), rate)
@@ -70,7 +70,7 @@ async function ask(taking: Taking, server: TestedServer, requests: number, rate?
   return told
 }
 
-/** A peer may be several processes, and of those that end the system keeps only what all their threads have used. */
+/** A peer may be several processes. For those that ended the system keeps only the CPU of all their threads. */
 function readUsed({ pid, peer }: TestedServer): { allNs: number; mainNs: number } {
   return peer ? { allNs: readTree(pid).cpuNs, mainNs: 0 } : readCpu(pid)
 }

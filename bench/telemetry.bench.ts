@@ -9,8 +9,8 @@ import { spansOf } from '../src/telemetry/otlp/spans.ts'
 import { readTraceparent } from '../src/telemetry/trace-context.ts'
 
 /*
- * What recording costs: of one request when it is over, and what is done with it later. A streamed event costs nothing, since nothing hangs
- * on it. `node bin/node.mjs bench/telemetry.bench.ts`
+ * Measures the cost of recording: of one request when it is over, and of the later work on it. A streamed event costs
+ * nothing, since nothing records it. `node bin/node.mjs bench/telemetry.bench.ts`
  */
 
 const models = Array.from({ length: 20 }, (_, i) => `model-${i}`)
@@ -26,7 +26,7 @@ const usage = {
   estimated: false,
 }
 
-/** A translated request that was answered, with what makes recording dear: a second attempt, losses, a doubt. */
+/** A translated request with an answer, and with parts that are expensive to record: a second attempt, losses, a doubt. */
 function recordOf(i: number): CallRecord {
   const tried = { account: 'a', why: 'hashed' as const, startedMs: 1, endMs: 5_000 }
   return {
@@ -95,7 +95,7 @@ function openQueue() {
   )
 }
 
-/** CPU of the thread that serves; the best of several rounds, since the machine's other work only ever adds. */
+/** CPU of the serving thread; the best of several rounds, since other work on the machine only adds to it. */
 function measure(what: string, times: number, run: (i: number) => void) {
   let best = Number.POSITIVE_INFINITY
   for (let round = 0; round < 10; round++) {

@@ -3,10 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mark, type PreparedAnswer } from './answers.ts'
 
-/** The two programs in C, compiled. */
+/** The two compiled C programs. */
 export type Tools = { load: string; upstream: string; folder: string }
 
-/** @throws where there is no C compiler: what one writes in Node is itself the limit of what is measured. */
+/** Compiles the tools. @throws if there is no C compiler: tools in Node would be slower than the servers that they measure */
 export function buildTools(folder: string): Tools {
   const [load, upstream] = ['load', 'upstream'].map((name) => {
     const program = join(folder, name)
@@ -19,7 +19,7 @@ export function buildTools(folder: string): Tools {
   return { load: load!, upstream: upstream!, folder }
 }
 
-/** Writes the answers as the upstream reads them. @returns the path. */
+/** Writes the answers in the form that the upstream reads. @returns the path */
 export function writeAnswers(folder: string, answers: ReadonlyMap<string, PreparedAnswer>): string {
   const parts: (string | Buffer)[] = []
   for (const [path, { pieces, paceMs }] of answers) {
@@ -36,13 +36,13 @@ export type Load = {
   request: Buffer
   connections: number
   requests: number
-  /** Of requests a second; without it the next one follows the answer before it. */
+  /** Requests per second; without a rate, each request follows the answer before it. */
   rate?: number
-  /** How often an answer has the mark. */
+  /** How often an answer contains the mark. */
   marks: number
 }
 
-/** Times in ms. A broken answer is one whose connection was closed before its end; it is bad too. */
+/** Times in ms. A broken answer is one whose connection was closed before its end; it also counts as bad. */
 export type Told = {
   good: number
   bad: number
@@ -56,7 +56,7 @@ export type Told = {
   firstP99: number
 }
 
-/** Puts load on a server and looks at every answer. @throws where no answer comes at all. */
+/** Puts load on a server and checks every answer. @throws if no answer comes at all */
 export function putLoad(tools: Tools, { port, request, connections, requests, rate = 0, marks }: Load): Promise<Told> {
   const file = join(tools.folder, 'request')
   writeFileSync(file, request)

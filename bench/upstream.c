@@ -1,11 +1,11 @@
 /*
- * The upstream behind every server under test: answers that were made beforehand, found by the path of the request.
+ * The upstream of every server under test. It sends prepared answers, chosen by the path of the request.
  *
  *     upstream ANSWERS      prints its port
  *
  * ANSWERS has for each path a line `PATH PIECES PACE_MS`, and for each piece a line with its length and then its bytes. The
- * first piece goes out at once, and another one every PACE_MS. Requests have a content-length and come one at a time. In C,
- * because it shares a core with the load: in Node the two would be the limit of what is measured.
+ * first piece is sent at once, and another one every PACE_MS. Requests have a content-length and come one at a time. Written
+ * in C because it shares a core with the load: in Node the two would be slower than the servers that are measured.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -29,8 +29,8 @@ typedef struct {
   char head[HEAD_MAX];
   int headLength;
   int64_t missing;      /* bytes of the body that are still to come, once the head is whole */
-  const Answer *answer; /* that is under way or will be */
-  int next, sent;       /* its next piece, and how much of that is sent */
+  const Answer *answer; /* the one under way, or the next one */
+  int next, sent;       /* its next piece, and the bytes of that which are sent */
   int phase;            /* when its pieces are due */
 } Connection;
 
@@ -57,7 +57,7 @@ static void readAnswers(const char *path) {
   fclose(file);
 }
 
-/* Sends what is left of the piece that is due. Returns whether it is all gone; a reader that waits is waited for. */
+/* Sends the rest of the piece that is due. Returns whether all of it is sent; if the socket is full, it is tried again later. */
 static int put(int socket, Connection *c) {
   const Piece *piece = &c->answer->pieces[c->next];
   while (c->sent < piece->length) {
@@ -87,7 +87,7 @@ static void sendAnswer(int socket, Connection *c) {
   streaming[streamingCount++] = socket;
 }
 
-/* Of a whole head: which answer is asked for, and how long the body is. */
+/* Reads from a whole head which answer is asked for, and the length of the body. */
 static void readHead(Connection *c) {
   char *path = strchr(c->head, ' ');
   int length = path ? strcspn(++path, " ") : 0;
@@ -95,7 +95,7 @@ static void readHead(Connection *c) {
     if ((int)strlen(answers[i].path) == length && !strncmp(answers[i].path, path, length)) c->answer = &answers[i];
   char *declared = strcasestr(c->head, "\r\ncontent-length:");
   if (!c->answer) {
-    /* Peers ask for lists of models, and whether somebody is there. */
+    /* Peers also ask for lists of models, and whether the upstream is alive. */
     fprintf(stderr, "upstream: nothing is prepared for\n%s", c->head);
     c->answer = &nothing;
   }

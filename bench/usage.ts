@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
-/** CPU that a process has used so far with all its threads, and its main thread alone. */
+/** The CPU that a process has used so far: all its threads, and its main thread alone. */
 export function readCpu(pid: number): { allNs: number; mainNs: number } {
   let allNs = 0
   for (const thread of readdirSync(`/proc/${pid}/task`)) allNs += readThread(pid, thread)
@@ -13,12 +13,12 @@ function readThread(pid: number, thread: string): number {
   try {
     return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0])
   } catch {
-    // It has ended since the list was read.
+    // The thread has ended since the list was read.
     return 0
   }
 }
 
-/** What all cores have done so far, and what they could have. */
+/** The CPU time that all cores have used so far, and the time that they had. */
 export function readMachine(): { busyNs: number; allNs: number } {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = readFileSync('/proc/stat', 'latin1')
     .split('\n', 1)[0]!
@@ -34,14 +34,14 @@ export function readMachine(): { busyNs: number; allNs: number } {
 
 const availableCores = availableParallelism()
 
-/** Of Linux, whatever its kernel's clock does. */
+/** Constants of Linux, which do not depend on its kernel's clock. */
 const nsPerTick = 1e7
 const bytesPerPage = 4096
 
-/** What a process and all that come from it have used: CPU by user and system, also of those that ended; memory now. */
+/** The usage of a process and all its descendants: CPU, including those that have ended, and memory now. */
 export type TreeUsage = { pids: number[]; cpuNs: number; rssMb: number }
 
-/** Of `/proc`, or of a folder that looks like it. A process that is gone has used nothing. */
+/** Reads `/proc`, or a folder like it. A process that has ended has used nothing. */
 export function readTree(root: number, proc = '/proc'): TreeUsage {
   const processes = new Map<number, Process>()
   for (const name of readdirSync(proc)) {
@@ -60,14 +60,14 @@ export function readTree(root: number, proc = '/proc'): TreeUsage {
 
 type Process = { parent: number; ticks: number; pages: number }
 
-/** @returns undefined where it has ended since the folder was read */
+/** @returns undefined if it has ended since the folder was read */
 function readProcess(file: string): Process | undefined {
   try {
     const text = readFileSync(file, 'latin1')
-    // The second field is a name, which may have blanks and parentheses of its own.
+    // The second field is a name, which may itself have blanks and parentheses.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const field = (number: number) => Number(fields[number - 3])
-    // The last two of the ticks are of children that were waited for: they are in the folder no more.
+    // The last two ticks are of children that have ended, which are no longer in the folder.
     return { parent: field(4), ticks: field(14) + field(15) + field(16) + field(17), pages: field(24) }
   } catch {
     return undefined

@@ -6,8 +6,8 @@ import { formatCost, measureCost } from './micro.ts'
 import { workloads } from './workloads.ts'
 
 /*
- * What the nine pairs cost by themselves: a request and a whole answer on their way through, and an event of a stream, with
- * the reading of its bytes and the estimate of what was produced. `node bin/node.mjs bench/wires.bench.ts [part of a name]`
+ * Measures the nine pairs by themselves: a request, a whole answer, and an event of a stream. An event includes reading
+ * its bytes and estimating its tokens. `node bin/node.mjs bench/wires.bench.ts [part of a name]`
  */
 
 const part = process.argv[2] ?? ''

@@ -1,26 +1,26 @@
 import type { WireName } from '../src/catalog/model.ts'
 import { type AnswerName, eventsPerStream, isStream } from './answers.ts'
 
-/** One row of the benchmark: a request, how often it is asked, and what a unit of its work is. */
+/** One row of the benchmark: a request, the number of repetitions, and the unit of its work. */
 export type Workload = {
   name: string
   unit: 'request' | 'event'
-  /** The wire that is asked. */
+  /** The wire of the request. */
   wire: WireName
-  /** The wire of the gateway's model, whose answers the pipes pass on; another one makes the gateway translate. */
+  /** The wire of the gateway's model, whose answers the pipes pass on; if it is another one, the gateway translates. */
   modelWire: WireName
   answer: AnswerName
   body: Record<string, unknown>
   connections: number
-  /** Of one measurement. */
+  /** The requests of one measurement. */
   requests: number
-  /** Before the clock starts, at least. */
+  /** The least number of requests before the measurement. */
   warmRequests: number
 }
 
 const wireNames = ['chat', 'messages', 'responses'] as const
 
-// Of larger bodies fewer requests do as much work.
+// With larger bodies, fewer requests do as much work.
 const heavy = { requests: 4_000, warmRequests: 12_000 }
 const huge = { connections: 4, requests: 300, warmRequests: 900 }
 
@@ -47,7 +47,7 @@ export const workloads: readonly Workload[] = [
   stream('stream-8', 'messages', 'chat'),
 ]
 
-/** How many units of work one request is. */
+/** The number of units of work in one request. */
 export function unitsOf({ answer }: Workload): number {
   return isStream(answer) ? eventsPerStream : 1
 }
@@ -94,7 +94,7 @@ function image(wire: 'chat' | 'messages'): object[] {
   return [{ type: 'text', text: 'What is this?' }, part]
 }
 
-/** What an agent sends in the middle of its work: instructions, thirty tools, and turns with code in their results. */
+/** The request of an agent in the middle of its work: instructions, thirty tools, and turns with code in their results. */
 function agentTurn(wire: WireName): Record<string, unknown> {
   const tools = Array.from({ length: 30 }, (_, i) => toolOf(wire, `tool_${i}`))
   const turns = Array.from({ length: 20 }, (_, turn) => turnOf(wire, turn)).flat()

@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** What is kept of peers between runs: their installations, and the figures of the last run. Outside of any checkout. */
+/** The folder for data that is kept between runs, outside of any checkout: peers' installations, and the last figures. */
 export const peersHome =
   process.env['TRIWIRE_PEERS_DIR'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'triwire-peers')
 

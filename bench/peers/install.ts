@@ -7,7 +7,7 @@ import type { Peer, Source } from './peer.ts'
 
 const limitMs = 10 * 60_000
 
-/** Installs what is not there in this version. @returns what went wrong, which is kept for the page; undefined: all well */
+/** Installs a peer if this version is missing. @returns the error, which is kept for the page; undefined if all went well */
 export function install(peer: Peer): string | undefined {
   const why = readProblem(peer)
   if (why === undefined) return undefined
@@ -24,7 +24,7 @@ export function install(peer: Peer): string | undefined {
   }
 }
 
-/** Why a peer cannot be started: it was never installed in this version, or could not be. */
+/** The reason why a peer cannot be started: this version was never installed, or its installation failed. */
 export function readProblem(peer: Peer): string | undefined {
   if (existsSync(stampOf(peer)) && readFileSync(stampOf(peer), 'utf8') === JSON.stringify(peer.source)) return undefined
   return existsSync(problemOf(peer)) ? readFileSync(problemOf(peer), 'utf8') : 'it is not installed'
@@ -38,10 +38,10 @@ function installFrom(source: Source, home: string): void {
   if (source.from === 'npm') {
     const { overrides = {}, node } = source
     writeFileSync(join(home, 'package.json'), JSON.stringify({ private: true, overrides: { [name]: overrides } }))
-    // In a run of npm the settings of our checkout are variables, and beat files.
+    // In a run of npm, the settings of our checkout are environment variables, which override files; flags override both.
     const flags = ['--no-audit', '--no-fund', '--save-exact', '--loglevel=error', '--ignore-scripts=false']
     if (node) execute(home, 'npm', ['install', ...flags, `${nodePackage}@${node}`])
-    // What is compiled there is compiled for the Node that will run it.
+    // Native code must be compiled for the Node that will run it.
     const used = node ? nodeOf(home) : process.execPath
     const env = { PATH: `${dirname(used)}:${process.env['PATH']}` }
     execute(home, 'npm', ['install', ...flags, `--nodedir=${join(used, '../..')}`, `${name}@${version}`], env)
@@ -53,7 +53,7 @@ function installFrom(source: Source, home: string): void {
   } else {
     const told = execute(home, 'go', ['mod', 'download', '-json', `${name}@${version}`])
     const { Dir } = JSON.parse(told) as { Dir: string }
-    // In a copy of the module its own sums count.
+    // In a copy outside of the module cache, the module's own checksums (go.sum) apply.
     const copy = join(home, 'source')
     cpSync(Dir, copy, { recursive: true })
     execute(home, 'chmod', ['-R', 'u+w', copy])
@@ -62,7 +62,7 @@ function installFrom(source: Source, home: string): void {
   }
 }
 
-/** @throws Error with the last of what it said */
+/** @throws Error with the end of the output */
 function execute(cwd: string, command: string, args: readonly string[], more: Record<string, string> = {}): string {
   console.log(`${command} ${args.join(' ')}`)
   const env = { ...process.env, ...more }

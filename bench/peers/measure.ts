@@ -12,7 +12,7 @@ import type { Peer } from './peer.ts'
 import { probe } from './probe.ts'
 import { type RunningPeer, startPeer } from './start.ts'
 
-/** Of the rows of the benchmark those that peers are asked too. The page tells more of the first two and the first stream. */
+/** The rows of the benchmark that peers are measured on too. The page has more figures of the first two and of the first stream. */
 export const rowNames: readonly string[] = [
   '1 KB, chat, 32 conn.',
   '1 KB, chat, 1 conn.',
@@ -24,21 +24,21 @@ export const rowNames: readonly string[] = [
   'stream, 1 a piece, messages → chat',
 ]
 
-/** p50 and p99 at 30 % of saturation are taken of the first row, for so long. */
+/** The time for which p50 and p99 at 30 % of saturation are measured, on the first row. */
 const latencySeconds = 4
-/** A stream that takes longer than the pipe's by this does not come at its pace: its pieces run together. */
+/** A stream that takes longer than the pipe's by this factor does not keep its pace: its pieces are joined. */
 const lateMax = 1.25
 
 export type PeersOptions = {
-  /** Part of the names of rows. */
+  /** Selects rows by a part of their names. */
   rows: string
   limits: NonNullable<MeasureOptions['limits']>
   rounds: number
-  /** Called behind each row with all that was found so far. */
+  /** Called after each row with all results so far. */
   keep: (run: Run) => void
 }
 
-/** All rows of all servers. A peer is started for each answer of its upstream, and ended behind the rows that have it. */
+/** Measures all rows of all servers. A peer is started once for each answer of its upstream, and ended after the rows that use it. */
 export async function measurePeers(peers: readonly Peer[], options: PeersOptions): Promise<Run> {
   const rows = rowNames.filter((name) => name.includes(options.rows)).map(rowOf)
   const bench = await startBench()
@@ -53,7 +53,7 @@ export async function measurePeers(peers: readonly Peer[], options: PeersOptions
       running.push(...(await startAll(peers, bench, answer, ofAnswer, servers)))
       for (const row of ofAnswer) {
         const { take, heat } = options.limits
-        // What a server does for one row it does for the others too: it is not cold any more.
+        // A server that has run one row is warm for the others, too.
         const limits = { take, heat: row === ofAnswer[0] ? heat : heat / 2 }
         await measureRow(row, { bench, running, servers, run, options: { ...options, limits } })
         options.keep(run)
@@ -75,14 +75,14 @@ type Setting = {
   options: PeersOptions
 }
 
-/** Who cannot do it says why, and is left out. */
+/** Measures a row. A server that cannot serve it gives a reason, and is left out. */
 async function measureRow(row: Workload, { bench, running, servers, run, options }: Setting): Promise<void> {
   const able: TestedServer[] = []
   for (const server of [...bench.servers, ...running.map((one) => one.server)]) {
     const { why, pieces } = await probe(server, row)
     if (why === undefined) able.push(server)
     else leaveOut(server, new Error(why))
-    // Nobody else asked: what came together was gathered, which saves work and makes clients wait.
+    // This server had no other requests, so pieces that arrived together were gathered. That saves work and makes clients wait.
     const sent = piecesOf(row.answer)
     if (why === undefined && pieces < sent / 2)
       tell(`${row.name}: ${server.name} gathers: of ${sent} pieces of its model's stream it made ${pieces}.`)
@@ -125,7 +125,7 @@ function rowOf(name: string): Workload {
   return row
 }
 
-/** One after the other, so that each has the core for its start. */
+/** Starts servers one after the other, so that each has the core for its start. */
 async function startAll(
   peers: readonly Peer[],
   bench: Bench,
@@ -151,7 +151,7 @@ async function startAll(
   return running
 }
 
-/** Beside others it has its name. */
+/** The name of our gateway in a table with others. */
 const titles: Readonly<Record<string, string>> = { gateway: 'triwire' }
 
 function tellOurs(server: TestedServer): ServerTold {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-/** The package that has the Node of a version for this platform, its headers included. */
+/** The package with a version of Node for this platform, including its headers. */
 export const nodePackage = `node-${process.platform}-${process.arch}`
 
 /** The Node that was installed with a peer. */

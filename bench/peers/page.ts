@@ -2,9 +2,9 @@ import type { Figures } from '../measure.ts'
 import type { Workload } from '../workloads.ts'
 import { refused } from './refused.ts'
 
-/** What a run has found, as it is kept. */
+/** The results of a run, as they are kept. */
 export type Run = {
-  /** When, on what and for how long was measured. */
+  /** The time, the machine and the duration of the run. */
   about: string
   rows: Pick<Workload, 'name' | 'unit' | 'wire' | 'modelWire'>[]
   servers: ServerTold[]
@@ -13,28 +13,28 @@ export type Run = {
 
 export type ServerTold = {
   name: string
-  /** Which version, of what, from where. */
+  /** The version, its package, and the registry. */
   what: string
-  /** What it does beside passing on; of a pipe nothing. */
+  /** The work of the server besides passing on requests; a pipe has none. */
   has: string
   isPipe: boolean
   startedMs?: number
   idleMb?: number
-  /** By the names of the rows; a text says why there are none. */
+  /** The figures by the names of the rows; a text is the reason why there are none. */
   cells: Record<string, Figures | string>
 }
 
 const begin = '<!-- Between here and the end mark: npm run bench:peers -- --write -->'
 const end = '<!-- end -->'
 
-/** @returns the page with another generated part. @throws Error where its marks are missing */
+/** Replaces the generated part of the page. @throws Error if its marks are missing */
 export function putIntoPage(page: string, part: string): string {
   const [from, to] = [page.indexOf(begin), page.indexOf(end)]
   if (from < 0 || to < from) throw new Error('the page has no place for the tables')
   return `${page.slice(0, from + begin.length)}\n\n${part}\n\n${page.slice(to)}`
 }
 
-/** Tables, reasons and what could not be had. */
+/** Formats the tables, the reasons for empty cells, and the gateways that could not be had. */
 export function formatRun(run: Run): string {
   const { about, servers, remarks } = run
   const measured = servers.filter(({ cells }) => Object.values(cells).some(isFigures))
@@ -56,7 +56,7 @@ export function formatRun(run: Run): string {
   ].join('\n\n')
 }
 
-/** The least of the gateways is bold; what only passes on is no gateway. */
+/** The table of costs. The lowest cost of a gateway is bold; pipes do not count, since they only pass on. */
 function costs({ rows }: Run, servers: readonly ServerTold[]): string {
   const least = rows.map(({ name }) => {
     const all = servers.filter(({ isPipe }) => !isPipe).map(({ cells }) => usOf(cells[name]))
@@ -109,7 +109,7 @@ function times({ rows }: Run, servers: readonly ServerTold[]): string {
   )
 }
 
-/** The same reason of several rows is told once. */
+/** Lists each reason once, with all rows that it applies to. */
 function reasons({ name, cells }: ServerTold): string[] {
   const rowsOf = new Map<string, string[]>()
   for (const [row, cell] of Object.entries(cells))
@@ -125,7 +125,7 @@ function bullets(lines: readonly string[]): string {
   return lines.map((line) => `- ${line}`).join('\n')
 }
 
-/** What others said goes into a page of ours: on one line, and as no mark of its own. */
+/** Makes a text of others safe for our page: on one line, and without markup. */
 function clean(text: Figures | string | undefined): string {
   return String(text)
     .replaceAll(/\s+/g, ' ')
@@ -144,7 +144,7 @@ function usOf(cell: Figures | string | undefined): number {
   return figuresOf(cell)?.usAll ?? Number.POSITIVE_INFINITY
 }
 
-/** Three figures are all that such a measurement gives. */
+/** Such a measurement is precise to three digits. */
 function formatUs(us: number): string {
   return us < 100 ? us.toFixed(us < 10 ? 1 : 0) : Number(us.toPrecision(3)).toLocaleString('en')
 }

@@ -1,8 +1,8 @@
 import type { Workload } from '../workloads.ts'
 
 /**
- * Where a peer comes from: what registries hold, by their ordinary clients. Versions are pinned. `node`: the one that runs it,
- * where it does not run with ours.
+ * The registry and the pinned version of a peer, which ordinary clients install. `node`: the version that runs it, if
+ * ours does not.
  */
 export type Source = { package: string; version: string } & (
   | { from: 'npm'; overrides?: Readonly<Record<string, unknown>>; node?: string }
@@ -11,18 +11,18 @@ export type Source = { package: string; version: string } & (
   | { from: 'Go'; main: string }
 )
 
-/** What a peer is started with. */
+/** The data with which a peer is started. */
 export type Setting = {
-  /** What was installed of it. */
+  /** The folder of its installation. */
   home: string
-  /** A folder of its own, empty. */
+  /** An empty folder of its own. */
   place: string
   port: number
-  /** Its upstream, which answers below `/v1` and without it. */
+  /** The origin of its upstream, which answers below `/v1` and without it. */
   origin: string
-  /** The same with a stream of the short answer. */
+  /** The same upstream, but with a stream of the short answer. */
   streamed: string
-  /** For whoever uses the peer, and for whoever administers it. */
+  /** The secret of the peer's client and of its administrator. */
   secret: string
   /** @returns the path */
   write(file: string, text: string): string
@@ -30,22 +30,22 @@ export type Setting = {
 
 export type Started = { command: readonly string[]; env?: Readonly<Record<string, string>> }
 
-/** A gateway of others that is measured beside ours. To measure another one, add it to the table in peers.ts. */
+/** Another project's gateway that is measured beside ours. To add one, add it to the table in peers.ts. */
 export type Peer = {
   name: string
   language: string
   source: Source
-  /** What it does with a request as it is set up here, beside passing it on. */
+  /** The work that it does with a request in this setup, besides passing it on. */
   has: string
-  /** As its clients ask for it. */
+  /** The model that its clients ask for. */
   model: string
-  /** Where it is not the same in all rows. */
+  /** The model by row, if it differs between rows. */
   modelOf?(workload: Workload): string
   start(setting: Setting): Started
-  /** Sets up through its own API what no file can. @returns the key of a client, where that is not the secret */
+  /** Makes settings through its own API that no file can have. @returns the key of a client, if that is not the secret */
   prepare?(setting: Setting): Promise<string>
-  /** In place of the key as a bearer. */
+  /** Headers that replace the key as a bearer token. */
   headers?(setting: Setting): Readonly<Record<string, string>>
-  /** Streams at once, of one event a piece, that it brings at their pace on one core; more are not asked of it. */
+  /** The most streams at once, with one event a piece, whose pace it keeps on one core; it is not measured with more. */
   streamsMax?: number
 }

@@ -4,7 +4,7 @@ import { nodeOf } from './node.ts'
 import type { Peer } from './peer.ts'
 import { setUpRouter } from './simple-router.ts'
 
-/** One core is all that a server has here: what asks for workers by the machine's cores is told so. */
+/** Settings for programs that start a worker for each core of the machine: here a server has only one core. */
 const oneCore = { GOMAXPROCS: '1', TOKIO_WORKER_THREADS: '1' }
 
 /** By name; the pages follow this order. */
@@ -36,7 +36,7 @@ export const peers: readonly Peer[] = [
         MASTER_KEY: ferroKey(secret),
         GATEWAY_CONFIG: write(
           'gateway.yaml',
-          // JSON is YAML.
+          // JSON is valid YAML.
           JSON.stringify({ strategy: { mode: 'single' }, targets: [{ virtual_key: 'openai' }] }),
         ),
         OPENAI_API_KEY: 'upstream-key',
@@ -96,7 +96,7 @@ export const peers: readonly Peer[] = [
       from: 'npm',
       package: '@portkey-ai/gateway',
       version: '1.15.2',
-      // What it asks for itself is not to be had from every registry.
+      // Not every registry has the versions that it asks for itself.
       overrides: { '@hono/node-server': '1.13.5', hono: '4.9.7' },
     },
     has: 'no key of its own: provider, address and key come with each request; its console is off',
@@ -118,7 +118,7 @@ export const peers: readonly Peer[] = [
   {
     name: 'llm-simple-router',
     language: 'Node',
-    // What it compiles does not know our Node yet.
+    // A package that it compiles does not support our version of Node yet.
     source: { from: 'npm', package: 'llm-simple-router', version: '1.1.6', node: '20.20.2' },
     has: 'a key, a route by model, a row of its log in SQLite for each request',
     model: 'bench',
@@ -134,7 +134,7 @@ export const peers: readonly Peer[] = [
     source: { from: 'npm', package: '@bitkyc08/opencodex', version: '2.63.0' },
     has: 'a route by provider and model, its log of requests; no key is asked for on the loopback',
     model: 'bench/upstream-model',
-    // For a whole answer of another wire it has its model stream.
+    // For a whole answer on another wire it asks its model for a stream.
     modelOf: ({ wire, answer }) => `${wire === 'messages' && !isStream(answer) ? 'streamed' : 'bench'}/upstream-model`,
     start: ({ home, place, port, origin, streamed, write }) => {
       const providerAt = (base: string) => ({
@@ -193,7 +193,7 @@ function rolterConfig(port: number, origin: string): string {
     .join('\n')
 }
 
-/** It takes keys of this form only. */
+/** The peer accepts only keys of this form. */
 function ferroKey(secret: string): string {
   return `fgw_${secret.slice(-32)}`
 }

@@ -8,10 +8,10 @@ import type { Workload } from '../workloads.ts'
 const limitMs = 60_000
 const toldMax = 160
 
-/** `why` a server cannot do a row, in its own words where it has some, and in how many pieces its answer came. */
+/** `why`: the reason why a server cannot do a row, in its own words if it has some. `pieces`: the pieces of its answer. */
 export type Probed = { why: string | undefined; pieces: number }
 
-/** Asks once. */
+/** Sends one request to find out whether a server can do a row. */
 export async function probe(server: TestedServer, workload: Workload): Promise<Probed> {
   try {
     const { status, text, pieces } = await askOnce(server, workload)
@@ -21,14 +21,14 @@ export async function probe(server: TestedServer, workload: Workload): Promise<P
   }
 }
 
-/** What only a whole answer of a wire has. */
+/** Patterns that only a whole answer of a wire has. */
 const forms: Record<WireName, { whole: RegExp; stream: RegExp }> = {
   chat: { whole: /"choices"\s*:/, stream: /^data: ?\[DONE\]/m },
   messages: { whole: /"type"\s*:\s*"message"/, stream: /^data: ?\{.*"type"\s*:\s*"message_stop"/m },
   responses: { whole: /"object"\s*:\s*"response"/, stream: /^data: ?\{.*"type"\s*:\s*"response.completed"/m },
 }
 
-/** A good answer has each of its words once, and is one of the wire that was asked. */
+/** A good answer has each of its words once, and is in the form of the requested wire. */
 export function judge(
   server: Pick<TestedServer, 'name'>,
   { answer, wire, modelWire }: Workload,

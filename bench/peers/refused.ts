@@ -1,4 +1,4 @@
-/** Gateways that were asked for at the registries, in November 2026, and what came of it. */
+/** Gateways that were looked for in the registries in November 2026 and are not measured, with the reasons. */
 export const refused: readonly { name: string; why: string }[] = [
   {
     name: 'Bifrost (Go)',

@@ -1,6 +1,6 @@
 /*
- * The gateway beside those of others: the same requests and the same upstream, each on one core, in turns, in a network of
- * its own that has nothing but the loopback. How: docs/benchmarks.md and bench/README.md.
+ * Measures our gateway beside those of other projects. All get the same requests and the same upstream. Each runs on
+ * one core, in turns, in a network namespace with only the loopback (docs/benchmarks.md, bench/README.md).
  */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -52,11 +52,11 @@ function setUp(): void {
   console.log(`\n${told.join('\n')}\n\nin ${peersHome}`)
 }
 
-/** The same in a network of its own: some listen on every address whatever they are told, and some would report home. */
+/** Runs this script again in a network namespace of its own. Some peers listen on every address, and some would send data home. */
 function runCut(): number {
   const script = 'ip link set lo up && exec "$0" "$@"'
   const own = [process.execPath, import.meta.filename, ...process.argv.slice(2)]
-  // And with process ids of its own: whatever befalls the run, nothing that it has started outlives it.
+  // A process namespace, too: if the run breaks off, everything that it has started ends with it.
   const spaces = ['--user', '--map-root-user', '--net', '--pid', '--fork', '--kill-child', '--mount-proc']
   const cut = [...spaces, 'sh', '-c', script, ...own]
   const env = { ...process.env, [cutVariable]: '1' }
@@ -73,14 +73,14 @@ async function run(): Promise<void> {
     ? [0.5, 1, 1]
     : [options.seconds, options.heat, options.rounds].map(Number)
   const limits = { take: takes!, heat: heat! }
-  // Kept behind each row: a run is long, and what it has found is not lost with it.
+  // Results are written after each row, so that they are not lost if a long run fails.
   const keep = (told: Run) => isWhole && writeFileSync(kept, JSON.stringify(told))
   const told = await measurePeers(chosen, { rows: options.rows, limits, rounds: rounds!, keep })
   console.log(`\n${formatRun(told)}`)
   if (options.write) write(told)
 }
 
-/** @throws where the pipes have no figure for a row: then it is the run that failed, and no peer. */
+/** @throws if the pipes have no figure for a row: then the run itself has failed, and not a peer */
 function write(told: Run): void {
   const failed = told.rows.filter(({ name }) =>
     told.servers.some(({ isPipe, cells }) => isPipe && typeof cells[name] !== 'object'),

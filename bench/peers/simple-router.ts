@@ -1,6 +1,6 @@
 import type { Setting } from './peer.ts'
 
-/** Its first operator gives it a provider, a way from our model to the provider's, and a key. @returns the key */
+/** Sets the peer up as its first operator: a provider, a route from our model to the provider's, and a key. @returns the key */
 export async function setUpRouter({ port, origin, secret }: Setting): Promise<string> {
   let cookie = ''
   await post('setup/initialize', { password: `${secret}X!` })

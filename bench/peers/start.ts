@@ -13,7 +13,7 @@ import type { Peer, Setting } from './peer.ts'
 
 export type RunningPeer = {
   server: TestedServer
-  /** From its start until it listens, and what it has in memory a moment later. */
+  /** The time from its start until it listens, and its memory a moment later. */
   startedMs: number
   idleMb: number
   stop(): Promise<void>
@@ -23,7 +23,7 @@ const startLimitMs = 120_000
 const calmMs = 1_000
 const stopMs = 2_000
 
-/** Starts a peer whose model gives this answer. @throws Error with the end of what it said, where it does not listen */
+/** Starts a peer whose model gives this answer. @throws Error with the end of its output if it does not listen */
 export async function startPeer(peer: Peer, bench: Bench, answer: AnswerName): Promise<RunningPeer> {
   const place = join(bench.tools.folder, `${peer.name}-${answer}`)
   mkdirSync(place)
@@ -64,7 +64,7 @@ export async function startPeer(peer: Peer, bench: Bench, answer: AnswerName): P
 
 const toldMax = 200
 
-/** The line of a log that says what went wrong, or its last one; where things lie here is nobody's business. */
+/** The line of a log that reports the error, or the last line; paths of this machine are removed. */
 export function tellLog(log: string): string {
   const lines = log.split('\n').filter((line) => line.trim() !== '')
   const line =
@@ -75,7 +75,7 @@ export function tellLog(log: string): string {
     .slice(0, toldMax)
 }
 
-/** With nothing of our environment but the path: neither keys nor settings of whoever runs the benchmark. */
+/** Starts a peer with only the path of our environment, without keys and settings of the person who runs the benchmark. */
 function spawnPeer(peer: Peer, pin: readonly string[], setting: Setting, log: string): ChildProcess {
   const { command, env = {} } = peer.start(setting)
   const [program, ...rest] = [...pin, ...command]
@@ -98,7 +98,7 @@ async function listening(child: ChildProcess, port: number): Promise<void> {
   throw new Error(`it did not listen within ${startLimitMs / 1_000} s`)
 }
 
-/** Whoever is left after a while has no say. */
+/** Ends a process and all its descendants; those that still run after a while are killed. */
 async function stopTree(root: number): Promise<void> {
   const { pids } = readTree(root)
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
@@ -106,7 +106,7 @@ async function stopTree(root: number): Promise<void> {
       try {
         process.kill(pid, signal)
       } catch {
-        // It is gone.
+        // The process has ended.
       }
     const endMs = performance.now() + stopMs
     while (readTree(root).pids.length > 0 && performance.now() < endMs) await wait(50)
