@@ -13,7 +13,7 @@ export type Figures = {
   perSecond: number
   /** Time to the first byte, at that load. */
   firstMs: number
-  /** Times of answers that are no streams, at 30 % of saturation. */
+  /** Times of answers that are not streams, at 30 % of saturation. */
   p50Ms: number | undefined
   p99Ms: number | undefined
   rssMb: number

@@ -1,7 +1,8 @@
 /*
- * Measures the cost of a store in PostgreSQL. First two replicas post debits at a fixed rate. Measured are their times,
- * and the CPU of the serving threads, of all threads and of PostgreSQL. Then the whole gateway runs on PostgreSQL and
- * on SQLite, in turns, at saturation. PostgreSQL shares the cores of this machine, so times are upper bounds.
+ * Measures the cost of a store in PostgreSQL. First two replicas post debits at a fixed rate. The results are the
+ * times, and the CPU of the serving threads, of all threads and of PostgreSQL. Then the whole gateway runs on
+ * PostgreSQL and on SQLite, in turns, at saturation. PostgreSQL shares the cores of this machine, so times are upper
+ * bounds.
  *
  *     node bin/node.mjs bench/postgres.bench.ts [debits a second, default 2000] [seconds, default 10]
  */

@@ -1,9 +1,9 @@
 /**
- * Attacks the real server for half an hour. Payers are a steady load. Beside them runs each attack that was ever found
- * to deny them something, in turns with quiet; at the end all attacks run at once. Payers must get the right answers,
- * about as fast as without an attack. The server must stay the same process with bounded memory. Books and log must be
- * right. Other work on the machine affects every figure, so quiet is measured anew before each attack. The time for
- * which the server waited for a processor is subtracted.
+ * Attacks the real server for half an hour. Payers are a steady load. Each attack that was ever found to deny them
+ * something runs beside them, in turns with quiet; at the end all attacks run at once. Payers must get the right
+ * answers, about as fast as without an attack. The server must stay the same process with bounded memory. Books and log
+ * must be right. Other work on the machine affects every figure, so quiet is measured anew before each attack. The time
+ * for which the server waited for a processor is subtracted.
  *
  *     node bin/node.mjs scripts/attack.ts [--minutes 30] [--only name,…] [--report file] [--rss MB] [--keep]
  */

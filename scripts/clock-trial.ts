@@ -1,9 +1,8 @@
 /*
- * Runs the real program on both stores with a clock that is years or days ahead (ruling Y15). Tried are a credit, a
- * verify, a start, and a server that runs. With SQLite the program's own clock is moved, with PostgreSQL the
- * database's. Any step that would date the books ahead must be refused, or reported at once. No head may lie ahead of
- * its entries. With the right clock, all must be as before. Takes Linux, Debian's libfaketime, and Debian's PostgreSQL
- * for that store.
+ * Runs the real program on both stores with a clock that is years or days ahead (ruling Y15). The trial makes a credit, a
+ * verify and a start, and runs a server. With SQLite the program's own clock is moved, with PostgreSQL the database's. Any
+ * step that would date the books ahead must be refused, or reported at once. No head may lie ahead of its entries. With the
+ * right clock, all must be as before. Takes Linux, Debian's libfaketime, and Debian's PostgreSQL for that store.
  *
  *     node bin/node.mjs scripts/clock-trial.ts [sqlite|postgres]
  */

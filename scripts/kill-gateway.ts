@@ -176,7 +176,7 @@ async function ask(
       completed.set(id, `${wire} ${stream ? 'streams' : 'answers'}`)
     }
   } catch (error) {
-    // A cut is what this trial is about; a refusal is not.
+    // Cut connections are expected here; a refusal is a failure.
     if ((error as Error).message.startsWith('status')) throw error
   }
 }

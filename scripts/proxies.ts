@@ -1,8 +1,8 @@
 /**
- * Asks upstreams through real proxies (N-F4): Debian's tinyproxy and squid, with credentials and without. The upstreams
- * are plain and secured, and the proxy is named by `upstreams.<name>.proxy` and by the environment. Also tries requests
- * while the proxy wants other credentials, dies, and comes back. The upstream is the simulator on an address of this
- * machine that is not loopback, for which the environment would not count.
+ * Asks upstreams through real proxies (N-F4): Debian's tinyproxy and squid, with credentials and without. Upstreams are
+ * plain and secured; the proxy is named by `upstreams.<name>.proxy` or by the environment. Also tries requests while
+ * the proxy wants other credentials, dies, and comes back. The upstream is the simulator. Its address is not loopback,
+ * since proxies of the environment do not apply to loopback.
  *
  *     node bin/node.mjs scripts/proxies.ts
  */

@@ -96,7 +96,7 @@ export const peers: readonly Peer[] = [
       from: 'npm',
       package: '@portkey-ai/gateway',
       version: '1.15.2',
-      // Not every registry has the versions that it asks for itself.
+      // Not every registry has the versions that the package itself asks for.
       overrides: { '@hono/node-server': '1.13.5', hono: '4.9.7' },
     },
     has: 'no key of its own: provider, address and key come with each request; its console is off',

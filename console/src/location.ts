@@ -2,7 +2,7 @@ import { computed, signal } from '@preact/signals'
 import { consoleBase } from './base.ts'
 import { changeQuery, formatPlace, type Place, type Query, readPlace } from './pure/place.ts'
 
-/* The page that is shown follows from the address in the browser. */
+/* The address in the browser decides which page is shown. */
 
 const address = signal(read())
 

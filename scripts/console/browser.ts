@@ -37,7 +37,7 @@ export function forgive(faults: string[], asked: RegExp): void {
   faults.splice(0, faults.length, ...faults.filter((fault) => !asked.test(fault)))
 }
 
-/** A page with its faults, which may have none, and the hosts that it asked. */
+/** A page, the faults that it showed (a trial fails if there are any), and the hosts that it contacted. */
 export type Watched = { page: Page; faults: string[]; hosts: Set<string>; close(): Promise<void> }
 
 export type View = { theme?: 'light' | 'dark'; phone?: boolean; zone?: string }

@@ -3,7 +3,7 @@ import { formatTime } from './format-time.ts'
 /*
  * Decides whether a clock may date entries (ruling Y15). No entry is dated before the one before it, so a clock that
  * was ahead once dates all later entries of that account ahead. The wall clock (on PostgreSQL, the database's) is
- * therefore compared with a steady clock, which only runs forward and counts suspension.
+ * therefore compared with a steady clock, which only runs forward, also while the machine is suspended.
  */
 
 /** How far the wall clock may move against the steady clock, or lag the newest entry, in ms. */

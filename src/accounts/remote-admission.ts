@@ -38,7 +38,7 @@ export class RemoteAdmission {
     this.#scopeOf = scopeOf
   }
 
-  /** Debits that the store has not taken yet are held, and balances that it reports are remembered. */
+  /** Debits that the store has not taken yet count as held, and balances that it reports are remembered. */
   readonly balances: Pick<Balances, 'set' | 'owe'> = {
     set: (accountId, storedNanos) => {
       const known = this.#standings.get(accountId)

@@ -203,7 +203,7 @@ export class Settlement implements Ledger {
   async close(): Promise<void> {
     if (!this.#isLost && !this.#isSafe()) await this.#settled()
     this.#isClosed = true
-    // Debits before their deadline are spooled now, before the poster is closed, although it may still post them.
+    // Debits that have not reached their deadline are spooled now: the poster, which might post them, is closed next.
     this.#isLost = true
     this.sweep()
     await this.#spooling
@@ -259,7 +259,7 @@ export class Settlement implements Ledger {
     if (!this.#hasCommitted || this.#isStuck) this.#tryCommit(poster)
   }
 
-  /** Commits without a debit, down to the disk (C13), to see whether the store takes writes. A dead poster leaves this to the next. */
+  /** Commits without a debit, down to the disk (C13), to see if the store takes writes. If the poster dies, its successor tries. */
   #tryCommit(poster: Poster): void {
     poster.giveBack([]).then(
       () => this.#noteCommit(this.#options.clockMs()),

@@ -37,7 +37,7 @@ const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
 
 /** Pages whose figures depend on the range of time. */
 const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests']
-/** Of these pages only those of a single object depend on it. */
+/** Pages that depend on the range only if they show a single object, not the list. */
 const rangedOnes: readonly Page[] = ['accounts', 'keys']
 
 /** Everything around a page: the navigation and the head. */
