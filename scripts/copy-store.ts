@@ -45,7 +45,7 @@ try {
   if (there.pause_ms > pauseMaxMs) throw new Error(`the pause took ${there.pause_ms} ms`)
   const from = ['--store', there.to]
   const back = await timed('back into a file', [...from, 'store', 'copy', '--to', join(folder, 'back.db'), '--json'])
-  if (back.digest !== there.digest) throw new Error('what came back is not what went')
+  if (back.digest !== there.digest) throw new Error('the ledger that came back differs from the one that was copied')
 
   async function askSteadily(): Promise<void> {
     const running: Promise<void>[] = []

@@ -154,7 +154,7 @@ async function slowHeads(): Promise<Row[]> {
     { what: 'p99 of a client who pays, alone', is: quiet, unit: 'ms' },
     { what: 'p99 beside 10,000 slow heads', is: beside, most: Number((2 * quiet).toFixed(1)), unit: 'ms' },
     // There is no bound yet: the paying client shares this process with ten thousand sockets that are being closed.
-    { what: `p99 while they are told 408, ${told} by its end`, is: ending, unit: 'ms' },
+    { what: `p99 while they get a 408, ${told} by its end`, is: ending, unit: 'ms' },
   ]
 }
 
@@ -170,7 +170,7 @@ async function drain(): Promise<Row[]> {
   await until(() => crowd.every(({ isEnded }) => isEnded), 10)
   const whole = crowd.filter(({ text }) => text.includes('[DONE]')).length
   return [
-    { what: 'streams of 1,000 that ended whole behind SIGTERM', is: whole, exactly: 1_000, unit: '' },
+    { what: 'streams of 1,000 that ended whole after SIGTERM', is: whole, exactly: 1_000, unit: '' },
     { what: 'debits in the ledger', is: debits().length, exactly: 1_000, unit: '' },
     { what: 'exit code', is: code ?? -1, exactly: 0, unit: '' },
   ]

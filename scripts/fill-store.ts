@@ -8,7 +8,7 @@ import { newRequestId } from '../src/ids/request-id.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 
 const [path, debits = '100000', accounts = '100'] = process.argv.slice(2)
-if (!path) throw new Error('name the file to be filled')
+if (!path) throw new Error('name the file to fill')
 
 const batch = 2_000
 const store = openStore(path)

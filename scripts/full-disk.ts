@@ -45,11 +45,11 @@ const moments = {
   never: undefined,
   'before the model answers': { lateMs: undefined, spread: 0 },
   'while debits wait': { lateMs: -settleMs / 2, spread: 100 },
-  'about when 500 is told': { lateMs: 0, spread: 150 },
-  'after 500 was told': { lateMs: 600, spread: 200 },
+  'about when the 500 is sent': { lateMs: 0, spread: 150 },
+  'after the 500 was sent': { lateMs: 600, spread: 200 },
   'as space comes back': { lateMs: 900, spread: 100 },
   'before the model answers, started on it': { lateMs: undefined, spread: 0 },
-  'after 500 was told, started on it': { lateMs: 600, spread: 200 },
+  'after the 500 was sent, started on it': { lateMs: 600, spread: 200 },
 } as const
 
 /** Child processes, all of which are killed when this process ends. */
@@ -87,7 +87,7 @@ else {
 
 async function runAll(rounds: number, mount: string): Promise<void> {
   console.log(
-    '| killed | told 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | serves when started on it | asked of a model then | findings of verify --log |',
+    '| killed | got 500 | answered | cut off | of the 500s booked | of them returned | answered and not booked | serves when started on it | asked of a model then | findings of verify --log |',
   )
   console.log('|---|---|---|---|---|---|---|---|---|---|')
   for (const moment of Object.keys(moments) as Moment[]) {

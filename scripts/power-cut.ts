@@ -63,7 +63,7 @@ async function cutAll(cuts: number): Promise<void> {
     const how = `${fails} of ${every} syncs fail${isShared ? ', another process has the store open' : ''}`
     const { told, lost, double, findings } = sums
     console.log(
-      `${cuts} cuts, ${how}: ${told} told, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`,
+      `${cuts} cuts, ${how}: ${told} reported, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`,
     )
     if (lost || double || findings || !told) process.exitCode = 1
   }
@@ -77,7 +77,7 @@ async function cutAll(cuts: number): Promise<void> {
 function sayControl(where: string, lost: number): void {
   console.log(`synchronous=NORMAL on ${where}: ${lost} lost, as it must`)
   if (lost > 0) return
-  console.error('the harness does not cut: nothing was lost that was never synced')
+  console.error('the harness does not cut: no unsynced debit was lost')
   process.exitCode = 1
 }
 
@@ -138,7 +138,7 @@ async function cutFileSystem(folder: string, cuts: number): Promise<void> {
   }
   const { told, lost, double, findings } = sums
   console.log(
-    `${cuts} cuts of ext4: ${told} told, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`,
+    `${cuts} cuts of ext4: ${told} reported, ${told - lost} found, ${lost} lost, ${double} double, ${findings} findings`,
   )
   if (lost || double || findings || !told) process.exitCode = 1
 }

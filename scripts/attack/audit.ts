@@ -26,7 +26,7 @@ export function auditBooks(setting: Setting, answers: readonly (readonly [id: st
     const entry = booked.get(id)
     if (!entry) say(`${id} was answered and is not booked`)
     else if (entry.told.input !== told.input || entry.told.output !== told.output)
-      say(`${id} was told ${JSON.stringify(told)} and is booked as ${JSON.stringify(entry.told)}`)
+      say(`${id} had ${JSON.stringify(told)} in its answer and is booked as ${JSON.stringify(entry.told)}`)
   }
   const ids = new Set(answers.map(([id]) => id))
   if (ids.size < answers.length) say(`${answers.length - ids.size} ids were given twice`)

@@ -120,7 +120,7 @@ function checkAnswer(
   if (!headers['content-type']?.startsWith(type)) return `content-type ${headers['content-type']}`
   const heard = isStream ? hearStream(wire, body) : hearWhole(wire, body)
   const { text, told } = figuresOf(nonce)
-  if (heard.text !== text) return `was told ${JSON.stringify(heard.text.slice(0, 100))} instead of ${text}`
+  if (heard.text !== text) return `got ${JSON.stringify(heard.text.slice(0, 100))} instead of ${text}`
   if (heard.model !== model) return `model ${heard.model}`
   const prefix = { messages: 'msg_', chat: 'chatcmpl-', responses: 'resp_' }[wire]
   if (!String(heard.id).startsWith(prefix)) return `id ${heard.id}`

@@ -20,7 +20,7 @@ const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) =>
   async function answer(request: IncomingMessage): Promise<void> {
     const wire = wireNames.find((name) => request.url === paths[name])
     const text = await read(request)
-    if (!wire) throw new Error('nobody asks that')
+    if (!wire) throw new Error('the upstream does not serve this path')
     const { model, stream } = JSON.parse(text) as { model: string; stream?: boolean }
     await behaviours[model]!({ wire: wire as WireName, isStream: stream === true, asked: text, response })
   }

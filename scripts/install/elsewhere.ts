@@ -41,7 +41,7 @@ export async function asAnotherUser(): Promise<string[]> {
   const elsewhere = run([join(node, 'triwire')], { env: own, cwd: '/', uid: nobody })
   expect(
     elsewhere.status === 1 && !/\n\s+at /.test(elsewhere.text),
-    'a folder that he may not write is told',
+    'a folder that the user may not write to is reported',
     elsewhere.text,
   )
   return [`as uid ${nobody}: ${seen}`, `in /: ${elsewhere.text.split('\n').at(-1)}`]

@@ -70,7 +70,7 @@ export async function fromRegistry(): Promise<string[]> {
     const told = JSON.parse(must(['npm', 'view', 'triwire', '--json', '--registry', registry], { cwd: folder, env }))
     expect(
       told.optionalDependencies === undefined,
-      'the registry was told of no Node',
+      'the published manifest has no Node',
       JSON.stringify(told.optionalDependencies),
     )
     const own = { ...env, npm_config_cache: newFolder('npm-cache') }

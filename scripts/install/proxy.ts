@@ -98,11 +98,11 @@ async function tryInside(inside: readonly string[], outside: string, ends: Ends)
   const asked: { trouble: string | null; note: string }[] = []
   for (const env of [right, wrong, none]) {
     const { stdout, text } = await runBeside([...triwire, 'check', '--online', '--json'], { env, cwd })
-    expect(stdout.startsWith('{"ok":'), 'check --online tells in JSON', text)
+    expect(stdout.startsWith('{"ok":'), 'check --online reports in JSON', text)
     asked.push(...(JSON.parse(stdout) as { online: typeof asked }).online)
   }
   const troubles = asked.map(({ trouble }) => trouble)
-  expect(`${troubles}` === ',proxy,connection', 'check --online tells the three cases', JSON.stringify(asked))
+  expect(`${troubles}` === ',proxy,connection', 'check --online reports the three cases', JSON.stringify(asked))
   lines.push(`check --online: ${asked.map(({ note }) => `"${note}"`).join(', ')}`)
 
   const far = await startGateway({ store: join(newFolder('far'), 'triwire.db'), listen: `${outside}:0` })

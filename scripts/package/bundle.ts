@@ -43,7 +43,7 @@ function keepPlaces(lib: string, programs: Programs): Plugin {
           if (started === undefined) return `new URL('../${module}', import.meta.url).href`
           const thread = normalize(join(dirname(module), started))
           const [name] = Object.entries(programs).find(([, of]) => of === thread) ?? []
-          if (name === undefined) throw new Error(`${module} starts ${thread}, which is no program`)
+          if (name === undefined) throw new Error(`${module} starts ${thread}, which is not in the table of programs`)
           return `new URL('./${name}.js', import.meta.url)`
         })
         return { contents, resolveDir: dirname(path), loader: 'js' }

@@ -28,7 +28,7 @@ export const stateTrials: readonly Trial[] = [
     },
   },
   {
-    name: 'states: a gateway that does not answer is told with Retry, and the last figures stay',
+    name: 'states: a gateway that does not answer is shown with Retry, and the last figures stay',
     async run() {
       const rig = await startRig()
       const { key } = await rig.makeAccount('acme')
@@ -103,7 +103,7 @@ export const stateTrials: readonly Trial[] = [
     },
   },
   {
-    name: 'states: what is refused is told with its request id, beside its field where it has one',
+    name: 'states: a refusal is shown with its request id, beside its field if it has one',
     async run() {
       const rig = await startRig()
       const view = await openPage(rig)
