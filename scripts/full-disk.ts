@@ -4,9 +4,8 @@
  * clients have their answers, the space is freed. In most cases the server was killed (kill -9) at some moment before,
  * and is started again. In two cases it starts on the full disk, and must refuse to start or ask no model.
  *
- * The debit of a client that got a 500 must not be in the ledger, unless it was given back. The debit of a client that
- * got an answer must be there. `ledger verify --log` must find nothing. Linux only: the file system is in a mount
- * namespace of its own.
+ * The debit of a client that got a 500 must not be in the ledger, unless it was given back. That of a client that got an
+ * answer must be there. `ledger verify --log` must find nothing. Linux only: it takes a mount namespace.
  *
  * With `syncs` the disk has space, but strace makes every sync fail: what was written can still be read. With `writes`
  * every write to a position in a file fails.

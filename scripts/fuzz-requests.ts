@@ -1,10 +1,6 @@
 /**
- * Mutates valid requests and translates them:
- *
- *     node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]
- *
- * Each must end in an upstream body that is JSON, or in a 400 that we meant. Anything else is our bug; its input is
- * printed.
+ * Mutates valid requests and translates them: `node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]`.
+ * Each must end in an upstream body that is JSON, or in a 400 that we meant. Anything else is our bug and is printed.
  */
 import { type WireName, wireNames } from '../src/catalog/model.ts'
 import type { Profile } from '../src/catalog/profile.ts'

@@ -1,8 +1,7 @@
 /*
  * Looks for work that grows faster than its input. A message with one part that is four times as large must not take
  * far more than four times as long. That would delay all clients (B25, E3). Every list, object, text and run of frames
- * of each wire is enlarged by itself, on the nine pairs. Messages are JSON or streams, in large pieces and in small
- * ones.
+ * of each wire is enlarged by itself, on the nine pairs. Messages are JSON or streams, in large or small pieces.
  *
  *     node bin/node.mjs scripts/growth.ts [part of a name]
  *

@@ -23,8 +23,7 @@ import { findMutants, type Mutant } from './mutate/operators.ts'
 import type { Instrumented } from './mutate/probe.ts'
 import { tryMutants, visitMutants } from './mutate/run.ts'
 
-// npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file] [--root
-// folder]
+// npm run test:mutations -- [folder or file of src …] [--sample 300] [--seed 1] [--jobs 2] [--report file] [--root folder]
 //   [--tests folder or file …]
 //
 // Changes the code in one place at a time and checks whether a test fails. A change that no test notices may break

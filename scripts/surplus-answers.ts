@@ -10,8 +10,7 @@ import { drawTrials, type TrialResult } from './surplus/trial.ts'
 // Tries upstreams that send one answer too many (ruling Y14, decision 59). The surplus answer is JSON, a stream or a
 // load balancer's 408, and is sent 0 to 30 ms after the answer. The clients send one or four requests at a time. A
 // tenth of the upstreams take 3 s, the others 20 ms. All answers carry a nonce. The gateway has this thread, upstreams
-// and clients have another one. Then honest upstreams send so many answers, 0.1 ms after the requests, through
-// src/upstream alone: none may be reported.
+// and clients have another one. Then honest upstreams answer after 0.1 ms, through src/upstream alone.
 //
 // The exit code is 1 if a trial was not reported, or an honest answer was. So it is if more than one request got a
 // foreign answer in over 1 % of the trials, or more than two in any.
