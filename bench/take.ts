@@ -19,7 +19,7 @@ export type Taking = {
   others: number[]
 }
 
-/** One measurement. */
+/** The figures of one measurement. */
 export type Sample = Pick<Figures, 'usAll' | 'usMain' | 'perSecond' | 'firstMs' | 'tookMs'>
 
 const shareOfSaturation = 0.3

@@ -33,7 +33,7 @@ const rows = readRows()
 const results = [...runCells(), ...runScripts()]
 printTable(results)
 
-/** The rows of the page that are not for later, in its order. */
+/** The rows of the page in its order, except those that are marked as for later. */
 function readRows(): string[] {
   const page = readFileSync(join(root, 'docs/faults.md'), 'utf8')
   const all = [...page.matchAll(/^\| (F-[CUPS]\d+) \| (.*)$/gm)]

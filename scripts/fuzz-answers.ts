@@ -119,7 +119,7 @@ function retype(script: string): string {
   return script.slice(0, start) + otherValues[below(otherValues.length)] + script.slice(start + place[1]!.length)
 }
 
-/** xorshift: the same seed damages the same way. */
+/** A xorshift generator: the same seed damages in the same way. */
 function below(limit: number): number {
   state ^= state << 13
   state ^= state >>> 17

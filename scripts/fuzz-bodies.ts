@@ -127,7 +127,7 @@ if (process.argv[1] === import.meta.filename) {
     return Buffer.from(text.slice(0, start) + value + text.slice(start + place[1]!.length), 'latin1')
   }
 
-  /** xorshift: the same seed damages the same way. */
+  /** A xorshift generator: the same seed damages in the same way. */
   function below(limit: number): number {
     state ^= state << 13
     state ^= state >>> 17

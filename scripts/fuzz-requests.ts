@@ -64,7 +64,7 @@ function tryOne(from: WireName, body: string, random: () => number, count: FuzzC
   return undefined
 }
 
-/** One to four mutations, mostly one, of the full body of a wire, as JSON text. */
+/** Makes one to four random changes, mostly one, to the full body of a wire. @returns JSON */
 function mutate(wire: WireName, random: () => number): string {
   const body = structuredClone(fullBodies[wire])
   // A bad top-level field hides all others, so half of the bodies keep only the required fields and two more.
@@ -172,7 +172,7 @@ function pick<T>(list: readonly T[], random: () => number): T {
   return list[Math.floor(random() * list.length)]!
 }
 
-/** mulberry32: the same inputs for the same seed. */
+/** The mulberry32 generator: the same seed gives the same inputs. */
 function createRandom(seed: number): () => number {
   let state = seed
   return () => {

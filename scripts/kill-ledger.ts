@@ -59,7 +59,7 @@ async function postUntilKilled(path: string): Promise<void> {
   })
   process.stdout.write('ready\n')
   const account = [...accounts.values()][0]!
-  // As many at once as a busy server settles.
+  // As many debits at once as a busy server settles.
   for (let i = 0; i < 64; i++) void post()
 
   async function post(): Promise<void> {

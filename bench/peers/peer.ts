@@ -24,7 +24,7 @@ export type Setting = {
   streamed: string
   /** The secret of the peer's client and of its administrator. */
   secret: string
-  /** @returns the path */
+  /** Writes a file into `place`. @returns its path */
   write(file: string, text: string): string
 }
 

@@ -6,7 +6,7 @@ import { changeQuery, formatPlace, type Place, type Query, readPlace } from './p
 
 const address = signal(read())
 
-/** The page, its id and its query. */
+/** The page that the address names, with the id of its object and its query. */
 export const place = computed<Place>(() => address.value)
 
 /** Fields of the query that stay from page to page: the range of time. */

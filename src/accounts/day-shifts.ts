@@ -1,6 +1,6 @@
 import type { Calendar } from './calendar.ts'
 
-/** From `fromMs` on, until the next shift, `time + shiftMs` has in UTC the calendar day that `time` has in the zone. */
+/** From `fromMs` until the next shift, the calendar day of `time` in the zone is that of `time + shiftMs` in UTC. */
 export type DayShift = { fromMs: number; shiftMs: number }
 
 const dayMs = 86_400_000

@@ -35,7 +35,7 @@ export type Windows = {
 }
 
 export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): Windows {
-  // In the order of opening, which is also the order of ending.
+  // Windows in the order of opening, which is also the order of ending.
   const windows = new Map<string, Window>()
   return { take, look, isFull: (key, most = limit) => (findOpen(key, clockMs())?.taken ?? 0) >= most }
 

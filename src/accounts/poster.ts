@@ -8,7 +8,7 @@ export type DebitRow = Omit<Debit, 'account'> & { accountId: string }
  * The result of posting a debit. Three leave no entry:
  * - `rejected`: there is no such account, or no account can hold the amount.
  * - `withdrawn`: the debit was taken back before it was tried again.
- * - `deferred`: another process has locked its account. Post it again with debits of that account only, so that
+ * - `deferred`: another session has locked its account. Post it again with debits of that account only, so that
  *   others do not wait.
  */
 export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn' | 'deferred'
