@@ -1,8 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { createCalendar, utc } from '../accounts/calendar.ts'
+import { mayUse } from '../accounts/key-bounds.ts'
 import { withoutKeys } from '../accounts/keys.ts'
-import { pageMax } from '../operations/fields.ts'
+import { findNearIds } from '../catalog/near-ids.ts'
+import { models, pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { operations } from '../operations/table.ts'
@@ -111,9 +113,31 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
   }
   try {
     const answer = await answerOf(command, one, asked, (rows ?? face.rows) as number | 'all')
+    if (typeof asked['models'] === 'string') await noteUnknownModels(command, asked['models'])
     print(command, answer, () => sayAnswer(one.id, answer), sayLost(one.id, answer))
   } catch (error) {
     throw error instanceof ProblemError ? inWords(error, face) : error
+  }
+}
+
+/** A key for models that the catalog does not have can ask nothing, though they may come with the next reload (NEW-8). */
+async function noteUnknownModels(command: Command, typed: string): Promise<void> {
+  const { glanceAtConfig } = await import('../config/load.ts')
+  let ids: string[]
+  try {
+    ids = glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).catalog.entries.flatMap(({ id, aliases }) => [
+      id,
+      ...aliases,
+    ])
+  } catch {
+    // A mistake in the configuration is reported by those who need it.
+    return
+  }
+  const unknown = (models.parse(typed) ?? []).filter((model) => !ids.some((id) => mayUse([model], id)))
+  for (const model of unknown) {
+    const near = findNearIds(model, ids)
+    const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ', and the key cannot ask for it'
+    note(command, `no model of this configuration is called ${model}${hint}`)
   }
 }
 

@@ -97,6 +97,7 @@ const route = z.strictObject({
 const modelId = filled('must not be empty')
   .max(256, { error: 'must have at most 256 characters' })
   .regex(/^[^\p{Cc}\p{Cf}]*$/u, { error: 'must have no control characters' })
+  .regex(/^[^*]*$/, { error: 'must be one id without `*`: list each model, or have `catalog import` write them' })
 
 const allowCure = `must be one of ${costFieldNames.join(', ')}, a field that chooses another model, provider, host or price, or a beta with its day`
 
@@ -355,7 +356,9 @@ const belowCure = 'must be a decimal of at most 9 places in quotes, such as "5":
 
 const webhook = z
   .strictObject({
-    url: webhookUrl.describe('Where it is sent, `https://…`. Redirects are not followed.'),
+    url: webhookUrl.describe(
+      'Where it is sent, `https://…`; `http://…` gets a warning unless it is in a private network. Redirects are not followed.',
+    ),
     secret: webhookSecret.describe('What it is signed with: `whsec_` and base64, or at least 16 characters.'),
     events: z
       .array(oneOf(webhookEvents), { error: 'must be a list of events' })

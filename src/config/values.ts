@@ -56,6 +56,7 @@ export function baseUrlMistake(value: string): string | undefined {
     return 'must be an http:// or https:// URL, such as https://api.example.com'
   if (url.username || url.password) return 'must not carry credentials; write the key under accounts'
   if (/[?#]/.test(value)) return 'must have no query and no fragment; a fixed query goes under `query`'
+  if (/(\/v\d+\w*)\1(?:\/|$)/.test(pathOf(value))) return 'has its version twice, such as `/v1/v1`: write it once'
   const end = wireEndOf(pathOf(value))
   if (end) return `must end before \`${end}\`, which is the path of a wire: the gateway adds it itself`
   return undefined
@@ -108,6 +109,9 @@ export function keyMistake(text: string): string | undefined {
     return `must not begin with \`$\`; for an environment variable write "\${NAME}", with the braces`
   }
   if (text !== text.trim()) return 'must not begin or end with a blank or a line break'
+  if (/^(["'`]).*\1$/.test(text)) return 'must not have quotes of its own: take the inner ones away'
+  if (/^(?:os\.environ\/|env[.:/]|process\.env\.|\{\{.*\}\}$|%\w+%$|<.*>$)/i.test(text))
+    return `must be the key itself, and other programs' words for a variable mean nothing here; write "\${NAME}"`
   if (/^[!-~]{1,8192}$/.test(text)) return undefined
   return 'must hold one key and nothing else: a single word'
 }

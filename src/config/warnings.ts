@@ -25,6 +25,7 @@ export function findWarnings(
   const ofModels = models.flatMap((entry, index) => {
     const model = readModel(entry)
     const found = [
+      ...warnOfRates(entry),
       ...warnOfWrites(entry, model),
       ...warnOfMedia(entry, model, file.upstreams),
       ...warnOfProfiles(entry),
@@ -38,6 +39,8 @@ export function findWarnings(
     ...warnOfCalls(models),
     ...warnOfUnused(file),
     ...warnOfStateDir(file),
+    ...warnOfDay(file),
+    ...warnOfReceivers(file),
   ]
 }
 
@@ -112,6 +115,49 @@ function isPrivate(hostname: string): boolean {
   if (isIPv4(host)) return /^(?:127|10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))\./.test(host)
   if (isIPv6(host)) return host === '::1' || /^(?:f[cd]|fe[89ab])/.test(host)
   return !host.includes('.') || /\.(?:local|internal|lan|home\.arpa)$/.test(host)
+}
+
+/** No provider sells a million tokens for less, in nano-credits: 0.001. */
+const leastNanos = 1_000_000n
+
+/** Prices by the token, as LiteLLM writes them, and a cache that costs more than what it saves (NEW-8). */
+function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
+  const all = [prices, ...(prices.steps ?? [])]
+  return all.flatMap(({ input, output, cache_read: cached = 0n }, step): ConfigWarning[] => {
+    const path = step === 0 ? ['prices'] : ['prices', 'steps', step - 1]
+    const small = Object.entries({ input, output }).find(([, nanos]) => nanos > 0n && nanos < leastNanos)
+    if (small)
+      return [
+        {
+          path: [...path, small[0]],
+          message: 'is less than 0.001 for a million tokens: is it the price of one token? Multiply it by 1,000,000',
+        },
+      ]
+    const message =
+      'is dearer than `input`, though providers sell what they read from a cache for less: are they exchanged?'
+    return cached > input ? [{ path: [...path, 'cache_read'], message }] : []
+  })
+}
+
+const dayMs = 86_400_000
+
+/** By a day to come clients sort models wrongly. Somewhere it is tomorrow already. */
+function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
+  if (!catalog || Date.parse(catalog.pinned) <= Date.now() + dayMs) return []
+  return [{ path: ['catalog', 'pinned'], message: 'is a day to come: write the day on which the list was made' }]
+}
+
+/** Of a collector's two ports one speaks gRPC. A webhook over the internet is read by everybody on its way. */
+function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
+  const { otlp } = telemetry
+  const isGrpc = otlp !== undefined && new URL(otlp.endpoint).port === '4317'
+  const message = 'has the port of OTLP over gRPC, which is not spoken here: collectors take OTLP over HTTP at 4318'
+  const plain = webhooks.flatMap(({ url }, index): ConfigWarning[] => {
+    const { protocol, hostname } = new URL(url)
+    if (protocol === 'https:' || isPrivate(hostname)) return []
+    return [{ path: ['webhooks', index, 'url'], message: 'is sent in plain text over the internet: use https://' }]
+  })
+  return [...(isGrpc ? [{ path: ['telemetry', 'otlp', 'endpoint'], message }] : []), ...plain]
 }
 
 /** What a provider charges for its cache is sold as plain input where it has no price. */

@@ -373,3 +373,20 @@ test('N-F18 the tables hold at least 110 command lines', () => {
   assert.ok(done.length + refused.length >= 110, `${done.length} and ${refused.length}`)
   assert.ok(prefix)
 })
+
+test('NEW-8 a key for a model that the configuration lacks is made, and it says so with what was meant', async () => {
+  const notes = async (line: string) => (await runWarm(line.split(' '), { cwd: folder })).stderr
+  const base = 'key create acme --config c.yaml --store s.db --models'
+  assert.equal(await notes(`${base} m`), '')
+  assert.equal(await notes(`${base} m*`), '')
+  assert.equal(await notes(`${base} n,m`), 'note: no model of this configuration is called n: did you mean m?\n')
+  assert.equal(
+    await notes(`${base} quite-another-*`),
+    'note: no model of this configuration is called quite-another-*, and the key cannot ask for it\n',
+  )
+  assert.match(
+    await notes(`key set ${keyId} --config c.yaml --store s.db --models nosuch-model`),
+    /^note: no model of this configuration is called nosuch-model/,
+  )
+  assert.equal(await notes('key create acme --config broken.yaml --store s.db --models x'), '')
+})
