@@ -20,6 +20,16 @@ if (process.env.TRIWIRE_LAUNCHED && process.send) {
   process.send('listening', () => process.disconnect())
 }
 
+// `npm start` passes a signal to its shell alone, which ends without a word to us. Then another process is our parent.
+if (process.env.npm_lifecycle_script?.startsWith('node bin/triwire.mjs')) {
+  const parent = process.ppid
+  const watch = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(watch)
+    hear('SIGTERM')
+  }, 250).unref()
+}
+
 /** From now on `taker` gets them, those that were kept first. */
 export function takeSignals(taker) {
   take = taker
