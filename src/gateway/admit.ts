@@ -8,7 +8,7 @@ import { failureTexts, GatewayError } from '../errors.ts'
 import { type Exchange, mayCallTools } from './exchange.ts'
 import type { CallRecord } from './record.ts'
 
-/** Credit and the window, as far as the store decides them before the body is read. @throws GatewayError 402, 429, 500. */
+/** Checks credit and the window before the body is read, if the store decides them so early. @throws GatewayError 402, 429, 500. */
 export async function enter(admission: Admission, key: ApiKey): Promise<Entered> {
   const answer = await admission.enter(key).catch(explainSilence)
   if (answer.ok) return answer
@@ -16,17 +16,17 @@ export async function enter(admission: Admission, key: ApiKey): Promise<Entered>
 }
 
 /**
- * The error that the client gets for one thrown after `enter`. A store that decides credit and window after the body is
- * asked first: its refusal goes before any fault of the body (ruling R1).
+ * Returns the error that the client gets for one thrown after `enter`. Some stores decide credit and window only after the
+ * body. Such a store is asked first, because its refusal goes before any fault of the body (ruling R1).
  */
 export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Promise<unknown> {
-  // Clients see no other error.
+  // Only a GatewayError reaches the client in its own words; a bug needs no such order.
   if (!(error instanceof GatewayError)) return error
   const refused = await entered.judge().catch(explainSilence)
   return refused ? explain(refused, key) : error
 }
 
-/** Holds what the answer will probably cost (ruling C2), and notes it. @returns the release. @throws GatewayError 402, 429, 500. */
+/** Holds the estimated cost of the answer (ruling C2) and records it. @returns the release. @throws GatewayError 402, 429, 500. */
 export async function takeHold(
   config: Config,
   key: ApiKey,
@@ -47,7 +47,7 @@ export async function takeHold(
     estimated: true,
   }
   const { prices } = model
-  // How often a tool will be called nobody knows: once, where one may be (ruling C11).
+  // The number of tool calls is not known in advance. One is assumed if the model may call tools at all (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   const holdNanos = priceNanos(prices, usage) + callNanos
   const answer = await entered.admit(holdNanos).catch(explainSilence)
@@ -56,13 +56,13 @@ export async function takeHold(
   return answer.release
 }
 
-/** What an admission refuses, in our words; of credit whose it is and what is left, never what is held (ruling R13). */
+/** A refusal of the admission as an error. A credit error names the account and its balance, but never its holds (ruling R13). */
 function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   const { account } = key
   switch (refused.why) {
     case 'unwritable':
       return new GatewayError('internal_error', failureTexts.noLedger, { reason: 'ledger' })
-    // With credit left that running requests hold, trying again is worth it; without, it is not.
+    // A retry makes sense only if running requests hold the rest of the credit.
     case 'no_credit':
       return new GatewayError('insufficient_credits', texts.noCredit(account.name, refused.balanceNanos), {
         shouldRetry: false,
@@ -98,7 +98,7 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   }
 }
 
-/** Nobody knows whether the account has credit, which is no reason to refuse it for credit (ruling C5). */
+/** A silent store is not a refusal for lack of credit: the error is ours (ruling C5). */
 function explainSilence(error: Error): never {
   throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : error
 }
@@ -116,7 +116,7 @@ const texts = {
 
 type OfBudget = Extract<AdmissionRefusal, { budget: Budget }>
 
-/** The budget is the key's and not the account's, which may have credit (ruling R15). */
+/** Names the key, not the account: the budget is the key's, and the account may still have credit (ruling R15). */
 function nameOf({ label, prefix }: ApiKey): string {
   return label === undefined ? `The API key ${prefix}…` : `The API key "${label}" (${prefix}…)`
 }

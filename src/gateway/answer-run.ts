@@ -7,15 +7,15 @@ import type { OnModel } from '../wires/answers/decode-frames.ts'
 import type { Translator } from '../wires/wire.ts'
 
 /**
- * The most that a translated answer may become, in characters and in blocks: both its form as JSON and the events that
- * repeat it at the end of a stream are kept whole, so that an endless one would take all memory (B10, ruling R18).
+ * The largest translated answer, in characters and in blocks (B10, ruling R18). The whole answer is kept, as JSON or for the
+ * events that repeat it at the end of a stream. Without a limit an endless answer would fill the memory.
  */
 const charactersMax = 32 * 1_048_576
 const blocksMax = 10_000
 
 /**
- * What both forms of a translated answer need of their request. It lives as long as the stream, so it holds neither the
- * body nor anything that does: a stream that keeps a request of a megabyte costs more than all else it needs.
+ * The parts of a request that both forms of a translated answer need. A plan lives as long as the stream, so it must not
+ * refer to the request body, not even indirectly. A kept body of 1 MB would cost more memory than everything else.
  */
 export type AnswerPlan = {
   /** The model's wire. */
@@ -24,38 +24,38 @@ export type AnswerPlan = {
   filters: Omit<FilterOptions, 'profile'>
 }
 
-/** One answer on its way through the hub: counted as the model told it, filtered to what the client asked for. */
+/** Counts the events of one answer as the model sent them, and filters them to the events that the client asked for. */
 export class AnswerRun {
   readonly meter = new Meter()
   readonly #filters
   #named: Pick<UsageReport, 'models'> = {}
   #isSpent = false
   #blocks = 0
-  /** Counted when the answer was over for its client, before the model had come to its end. */
+  /** Set when the answer was over for the client before the model had finished: the tokens shown by then. */
   #shownTokens: number | undefined
 
   constructor(plan: AnswerPlan) {
     this.#filters = composeFilters({ ...plan.filters, profile: plan.profile })
   }
 
-  /** The model has come to its end, or failed: nothing more is to be learned. */
+  /** Whether the model has finished or failed, so that nothing more can be learned from it. */
   get isSpent(): boolean {
     return this.#isSpent
   }
 
-  /** It is more than is kept of an answer: to be given up. */
+  /** Whether the answer is larger than we keep, so that it must be given up. */
   get isTooLong(): boolean {
     return this.#blocks > blocksMax || this.meter.characters() > charactersMax
   }
 
-  /** Events behind the filters. Signs of life are left out: what a client hears of silence is the delivery's (ruling U4). */
+  /** Returns the filtered events. Signs of life are left out: the delivery sends its own during silence (ruling U4). */
   take(events: Iterable<AnswerEvent>): AnswerEvent[] {
     const shown: AnswerEvent[] = []
     for (const event of events) {
       this.meter.push(event)
       if (event.type === 'block_start') this.#blocks++
       this.#isSpent ||= event.type === 'finish' || event.type === 'fail'
-      // A stop sequence of ours has ended the answer: what the model still says is not part of it (ruling T15).
+      // After a stop sequence of ours, the model's further text is not part of the answer (ruling T15).
       if (this.#shownTokens !== undefined || event.type === 'alive') continue
       for (const filtered of this.#filters.push(event)) {
         shown.push(filtered)
@@ -65,7 +65,7 @@ export class AnswerRun {
     return shown
   }
 
-  /** What the model has reported so far, and which it says it is. */
+  /** The usage that the model has reported so far, with the model names that it gave. */
   get report(): UsageReport {
     return this.#named.models ? { ...this.meter.report(), models: this.#named.models } : this.meter.report()
   }
@@ -74,12 +74,12 @@ export class AnswerRun {
     this.#named = noteModel(this.#named, name)
   }
 
-  /** Nobody is shown any more: what the model still says counts for its figures only. */
+  /** Shows nothing from here on: later events count only for the usage figures. */
   hush(): void {
     this.#shownTokens ??= this.meter.estimateTokens()
   }
 
-  /** Of what was produced for the client, in tokens: nothing behind a stop (ruling T15). */
+  /** Estimates the tokens produced for the client. Text after a stop does not count (ruling T15). */
   estimateOutput(): number {
     return this.#shownTokens ?? this.meter.estimateTokens()
   }

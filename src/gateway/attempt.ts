@@ -10,26 +10,26 @@ import type { Flow, Held } from './fairness/flow.ts'
 import type { Ticking } from './gateway.ts'
 import { Pace } from './pace.ts'
 
-/** The largest answer that is not a stream, and the most that is read of a refusal, in bytes (reliability §3). */
+/** The largest answer that is not a stream, and the number of bytes read of a refusal (reliability §3). */
 const wholeBytesMax = 32 * 1_048_576
 const refusalBytesMax = 65_536
-/** The words of a refusal are waited for no longer than this, in ms: somebody else may be asked. */
+/** The longest wait for the text of a refusal, in ms. It is short because another target may be tried next. */
 const refusalMs = 5_000
 
-/** How long an upstream may take to end a stream after its last word. */
+/** After a complete answer, the upstream has so long to end the stream, in ms. */
 const lingerMs = 1_000
 
-/** Who is told how an attempt goes. After `onWhole` and `onFailure` nothing more comes. */
+/** Receives the events of an attempt. `onWhole` and `onFailure` are the last ones. */
 export interface AttemptListener {
-  /** A status of success came. Another attempt may still follow where the first event is an error, or where sealed items are refused (ruling U13). */
+  /** A success status came. Another attempt may still follow if the first event is an error or a refusal of sealed items (ruling U13). */
   onAnswer(): void
-  /** What a piece of a stream became for the client, perhaps nothing; the relay's state says how far the answer is. */
+  /** A piece of a stream as text for the client, which may be empty. `relay.state` says how far the answer is. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
-  /** An answer that is folded was ended by a stop of ours: it is read on until `conclude`, or its end. */
+  /** A stop sequence of ours ended an answer that is being folded. Reading goes on until `conclude` or the end. */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
-  /** A bug of ours in the work on what came. */
+  /** Our own code threw while it handled bytes of the upstream. */
   onBug(error: Error): void
 }
 
@@ -37,19 +37,19 @@ export type AttemptParts = {
   upstreams: Upstreams
   target: Target
   exchange: Exchange
-  /** As of a request (faults F-U6). */
+  /** Sends the request on a new connection (`UpstreamRequest`, faults F-U6). */
   isFresh: boolean
-  /** What the upstream is told of the trace. */
+  /** The trace header that the upstream gets. */
   traceparent?: string | undefined
   timeouts: AttemptTimeouts
   flow: Flow
-  /** Unix milliseconds, for dates that an upstream names. */
+  /** Unix milliseconds, to interpret dates in an upstream's headers. */
   nowMs: () => number
   /** Monotonic. */
   clockMs: () => number
 }
 
-/** How long an upstream may be silent, in ms: to its head, to its next byte, to its next event that counts. */
+/** Limits on an upstream's silence, in ms: before its head, between two bytes, and between two events that count. */
 export type AttemptTimeouts = {
   firstByteStreamMs: number
   firstByteJsonMs: number
@@ -58,8 +58,8 @@ export type AttemptTimeouts = {
 }
 
 /**
- * `waiting` for a head, `refusing` with a status that is no answer, `reading` a whole body, `streaming`; `lingering` is an
- * upstream that has said all and not closed. The listener hears nothing in the last two.
+ * `waiting` is for a head, `refusing` reads the text of an error status, `reading` a whole body. `lingering`: the answer is
+ * complete, but the upstream has not closed. The listener hears nothing in `lingering` and `over`.
  */
 type AttemptState = 'waiting' | 'refusing' | 'reading' | 'streaming' | 'lingering' | 'over'
 
@@ -74,14 +74,14 @@ const moves: Record<AttemptState, readonly AttemptState[]> = {
 }
 
 /**
- * One try at one upstream account: head, bytes, and then an end or a fault. Its silences are counted from its own start.
- * It knows no client and no bill: what it hears it reads in the model's wire and tells its listener.
+ * One try at one upstream account: its head, its bytes, and then its end or a fault. Silence is measured from the start of
+ * this try. An attempt knows no client and no bill: it decodes the bytes by the model's wire and reports to its listener.
  */
 export class Attempt implements UpstreamListener, Ticking, Held, Listed {
-  /** As `Roster` has it. */
+  /** The index in the `Roster`. */
   place: number | undefined
   readonly target: Target
-  /** How its time was spent. */
+  /** Records how the model spent the time of the attempt. */
   readonly pace: Pace
   readonly #upstreams: Upstreams
   #exchange: Exchange | undefined
@@ -93,7 +93,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   readonly #clockMs: () => number
   #listener: AttemptListener | undefined
   #flight: Flight | undefined
-  /** What the flight said of it at its end. */
+  /** The last value of `flight.isSent()`, kept when the flight ends. */
   #isSent = false
   #state: AttemptState = 'waiting'
   #relay: StreamRelay | undefined
@@ -111,7 +111,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #lastEventMs: number
   #lastEvents = 0
   #isPaused = false
-  /** It brought more than its share, as of a turn of the ticker. */
+  /** The stream brought more than its share of this turn of the ticker and is paused for it. */
   #isHeldBack = false
   #broughtBytes = 0
   #turn: number
@@ -135,7 +135,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.pace = new Pace(this.#startedMs)
   }
 
-  /** Sends the request. What comes of it may come before this returns. */
+  /** Sends the request. The listener may be called before this returns. */
   start(): void {
     const exchange = this.#exchange!
     const { credential } = exchange
@@ -146,7 +146,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (this.#state !== 'over') this.#flight = flight
   }
 
-  /** When the head of an answer came, by the monotonic clock. */
+  /** Time at which the answer's head came, by the monotonic clock. */
   get headMs(): number | undefined {
     return this.#headMs
   }
@@ -156,22 +156,22 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return this.#contentType
   }
 
-  /** What the upstream answered; 0 before its head came. */
+  /** The HTTP status of the upstream; 0 before its head came. */
   get status(): number {
     return this.#status
   }
 
-  /** Nobody here looks at the body any more that it sent. */
+  /** Whether the request body is no longer in use, so that its memory may be given back. */
   get isSent(): boolean {
     return this.#flight?.isSent() ?? this.#isSent
   }
 
-  /** The upstream may know of it, and may want to be paid for it. */
+  /** Whether the upstream may have received the request, and may charge for it. */
   get wasWritten(): boolean {
     return this.#state !== 'waiting' || this.#flight?.wasWritten() === true
   }
 
-  /** The upstream has answered with a status that is none, and is still saying why. */
+  /** Whether the upstream answered with an error status and its text is still being read. */
   get isRefusing(): boolean {
     return this.#state === 'refusing'
   }
@@ -195,14 +195,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#contain(() => this.#takeError(fault))
   }
 
-  /** Looks at the silences. @param nowMs monotonic. */
+  /** Checks how long the upstream has been silent. @param nowMs monotonic. */
   tick(nowMs: number): void {
     if (this.#state === 'lingering') {
       if (nowMs - this.#lingersSinceMs >= lingerMs) this.abandon()
     } else this.#contain(() => this.#checkSilence(nowMs))
   }
 
-  /** The client does not take what is there: nothing more is asked for, and no silence counts. */
+  /** Stops reading because the client does not take what it was sent. The upstream's silence does not count meanwhile. */
   pause(): void {
     this.#isPaused = true
     this.#notePace(this.#clockMs())
@@ -210,7 +210,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#flight?.pause()
   }
 
-  /** The wait was the client's: the upstream's silence is counted anew. */
+  /** Reads on. The pause was the client's, so the upstream's silence is measured anew. */
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
@@ -220,7 +220,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (!this.#isHeldBack) this.#flight?.resume()
   }
 
-  /** A stream that brought too much goes on when its turns have made up for it. */
+  /** Lets a paused stream go on when enough turns have passed to make up for its surplus. @returns false if it must wait on */
   letOn(): boolean {
     if (this.#flight && this.#overdrawn() > 0) return false
     this.#isHeldBack = false
@@ -230,12 +230,12 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return true
   }
 
-  /** What was folded so far is the answer, ended by a stop of ours. */
+  /** Ends the attempt with the answer that was folded so far, after a stop sequence of ours. */
   conclude(): void {
     if (this.#fold) this.#finish(this.#fold.whole())
   }
 
-  /** No more is waited for. @returns whether its answer is whole by its own evidence (ruling T19), as its listener has heard then */
+  /** Ends the wait. @returns whether the answer is complete by its own evidence (ruling T19); the listener then has it */
   endByEvidence(): boolean {
     const text = this.#relay?.breakOff() ?? ''
     this.#fold?.breakOff()
@@ -245,14 +245,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return true
   }
 
-  /** Nothing of it is wanted any more: the connection is closed and the listener hears nothing. */
+  /** Closes the connection. The listener is not called any more. */
   abandon(): void {
     const flight = this.#flight
     this.#letGo('over')
     flight?.abort()
   }
 
-  /** The upstream has said all and not closed; whoever holds the attempt goes on ticking it until it has, or is hung up. */
+  /** Whether the answer is complete but the upstream has not closed. The owner ticks the attempt until that ends. */
   get isLingering(): boolean {
     return this.#state === 'lingering'
   }
@@ -329,7 +329,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#chunks.push(chunk)
   }
 
-  /** A stream that brings more than its share waits (B10). */
+  /** Pauses a stream that brings more than its share (B10). */
   #noteShare(bytes: number): void {
     const isOver = this.#overdrawn() + bytes > 0
     this.#broughtBytes += bytes
@@ -339,11 +339,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#flow.hold(this)
   }
 
-  /** What it brought beyond its share up to this turn, in bytes. */
+  /** Bytes that the stream brought beyond its share up to this turn; negative if some of the share is left. */
   #overdrawn(): number {
     const { turn, share } = this.#flow
     if (turn === this.#turn) return this.#broughtBytes - share
-    // A turn in which nothing came saves nothing up.
+    // An idle turn is not saved up for later.
     this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
     this.#turn = turn
     return this.#broughtBytes - share
@@ -370,7 +370,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#takeWhole(this.#takeChunks())
   }
 
-  /** One body: what was asked for, or JSON where a stream was. */
+  /** Handles a whole body: the answer in JSON, or JSON from an upstream that was asked for a stream. */
   #takeWhole(body: Buffer): void {
     const exchange = this.#exchange!
     if (!exchange.stream) {
@@ -391,13 +391,13 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#breakOff(cause)
   }
 
-  /** The limit on it has been reached, or nothing can come before it is: whoever asked again could pay twice (faults F-U7). */
+  /** The upstream was silent too long. No other target is tried, because the client could then pay twice (faults F-U7). */
   #takeSilence(): void {
     if (this.#state === 'waiting') this.#fail(broken, 'upstream_ttfb_timeout')
     else this.#breakOff('upstream_stall')
   }
 
-  /** An HTTP refusal, as much of it as came: the status alone says enough. */
+  /** Fails with an HTTP refusal. Its text may be incomplete, because the status alone says enough. */
   #refuse(): void {
     const text = this.#takeChunks().toString('utf8')
     const status = this.#status
@@ -414,15 +414,15 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
       return
     }
     const isSilent = nowMs - this.#lastByteMs >= idleMs
-    // A whole body has no events: its bytes are its progress.
+    // A whole body has no events, so only its bytes count as progress.
     const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
-    // A refusal that stalls is one all the same: its status alone says enough.
+    // A refusal whose text stalls is still a refusal: the status alone says enough.
     if (this.#state === 'refusing') {
       if (isSilent || nowMs - this.#headMs! >= refusalMs) this.#refuse()
     } else if (isSilent || isStuck) this.#takeSilence()
   }
 
-  /** Nothing more comes of an answer that was begun: it is whole by its own evidence, or it is cut. */
+  /** Ends an answer that breaks off: it is complete by its own evidence, or it is cut. */
   #breakOff(cause: string): void {
     if (!this.endByEvidence()) this.#fail({ kind: 'truncated', text: '' }, cause)
   }
@@ -431,7 +431,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const listener = this.#listener!
     this.#noteProgress(relay.events)
     this.#notePace(this.#lastByteMs)
-    // One that was ended by a stop of ours is its listener's to read on, or to abandon.
+    // After a stop sequence of ours, the listener decides whether to read on or to abandon.
     if (relay.state === 'finished') this.#linger()
     else if (relay.state === 'failed') this.abandon()
     listener.onPiece(relay, text)
@@ -454,7 +454,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     listener.onWhole(answer)
   }
 
-  /** The answer is whole. An upstream that has not closed its side gets a moment, for the connection's sake. */
+  /** The answer is complete. The upstream gets a moment to close the stream, so that the connection can be reused. */
   #linger(): void {
     const flight = this.#flight
     this.#letGo(flight ? 'lingering' : 'over')
@@ -464,7 +464,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #fail(fault: Fault, cause: string, isReuseRace = false): void {
-    // What breaks off behind a stop of ours does not break the answer.
+    // A failure after a stop sequence of ours does not damage the answer.
     if (this.#fold?.state === 'stopped') {
       this.conclude()
       return
@@ -481,7 +481,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return body
   }
 
-  /** A bug of ours ends this request and no other (faults F-P7). */
+  /** Catches exceptions of our own code, so that a bug ends this request and no other (faults F-P7). */
   #contain(work: () => void): void {
     const listener = this.#listener
     try {
@@ -493,7 +493,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   #letGo(state: 'lingering' | 'over'): void {
     if (this.#state !== 'over') this.#move(state)
-    // Whoever waits for the upstream's end must not keep the delivery, the exchange and the answer.
+    // An attempt that waits for the upstream's end must not keep the delivery, the exchange and the answer in memory.
     this.#listener = undefined
     this.#exchange = undefined
     this.#relay = undefined

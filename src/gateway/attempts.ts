@@ -12,14 +12,14 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord, Try } from './record.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** A request as an upstream takes it, and as others do that serve the model with other quirks. */
+/** A request as an upstream takes it, and a way to make it for another target with other quirks. */
 export type UpstreamRequests = {
   exchange: Exchange
-  /** Undefined where all do alike. @throws GatewayError where the request cannot be asked so. */
+  /** Undefined if all targets have the same quirks. @throws GatewayError if the request cannot be made for that model. */
   exchangeFor: ((model: Model) => Exchange) | undefined
 }
 
-/** What the attempts need to know of their request. */
+/** The context of a request that its attempts need. */
 export type AttemptsParts = {
   gateway: Pick<Gateway, 'nowMs' | 'clockMs' | 'flow' | 'tracing'>
   snapshot: Snapshot
@@ -29,14 +29,13 @@ export type AttemptsParts = {
   model: Model
   /** The conversation key scoped to the account; picks the upstream account (ruling P6). */
   affinity: string | undefined
-  /** The room that its body has, until it is let go. */
+  /** The memory that the body counts for, until the body is released. */
   share: BodyShare
 }
 
 /**
- * The upstream's side of one request: its attempts one after the other, until one answers (rulings U1, U2). It keeps what is
- * sent for as long as that may have to be sent again, and notes each attempt in the record; what an attempt brings it tells
- * the listener itself.
+ * The upstream's side of one request: attempts one after the other, until one answers (rulings U1, U2). It keeps the request
+ * for as long as that may have to be sent again, and records each attempt. Attempts report to the listener directly.
  */
 export class Attempts {
   readonly #parts: AttemptsParts
@@ -44,13 +43,13 @@ export class Attempts {
   readonly #failover: Failover
   #exchange: Exchange
   #exchangeFor: UpstreamRequests['exchangeFor']
-  /** No other attempt can follow: the request was let go. */
+  /** The request was released from memory, so no other attempt can follow. */
   #isForgotten = false
   #newest: Attempt | undefined
-  /** What the record has of it. */
+  /** The record's entry of the newest attempt. */
   #tried: Try | undefined
 
-  /** @param asking is held no longer than the request may have to be sent */
+  /** @param asking is kept only while the request may have to be sent */
   constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
     const { snapshot, model, affinity, call, key } = parts
     const accountId = key.account.id
@@ -61,19 +60,19 @@ export class Attempts {
     this.#exchangeFor = asking.exchangeFor
   }
 
-  /** As it was sent last. */
+  /** The exchange that was sent last. */
   get exchange(): Exchange {
     return this.#exchange
   }
 
-  /** The attempt under way, or the last that was; undefined where nobody was asked. */
+  /** The attempt under way, or else the last one; undefined if none was made. */
   get newest(): Attempt | undefined {
     return this.#newest
   }
 
   /**
    * Sends the request for the first time.
-   * @returns what is told where nobody can be asked. @throws GatewayError where no target takes the request
+   * @returns the failure to report if no target can be tried. @throws GatewayError if no target takes the request
    */
   start(): Failed | undefined {
     this.#failover.continues(this.#exchange)
@@ -81,8 +80,8 @@ export class Attempts {
   }
 
   /**
-   * What the newest died of: another one follows while the client has seen nothing.
-   * @returns what is told where none does. @throws GatewayError where no target takes the request
+   * Handles the failure of the newest attempt. Another attempt follows if the client has seen nothing.
+   * @returns the failure to report if none follows. @throws GatewayError if no target takes the request
    */
   failed(failure: Failure, isSeen: boolean): Failed | undefined {
     const verdict = this.#failover.failed(failure)
@@ -94,35 +93,35 @@ export class Attempts {
     return isSeen ? { failure, verdict, target: this.#newest?.target } : this.#failover.told
   }
 
-  /** The newest has the head of an answer: where no other one can follow it, the request is let go. */
+  /** The head of an answer came. If no other attempt can follow, the request is released from memory. */
   answered(): void {
     const failover = this.#failover
-    // An answer with status 200 may still begin with a refusal of what is sealed, which the same account mends (ruling U13).
+    // An answer with status 200 may still begin with a refusal of sealed items, which the same account takes without (ruling U13).
     if (!failover.hasMore && !(failover.mayAgain && this.#exchange.mayUnseal)) this.forget()
   }
 
-  /** It is not sent again. */
+  /** Releases the request from memory. It cannot be sent again. */
   forget(): void {
     this.#isForgotten = true
     this.#exchangeFor = undefined
-    // Of an attempt before this one a socket may still have it.
+    // If this was not the only attempt, the socket of an earlier one may still use the body.
     this.#exchange.forget(this.#failover.attempts === 1 && this.#newest?.isSent === true)
     this.#parts.share.release()
   }
 
-  /** Something of an answer has come. */
+  /** A part of an answer has come, so the target works. */
   succeeded(): void {
     this.#failover.succeeded(this.#exchange.isUnsealed)
   }
 
-  /** The answer is whole. */
+  /** The answer is complete. */
   completed(answer: { lastSealed?(): string | undefined }): void {
     this.succeeded()
     this.#failover.continuesAs(answer, this.#exchange.isUnsealed)
     this.forget()
   }
 
-  /** Nothing counts any more of what the newest does; its first end is its end. @param cause what it failed of, if it did */
+  /** Records the end of the newest attempt; only the first call counts. @param cause why it failed, if it did */
   end(cause: string | undefined): void {
     const tried = this.#tried
     if (tried === undefined || tried.endMs !== undefined) return
@@ -131,7 +130,7 @@ export class Attempts {
     tried.cause = cause
   }
 
-  /** Ends the request. An upstream account that has neither answered nor failed by now is not judged by it. */
+  /** Ends the request. A target that has neither answered nor failed by now counts as neither good nor bad. */
   leave(): void {
     this.end(undefined)
     this.#failover.left()
@@ -140,34 +139,34 @@ export class Attempts {
 
   #tryAgain({ fault }: Failure, { elsewhere }: Verdict): boolean {
     const failover = this.#failover
-    // An account that cannot open what another sealed takes the same request without it (ruling U13).
+    // An account that cannot open items sealed by another account gets the same request without them (ruling U13).
     if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.#exchange)) {
       return this.#try(failover.again())
     }
     if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
-    // An answer that has come as far as its head may have let the request go.
+    // The request may have been released when the head of an answer came.
     return elsewhere === 'another' && !this.#isForgotten && this.#tryElsewhere()
   }
 
-  /** @returns false where nobody is left to ask, or may be asked. @throws GatewayError where no target takes the request */
+  /** @returns false if no target is left or may be tried. @throws GatewayError if no target takes the request */
   #tryElsewhere(): boolean {
     let refusal: GatewayError | undefined
     for (let choice = this.#failover.next(); choice !== undefined; choice = this.#failover.next()) {
       try {
         return this.#try(choice)
       } catch (error) {
-        // This target's model does not take the request: it is as if there were one fewer.
+        // This target's model does not take the request: the next target is tried.
         if (!(error instanceof GatewayError)) throw error
         refusal = error
         this.#failover.skip()
       }
     }
-    // Who takes it and is left alone for now will be asked again: then that is what is told (ruling U2).
+    // A target that takes the request but is cooling down is tried later, so its failure is reported instead (ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }
 
-  /** Sends the request to a target. @returns true. @throws GatewayError where that one does not take it */
+  /** Sends the request to a target. @returns true. @throws GatewayError if its model does not take the request */
   #try(choice: ChosenTarget, isFresh = false): true {
     const { gateway, snapshot } = this.#parts
     const { target } = choice
@@ -183,7 +182,7 @@ export class Attempts {
     return true
   }
 
-  /** The request as the target takes it: in its profile, and without what its account cannot open (ruling U13). */
+  /** Makes the request for the target: by its profile, and without items that its account cannot open (ruling U13). */
   #adapt({ target, isHome }: ChosenTarget): Exchange {
     const { record } = this.#parts
     let exchange = this.#exchange
@@ -196,7 +195,7 @@ export class Attempts {
     return exchange
   }
 
-  /** Sends no more of what another account sealed. @returns false where there was nothing of it */
+  /** Removes items that another account sealed. @returns false if there are none */
   #unseal(exchange: Exchange): boolean {
     if (!exchange.unseal()) return false
     const { record } = this.#parts
@@ -205,7 +204,7 @@ export class Attempts {
     return true
   }
 
-  /** Where the newest goes, and why. @returns what its upstream is told of the trace, if anything */
+  /** Records the target and why it was chosen. @returns the trace header for the upstream, if any */
   #note({ target, why }: ChosenTarget): string | undefined {
     const { gateway, record } = this.#parts
     const [upstream, account] = [target.upstream.name, target.account?.name]

@@ -8,41 +8,40 @@ import type { BodyShare } from './fairness/bodies.ts'
 export interface Call {
   readonly requestId: string
   readonly wire: WireName
-  /** The peer's address, or what a trusted proxy says it is (ruling R4). */
+  /** The peer's address, or the one that a trusted proxy reports (ruling R4). */
   readonly ip: string
-  /** True once the client has gone; nothing that is written reaches it any more. */
+  /** True once the client has left. Bytes written after that reach nobody. */
   readonly isGone: boolean
   /** Value of a request header by its lower-case name; repeated ones joined by a comma. */
   header(name: string): string | undefined
   /**
-   * The whole body, counted while it is read, and taken from the share that the request has of all. The bytes are the caller's,
-   * who may free them.
-   * @throws GatewayError 429 where there is no room for it, 413, 400 for a content encoding or framing fault, 408 for a body that does not come.
-   * @throws ClientGone when the client leaves before the body is whole.
+   * Reads the whole body, which counts against `share` while it arrives. The caller owns the bytes and may free them.
+   * @throws GatewayError 429 if there is no memory left for it, 413, 400 for a content encoding or framing fault, 408 if it is too slow.
+   * @throws ClientGone if the client leaves before the body is complete.
    */
   readBody(share: BodyShare): Promise<Buffer>
-  /** One whole answer. */
+  /** Sends one whole answer. */
   reply(status: number, contentType: string, body: string | Uint8Array): void
-  /** The head of an event stream, status 200. It goes out with the first write. */
+  /** Prepares the head of an event stream, status 200. It goes out with the first write. */
   begin(): void
-  /** A piece of the stream; `latin1` text is bytes as they came. False: wait for `clientReady` before more is asked for. */
+  /** Writes a piece of the stream; `latin1` text is bytes as they came. @returns false to wait for `clientReady` before the next */
   write(text: string, encoding: BufferEncoding): boolean
   end(text: string, encoding: BufferEncoding): void
-  /** Where a `write` was false: whether the client has taken anything since then, or since this was last asked. */
+  /** After a `write` that returned false: whether the client has taken bytes since then, or since the last call. */
   isTaking(): boolean
   /** Closes the connection without ending the answer. */
   destroy(): void
-  /** Who hears of the client while its answer is under way. One object, and let go at the end: see docs/decisions/0012. */
+  /** Is called about the client while its answer is under way; removed at the end. One object: see docs/decisions/0012. */
   listener: CallListener | undefined
 }
 
-/** What a client does while it is answered. */
+/** Receives what the client does while it is answered. */
 export interface CallListener {
-  /** It has gone before its answer was whole. Told once. */
+  /** The client left before its answer was complete. Called once. */
   clientGone(): void
-  /** It had fallen behind and has caught up. */
+  /** The client had fallen behind and has caught up. */
   clientReady(): void
 }
 
-/** The client left before it had sent its request. Nobody is there to be told. */
+/** The client left before it had sent its request, so no error is returned. */
 export class ClientGone extends Error {}

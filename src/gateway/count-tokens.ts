@@ -10,8 +10,8 @@ import { identify } from './identify.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * The token counter: it makes way for all that pays (ruling R18), is never billed and not counted against the window, and
- * sends nothing to a model (spec 4.2, ruling R1).
+ * Answers the token counter. Counting gives way to paid requests (ruling R18). It is never billed, does not count against
+ * the window, and sends nothing to a model (spec 4.2, ruling R1).
  */
 export async function countTokens(gateway: Gateway, call: Call, record: CallRecord): Promise<void> {
   const { account, bounds } = await identify(gateway, call, record)
@@ -32,7 +32,7 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
 }
 
-/** Not the rate window's refusal: that does not know of the counter (spec 4.2). */
+/** The refusal of a count. It is not the rate window's, which does not include the counter (spec 4.2). */
 function makeWay(): GatewayError {
   return new GatewayError('rate_limit_exceeded', failureTexts.counterFull, { retryAfterSeconds: 1, reason: 'counter' })
 }

@@ -16,22 +16,22 @@ import type { CallRecord } from './record.ts'
 import { refuse } from './refuse.ts'
 import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from './settle.ts'
 
-/** So much of a stream may wait for something to see, in characters (reliability §3). */
+/** The most text of a stream that is kept while it shows nothing yet, in characters (reliability §3). */
 const unseenMax = 262_144
 
-/** A stream's head goes out by now at the latest, if the upstream lives (translation 4.1). */
+/** The head of a stream is sent after this time at the latest, in ms, if the upstream has sent events (translation 4.1). */
 const commitMs = 10_000
 
-/** Causes that are an outcome of their own, and not just an answer that failed. */
+/** Causes with an outcome of their own; any other is a failed answer. */
 const outcomeOfCause = new Map<string, RequestOutcome>([
   ['upstream_stall', 'upstream_stall'],
   ['shutdown', 'shutdown'],
 ])
 
 /**
- * How far an answer is with its client. Until `open` a failure is an ordinary error response, from then on a cut stream
- * (spec 7.4.4). In `settling` the bill is on its way to the disk and nothing that either side still does changes it; what
- * remains to be said waits for it (ruling C3). `over` is final.
+ * The state of an answer for its client. Before `open`, a failure is an ordinary error response; after it, a cut stream
+ * (spec 7.4.4). In `settling` the bill is on its way to the disk, and nothing that either side does changes it. The end of
+ * the answer is sent only after that (ruling C3). `over` is final.
  */
 type DeliveryState = 'held' | 'open' | 'settling' | 'over'
 
@@ -42,45 +42,46 @@ const moves: Record<DeliveryState, readonly DeliveryState[]> = {
   over: [],
 }
 
-/** What a delivery needs of the gateway. */
+/** The parts of the gateway that a delivery uses. */
 export type DeliveryGateway = Pick<
   Gateway,
   'snapshots' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'tracing' | 'reportBug'
 > & { ledger: Pick<Ledger, 'debit'> }
 
-/** What a delivery is made of: what its attempts need to know, and what it takes to answer and to bill. */
+/** The parts of a delivery: those of its attempts, and those to answer and to bill. */
 export type DeliveryParts = AttemptsParts & {
   gateway: DeliveryGateway
   call: Omit<Call, 'ip' | 'header' | 'readBody'>
-  /** Gives the hold back; called once. */
+  /** Releases the hold; called once. */
   release: () => void
 }
 
 /**
- * The client's side of one request: shows what its attempts bring, and ends once, whatever happens. Every way out leads
- * through `#over`, behind `#settle` where something is to be billed (reliability §1.1). Every way in is contained, the
- * client's and the ticker's here, the upstream's in the attempt: a bug ends this request and no other (faults F-P7).
+ * The client's side of one request: it shows the client what the attempts bring, and ends exactly once.
+ * Every end goes through `#over`, and through `#settle` before that if there is something to bill (reliability §1.1).
+ * Every entry catches exceptions, so that a bug ends this request and no other (faults F-P7). Entries of the client and the
+ * ticker do so here, those of the upstream in `Attempt`.
  */
 export class Delivery implements AttemptListener, CallListener, Ticking, Recorded, Listed {
-  /** As `Roster` has it. */
+  /** The index in the `Roster`. */
   place: number | undefined
   readonly #parts: DeliveryParts
   readonly #record: CallRecord
   #state: DeliveryState = 'held'
   readonly #attempts: Attempts
   #relay: StreamRelay | undefined
-  /** Text of a stream that nobody has seen. */
+  /** Text of a stream that has not been written yet. */
   #unseen = ''
   readonly #startedMs: number
   #lastWriteMs = 0
-  /** Since when the client has not taken what was written. */
+  /** Time since which the client has not taken what was written; undefined if it takes all. */
   #stalledMs: number | undefined
-  /** The answer is over for the client, and the upstream is read on for its usage. */
+  /** Set while the answer is over for the client, and the upstream is read on for its usage. */
   #readingOn: ReadingOn | undefined
   #resolve!: () => void
   #reject!: (error: Error) => void
 
-  /** @param asking is held no longer than the request may have to be sent */
+  /** @param asking is kept only while the request may have to be sent */
   constructor(parts: DeliveryParts, asking: UpstreamRequests) {
     this.#parts = parts
     this.#record = parts.record
@@ -92,12 +93,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return this.#attempts.newest
   }
 
-  /** For whoever asks how far the request is. */
+  /** The record of the request while it runs, for operations that show running requests. */
   get record(): Readonly<CallRecord> {
     return this.#record
   }
 
-  /** Resolves when the request is over and settled. @throws GatewayError when nothing of an answer was shown. */
+  /** Resolves when the request is over and settled. @throws GatewayError if nothing of an answer was shown. */
   run(): Promise<void> {
     const { gateway, call } = this.#parts
     const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -127,7 +128,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (relay.state === 'stopped') this.#stop(relay, text)
     else if (relay.state === 'failed' && this.#readingOn?.isAnswered) this.#endReading()
     else if (relay.state === 'failed') {
-      // What was said before the fault counts however the bytes arrive: the stream has begun (translation 4.1).
+      // The text before the fault is shown first, however the bytes arrived: the stream has begun (translation 4.1).
       this.#show(text, relay.hasShown)
       this.#takeFailure(failureOf(relay.fault!, 'upstream_error_event'))
     } else this.#show(text, relay.hasShown)
@@ -154,11 +155,11 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     if (!this.#isEnding()) this.#takeFailure(failure)
   }
 
-  /** What an attempt died of: another one follows while the client has seen nothing, or it is told (ruling U1). */
+  /** Handles a failed attempt. Another one follows if the client has seen nothing; else the client gets an error (ruling U1). */
   #takeFailure(failure: Failure): void {
     const isSeen = this.#state !== 'held' || this.#readingOn !== undefined
     if (!isSeen) {
-      // What it had brought goes with it.
+      // The text of the failed attempt is dropped with it.
       this.#relay = undefined
       this.#unseen = ''
     }
@@ -180,7 +181,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  /** What was shown is billed by what the model reported: our own count may be where the bug is. */
+  /** After a bug, bills the model's own figures: our count may be the code with the bug. */
   #billBug(bug: Error, report: UsageReport): void {
     this.#parts.call.destroy()
     const evidence = { report, isComplete: false, estimateOutput: () => 0, isWaived: false }
@@ -203,12 +204,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     })
   }
 
-  /** What the deadlines say now, by the monotonic clock. Called a few times a second. */
+  /** Checks the deadlines; called a few times a second. @param nowMs monotonic */
   tick(nowMs: number): void {
     if (!this.#isEnding()) this.#contain(() => this.#checkDeadlines(nowMs))
   }
 
-  /** The process is going: what is not whole by now is cut and billed (reliability §7). */
+  /** The process ends: an answer that is not complete is cut and billed (reliability §7). */
   shutDown(): void {
     this.#contain(() => {
       if (this.#isEnding()) return
@@ -229,7 +230,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { snapshot, call } = this.#parts
     const { timeouts } = snapshot.config
     const readingOn = this.#readingOn
-    // Who takes a large piece slowly is not ready for the next one for long.
+    // A slow client that still takes bytes of a large piece is not stalled.
     if (this.#stalledMs !== undefined && call.isTaking()) this.#stalledMs = nowMs
     if (readingOn) {
       if (readingOn.isOver(nowMs)) this.#endReading()
@@ -244,7 +245,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  /** A stream's head goes out in time, and signs of life behind it (ruling U4). */
+  /** Sends the head of a stream in time, and signs of life after it (ruling U4). */
   #breakSilence(nowMs: number): void {
     const relay = this.#relay
     if (relay === undefined) return
@@ -254,9 +255,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     else if (this.#state === 'open' && nowMs - this.#lastWriteMs >= pingMs) this.#write(relay, relay.keepAlive())
   }
 
-  /** Text of a stream: kept until there is something to see, then written as it comes. */
+  /** Handles text of a stream: kept until there is something to see, then written as it comes. */
   #show(text: string, isVisible: boolean): void {
-    // Nobody is there to be shown anything; only the end counts, for its usage.
+    // After the client has left, only the end of the answer counts, for its usage.
     if (this.#isGone()) return
     const relay = this.#relay!
     if (this.#state === 'held' && isVisible) this.#open(relay, text)
@@ -266,7 +267,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else if (text !== '') this.#write(relay, text)
   }
 
-  /** The commit: from here on the status stands. */
+  /** Sends the status, which cannot be changed any more. */
   #open(relay: StreamRelay, text: string): void {
     this.#move('open')
     this.#attempts.forget()
@@ -285,13 +286,13 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #write(relay: StreamRelay, text: string): void {
     this.#lastWriteMs = this.#parts.gateway.clockMs()
     const isTaken = this.#parts.call.write(text, relay.encoding)
-    // Nothing of an upstream that is read on waits for the client.
+    // An upstream that is read on does not wait for the client.
     if (isTaken || this.#stalledMs !== undefined || this.#readingOn) return
     this.#stalledMs = this.#lastWriteMs
     this.#attempt?.pause()
   }
 
-  /** A stream is whole: its last words wait for the bill. */
+  /** The stream is complete. Its end is sent after the bill is settled. */
   #finish(relay: StreamRelay, text: string): void {
     const { call } = this.#parts
     const wasHeld = this.#state === 'held'
@@ -305,7 +306,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     })
   }
 
-  /** A stop of ours: the client has all that it will be shown but the end, which waits for the figures (ruling C12). */
+  /** A stop sequence of ours ended the answer. The client has all of it but the end, which waits for the figures (ruling C12). */
   #stop(relay: StreamRelay, text: string): void {
     if (this.#readingOn) {
       if (relay.isSpent) this.#endReading()
@@ -326,7 +327,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     } else this.#depart('client_abort')
   }
 
-  /** Nobody is there any more: the upstream is read on for its figures, or what has come is billed (rulings C4, C12). */
+  /** The client is gone. The upstream is read on for its figures, or what has come is billed (rulings C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.#record.outcome = end
     if (this.#attempt?.isRefusing) {
@@ -339,15 +340,15 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * The answer is over for its client.
-   * @param answer undefined where that has nothing of it. @returns false where the upstream is not read on
+   * Reads the upstream on although the answer is over for its client.
+   * @param answer undefined if the client has nothing of it. @returns false if the upstream is not read on
    */
   #readOn(end: EarlyEnd, answer: StreamRelay | StreamFold | undefined): boolean {
     const attempt = this.#attempt!
     if (answer) attempt.pace.end(this.#parts.gateway.clockMs())
     this.#readingOn = readOn(this.#parts, this.#attempts.exchange, end, answer?.report)
     if (this.#readingOn === undefined) return false
-    // It will not be sent again, nor is anything waited for that its client has not taken.
+    // The request is not sent again, and the client's slowness does not matter any more.
     this.#attempts.forget()
     if (end !== 'ok') this.#unseen = ''
     this.#stalledMs = undefined
@@ -355,7 +356,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return true
   }
 
-  /** No more is read: what has come is the evidence. */
+  /** Ends reading on: what has come is the evidence. */
   #endReading(): void {
     const { end, isAnswered } = this.#readingOn!
     const attempt = this.#attempt!
@@ -370,14 +371,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     return this.#readingOn !== undefined && !this.#readingOn.isAwaited
   }
 
-  /** No answer is waited for any longer: its time is up, or the process is going. */
+  /** Ends the wait for an answer, because its time is up or the process ends. */
   #giveUp(cause: 'upstream_stall' | 'shutdown'): void {
     if (this.#attempt?.endByEvidence()) return
     const failure = { fault: broken, cause }
     this.#refuse({ failure, verdict: judge(failure, this.#parts.model), target: this.#attempt?.target })
   }
 
-  /** The answer failed. In a started stream the evidence is billed and an error frame sent; else it is a refusal. */
+  /** Ends a request whose answer failed: a started stream is billed and ends with an error frame; else an error is returned. */
   #refuse({ failure, verdict, target }: Failed): void {
     if (this.#readingOn?.isAnswered) {
       this.#endReading()
@@ -390,7 +391,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#record.cause = verdict.alarm ?? cause
     this.#attempts.end(this.#record.cause)
     this.#record.code = error.code
-    // A refusal costs nothing, whether or not somebody is left to hear it (ruling C4).
+    // A refusal costs nothing, even if the client has left (ruling C4).
     if (this.#readingOn) this.#over()
     else if (this.#state === 'open') this.#cutStream(error, outcome ?? 'upstream_cut')
     else {
@@ -405,7 +406,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const { status, code, message, param, details } = error
     const facts: ErrorFacts = { status, code, message, param, details }
     this.#attempt?.abandon()
-    // The stream was begun for its keep-alives only: a failure before any output costs nothing (ruling C4).
+    // The stream was opened for keep-alives only. A failure before any output costs nothing (ruling C4).
     if (!relay.hasShown) {
       this.#record.outcome = outcome
       call.end(relay.failure(facts, noUsage), relay.encoding)
@@ -419,17 +420,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     })
   }
 
-  /** Bills what an answer without an end has cost so far, to a client that is not there to be told. */
+  /** Bills what an unfinished answer has cost so far. The client is gone and gets nothing. */
   #settleCut(outcome: RequestOutcome): void {
     const wasWritten = this.#attempt?.wasWritten === true
     this.#attempt?.abandon()
-    // No connection ever stood (faults F-C4).
+    // The request never reached the upstream (faults F-C4).
     if (!wasWritten) {
       this.#over()
       return
     }
     const relay = this.#relay
-    // All of it may have come but its last word (ruling T19).
+    // The answer may be complete except for its last event (ruling T19).
     relay?.breakOff()
     const isComplete = relay !== undefined && hasFinalFigures(relay)
     const evidence = isComplete ? evidenceOf(relay) : relay ? this.#evidenceOfCut(relay) : nothingYet
@@ -439,7 +440,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #settleComplete(answer: StreamRelay | Exclude<WholeAnswer, { state: 'failed' }>, lastWords: LastWords): void {
     const isGone = this.#isGone()
     this.#attempts.completed(answer)
-    // An answer that we ended at a stop sequence may have no final word of the model's (ruling C12).
+    // The model may not have finished an answer that we ended at a stop sequence (ruling C12).
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
     const outcome = this.#readingOn?.end ?? 'ok'
@@ -452,8 +453,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 
   /**
-   * Weighs, makes the end, prices and debits; the end is shown when the debit is durable (ruling C3). What cannot be
-   * written is not billed either (B5).
+   * Computes the bill, prepares the end of the answer and posts the debit. The end is shown when the debit is durable (ruling
+   * C3). If preparing the end throws, nothing is billed (B5).
    */
   #settle(evidence: Evidence, lastWords: LastWords, bug?: Error): void {
     const { gateway, call, key, model } = this.#parts
@@ -474,13 +475,13 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
           show()
           this.#over(bug)
         } catch (second) {
-          // It is paid for, and cannot be shown to its end.
+          // The answer is paid for, but its end cannot be shown.
           call.destroy()
           this.#endByBug(second as Error)
         }
       },
       () => {
-        // Neither database nor spool took it, which the ledger has told: the client does not get to see an end that is not on record.
+        // Neither database nor spool took the debit, which the ledger has logged. An end that is not on record is not shown.
         this.#record.cause = 'ledger_unsettled'
         this.#record.outcome = 'internal_error'
         this.#record.costNanos = undefined
@@ -491,7 +492,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     )
   }
 
-  /** The one end of a request. */
+  /** The only end of a request. */
   #over(error?: Error): void {
     const { gateway, call, release } = this.#parts
     this.#move('over')
@@ -505,7 +506,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       if (this.#attempt?.isLingering) gateway.lingering.add(this.#attempt)
       else this.#attempt?.abandon()
     } finally {
-      // Whatever goes wrong here, the request is over.
+      // The request is over even if the code above throws.
       if (error) this.#reject(error)
       else this.#resolve()
     }
@@ -521,12 +522,12 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   }
 }
 
-/** Whether a stream is whole, and its model has reported of the whole. */
+/** Whether a stream is complete and the model has reported usage for all of it. */
 function hasFinalFigures({ state, report }: StreamRelay): boolean {
   return state === 'finished' && report.outputTokens !== undefined && !report.isOutputPartial
 }
 
-/** Makes the end that a client is shown, with the counters that are billed; what it returns shows it. */
+/** Makes the end of an answer with the counters that are billed. The returned function sends it. */
 type LastWords = (usage: Usage) => () => void
 
 const toNobody: LastWords = () => () => {}

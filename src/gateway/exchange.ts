@@ -14,7 +14,7 @@ import type { Sealing } from '../wires/wire.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
 
-/** What an exchange is made of: a request that has passed every check that is the same on all pairs. */
+/** The input of an exchange: a request that has passed the checks that all pairs of wires share. */
 export type CheckedRequest = {
   gateway: Pick<Gateway, 'sealer' | 'nowMs'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
@@ -25,43 +25,43 @@ export type CheckedRequest = {
   scopedKey: string | undefined
 }
 
-/** One request on its way to a model, and how the model's answer goes back to the client's wire. */
+/** One request on its way to a model, and the way of the answer back to the client's wire. */
 export type Exchange = Outgoing & {
-  /** The quirks that it was made for; a target with others needs one of its own. */
+  /** The profile that the request was made for; a target with another one needs an exchange of its own. */
   profile: Profile
   credential: CredentialScheme
-  /** What travels beside the body. No credential: that goes on in `upstream/`, for one target. */
+  /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]
-  /** The client wants events. */
+  /** Whether the client wants an event stream. */
   stream: boolean
   /** The cap that was sent, or the model's maximum. */
   outputTokensCap: number
-  /** How many answers were asked for; the cap is that of all of them (ruling C7). */
+  /** The number of answers asked for; the cap is that of all of them (ruling C7). */
   choices: number
-  /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
+  /** Whether the answer may contain reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
-  /** What may be believed of the figures of its answer (ruling C14). */
+  /** The limits within which the usage figures of the answer are believed (ruling C14). */
   bounds: UsageBounds
   losses: readonly Loss[]
-  /** Of the whole request, in tokens; costs a pass over it, so it is asked for once. */
+  /** Estimate for the whole request. Reading it costs a pass over the body, so read it once. */
   inputTokensEstimate: number
-  /** A fresh relay: one for each attempt. */
+  /** Returns a new relay; each attempt needs its own. */
   openStream(): StreamRelay
   readWhole(body: Buffer): WholeAnswer
-  /** An event stream for a client that wants JSON; undefined where only translation can fold one (ruling P2). */
+  /** Folds an event stream for a client that wants JSON; undefined if only translation can do that (ruling P2). */
   openFold: (() => StreamFold) | undefined
-  /** A model's refusal in the client's words, where it speaks in those of another wire. */
+  /** Rewrites the text of a refusal in the client's terms, if the model speaks another wire. */
   inClientWords?: (text: string) => string
-  /** A refusal in the model's wire. */
+  /** Reads a refusal in the model's wire. */
   readRefusal(status: number, bodyText: string): Fault
 }
 
-/** Whether the provider may run tools of its own for it: it reaches beyond its body (ruling C14). */
+/** Whether the provider may run tools of its own, whose tokens the body does not limit (ruling C14). */
 export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped
 }
 
-/** The half of an exchange that takes memory: the request, for as long as it may have to be sent. */
+/** The part of an exchange that takes memory: the request body, kept while it may have to be sent. */
 export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
@@ -69,8 +69,8 @@ export class Outgoing {
   #isUnsealed = false
 
   /**
-   * @param body made for the model as its entry in the catalog, or a target, names it.
-   * @param sealing undefined where nothing is sealed
+   * @param body the body, with the model's name as it is in the catalog entry
+   * @param sealing undefined if nothing is sealed
    */
   constructor(body: Buffer, { upstreamModel }: Model, sealing?: Sealing) {
     this.#body = body
@@ -78,19 +78,19 @@ export class Outgoing {
     this.#sealing = sealing
   }
 
-  /** @throws when the request was let go. */
+  /** @throws Error after `forget`. */
   bodyFor({ model }: Target): Buffer {
     if (this.#body === undefined) throw new Error('the request was let go: it cannot be sent again')
     const isItsName = model.upstreamModel === this.#upstreamModel
     return isItsName ? this.#body : renameModel(this.#body, model.upstreamModel)
   }
 
-  /** Whether to free the memory of these bytes would free what is still to be sent. */
+  /** Whether freeing the memory of these bytes would free the body that is still to be sent. */
   sharesMemoryWith(bytes: Buffer): boolean {
     return this.#body?.buffer === bytes.buffer
   }
 
-  /** Takes out what only one provider account can open (ruling U13). @returns false where there was nothing of it */
+  /** Removes items that only one provider account can open (ruling U13). @returns false if there are none */
   unseal(): boolean {
     const rest = this.#body && this.#sealing?.remove(this.#body)
     if (rest === undefined) return false
@@ -99,29 +99,29 @@ export class Outgoing {
     return true
   }
 
-  /** It may hold something that is sealed, and that would be taken out where it is refused. */
+  /** Whether the body may contain sealed items that can be removed if an account refuses them. */
   get mayUnseal(): boolean {
     return !this.#isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
   }
 
-  /** What its history has as the last that one provider account sealed, as a digest. */
+  /** A digest of the last item in the history that a provider account sealed. */
   lastSealed(): string | undefined {
     return this.#body && this.#sealing?.lastIn(this.#body)
   }
 
-  /** Something was taken out so. */
+  /** Whether `unseal` has removed something. */
   get isUnsealed(): boolean {
     return this.#isUnsealed
   }
 
-  /** Whether a text stands in it as a whole JSON string; false when the request was let go (ruling U9). */
+  /** Whether the body contains a text as a whole JSON string; false after `forget` (ruling U9). */
   holds(text: string): boolean {
     return this.#body?.includes(`"${text}"`) ?? false
   }
 
   /**
-   * No other attempt can follow: the request is let go, however long the answer takes.
-   * @param isSent nobody looks at its body any more, whose memory is given back at once (docs/decisions/0049-memory-given-back.md)
+   * Releases the body, because no other attempt can follow.
+   * @param isSent whether nothing reads the body any more, so that its memory is freed at once (docs/decisions/0049-memory-given-back.md)
    */
   forget(isSent: boolean): void {
     if (isSent && this.#body) free(this.#body)
@@ -129,7 +129,7 @@ export class Outgoing {
   }
 }
 
-/** The same body for a target that calls the model by another name; all else keeps its bytes. */
+/** Returns the body with another name for the model. All other bytes stay the same. */
 function renameModel(bytes: Buffer, name: string): Buffer {
   const body = new ClientBody(bytes)
   return splice(bytes, setMembers(body.range, body.members, new Map([['model', JSON.stringify(name)]])))

@@ -4,25 +4,25 @@ import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { Stopped } from './record.ts'
 
-/** How often one request may be sent (ruling U1). */
+/** The largest number of attempts for one request (ruling U1). */
 const attemptsMax = 3
 
-/** An attempt that failed, with all that telling its client needs. */
+/** A failed attempt, with the facts that its error for the client is made of. */
 export type Failed = { failure: Failure; verdict: Verdict; target: Target | undefined }
 
-/** What says the most to a client, of several failures, stands first (ruling U2). */
+/** The order in which failures are reported: the first is the most useful to a client (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
 
 export type FailoverParts = {
   pool: Pool
   model: Model
-  /** Whose request it is. */
+  /** The account whose request it is. */
   accountId: string
   affinity: string | undefined
   requestId: string
 }
 
-/** Whom one request may still be sent to, and what it has met so far (rulings U1, U2). */
+/** Decides which targets a request may still be sent to, and keeps its failures so far (rulings U1, U2). */
 export class Failover {
   readonly #pool: Pool
   readonly #model: Model
@@ -30,15 +30,15 @@ export class Failover {
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
   #choice: ChosenTarget | undefined
-  /** The choice is a second attempt in the sense of the budget. */
+  /** Whether the choice counts against the budget of retries. */
   #isRetry = false
   #passedOver = 0
   #stay: Stay | undefined
   #stopped: Stopped | undefined
   #worst: Failed | undefined
-  /** As it was before the last failure. */
+  /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
-  /** One reused connection was closed as it was written to: once is chance. */
+  /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
   #hasRaced = false
 
   constructor({ pool, model, accountId, affinity, requestId }: FailoverParts) {
@@ -48,7 +48,7 @@ export class Failover {
     this.#search = { requestId, affinity, tried: [], isLast: false }
   }
 
-  /** Before the first attempt. @param request whose history may hold something sealed */
+  /** Call before the first attempt. @param request has the history in which a sealed item is looked for */
   continues(request: { lastSealed(): string | undefined }): void {
     if (this.#looksForSeals) this.#search.sealed = this.#nameBySeal(request.lastSealed())
   }
@@ -57,12 +57,12 @@ export class Failover {
     return this.#attempts
   }
 
-  /** Another attempt could follow the one under way. */
+  /** Whether another attempt could follow the one under way. */
   get hasMore(): boolean {
     return this.#attempts < attemptsMax && this.#pool.sizeOf(this.#model) > this.#search.tried.length + 1
   }
 
-  /** Where the next attempt goes, once it is entered; undefined where nobody is left to ask, or may be asked. */
+  /** Chooses the next target, which `enter` confirms; undefined if no target is left or may be tried. */
   next(): ChosenTarget | undefined {
     if (this.#attempts >= attemptsMax) return this.#stop('attempts')
     this.#search.isLast = this.#attempts === attemptsMax - 1
@@ -74,25 +74,25 @@ export class Failover {
     return choice
   }
 
-  /** Why the last `next` had nobody. */
+  /** The reason for which the last `next` returned undefined. */
   get stopped(): Stopped | undefined {
     return this.#stopped
   }
 
-  /** The attempt begins. */
+  /** Call when the attempt at the chosen target begins. */
   enter(): void {
     this.#attempts++
     this.#stay = this.#pool.enter(this.#choice!, this.#search, this.#isRetry)
   }
 
-  /** The same target may be asked once more, for a failure that was not its own. */
+  /** Whether the same target may be tried once more, after a failure that was not its own. */
   get mayAgain(): boolean {
     return this.#attempts < attemptsMax
   }
 
   /**
-   * It is asked once more. No retry in the sense of the budget: nothing has worked for the first attempt. What that failed
-   * of is mended by this one, and no news for the client.
+   * Chooses the same target once more. This is not a retry in the sense of the budget, because the target did no work on the
+   * first attempt. The failure of that attempt is not reported to the client.
    */
   again(): ChosenTarget {
     this.#worst = this.#worstBefore
@@ -100,33 +100,33 @@ export class Failover {
     return this.#choice!
   }
 
-  /** The target cannot be asked for this request: it is passed over. */
+  /** Skips the chosen target, because its model does not take the request. */
   skip(): void {
     this.#search.tried = [...this.#search.tried, this.#choice!.target]
     this.#passedOver++
   }
 
-  /** Nobody who is on takes this request, now or later. */
+  /** Whether no enabled target takes this request, now or later. */
   get isPassedOverByAll(): boolean {
     return this.#passedOver >= this.#pool.sizeOf(this.#model)
   }
 
-  /** An answer is on its way. @param isUnsealed it was sent without its sealed history */
+  /** An answer is on its way. @param isUnsealed whether the request was sent without its sealed items */
   succeeded(isUnsealed: boolean): void {
     this.#stay?.succeeded(isUnsealed)
   }
 
-  /** The conversation goes on behind this answer. @param isUnsealed as above */
+  /** The conversation will go on after this answer, at the same account. @param isUnsealed as above */
   continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
     const sealed = this.#looksForSeals ? this.#nameBySeal(answer.lastSealed?.()) : undefined
     if (sealed !== undefined) this.#stay?.continuesAs(sealed, isUnsealed)
   }
 
-  /** The attempt under way failed. @returns what is to be done about it */
+  /** The attempt under way failed. @returns the decision what to do about it */
   failed(failure: Failure): Verdict {
     const { target } = this.#choice!
     const verdict = judge(failure, target.model)
-    // A refusal that is the request's own fault comes from an account that works.
+    // A refusal of a faulty request shows that the account works.
     if (verdict.tell === 'rejected') this.#stay?.refused()
     else this.#stay?.failed(verdict, verdict.alarm ?? failure.cause, failure.retryAfterSeconds)
     const isRaceAgain = verdict.elsewhere === 'any' && this.#hasRaced
@@ -136,12 +136,12 @@ export class Failover {
     return isRaceAgain ? { ...verdict, elsewhere: 'another' } : verdict
   }
 
-  /** The request is over: an attempt of which nothing else was told says nothing. */
+  /** The request is over. An attempt without a reported result says nothing about its target. */
   left(): void {
     this.#stay?.left()
   }
 
-  /** What the client is to be told when nobody is left to ask. */
+  /** The failure that the client gets when no target is left. */
   get told(): Failed {
     const worst = this.#worst
     const { tell, retryAfterSeconds } = this.#pool.outlook(this.#model)
@@ -151,7 +151,7 @@ export class Failover {
     if (worst) {
       const waits = [worst.failure.retryAfterSeconds, retryAfterSeconds].filter((wait) => wait !== undefined)
       const wait = waits.length === 0 ? undefined : Math.min(...waits)
-      // The client may wait for the other account (ruling U1); the log keeps the cause of this one.
+      // The client may wait for the other account (ruling U1). The log keeps the cause of this one.
       const verdict = { ...worst.verdict, tell: 'capacity' as const }
       return { ...worst, verdict, failure: { ...worst.failure, retryAfterSeconds: wait } }
     }
@@ -165,12 +165,12 @@ export class Failover {
     return undefined
   }
 
-  /** Several accounts serve the model, and its conversation has no name: what is sealed tells where it belongs (ruling U13). */
+  /** Whether a sealed item can show which account a conversation without a key belongs to: several serve the model (ruling U13). */
   get #looksForSeals(): boolean {
     return this.#search.affinity === undefined && this.#pool.sizeOf(this.#model) > 1
   }
 
-  /** What is sealed, as a name of the conversation that is nobody else's. */
+  /** Makes a conversation name of a sealed digest. It is scoped to the account, so no other account can share it. */
   #nameBySeal(sealed: string | undefined): string | undefined {
     return sealed && `${this.#accountId} ${sealed}`
   }

@@ -5,22 +5,22 @@ import { ClientBody } from '../wires/requests/client-body.ts'
 import type { FieldOutcome, FieldTable } from '../wires/requests/field-table.ts'
 import { wires } from '../wires/wires.ts'
 
-/** What became of a field of a request; `added` stands in none of the client's. */
+/** The outcome of one field of a request. An `added` field is not in the client's body. */
 export type FieldFate = { field: string; what: FieldOutcome | 'added'; why: string }
 
 type SentToModel = {
-  /** The client's wire, and its body. */
+  /** The client's wire. `bytes` is the client's body. */
   wire: WireName
   bytes: Buffer
   model: Model
-  /** What the model is sent. */
+  /** The body that the model is sent. */
   body: Buffer
   losses: readonly Loss[]
 }
 
 /**
- * What became of each field of a request that is sent: between two wires by the table of the client's, within one by the bytes.
- * `null` counts as absent (ruling R7). What was taken out of a field is in the losses.
+ * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one wire
+ * the two bodies are compared. `null` counts as absent (ruling R7). Changes inside a field are among the losses.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
@@ -35,19 +35,19 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
     const [, what, note] = facts.to.find(([to]) => to === model.wire)!
     const loss = losses.find((one) => one.field === field && one.what === 'dropped')
     if (loss && !isOfAPart(wire, field)) return { field, what: 'dropped', why: loss.why }
-    // What is refused is so for some values, and this is none of them.
+    // The table says `refused` for some values of the field. This value was not refused, so it was dropped.
     return what === 'refused' ? { field, what: 'dropped', why: `refused ${note}` } : { field, what, why: note }
   })
 }
 
-/** Whether a loss of its name is of something in it. */
+/** Whether a loss under the name of a field may be of a part of it only. */
 function isOfAPart(wire: WireName, field: string): boolean {
   return field === wires[wire].request.conversation.field || partly.has(field)
 }
 
 const partly = new Set(['system', 'tools', 'stop'])
 
-/** The top-level fields, each once, and behind each those of its members that have a fate of their own. */
+/** The top-level fields, each once, and after each one those of its members that have an outcome of their own. */
 function namesIn(body: ClientBody, fields: FieldTable): string[] {
   const inner = [...fields.keys()].filter((field) => field.includes('.'))
   return presentKeys(body).flatMap((key) => {
@@ -78,7 +78,7 @@ function nativeFates({ wire, bytes, body: sentBytes, losses }: SentToModel, body
   return [...fates, ...added.map((field): FieldFate => ({ field, what: 'added', why: editOf(wire, field) }))]
 }
 
-/** Why a field differs on the way to a model of its own wire (ruling P1). */
+/** The reasons why a field differs on the way to a model of the same wire (ruling P1). */
 const edits = new Map([
   ['model', 'what the upstream calls it'],
   ['stream_options', 'usage is always asked for'],

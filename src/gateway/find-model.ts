@@ -8,8 +8,8 @@ import type { ClientBody } from '../wires/requests/client-body.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * @param bounds of the key that asks, where it has some: of models too (ruling R15).
- * @throws GatewayError 400 for a missing name, 404 for an unknown one, and for one that the key may not use.
+ * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
+ * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
  */
 export function findModel(
   config: Pick<Config, 'catalog'>,
@@ -31,7 +31,7 @@ export function findModel(
   return model
 }
 
-/** The name is not repeated: nothing of a body ever is (spec 7.1). What is near it is on the list (ruling R17). */
+/** Suggests similar names from the list (ruling R17). The client's own is not repeated: errors never quote a body (spec 7.1). */
 function textFor(text: string, near: readonly string[]): string {
   return near.length > 0 ? `${text} Perhaps it is ${near.join(' or ')}.` : text
 }

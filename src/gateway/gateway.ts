@@ -13,12 +13,12 @@ import type { CallRecord } from './record.ts'
 import type { Snapshots } from './snapshot.ts'
 import type { Tracing } from './tracing.ts'
 
-/** Every part that a walk needs; main builds it. */
+/** The parts that a walk needs. `src/process` builds them. */
 export type Gateway = {
-  /** The configuration in force and what was built from it. */
+  /** The configuration in force and everything that was built from it. */
   snapshots: Snapshots
   directory: Directory
-  /** Accounts that count as suspended here, by id, whatever the store says of them. */
+  /** Ids of accounts that this process treats as suspended, whatever the store says. */
   barred: ReadonlySet<string>
   ledger: Ledger
   admission: Admission
@@ -27,51 +27,51 @@ export type Gateway = {
   nowMs(): number
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
-  /** Requests between upstream and client; the ticker asks each what its deadlines say. */
+  /** Requests that are being answered. The ticker calls each to check its deadlines. */
   deliveries: Roster<Ticking & DrainHandle & Recorded & Listed>
-  /** Attempts that brought a whole answer and whose upstream has not closed; the ticker hangs up in the end. */
+  /** Attempts that brought a whole answer while the upstream has not closed yet. The ticker ends them. */
   lingering: Roster<Ticking & Listed & { readonly isLingering: boolean }>
-  /** Requests that are over for their client and read on for their usage (rulings C4, C12). */
+  /** Requests that are over for their client and are read on for their usage (rulings C4, C12). */
   readers: Readers
-  /** What request bodies are held, and how much more there is room for (ruling R18). */
+  /** The memory that request bodies hold, and how much is left for more (ruling R18). */
   bodies: Bodies
-  /** Who may count tokens. */
+  /** Decides whether tokens may be counted now. */
   counting: Counting
-  /** True while the loop is late enough to be felt: what does not pay makes way (ruling R18). */
+  /** True while the event loop is noticeably late. Free requests then give way to paid ones (ruling R18). */
   isStrained(): boolean
-  /** How the work on streams is shared out. */
+  /** Shares out the work on streams. */
   flow: Flow
-  /** Who begins when all cannot. */
+  /** Decides which request begins when not all can. */
   turns: Turns
-  /** True while new inference is turned away to keep what runs alive (reliability §7). */
+  /** True while new inference is refused to keep running requests alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
-  /** Undefined where nobody wants traces. */
+  /** Undefined if traces are off. */
   tracing?: Tracing | undefined
-  /** Logs a bug of ours for which there is nobody left to tell. */
+  /** Logs a bug of ours that no client's answer can report. */
   reportBug(bug: Error, requestId?: string): void
-  /** A key that means nothing outside its account: what is sent upstream, and what picks the upstream account (ruling P6). */
+  /** Scopes a conversation key to an account. The result goes upstream, and picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
 }
 
-/** What has deadlines: the one ticker of the process asks for them, so that no request has timers of its own. */
+/** An object with deadlines. The one ticker of the process checks them, so that no request has timers of its own. */
 export interface Ticking {
-  /** Looks at every deadline. @param nowMs monotonic. */
+  /** Checks every deadline. @param nowMs monotonic */
   tick(nowMs: number): void
 }
 
-/** What the drain ends. */
+/** A request that shutdown can end. */
 export interface DrainHandle {
-  /** The process is going: what is not whole by now is cut and billed (reliability §7). */
+  /** The process ends: an answer that is not complete is cut and billed (reliability §7). */
   shutDown(): void
 }
 
-/** What tells how far it is. */
+/** A request whose record can be read while it runs. */
 export interface Recorded {
   readonly record: Readonly<CallRecord>
 }
 
-/** Lets everything that is under way look at its deadlines. @param nowMs monotonic. */
+/** Lets everything under way check its deadlines. @param nowMs monotonic */
 export function tick({ deliveries, lingering, flow }: Gateway, nowMs: number): void {
   flow.tick(deliveries.size)
   for (const delivery of deliveries) delivery.tick(nowMs)

@@ -6,8 +6,8 @@ import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 /**
- * Whose key this is (spec 5, rulings R4, R7, R16). A failing request may be throttled; one with a valid key that is known here never is.
- * @throws GatewayError 401, 429; 500 when the store that alone knows is silent, which is nobody's failure (ruling C5).
+ * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known key.
+ * @throws GatewayError 401, 429; 500 if the store must be asked and is silent, which counts as no failed request (ruling C5)
  */
 export async function identify(gateway: Gateway, call: Call, record: CallRecord): Promise<ApiKey> {
   const authorization = call.header('authorization')
@@ -33,7 +33,7 @@ function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
   return key
 }
 
-/** @throws GatewayError 401 `account_suspended` where the account is not active. */
+/** Records the account. @throws GatewayError 401 `account_suspended` unless the account is active */
 export function noteAccount(gateway: Gateway, record: CallRecord, { account }: ApiKey): void {
   record.account = account.name
   record.accountId = account.id

@@ -10,8 +10,8 @@ import type { CallRecord } from './record.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * One inference request, under the configuration that is in force when it comes, to its end (U14).
- * @param payer who pays where no key is shown: an operator tries something (operate §4)
+ * Handles one inference request to its end, under the configuration that is in force when it arrives (U14).
+ * @param payer who pays if no key is shown: an operator tries something (operate §4)
  */
 export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: ApiKey): Promise<void> {
   const { snapshot, release } = gateway.snapshots.take()
@@ -19,8 +19,8 @@ export function infer(gateway: Gateway, call: Call, record: CallRecord, payer?: 
 }
 
 /**
- * From the key to the bill. The checks run in the order of the lines (ruling R1). The last line is not awaited, so that
- * what a request is made of does not live as long as its answer.
+ * Walks a request from its key to its bill. The checks run in the order of the lines (ruling R1). The last line returns the
+ * promise without `await`, so that the variables of this function do not live as long as the answer.
  */
 async function walk(
   gateway: Gateway,
@@ -41,7 +41,7 @@ async function walk(
     const asked = readRequest({ gateway, config, call, record, accountId: account.id, bounds: key.bounds }, bytes)
     const { model, affinity, asking } = asked
     const release = await takeHold(config, key, entered, model, asking.exchange, record)
-    // What is sent has been made of it, unless another target wants it made anew.
+    // The model's body is made, and the client's is needed again only if another target needs a new one.
     if (asking.exchangeFor === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = { gateway, snapshot, call, record, key, model, affinity, release, share: share.handOn() }
     return new Delivery(parts, asking).run()

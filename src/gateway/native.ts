@@ -15,7 +15,7 @@ import { upstreamHeaders } from './upstream-headers.ts'
 /** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
 
-/** The exchange within one wire: the body's bytes with the edits of ruling P1, the answer's with those of P2. */
+/** The exchange within one wire: the request's bytes with the edits of ruling P1, the answer's with those of P2. */
 export function exchangeNatively(asked: CheckedRequest): Exchange {
   const { gateway, model, body, scopedKey } = asked
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
@@ -23,7 +23,7 @@ export function exchangeNatively(asked: CheckedRequest): Exchange {
   return new NativeExchange(asked, adapted)
 }
 
-/** It lives as long as the answer, and keeps nothing of what it was asked with but the body, until that is let go. */
+/** Lives as long as the answer. Of the request it keeps only the body, until that is released. */
 class NativeExchange extends Outgoing implements Exchange {
   readonly profile: Profile
   readonly credential: CredentialScheme

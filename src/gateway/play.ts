@@ -5,18 +5,18 @@ import { noteAccount } from './identify.ts'
 import { infer } from './infer.ts'
 import type { CallRecord } from './record.ts'
 
-/** What no digest looks like. */
+/** Not a digest, so that no key matches. */
 const noDigest = 'no key'
 
 /**
- * A request that an operator asks for an account, without a key of it: from there on it is a request like any other.
+ * Runs a request that an operator makes on behalf of an account, without a key. After this it is a request like any other.
  * @throws GatewayError
  */
 export async function play(gateway: Gateway, call: Call, record: CallRecord, account: Account): Promise<void> {
   const { directory } = gateway
-  // One that was made a moment ago is not in memory: looking for a key brings what is new.
+  // A new account may not be in memory yet. Looking up any key loads what is new.
   if (!directory.findKnownAccount(account.id)) await directory.findKey(noDigest)
-  // The object that all its requests know.
+  // The object that all requests of the account share.
   const payer = keyless(directory.findKnownAccount(account.id) ?? account)
   noteAccount(gateway, record, payer)
   return infer(gateway, call, record, payer)

@@ -10,15 +10,15 @@ import { type Evidence, evidenceOf } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /*
- * An answer may be over for its client before it is over at its upstream (rulings C4, C12): at a stop sequence of ours, or
- * because the client left. Here is whether its upstream is read on all the same, until when, and what counts of what it
- * tells. Who reads on, and what a client is shown of it, is not known here.
+ * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens at a stop sequence of
+ * ours, or if the client leaves. This module decides whether and until when to read the upstream on, and which of its
+ * figures count. It does not know who reads, or what a client is shown.
  */
 
-/** How long the end of an answer waits for its figures at a stop sequence of ours, in ms (ruling C12). */
+/** The longest wait for figures after a stop sequence of ours, in ms (ruling C12). */
 const stopReadMs = 3_000
 
-/** How an answer ends for its client, as it is told. `ok`: at a stop, and the client is there and waits for the end. */
+/** How an answer ended for its client. `ok`: at a stop sequence, and the client still waits for the end. */
 export type EarlyEnd = 'ok' | 'client_abort' | 'client_stall'
 
 export type ReadingOnParts = {
@@ -29,14 +29,14 @@ export type ReadingOnParts = {
 }
 
 /**
- * Reads on, for a time that depends on what its client has of the answer:
+ * Starts to read on, for a time that depends on how much of the answer the client has:
  *
- *     all but the end, at a stop of ours   3 s                      where figures that decide the bill come late
- *     something, and has left              `billing.read_on`        where they do
+ *     all but the end, at a stop of ours   3 s                      if figures that decide the bill come late
+ *     a part, and has left                 `billing.read_on`        if they do
  *     nothing, and has left                `timeouts.settle_window` always
  *
- * @param told what the model had reported when the client had its last; undefined where it has nothing
- * @returns undefined where its figures would tell nothing new, there is no time, or too many are read on
+ * @param told the model's report when the client got its last piece; undefined if it has nothing
+ * @returns undefined if no new figures are expected, there is no time, or too many upstreams are read on
  */
 export function readOn(
   parts: ReadingOnParts,
@@ -55,9 +55,9 @@ function limitOf({ billing, timeouts }: Config, end: EarlyEnd, told: UsageReport
   return end === 'ok' ? stopReadMs : billing.readOnMs
 }
 
-/** One upstream that is read on. It has one of the places that there are for all (`readers.ts`), until its `close`. */
+/** One upstream that is read on. It has one of the places of `readers.ts` until `close`. */
 export class ReadingOn {
-  /** What the model had reported when the client had its last of the answer; undefined where it has nothing of one. */
+  /** The model's report when the client got its last piece; undefined if the client has nothing of the answer. */
   readonly told: UsageReport | undefined
   readonly #parts: ReadingOnParts
   readonly #sinceMs: number
@@ -76,29 +76,29 @@ export class ReadingOn {
     return this.#end
   }
 
-  /** The client has something of an answer, or is to get it when its figures are there. */
+  /** Whether the client has something of the answer, or will get it with the figures. */
   get isAnswered(): boolean {
     return this.told !== undefined
   }
 
-  /** The client is there, and waits for the end. */
+  /** Whether the client is still there and waits for the end. */
   get isAwaited(): boolean {
     return this.#end === 'ok'
   }
 
-  /** The client, which waited for the end, has left: the figures have as long as any other's. */
+  /** The client left while it waited for the end. The figures now get as much time as after any other departure. */
   leave(): void {
     this.#end = 'client_abort'
     this.#untilMs = this.#sinceMs + Math.max(stopReadMs, this.#parts.snapshot.config.billing.readOnMs)
   }
 
-  /** Its time is up, or its configuration is no longer in force, which is not kept for figures. @param nowMs monotonic */
+  /** Whether time is up, or the configuration was replaced: an old one is not kept for figures. @param nowMs monotonic */
   isOver(nowMs: number): boolean {
     const { gateway, snapshot } = this.#parts
     return nowMs >= this.#untilMs || gateway.snapshots.current !== snapshot
   }
 
-  /** Gives its place back. */
+  /** Gives the place back. */
   close(): void {
     const { gateway, key } = this.#parts
     gateway.readers.leave(key.account.id)
@@ -106,9 +106,9 @@ export class ReadingOn {
 }
 
 /**
- * Whether figures that decide the bill come only at the end of the stream (ruling C12): reasoning that is not shown, a
- * cached share that is cheaper, calls of hosted tools that have a price (C11). A model that has told its input has told
- * what of it was cached.
+ * Whether figures that decide the bill come only at the end of the stream (ruling C12). Such figures are reasoning that is
+ * not shown, a cheaper cached share, and calls of hosted tools that have a price (C11). A model that has reported its input
+ * has also reported the cached share of it.
  */
 export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: Model): boolean {
   if (exchange.mayHideReasoning || (prices.calls && mayCallTools(exchange))) return true
@@ -117,8 +117,8 @@ export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: M
 }
 
 /**
- * What is known of an answer that ended for its client before the model had told its figures (ruling C12).
- * @param readingOn undefined where it was not read on
+ * The evidence of an answer that ended for its client before the model had reported its figures (ruling C12).
+ * @param readingOn undefined if it was not read on
  */
 export function evidenceOfCut(
   answer: Pick<StreamRelay, 'report' | 'estimateOutput' | 'spoken'>,
@@ -127,14 +127,14 @@ export function evidenceOfCut(
   pace: Pace,
 ): Pick<Evidence, 'report' | 'estimateOutput' | 'estimateHidden'> {
   const evidence = evidenceOf(answer)
-  // Who has seen nothing of an answer pays for no time (ruling C4).
+  // A client that has seen nothing of the answer pays for no time (ruling C4).
   if (readingOn?.isAnswered === false) return evidence
   const estimateHidden = () => (exchange.mayHideReasoning ? pace.hiddenTokens(answer.spoken()) : 0)
   const told = readingOn?.told ?? answer.report
   return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
 }
 
-/** A report that is not final, as evidence: what it says of the input, and of the output what was told for the client. */
+/** Keeps what a report that is not final says about the input. Output counts only as reported for the client. */
 export function withoutLaterOutput(report: UsageReport, told: UsageReport): UsageReport {
   const evidence = { ...report }
   for (const name of ['outputTokens', 'reasoningTokens', 'isOutputPartial'] as const) {

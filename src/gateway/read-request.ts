@@ -19,7 +19,7 @@ export type ReadRequestParts = {
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
   accountId: string
-  /** Of the key that asks; undefined where it may name every model. */
+  /** The limits of the key that asks; undefined if it may name every model. */
   bounds?: Pick<KeyBounds, 'models'> | undefined
 }
 
@@ -31,9 +31,9 @@ export type ReadRequest = {
 }
 
 /**
- * A body as the model is to get it: every check of it, in the order of ruling R1, and none that needs to know what its
- * account has. Nothing is sent, nothing waited for.
- * @throws GatewayError 400, 404.
+ * Checks a body in the order of ruling R1 and makes the request for the model. No check needs to know the account's credit.
+ * Sends nothing and waits for nothing.
+ * @throws GatewayError 400, 404
  */
 export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadRequest {
   const { gateway, config, call, record, accountId, bounds } = reading
@@ -56,7 +56,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   }
 }
 
-/** One exchange does for all who serve it. */
+/** Whether one exchange suits all upstreams of the model. */
 function isServedAlike({ routes, profile }: Model): boolean {
   return routes.every(({ serving }) => serving.profile === profile)
 }

@@ -6,7 +6,7 @@ import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
 
-/** The trace that a request belongs to, as far as anything was said of it before it is told. */
+/** The trace that a request belongs to, as far as the caller has given it. */
 export type Trace = {
   readonly id: string
   /** The caller's span. */
@@ -14,51 +14,51 @@ export type Trace = {
   readonly isSampled: boolean
 }
 
-/** One try at one upstream account, as it is told: names, fixed words and times. */
+/** One try at one upstream account for logs and reports: names, fixed words and times. */
 export type Try = {
-  /** By their names in the configuration. */
+  /** By the names in the configuration. */
   readonly upstream: string
   readonly account: string | undefined
   readonly why: ChoiceReason
-  /** Monotonic ms; the end is where the upstream's part was over, or what it said was of no use any more. */
+  /** Monotonic ms. The end is when the upstream's part was over, or its output was of no use any more. */
   readonly startedMs: number
   endMs: number | undefined
-  /** What the upstream answered, if it did. */
+  /** The status of the upstream's answer, if it answered. */
   status: number | undefined
-  /** What it failed of, in the words of the log. */
+  /** Why the try failed, in the words of the log. */
   cause: string | undefined
-  /** Of its span, where its upstream was told it. */
+  /** The id of its span, if the upstream got the trace. */
   spanId?: string
 }
 
 /**
- * Why the last failure was not followed by another attempt (ruling U1): the client had `seen` a part of the answer; it is
- * `final`, nobody else would do better, or the request was let go when its answer began; three `attempts` were made; the
- * `budget` of retries of who would be next is used up; `nobody` is left who is on, not left alone and not tried.
+ * Why no attempt followed the last failure (ruling U1).
+ * `seen`: the client had seen a part of the answer. `final`: no other target would do better, or the request was released.
+ * `attempts`: three were made. `budget`: the next target's budget of retries is used up. `nobody`: no target is left.
  */
 export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 
 /**
- * How far a debit is (docs/ledger.md): on its way, in the ledger, in the spool, or refused to its client. Undefined where
- * there is none.
+ * The state of a debit (docs/ledger.md): on its way, in the ledger, in the spool, or refused, in which case its client got
+ * an error. Undefined if there is no debit.
  */
 export type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
 
 /**
- * What is told of one request when it is over and settled. Names, counts and times only: never content, never a key
- * (ruling U5). Whoever learns something writes it in; it is read by the listeners alone.
+ * The facts of one request for logs and reports: names, counts and times, never content and never a key (ruling U5). Each
+ * part of the gateway writes what it learns. Listeners read the record when the request is over and settled.
  */
 export type CallRecord = {
   id: string
-  /** Undefined where its caller said nothing and nobody is told. */
+  /** Undefined if the caller sent no trace and none is exported. */
   trace?: Trace
-  /** By the wall clock, which somebody may set meanwhile. */
+  /** By the wall clock, which may be set while the request runs. */
   startedMs: number
-  /** The same moment by the monotonic clock, which the times of its tries are told by. */
+  /** The same moment by the monotonic clock, to which the times of `tries` are relative. */
   beganMs?: number
   method: string
   path: string
-  /** What was asked for; undefined where the path is not served. */
+  /** The operation of the path; undefined if the path is not served. */
   walk?: 'infer' | 'count_tokens' | 'list_models'
   ip: string
   account?: string
@@ -66,40 +66,40 @@ export type CallRecord = {
   keyId?: string
   /** The visible first characters of the key. */
   keyPrefix?: string
-  /** What its owner calls it: told to operators, and not logged. */
+  /** The label that the owner gave the key. It is shown to operators and not logged. */
   keyLabel?: string
-  /** Of a key that is narrower than its account (ruling R15). */
+  /** The limits of a key that is narrower than its account (ruling R15). */
   bounds?: LiveBounds
   wire?: WireName
-  /** The id of the model's entry; what it was asked for by, where that is another (ruling R14). */
+  /** The id of the model's entry. `alias` is the name that the client used, if it is another one (ruling R14). */
   model?: string
   alias?: string
   modelWire?: WireName
   stream?: boolean
-  /** The most output tokens that a model was let write, of all choices together. */
+  /** The cap on output tokens that the model got, for all choices together. */
   outputTokensCap?: number
-  /** What was held for it while it ran (ruling C2). */
+  /** The hold while the request ran (ruling C2). */
   holdNanos?: bigint
-  /** The upstream that was tried last, and the account there, by their names in the configuration. */
+  /** The upstream that was tried last, and its account, by their names in the configuration. */
   upstream?: string
   upstreamAccount?: string | undefined
   attempts?: number
-  /** Why it went to the account that was tried last. */
+  /** Why that account was chosen. */
   why?: ChoiceReason
-  /** All of them, in their order; what was tried last stands in the fields above too. */
+  /** All tries in their order. The last one is in the fields above too. */
   tries?: Try[]
-  /** Of a request whose last attempt failed. */
+  /** Set if the last attempt failed. */
   stopped?: Stopped
   status?: number
-  /** Of the error the client was told, or of a fault in a started stream. */
+  /** The code of the error that the client got, or of a fault in a started stream. */
   code?: string
-  /** Why that, where several reasons have one code: one of our fixed words (`ErrorDetail`). */
+  /** The reason, if several reasons share one code: one of our fixed words (`ErrorDetail`). */
   reason?: string
   /** The media type of an answer that could not be read, as its upstream sent it; '' if it sent none. */
   contentType?: string | undefined
-  /** What our side knows of the cause; fixed words, no upstream text. */
+  /** The cause as far as we know it, in fixed words without upstream text. */
   cause?: string
-  /** Since its start, measured: the wall clock has no part in it (faults F-S20). */
+  /** Times since the start, by the monotonic clock, so that setting the wall clock changes nothing (faults F-S20). */
   firstByteMs?: number
   endMs?: number
   usage?: Usage
@@ -107,22 +107,22 @@ export type CallRecord = {
   /** Calls of hosted tools that were billed. */
   calls?: Calls
   costNanos?: bigint | undefined
-  /** By which `costNanos` was made of `usage`. */
+  /** The prices that turned `usage` into `costNanos`. */
   prices?: Prices
   priceVersion?: string
   settled?: Settled
-  /** Set by whoever decides it first; an answer of which nobody said otherwise is `ok`. */
+  /** Set by the first part that decides it; `ok` if none does. */
   outcome?: RequestOutcome
-  /** Why the model ended, of an answer that is translated. */
+  /** Why the model ended; only for translated answers. */
   finishReason?: FinishReason
   losses?: readonly Loss[]
   flags?: readonly string[]
 }
 
-/** Who is told of every request once: the log, and whatever counts. @param bug ours, where one ended the request. */
+/** Receives each request once, when it is over: the log and the counters. @param bug ours, if one ended the request */
 export type RecordListener = (record: CallRecord, bug?: unknown) => void
 
-/** Who fails to take a record keeps it from nobody else, and ends no process (faults F-P7). */
+/** Makes listeners independent: if one throws, the others still get the record, and the process goes on (faults F-P7). */
 export function contain(
   reportBug: (bug: Error, id?: string) => void,
   ...listeners: readonly RecordListener[]

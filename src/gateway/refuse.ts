@@ -8,12 +8,12 @@ import { wires } from '../wires/wires.ts'
 import type { Exchange } from './exchange.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** What clients know to be served here. */
+/** The paths that clients know. */
 const ownPaths = Object.values(wires).flatMap(({ path, counter }) => (counter ? [path, counter.path] : [path]))
 
 /**
- * What the client of a failed request is told, with all that is known of what its text may and must not say.
- * @param target of the attempt that failed; undefined where nobody was asked.
+ * Makes the client's error for a failed request. The snapshot and the exchange say which words its text must not contain.
+ * @param target of the attempt that failed; undefined if there was none
  */
 export function refuse(
   { snapshot, model, exchange }: { snapshot: Snapshot; model: Model; exchange: Exchange },

@@ -19,19 +19,19 @@ import { type ReadRequest, type ReadRequestParts, readRequest } from './read-req
 import type { CallRecord } from './record.ts'
 import { createSnapshots } from './snapshot.ts'
 
-/** A request that is gone through without anybody who pays or is asked. */
+/** A request that runs without an account that pays and without an upstream that receives it. */
 export type Rehearsal = {
   config: Config
   wire: WireName
-  /** The client's, by their lower-case names. */
+  /** The client's headers, by lower-case name. */
   header: (name: string) => string | undefined
-  /** Whose conversation keys and envelopes they are. */
+  /** The account whose conversation keys and envelopes are used. */
   accountId: string
   sealer: Sealer
   scopeKey: ReadRequestParts['gateway']['scopeKey']
-  /** The one of the model's upstreams that is asked, by its name; undefined: the first. */
+  /** The name of the model's upstream to use; undefined for the first. */
   upstream: string | undefined
-  /** What it answers; undefined where only the request is looked at. */
+  /** The answer that it plays; undefined to look only at the request. */
   answer: PlayedAnswer | undefined
   /** Unix milliseconds. */
   nowMs: () => number
@@ -39,19 +39,19 @@ export type Rehearsal = {
 
 export type PlayedAnswer = { status: number; contentType: string; body: Buffer }
 
-/** Refused before anything was sent; or sent, and answered where there was an answer to play. */
+/** `refused` before anything was sent, or `sent`, with an answer if one was played. */
 export type Rehearsed =
   | { state: 'refused'; refusal: ToldError }
   | { state: 'sent'; model: Model; sent: SentRequest; record: CallRecord; answer: ClientAnswer | undefined }
 
-/** An error as its client is told. */
+/** An error as its client gets it. */
 export type ToldError = { status: number; code: ErrorCode; param: string | null; message: string; body: string }
 
 export type SentRequest = {
-  /** By its name in the configuration. */
+  /** By the name in the configuration. */
   upstream: string
   path: string
-  /** All but the credential: names and values in turn. */
+  /** All headers except the credential: names and values in turn. */
   headers: readonly string[]
   body: Buffer
 }
@@ -60,17 +60,17 @@ export type ClientAnswer = {
   status: number
   contentType: string
   body: Buffer
-  /** The connection is closed before the answer has an end. */
+  /** The connection would close before the end of the answer. */
   isCut: boolean
-  /** What would be billed; undefined where nothing is. */
+  /** The debit that would be made; undefined if nothing is billed. */
   debit: Debit | undefined
 }
 
 /**
- * Goes through a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. There is
- * no key, credit or window; nobody is asked, nothing is written, and the time stands still.
+ * Runs a request as the gateway does: its checks in their order, its exchange, its delivery and its bill. There is no key,
+ * credit or window. No upstream is contacted, nothing is stored, and the clock stands still.
  * @param bytes the client's body
- * @param received how large it was when it came, in bytes
+ * @param received its size as the client sent it, in bytes
  */
 export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = bytes.length): Promise<Rehearsed> {
   const { config, wire, accountId } = rehearsal
@@ -95,7 +95,7 @@ export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = b
   return { state: 'sent', model: model!, sent: upstream.sent!, record, answer }
 }
 
-/** No request has it, and it looks like one. */
+/** Looks like a request id, but no real request has it. */
 const requestId = `req_${'0'.repeat(20)}`
 
 function tell(error: GatewayError, wire: WireName): ToldError {
@@ -104,7 +104,7 @@ function tell(error: GatewayError, wire: WireName): ToldError {
   return { status, code, param, message, body }
 }
 
-/** @throws GatewayError as a delivery does. */
+/** @throws GatewayError as a delivery does */
 async function deliver(
   rehearsal: Rehearsal,
   stage: RehearsalStage,
@@ -141,10 +141,10 @@ async function deliver(
   if (bug) throw bug
 }
 
-/** The time stands still. */
+/** A clock that stands still. */
 const standing = () => 0
 
-/** The same in which one account of one upstream serves the model, whether or not it is switched on. */
+/** Narrows configuration and model to one account of one upstream, enabled or not. */
 function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: Config; model: Model } {
   const route = model.routes.find(({ upstream }) => upstream === name) ?? model.routes[0]!
   const upstream = config.upstreams.get(route.upstream)!
@@ -153,14 +153,14 @@ function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: 
   return { config: { ...config, upstreams }, model: { ...model, routes: [route] } }
 }
 
-/** It may be asked and is sent no credential; what an answer says of its key is hidden all the same. */
+/** An empty credential is sent. The real key is known only so that an answer that repeats it is scrubbed. */
 function keyOf({ key }: UpstreamAccount): LiveKey {
   return { value: '', version: 0, known: [key.reveal()], doubt() {} }
 }
 
 type RehearsalStage = ReturnType<typeof openStage>
 
-/** Client, upstream and ledger: they keep what they are told, and the upstream answers at once. */
+/** Stands in for client, upstream and ledger: each keeps what it gets, and the upstream answers at once. */
 function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
   let status = 0
   let contentType = ''
@@ -229,7 +229,7 @@ function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
   }
 }
 
-/** As it would come over a network: others have their turn between its pieces. */
+/** Feeds an answer in pieces, as a network would. Other work may run between them. */
 async function feed(body: Buffer, listener: UpstreamListener, isAborted: () => boolean): Promise<void> {
   for (let at = 0; at < body.length; at += pieceBytes) {
     if (at > 0) await new Promise((resolve) => setImmediate(resolve))

@@ -15,45 +15,45 @@ import type { Target } from '../upstream/target.ts'
 import type { Exchange } from './exchange.ts'
 import type { CallRecord } from './record.ts'
 
-/** What is known of an answer that has ended, one way or another (ruling C3). */
+/** The facts known of an answer that has ended, in whatever way (ruling C3). */
 export type Evidence = {
   report: UsageReport
-  /** It ended by the model's own word, so that the report is final. */
+  /** The model ended the answer itself, so that its report is final. */
   isComplete: boolean
-  /** Of all that was produced, in tokens; as of `UsageEvidence`. */
+  /** Estimates the tokens of all output (see `UsageEvidence`). */
   estimateOutput: (enough?: number) => number
-  /** Of reasoning that was not shown, in tokens; for an answer that ended early for its client (ruling C12). */
+  /** Estimates the tokens of reasoning that was not shown, for an answer that ended early for its client (ruling C12). */
   estimateHidden?: () => number
   outcome: RequestOutcome
-  /** The operator gives it away (ruling C4): an entry of 0. */
+  /** The operator gives the answer away, as an entry of 0 (ruling C4). */
   isWaived: boolean
 }
 
-/** What an answer that is read, or has been read so far, says of itself. */
+/** Takes the report and the estimate of an answer that is read, or has been read so far. */
 export function evidenceOf(
   answer: Pick<Evidence, 'report' | 'estimateOutput'>,
 ): Pick<Evidence, 'report' | 'estimateOutput'> {
   return { report: answer.report, estimateOutput: (enough?: number) => answer.estimateOutput(enough) }
 }
 
-/** Where nothing of an answer has come. */
+/** The evidence if nothing of an answer has come. */
 export const nothingYet: Pick<Evidence, 'report' | 'estimateOutput'> = { report: {}, estimateOutput: () => 0 }
 
-/** What an answer costs, and by which figures. */
+/** The cost of an answer, and the figures that it is computed from. */
 export type Bill = {
   usage: Usage
   usageSource: UsageSource
-  /** Those of hosted tools that have a price (ruling C11). */
+  /** The calls of hosted tools that have a price (ruling C11). */
   calls: Calls | undefined
   amountNanos: bigint
   outcome: RequestOutcome
-  /** What was wrong with the model's figures (ruling C6), or with who answered (ruling Y13); for the log. */
+  /** Faults of the model's figures (ruling C6) or of the model that answered (ruling Y13); for the log. */
   flags: readonly string[]
 }
 
 /**
- * From evidence to bill (rulings C1, C3, C6).
- * @param target who was asked, and by what name for the model (ruling Y13)
+ * Computes the bill from the evidence (rulings C1, C3, C6).
+ * @param target the target that answered, with its name for the model (ruling Y13)
  */
 export function weigh(evidence: Evidence, exchange: Exchange, model: Model, target: Pick<Target, 'model'>): Bill {
   const { report, isComplete, estimateOutput, estimateHidden, outcome, isWaived } = evidence
@@ -80,7 +80,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, targ
   }
 }
 
-/** What a debit says beside the bill: who asked for what, and who answered. */
+/** The facts of a debit: the key and the model of the request, the target that answered, and the bill. */
 export type Billed = {
   requestId: string
   key: ApiKey
@@ -92,7 +92,7 @@ export type Billed = {
   createdMs: number
 }
 
-/** From bill to debit. The request id makes it repeatable: however often it is posted, it is one entry (ruling R5). */
+/** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
   const { usage, usageSource, calls, amountNanos, outcome } = bill
   return {
@@ -116,7 +116,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   }
 }
 
-/** What the record says of a bill whose debit is on its way. */
+/** Copies a bill into the record while its debit is on its way. */
 export function noteBill(record: CallRecord, bill: Bill, { prices, priceVersion }: Model): void {
   const { usage, usageSource, calls, amountNanos, outcome, flags } = bill
   record.usage = usage

@@ -3,7 +3,7 @@ import type { KeyFinder } from '../upstream/keyring.ts'
 import type { Pool } from '../upstream/pool.ts'
 import type { Upstreams } from '../upstream/upstreams.ts'
 
-/** One configuration and what was built from it: who is asked, over which connections. */
+/** One configuration and what was built from it: targets, connections and keys. */
 export type Snapshot = {
   readonly config: Config
   readonly pool: Pool
@@ -12,23 +12,23 @@ export type Snapshot = {
 }
 
 /**
- * The configuration in force, and those before it that still serve somebody. A request takes one snapshot and keeps it to
- * its end, its retry included; a snapshot that is no longer in force closes with its last request (U14).
+ * The configuration in force, and earlier ones that requests still use. A request keeps the snapshot that it took to its
+ * end, retries included. A snapshot that is no longer in force closes with its last request (U14).
  */
 export type Snapshots = {
   readonly current: Snapshot
-  /** For one request. `release` must be called once, at its end. */
+  /** Takes the current snapshot for one request. `release` must be called once, at its end. */
   take(): { snapshot: Snapshot; release: () => void }
-  /** From here on requests take this one. */
+  /** Puts a new snapshot in force for later requests. */
   replace(next: Snapshot): void
-  /** Cuts everything, of earlier ones too. */
+  /** Closes all connections, also those of earlier snapshots. */
   close(): Promise<void>
 }
 
 export function createSnapshots(first: Snapshot): Snapshots {
-  /** Requests by the snapshot they took; the one in force is always there. */
+  /** The number of requests by snapshot; the one in force is always in the map. */
   const users = new Map<Snapshot, number>([[first, 0]])
-  /** No longer in force and without requests; an upstream that lingers may still keep a connection of theirs. */
+  /** Snapshots without requests that are no longer in force. A lingering upstream may still use their connections. */
   const retired = new Set<Snapshot>()
   let current = first
   let isClosed = false

@@ -3,14 +3,14 @@ import type { WindowFigures } from '../accounts/limits.ts'
 import type { LiveBounds } from '../accounts/live-bounds.ts'
 import type { Gateway } from './gateway.ts'
 
-/** What an answer tells of the account that asked (ruling R13). */
+/** The figures of an account that its answer shows in headers (ruling R13). */
 export type ToldStanding = {
   window: WindowFigures | undefined
-  /** Credits as people write them: what is settled, what runs not deducted. */
+  /** Credits as a decimal text: the settled balance, without deducting holds. */
   balance: string
 }
 
-/** Undefined where the store cannot give the figure at once. */
+/** @returns undefined if the store cannot give the figures at once */
 export function standingOf(
   { admission }: Gateway,
   accountId: string,

@@ -1,9 +1,9 @@
 import type { CallRecord, Trace, Try } from './record.ts'
 
-/** What traces ask of a request while it runs, which is little: nothing is told before it is over. */
+/** The calls into tracing while a request runs. Spans are exported only when it is over. */
 export interface Tracing {
-  /** A request begins. @param traceparent what its caller says @returns undefined where there is nothing to be kept */
+  /** A request begins. @param traceparent the caller's header @returns undefined if nothing is to be kept */
   begin(traceparent: string | string[] | undefined): Trace | undefined
-  /** A try begins. @returns the `traceparent` that its upstream is told, where it is to be told one */
+  /** A try begins. @returns the `traceparent` for its upstream, if that is to get one */
   enter(record: CallRecord, tried: Try): string | undefined
 }

@@ -11,11 +11,11 @@ import { TranslatedStream } from './translated-stream.ts'
 import { TranslatedWhole } from './translated-whole.ts'
 import { upstreamHeaders } from './upstream-headers.ts'
 
-/** Sealed signatures that are opened of one request (ruling R18, B25): each costs an authentication, forged or not. */
+/** The most sealed signatures that are opened of one request (ruling R18, B25): each costs an authentication, forged or not. */
 const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
 
-/** The exchange between two wires, through the hub: the client's wire decodes, the model's encodes, and back. */
+/** The exchange between two wires: the client's wire decodes the request and the model's encodes it; the answer goes back. */
 export function translate({ gateway, call, accountId, model, body, scopedKey }: CheckedRequest): Exchange {
   const theirs = wires[call.wire]
   const client = theirs.translator
@@ -69,8 +69,8 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
 }
 
 /**
- * Opens the last envelopes of very many: those a model may need for its next turn. They are counted when the first is asked
- * for, which most requests never do. A scope of its own: in that of an exchange the body would live as long as its answer.
+ * Opens only the last envelopes if there are very many, because a model may need those for its next turn. They are counted
+ * at the first call, which most requests never make. This is a function of its own so that no exchange keeps the body alive.
  */
 function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
   let tooMany: number | undefined
@@ -80,7 +80,7 @@ function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext
   }
 }
 
-/** At most what is in the body: the words may stand in a text too, whose author then has fewer opened. */
+/** Counts what looks like an envelope. A text may contain the same words; its author then gets fewer opened. */
 function countEnvelopes(bytes: Buffer): number {
   let count = 0
   for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++

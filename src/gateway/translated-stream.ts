@@ -11,8 +11,8 @@ import type { AnswerHead, Encoder, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, AnswerRun } from './answer-run.ts'
 
 /**
- * A model's stream for a client of another wire: bytes, frames, events, filters, frames, text. The last event waits until
- * it is known what is billed, so that what is shown is what was paid.
+ * A model's stream for a client of another wire: bytes become frames, events, filtered events, frames and text. The last
+ * event waits until the bill is known, so that the client is shown what was billed.
  */
 export class TranslatedStream implements StreamRelay {
   readonly encoding = 'utf8'
@@ -94,7 +94,7 @@ export class TranslatedStream implements StreamRelay {
   }
 
   finish(usage: Usage): string {
-    // A stream that closes without its end looks whole to nobody and cut to nobody: it must not pass unseen.
+    // Closing a stream without its end would hide the failure from the client: report it as a bug.
     if (!this.#finish) throw new Error(`a stream of ${this.events} events has no end to tell: ${this.state}`)
     return this.#encoder.write({ ...this.#finish, usage })
   }
@@ -104,12 +104,12 @@ export class TranslatedStream implements StreamRelay {
   }
 
   failure(facts: ErrorFacts, usage: Usage): string {
-    // Blocks that are open are closed as cut before the failure is told (I3).
+    // Open blocks are closed as cut before the failure is sent (I3).
     const text = this.fault ? '' : this.#show(this.#decoder.push(cutFrame))
     return text + this.#encoder.write({ type: 'fail', fault: faultOfFacts(facts), usage })
   }
 
-  /** It is more than is kept of an answer: blocks that are open are closed as cut (B10). */
+  /** The answer is larger than we keep: open blocks are closed as cut (B10). */
   #giveUp(): string {
     const text = this.#show(this.#decoder.push(cutFrame))
     this.fault = { kind: 'broken', text: '', unread: 'oversize' }
@@ -125,7 +125,7 @@ export class TranslatedStream implements StreamRelay {
         this.#finish = event
       } else if (event.type === 'fail') this.fault = event.fault
       else {
-        // An empty block shows nothing yet; a call does (translation 4.1).
+        // An empty text block shows nothing yet; a call does (translation 4.1).
         const isShown =
           event.type === 'block_delta' || (event.type === 'block_start' && event.block.kind === 'tool_call')
         if (isShown && this.state === 'unseen') {

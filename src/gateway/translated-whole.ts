@@ -8,8 +8,8 @@ import type { AnswerHead, Translator } from '../wires/wire.ts'
 import { type AnswerPlan, AnswerRun } from './answer-run.ts'
 
 /**
- * A translated answer for a client that wants JSON: the fold of the same events that a stream would have told, whether
- * the model sent one body or a stream (translation 1.2).
+ * A translated answer for a client that wants JSON. It folds the events that a stream would have, whether the model sent
+ * one body or a stream (translation 1.2).
  */
 export class TranslatedWhole implements StreamFold {
   state: RelayState = 'unseen'
@@ -60,7 +60,7 @@ export class TranslatedWhole implements StreamFold {
     if (this.#decoder.isEnough) this.#take(this.#decoder.end())
   }
 
-  /** The model's one JSON body. */
+  /** Takes the model's one JSON body. */
   pushWhole(body: Buffer): void {
     this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onModel))
   }

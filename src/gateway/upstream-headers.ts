@@ -7,8 +7,8 @@ import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
 
 /**
- * The headers of a request to an upstream, built by us: of the client's only version and beta travel, to a model of its
- * own wire, spelled as the target wants them (rulings N3, P4). What was left out of the betas is a loss.
+ * Builds the headers of a request to an upstream. Of the client's headers only the version and the betas are sent on, and
+ * only to a model of its own wire. They are spelled as the target wants them (rulings N3, P4). A removed beta is a loss.
  */
 export function upstreamHeaders(
   call: Pick<Call, 'wire' | 'header'>,
@@ -25,12 +25,12 @@ export function upstreamHeaders(
 
 const betaDropped: Loss = { field: 'beta', what: 'dropped', why: 'raises the price, or lets another model answer' }
 
-/** Of two spellings the first that was sent counts. */
+/** Returns the first spelling that was sent. */
 function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: string): string | undefined {
   return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
 }
 
-/** The betas without those that raise the price or let another model answer, unless the entry allows them (rulings C7, Y13). */
+/** Removes betas that raise the price or let another model answer, unless the catalog entry allows them (rulings C7, Y13). */
 function priced(betas: string, { profile: { costlyBetas }, allowedFields }: Model): string {
   const isCostly = patterns.get(costlyBetas) ?? compile([...routingBetas, ...costlyBetas])
   patterns.set(costlyBetas, isCostly)
@@ -38,10 +38,10 @@ function priced(betas: string, { profile: { costlyBetas }, allowedFields }: Mode
   return names.flatMap(([beta, name]) => (isCostly.test(name) && !allowedFields.has(name) ? [] : beta)).join(',')
 }
 
-/** By the list of a profile, which lives as long as its configuration. */
+/** Cached by the list of a profile, which lives as long as its configuration. */
 const patterns = new WeakMap<readonly string[], RegExp>()
 
-/** It holds two words and not the call, which an attempt may outlive. */
+/** Keeps two strings and not the call, because an attempt may outlive the call. */
 function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
   return ({ upstream: { messagesHeaders } }) => {
     const headers: [string, string][] = [[`${messagesHeaders}-version`, version]]

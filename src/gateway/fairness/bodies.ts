@@ -1,15 +1,15 @@
 import { GatewayError } from '../../errors.ts'
 import { Tally } from './tally.ts'
 
-/** One account holds no more of what there is for all than this share of it: nobody fills the house alone. */
+/** The share of the memory for bodies that one account may hold, so that no account can fill it alone. */
 const shareOfAccount = 0.25
 
 /**
- * The bytes of request bodies that the process holds: those that are still being read, and those that may have to be sent
- * once more (ruling R18). Without a bound slow senders could fill the memory with bodies that never end.
+ * Counts the bytes of request bodies that the process holds: those still being read, and those that may have to be sent
+ * again (ruling R18). Without a limit, slow clients could fill the memory with bodies that never end.
  */
 export class Bodies {
-  /** In bytes, of all requests. */
+  /** Bytes of all requests together. */
   held = 0
   readonly #bytesMax: number
   readonly #ofAccount = new Tally()
@@ -18,12 +18,12 @@ export class Bodies {
     this.#bytesMax = bytesMax
   }
 
-  /** For one request of an account. */
+  /** Starts the count of one request of an account. */
   enter(accountId: string): BodyShare {
     return new BodyShare(this, accountId)
   }
 
-  /** @returns false where there is no room for so many more. */
+  /** @returns false if there is no memory left for so many more bytes. */
   take(accountId: string, bytes: number): boolean {
     const own = this.#ofAccount.of(accountId) + bytes
     if (this.held + bytes > this.#bytesMax || own > this.#bytesMax * shareOfAccount) return false
@@ -38,7 +38,7 @@ export class Bodies {
   }
 }
 
-/** The bytes of one request's body. Given back at the end of its scope, unless it was handed on. */
+/** The counted bytes of one request's body. They are given back at the end of the scope unless `handOn` was called. */
 export class BodyShare implements Disposable {
   readonly #bodies: Bodies
   readonly #accountId: string
@@ -50,20 +50,20 @@ export class BodyShare implements Disposable {
     this.#accountId = accountId
   }
 
-  /** @returns false where there is no room for so many more. */
+  /** @returns false if there is no memory left for so many more bytes. */
   take(bytes: number): boolean {
     const isTaken = this.#bodies.take(this.#accountId, bytes)
     if (isTaken) this.#taken += bytes
     return isTaken
   }
 
-  /** The body is let go. Again it does nothing. */
+  /** Gives the bytes back. Further calls do nothing. */
   release(): void {
     if (this.#taken > 0) this.#bodies.giveBack(this.#accountId, this.#taken)
     this.#taken = 0
   }
 
-  /** Whoever gets it gives it back: the scope no longer does. */
+  /** Hands the share to a new owner, who must release it; the end of this scope does not any more. */
   handOn(): BodyShare {
     this.#isHandedOn = true
     return this
@@ -74,7 +74,7 @@ export class BodyShare implements Disposable {
   }
 }
 
-/** A body of more bytes than one may have (spec 8). */
+/** The error for a body that is larger than allowed (spec 8). */
 export function tooLarge(bodyBytesMax: number): GatewayError {
   const megabytes = bodyBytesMax / 1_048_576
   const about = megabytes < 1 ? '' : ` (${Number(megabytes.toFixed(1))} MB)`

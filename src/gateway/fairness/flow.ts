@@ -1,28 +1,28 @@
-/** What all streams together may bring in one turn of the ticker, in bytes: at four turns a second 8 MiB a second. */
+/** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
 const turnBytes = 2 * 1_048_576
 
-/** A stream may always bring so much in a turn: twice what the fastest models write. */
+/** Bytes that every stream may bring in a turn, however many run: twice what the fastest models write. */
 const shareMin = 16_384
 
-/** A stream that is held back until it has brought no more than its share. */
+/** A stream that is paused because it brought more than its share. */
 export interface Held {
-  /** The next turn. @returns false where it is to be held on */
+  /** Asks in the next turn whether the stream may go on. @returns false if it stays paused */
   letOn(): boolean
 }
 
 /**
- * Shares the work on streams out. A stream that comes as fast as the network brings it keeps the loop to itself, and a few
- * of them keep everybody waiting (B10): in one turn of the ticker each may bring its share of what can be done, and one
- * that brings more waits as many turns as that is. What a model writes is far below.
+ * Shares out the work on streams. A stream that arrives as fast as the network allows would keep the event loop to itself,
+ * and delay everybody (B10). So each stream may bring a share in one turn of the ticker. A stream that brings more waits
+ * until enough turns have passed. What a model normally writes is far below the share.
  */
 export type Flow = {
-  /** Counts the turns. */
+  /** The number of the current turn. */
   readonly turn: number
-  /** In bytes: what one stream may bring in this turn. */
+  /** Bytes that one stream may bring in this turn. */
   readonly share: number
-  /** It is asked in each turn whether it may go on. */
+  /** Keeps a paused stream. Each turn asks it whether it may go on. */
   hold(stream: Held): void
-  /** The next turn. @param streams that are under way */
+  /** Begins the next turn. @param streams the number under way */
   tick(streams: number): void
 }
 
@@ -43,7 +43,7 @@ export function createFlow(): Flow {
     tick(streams) {
       turn++
       share = Math.max(shareMin, Math.floor(turnBytes / Math.max(1, streams)))
-      // One that goes on may bring too much at once, and is held anew.
+      // A stream that goes on may bring too much at once and be held again during this loop.
       const before = held
       held = []
       for (const stream of before) if (!stream.letOn()) held.push(stream)

@@ -1,13 +1,13 @@
 import { Tally } from './tally.ts'
 
-/** Upstreams that are read on at once for answers that are over for their clients: in all, and of one account (ruling C12). */
+/** The most upstreams that are read on at once after their client's answer is over: in all, and of one account (ruling C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
 
-/** The places of all that is read on. */
+/** The places for upstreams that are read on. */
 export type Readers = {
   readonly count: number
-  /** Takes a place; false where none is free. */
+  /** Takes a place. @returns false if none is free */
   enter(accountId: string): boolean
   leave(accountId: string): void
 }

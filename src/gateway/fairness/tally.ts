@@ -1,4 +1,4 @@
-/** A number for each account; who has none takes no room. */
+/** A number for each account. A number of 0 takes no memory. */
 export class Tally {
   readonly #numbers = new Map<string, number>()
 
@@ -6,7 +6,7 @@ export class Tally {
     return this.#numbers.get(accountId) ?? 0
   }
 
-  /** @param change to what the account has; never to less than nothing */
+  /** @param change is added to the number of the account, which must not become negative */
   add(accountId: string, change: number): void {
     const left = this.of(accountId) + change
     if (left === 0) this.#numbers.delete(accountId)

@@ -1,43 +1,43 @@
 import { failureTexts, GatewayError } from '../../errors.ts'
 
-/** In one turn of the event loop requests are begun for so long; who comes then waits for his turn. */
+/** Requests are begun for so long in one turn of the event loop, in ms. Later ones wait for another turn. */
 export const budgetMs = 5
 
-/** A body of more bytes than this may keep the loop for tens of milliseconds. */
+/** A body of more bytes than this is heavy: it may hold the event loop for tens of milliseconds. */
 export const heavyBytes = 262_144
 
-/** Behind a heavy one the next waits as long as that one took; a loop that was held up by others counts at most so long. */
+/** After a heavy request, the next heavy one waits as long as that took, but no longer than this, in ms. */
 const restMaxMs = 50
 
-/** Whoever asked most lately comes last: counted over this time and the one before it. */
+/** The use of an account is summed over this window and the one before it; the account with the least comes first. */
 const windowMs = 1_000
 
-/** So many starts are tried in one turn of the loop. */
+/** The most requests that are begun in one turn of the event loop. */
 const startsPerTurn = 16
 
-/** Who has waited so long is refused: his account asks for more than can be done, and his body is memory. */
+/** A request that has waited so long is refused: its account asks for more than can be done, and its body takes memory. */
 const patienceMs = 5_000
 
 export type TurnParts = {
-  /** Monotonic milliseconds of the process itself. */
+  /** The monotonic clock of the process, in ms. */
   clockMs(): number
-  /** Calls back when what is ready to be read or written has had its turn. */
+  /** Calls back in the next turn of the event loop, after sockets that are ready have been handled. */
   soon(act: () => void): void
   /** Calls back after so many milliseconds. */
   after(ms: number, act: () => void): void
 }
 
 /**
- * Who begins when all cannot (decision 0020). A request is read, checked and translated in one piece, during which nobody
- * else gets anything, and many such pieces in one turn of the event loop keep everybody's answers waiting. So of what is
- * ready in one turn only `budgetMs` are begun; the rest waits, and of those that wait the account that asked for least in
- * the last seconds comes first. While nothing is scarce it costs a look at the clock.
+ * Decides which request begins when not all can (decision 0020). A request is read, checked and translated in one piece,
+ * during which nothing else runs. Many such pieces in one turn of the event loop would delay all answers. So requests are
+ * begun for only `budgetMs` in a turn, and the rest waits. Among the waiting, the account that used least in the last
+ * seconds comes first. While the loop is idle, a turn costs only a look at the clock.
  */
 export type Turns = {
   /**
-   * Resolves when it is this request's turn: at once while nothing is scarce.
+   * Resolves when it is this request's turn, at once if nothing else waits.
    * @param bytes of its body
-   * @throws GatewayError 429 when that did not come in `patienceMs`; only who asked for most waits so long
+   * @throws GatewayError 429 after a wait of `patienceMs`, which only the accounts that use most reach
    */
   take(accountId: string, bytes: number): Promise<void>
 }
@@ -45,9 +45,9 @@ export type Turns = {
 type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => void; refuse: (why: Error) => void }
 
 export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
-  /** When the first of this turn of the loop was begun; undefined in a turn that has begun none. */
+  /** When this turn of the loop began its first request; undefined if it has begun none. */
   let firstMs: number | undefined
-  /** By account, in the order in which they came. */
+  /** By account, in the order of arrival. */
   const waiting = new Map<string, Waiter[]>()
   let armed = 0
   let isResting = false
@@ -90,14 +90,14 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     if (bytes > heavyBytes) heavyStartMs = nowMs
   }
 
-  /** What was begun has done its work by now: it was one piece. */
+  /** Ends the heavy request, if there is one: it was one piece of work, so it is done by now. */
   function endHeavy(nowMs: number): void {
     if (heavyStartMs === undefined) return
     heavyFromMs = nowMs + Math.min(nowMs - heavyStartMs, restMaxMs)
     heavyStartMs = undefined
   }
 
-  /** Sees to it that somebody who waits is begun: in the next turn, or when the rest behind a heavy one is over. */
+  /** Makes sure that a waiting request begins, in the next turn or when the rest after a heavy one is over. */
   function arm(nowMs: number): void {
     if (armed > 0 || waiting.size === 0) return
     const count = countReady(nowMs)
@@ -112,7 +112,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     }
     armed = Math.max(1, count)
     let turnMs: number | undefined
-    // Each in a callback of its own: what one begins is done before the next looks at the clock.
+    // Each start has a callback of its own, so that its work is done before the next one reads the clock.
     for (let i = armed; i > 0; i--)
       soon(() => {
         const nowMs = clockMs()
@@ -131,7 +131,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     return count
   }
 
-  /** An account's oldest is its first. */
+  /** Refuses requests that have waited too long. The oldest of an account comes first in its list. */
   function refuseOld(nowMs: number): void {
     for (const [accountId, own] of waiting) {
       while (own.length > 0 && nowMs - own[0]!.sinceMs > patienceMs)
@@ -140,7 +140,7 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     }
   }
 
-  /** The first of those who may begin whose account has asked for least. */
+  /** Begins the first request that may begin, of the account that has used least. */
   function beginOne(nowMs: number): void {
     refuseOld(nowMs)
     let best: Waiter | undefined
@@ -158,12 +158,12 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
     if (own.length === 0) waiting.delete(best.accountId)
     note(best.accountId, best.bytes, nowMs)
     best.begin()
-    // If nobody waits, no turn of `arm` comes that would end it.
+    // If no request waits, `arm` does not run again, and could not end the heavy one.
     if (best.bytes > heavyBytes) soon(() => endHeavy(clockMs()))
   }
 }
 
-/** What accounts asked for in this window and the one before. */
+/** Sums what each account used in this window and the one before. */
 function createUsed() {
   let startedMs = 0
   let current = new Map<string, number>()
