@@ -1,22 +1,22 @@
-/** So many conversations are remembered; the one that was quiet the longest is forgotten first (reliability §3). */
+/** The most conversations that are remembered. The one without a request for the longest is forgotten first (reliability §3). */
 const conversationsMax = 100_000
 
-/** Answers in a row from elsewhere after which a conversation stays there. */
+/** After so many answers in a row from another account, a conversation moves to that account. */
 const missesMax = 3
 
-/** Which account answers a conversation. */
+/** The account that answers a conversation. */
 export type Binding = {
-  /** The target, by its id. */
+  /** The id of the target. */
   readonly place: string
-  /** Something of its history was sealed by another account than this one (ruling U13). */
+  /** Whether another account sealed a part of the history (ruling U13). */
   readonly isMixed: boolean
 }
 
 type KeptBinding = { place: string; isMixed: boolean; misses: number }
 
 /**
- * Remembers which account a conversation is with, so that its prompt cache stays warm: an account that fails once loses
- * one answer of it, and the conversation itself only when it fails again and again.
+ * Remembers the account of each conversation, so that its prompt cache stays warm. If the account fails once, another one
+ * answers that request. The conversation itself moves only after repeated failures.
  */
 export class Bindings {
   readonly #kept = new Map<string, KeptBinding>()
@@ -25,7 +25,7 @@ export class Bindings {
     return this.#kept.get(conversation)
   }
 
-  /** @param isUnsealed the request was sent without what another account had sealed */
+  /** @param isUnsealed the request was sent without the items that another account had sealed */
   answered(conversation: string, place: string, isUnsealed: boolean): void {
     const kept = this.#kept.get(conversation)
     this.#kept.delete(conversation)
@@ -41,7 +41,7 @@ export class Bindings {
 function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean): KeptBinding {
   if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0 }
   const isAway = kept.place !== place
-  // What is sealed while it is away the account it comes back to cannot open.
+  // The account cannot open items that others sealed while the conversation was away.
   kept.isMixed ||= isAway || isUnsealed
   kept.misses = isAway ? kept.misses + 1 : 0
   if (kept.misses < missesMax) return kept

@@ -1,13 +1,13 @@
 import type { Target } from './target.ts'
 
-/** The header by which a wire's servers are told who pays. */
+/** The header in which a wire expects the key. */
 export type CredentialScheme = 'x-api-key' | 'bearer'
 
 /**
- * The key of the account that pays for an attempt. It goes on here, with the target in hand, and nowhere before: so that
- * no request can carry one provider's key to another (U14).
- * An upstream may have a header of its own for it (ruling P8).
- * @returns no header where the account has no key, as local servers need none.
+ * Makes the header with the key of the account that pays for an attempt. The key is added here, for one known target, and
+ * nowhere before, so that no request can carry one provider's key to another (U14). An upstream may have a header of its
+ * own for it (ruling P8).
+ * @returns undefined if the account has no key, as for local servers
  */
 export function credentialOf(
   { key: live, upstream }: Target,

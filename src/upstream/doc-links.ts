@@ -1,17 +1,17 @@
 import { hostName } from './revealing.ts'
 
-/** Where a sentence ends: behind its mark, or at a line's end. */
+/** The end of a sentence: after its mark, or at the end of a line. */
 const sentenceEnd = /(?<=[.!?][)\]"'`]{0,2})\s|[\r\n]/
 
 const parenthesis = / ?\([^()]{1,400}\)/g
 
-/** The words of those who send a reader elsewhere, in a sentence or in the address itself. */
+/** Words that point a reader to other pages, in a sentence or in the address itself. */
 const pointing =
   /\b(?:see|refer|consult|visit|docs?|documentation|guides?|reference|help|support|read more|learn more|more info|more information|more details)\b/i
 
 /**
- * A model's text without the sentences, and the remarks in parentheses, that send the reader to its vendor's
- * documentation: what is left says what is wrong as well (ruling U3). Any other address stays, to be judged.
+ * Removes sentences and parentheses that point to the vendor's documentation. The rest of a refusal still says what is
+ * wrong (ruling U3). Other addresses stay in the text, which the caller then judges.
  */
 export function withoutDocLinks(text: string): string {
   const bare = text.replace(parenthesis, (remark) => (isDocLink(remark) ? '' : remark))
@@ -21,7 +21,7 @@ export function withoutDocLinks(text: string): string {
 }
 
 function isDocLink(sentence: string): boolean {
-  // Nothing but an address in parentheses says where to read on what stands before it.
+  // An address alone in parentheses is a link to more about the text before it.
   const remark = sentence.trimStart()
   if (/^\(https?:\/\//.test(remark) && remark.endsWith(')') && !/\s/.test(remark)) return true
   return (sentence.includes('://') || hostName.test(sentence)) && pointing.test(sentence)

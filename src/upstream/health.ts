@@ -1,9 +1,9 @@
 import type { Verdict } from './verdict.ts'
 
-/** How long an account is left alone at first, in ms, by what its failure tells; twice as long each time it fails again. */
+/** The first cooldown after each kind of failure, in ms. It doubles each time the account fails again. */
 const firstCooldownMs: Record<Verdict['tell'], number> = {
   capacity: 10_000,
-  /** Nothing of this mends itself in seconds: a key, a bill. */
+  /** A bad key or an unpaid bill does not go away within seconds. */
   account: 60_000,
   broken: 5_000,
   rejected: 0,
@@ -11,16 +11,16 @@ const firstCooldownMs: Record<Verdict['tell'], number> = {
 const cooldownMinMs = 1_000
 const cooldownMaxMs = 300_000
 
-/** Failures in a row from which on an account is left alone that fails now and then (ruling U1). */
+/** After so many failures in a row, an account that fails only now and then cools as well (ruling U1). */
 const repeatedFrom = 3
 
-/** How long a request after a cooldown may keep the others waiting for what comes of it, in ms. */
+/** The longest time that a trial request after a cooldown keeps other requests away, in ms. */
 const trialMaxMs = 30_000
 
-/** What another server tells is no news where it lasts so little longer, in ms: it is our own that comes back. */
+/** A cooldown reported by another replica is ignored if it ends within this many ms of ours: it is our own, echoed. */
 const echoMs = 1_000
 
-/** For how long an account is left alone, and why. */
+/** A cooldown: its length, and its reason. */
 export type Cooling = {
   forMs: number
   /** In the words of the log. */
@@ -29,12 +29,12 @@ export type Cooling = {
   cool: 'now' | 'repeated'
 }
 
-/** What is known of one account's service of one model. */
+/** The state of one account for one model. */
 export type HealthState = 'ready' | 'cooling' | 'trial' | 'disabled'
 
 /**
- * The health of one account for one model (ruling U1). After a cooldown one request at a time tries it: its success makes
- * it ready again, its failure cools it for twice as long, and whatever else becomes of it gives the place free.
+ * The health of one account for one model (ruling U1). After a cooldown, one request at a time tries the account. Success
+ * makes it ready again, failure doubles the cooldown, and any other end lets the next request try.
  */
 export class Health {
   readonly #clockMs: () => number
@@ -46,15 +46,15 @@ export class Health {
   #tell: Verdict['tell'] = 'broken'
   #isHeard = false
   #trialSinceMs: number | undefined
-  /** Counts cooldowns: what was sent before one says nothing about what comes after it. */
+  /** The number of cooldowns so far. The result of a request from before a cooldown says nothing about the time after it. */
   #era = 0
   #keyVersion: number | undefined
   #isDisabled = false
   readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
   /**
-   * @param clockMs monotonic; random of [0, 1), for the jitter that keeps accounts from coming back in step
-   * @param onCooled it is left alone, by what was seen of it here
+   * @param clockMs monotonic. @param random in [0, 1), for the jitter that keeps accounts from coming back in step
+   * @param onCooled called when a failure seen by this process cools the account
    */
   constructor(clockMs: () => number, random: () => number, onCooled?: (cooling: Cooling) => void) {
     this.#clockMs = clockMs
@@ -68,7 +68,7 @@ export class Health {
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
   }
 
-  /** It may be sent something now. */
+  /** Whether a request may be sent now. */
   get isOpen(): boolean {
     if (this.#isDisabled) return false
     if (this.#untilMs === undefined) return true
@@ -77,39 +77,39 @@ export class Health {
     return this.#trialSinceMs === undefined || nowMs - this.#trialSinceMs >= trialMaxMs
   }
 
-  /** What it was last left alone for, in words of the log, and what that tells clients; undefined while it is ready. */
+  /** The reason for the last cooldown, and the time left; undefined while the account is ready. */
   get trouble(): { cause: string; tell: Verdict['tell']; waitMs: number } | undefined {
     if (this.#untilMs === undefined) return undefined
     return { cause: this.#cause!, tell: this.#tell, waitMs: Math.max(0, this.#untilMs - this.#clockMs()) }
   }
 
-  /** What it is left alone for was met by another server of the store. */
+  /** Whether the cooldown comes from another replica. */
   get isHeard(): boolean {
     return this.#untilMs !== undefined && this.#isHeard
   }
 
-  /** Failures since its last success. */
+  /** Failures since the last success. */
   get failures(): number {
     return this.#failures
   }
 
-  /** An operator wants it to be asked for nothing, or no longer wants that. What is known of it stays. */
+  /** Sets whether an operator has disabled the account. Everything known of its health stays. */
   disable(isDisabled: boolean): void {
     this.#isDisabled = isDisabled
   }
 
-  /** The next request tries it, whatever it was left alone for; and its next cooldown is a first one. */
+  /** Lets the next request try the account, whatever the cooldown. Its next cooldown is as short as a first one. */
   tryNow(): void {
     this.#cooldowns = 0
     this.#trialSinceMs = undefined
     if (this.#untilMs !== undefined) this.#untilMs = Math.min(this.#untilMs, this.#clockMs())
   }
 
-  /** The key that is used from now on, by the count of its changes: what another came to says nothing of it. */
+  /** Notes the version of the key in use. A new key makes the account ready, because old failures say nothing about it. */
   useKey(version: number): void {
     if (version === this.#keyVersion) return
     this.#keyVersion = version
-    // What is under way with the key before it counts for nothing any more.
+    // Requests under way with the old key do not count any more.
     this.#era++
     this.#failures = 0
     this.#cooldowns = 0
@@ -117,7 +117,7 @@ export class Health {
     this.#trialSinceMs = undefined
   }
 
-  /** A request goes there. @returns what to tell its end with. */
+  /** A request is sent to the account. @returns the visit, with which its end is reported */
   enter(): Visit {
     const isTrial = this.#untilMs !== undefined
     if (isTrial) this.#trialSinceMs = this.#clockMs()
@@ -125,7 +125,7 @@ export class Health {
   }
 
   succeeded({ era }: Visit): void {
-    // What was sent before a cooldown and ends well during it does not end it.
+    // A request from before a cooldown that succeeds during it does not end it.
     if (era !== this.#era) return
     this.#failures = 0
     this.#cooldowns = 0
@@ -134,8 +134,8 @@ export class Health {
   }
 
   /**
-   * @param mayCool whether the pool can spare it for a failure that may pass
-   * @param retryAfterSeconds what the upstream asked for
+   * @param mayCool whether the pool can do without the account after a failure that may pass
+   * @param retryAfterSeconds the wait that the upstream asked for
    */
   failed(
     visit: Visit,
@@ -148,7 +148,7 @@ export class Health {
     if (cool === 'no') return
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
-      // One of many that were under way: it does not count again, but a longer wait that was asked for holds.
+      // One of several requests that were under way. It does not count again, but a longer wait that was asked for holds.
       if (cool === 'now' && askedMs !== undefined && this.#untilMs !== undefined) {
         const untilMs = this.#clockMs() + askedMs
         if (untilMs > this.#untilMs) {
@@ -163,7 +163,7 @@ export class Health {
     }
     this.#failures++
     if (cool === 'repeated' && ((!visit.isTrial && this.#failures < repeatedFrom) || !mayCool())) {
-      // It cannot be spared: it goes on as one that is well.
+      // The pool cannot do without the account, which stays in use.
       this.#untilMs = undefined
       return
     }
@@ -174,7 +174,7 @@ export class Health {
     this.#onCooled?.({ forMs, cause, tell, cool })
   }
 
-  /** Another server leaves it alone. The longest wait holds. */
+  /** Cools the account because another replica does. The longer of two waits holds. */
   hear({ forMs, cause, tell }: Omit<Cooling, 'cool'>): void {
     const leftMs = this.#untilMs === undefined ? 0 : this.#untilMs - this.#clockMs()
     if (forMs <= Math.max(0, leftMs) + (leftMs > 0 ? echoMs : 0)) return
@@ -190,7 +190,7 @@ export class Health {
     this.#untilMs = this.#clockMs() + forMs
   }
 
-  /** The request is over and says nothing of the account's health. */
+  /** The request is over and says nothing about the account's health. */
   left({ era, isTrial }: Visit): void {
     if (isTrial && era === this.#era) this.#trialSinceMs = undefined
   }
@@ -205,9 +205,9 @@ export class Health {
 export type Visit = { readonly era: number; readonly isTrial: boolean }
 
 /**
- * Whether one more may be left alone for a failure that may pass: at most half of those that serve a model, rounded down
- * (ruling U1). What an operator has disabled serves none of it, and what was never asked is well.
- * @param others of the same model and switched on
+ * Whether one more account may cool for a failure that may pass: at most half of those that serve a model, rounded down
+ * (ruling U1). Disabled accounts do not count, and an account that was never tried counts as healthy.
+ * @param others enabled accounts of the same model
  */
 export function maySpare(others: readonly (HealthState | undefined)[]): boolean {
   const on = others.filter((state) => state !== 'disabled')

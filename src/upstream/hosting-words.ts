@@ -1,12 +1,12 @@
 import type { Config, Upstream } from '../config/config.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
 
-/** Shorter words are no secret worth a whole text, and would meet ordinary ones (ruling U11). */
+/** Shorter words are no secrets, and would match ordinary text (ruling U11). */
 const charactersMin = 6
 
 /**
- * The words of the configuration that no client may read, as they are (ruling U11): the keys, header values and hosts of an
- * upstream, and what it calls its models, where no client may name them so.
+ * Lists the words of the configuration that no client may read (ruling U11). They are the keys, header values and hosts of
+ * an upstream, and its names for models unless clients may use them too.
  */
 export function hostingWords(
   { catalog }: Pick<Config, 'catalog'>,
@@ -23,14 +23,14 @@ export function hostingWords(
   return [...keys, ...values, ...hosts, ...names].filter(({ length }) => length >= charactersMin)
 }
 
-/** A host, and its first label where that is no ordinary word: machines call each other so. */
+/** A host, and its first label unless that is an ordinary word: machines in one network use the label alone. */
 function hostsOf(url: string): string[] {
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
   const [label = ''] = host.split('.')
   return isTelling(label) ? [host, label] : [host]
 }
 
-/** Of paths the parts that are no ordinary words (a project, a deployment), and what a fixed query says. */
+/** The parts of configured paths that are no ordinary words (a project, a deployment), and the values of a fixed query. */
 function pathWords({ endpoints }: Upstream): string[] {
   return Object.values(endpoints).flatMap((endpoint) => {
     const { pathname, searchParams } = new URL(endpoint, 'http://host')
@@ -38,7 +38,7 @@ function pathWords({ endpoints }: Upstream): string[] {
   })
 }
 
-/** Its host, and what it is told as credentials, as they are written and as they are sent. */
+/** The proxy's host and its credentials, both as written and as sent. */
 function proxyWords({ proxy }: Upstream): string[] {
   if (!proxy) return []
   const { href, username, password } = new URL(proxy.url.reveal())

@@ -1,19 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 
-/** What a command may print, in bytes. */
+/** The most that a command may print, in bytes. */
 const outputBytesMax = 65_536
 
-/** How long what it started may keep its output open behind its end, in ms. */
+/** After the command has ended, its children may keep its output open for so long, in ms. */
 const lingerMs = 1_000
 
-/** What became of it: what it printed, or why that is nothing, in words of the log. */
+/** The result of a command: its output, or the reason why there is none, in words of the log. */
 export type CommandEnd = { text: string } | { why: string }
 
 /**
- * Runs a program without a shell and takes what it prints. It has a process group of its own, so that what it started and that
- * keeps its output open is ended as well: by `stop`, or soon behind its own end. Its errors go nowhere: they may hold what
- * nobody shall read.
- * @param onEnd called once, unless it was stopped
+ * Runs a program without a shell and returns its output. It has a process group of its own, so that children that keep its
+ * output open end too: on `stop`, or soon after the program. Its error output is discarded, because it may hold secrets.
+ * @param onEnd called once, unless the command was stopped
  */
 export function runCommand([program = '', ...args]: readonly string[], onEnd: (end: CommandEnd) => void) {
   let isOver = false
@@ -61,7 +60,7 @@ export function runCommand([program = '', ...args]: readonly string[], onEnd: (e
     else end({ why: signalCode ?? `exit ${exitCode}` })
   }
 
-  /** Ends it, and all that it started. Nothing is told of it any more. */
+  /** Ends the command and all its children. `onEnd` is not called any more. */
   function stop(): void {
     isOver = true
     clearTimeout(linger)

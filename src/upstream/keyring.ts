@@ -3,45 +3,45 @@ import type { KeyRenewal, Secret, Upstream, UpstreamAccount } from '../config/co
 import { keyMistake } from '../config/values.ts'
 import { type CommandEnd, runCommand } from './key-command.ts'
 
-/** How often a file is looked at, in ms. */
+/** The time between two looks at a key file, in ms. */
 const lookEveryMs = 1_000
 
-/** How long a command may take; how soon one that failed, or whose key was refused, is run again; in ms. */
+/** The longest time for a command, and the shortest and longest wait before it runs again after a failure, in ms. */
 const commandMaxMs = 30_000
 const retryMs = 5_000
 const retryMaxMs = 60_000
 
-/** So many that nothing names any more are remembered: more than reloads take away while a request runs. */
+/** The most unused keys that are remembered: more than reloads retire while a request runs. */
 const retiredMax = 1_000
 
-/** A key as it is now. */
+/** A key with its current value. */
 export interface LiveKey {
-  /** Undefined while nothing has told it: its account is asked for nothing. */
+  /** Undefined until the file or the command has given a key. Until then the account gets no requests. */
   readonly value: string | undefined
-  /** Counts its changes. */
+  /** Counts the changes of the key. */
   readonly version: number
-  /** It and the one before it, which answers under way may still speak of. */
+  /** The key and the one before it, because answers under way may still quote the old one. */
   readonly known: readonly string[]
-  /** The provider refused it: whatever it comes from is asked before its time. */
+  /** The provider refused the key: its source is read again early. */
   doubt(): void
 }
 
 export type KeyFinder = (account: UpstreamAccount) => LiveKey
 
-/** Tells the log. No key is ever in it, nor what a command printed. */
+/** Logs what happens to keys, but never a key or the output of a command. */
 export type KeyReport = (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 
-/** The keys that change while the process runs; they outlive the configuration, so that a reload starts no command again. */
+/** The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again. */
 export type Keyring = {
-  /** As it is known: who asks for it begins nothing. */
+  /** Returns the key as it is known. Starts nothing. */
   keyOf: KeyFinder
-  /** These come into force: what they name is watched, and nothing else any more. */
+  /** Puts upstreams in force: their key sources are watched, and all others are not any more. */
   adopt(upstreams: Iterable<Upstream>): void
-  /** These stay in force, with the keys as they are now: what was begun for others ends. */
+  /** Keeps upstreams in force with the keys as they are. Commands that run for others end. */
   keep(upstreams: Iterable<Upstream>): void
-  /** Begins with what these need. @returns when each command among them has come to an end, well or not */
+  /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
   prepare(upstreams: Iterable<Upstream>): Promise<void>
-  /** Looks what is due. */
+  /** Reads the sources that are due. */
   tick(): void
   /** Ends every command. */
   close(): void
@@ -50,7 +50,7 @@ export type Keyring = {
 /** @param clockMs monotonic */
 export function createKeyring(clockMs: () => number, report: KeyReport): Keyring {
   const renewed = new Map<string, RenewedKey>()
-  /** Of configurations before, for requests that were begun with them: nothing renews them any more. */
+  /** Keys of earlier configurations, for requests that began under them. They are not renewed. */
   const retired = new Map<string, RenewedKey>()
   return {
     keyOf(account) {
@@ -73,7 +73,7 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
     },
   }
 
-  /** What the newest configuration names, with what it has read of it. */
+  /** The keys of the newest configuration, with the values that it has read. */
   function readAll(upstreams: Iterable<Upstream>): RenewedKey[] {
     return findAll(upstreams).map(({ key, account }) => {
       key.take(account.key)
@@ -101,7 +101,7 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
     }
   }
 
-  /** @param label what the log calls it by */
+  /** @param label the key's name in the log */
   function find(account: UpstreamAccount, label: string): RenewedKey | undefined {
     const id = idOf(account)
     if (id === undefined) return undefined
@@ -113,17 +113,17 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
   }
 }
 
-/** What its key comes from; undefined where that does not change, or is not asked. */
+/** The source of a key; undefined if the key does not change or its account is disabled. */
 function idOf({ renewal, isEnabled }: UpstreamAccount): string | undefined {
   return renewal && isEnabled ? sourceOf(renewal) : undefined
 }
 
-/** Where a key comes from, and not how long it lives. */
+/** Identifies the source of a key, without its lifetime. */
 export function sourceOf(renewal: KeyRenewal): string {
   return JSON.stringify('file' in renewal ? { file: renewal.file } : { command: renewal.command })
 }
 
-/** The key that stands in the configuration. One that is renewed, of an account that is off, is not known. */
+/** Returns the key that stands in the configuration. A key that is renewed elsewhere has no value here. */
 export const fixedKey: KeyFinder = ({ key, renewal }) => new FixedKey(renewal ? undefined : key)
 
 class FixedKey implements LiveKey {
@@ -151,9 +151,9 @@ function openKey(renewal: KeyRenewal, surroundings: Surroundings): RenewedKey {
   return 'file' in renewal ? new FileKey(renewal.file, surroundings) : new CommandKey(renewal, surroundings)
 }
 
-/** What the two kinds have in common. Fields are private, so that nothing that is printed by accident shows a key. */
+/** The common part of both kinds of key. Fields are private, so that printing the object never shows a key. */
 abstract class RenewedKey implements LiveKey {
-  /** Resolves when the key may be asked for: one from a file at once, since it is read when it is asked for. */
+  /** Resolves when the key may be used. A file's does at once, because it is read with the configuration. */
   abstract readonly first: Promise<void>
   protected readonly clockMs: () => number
   readonly #report: KeyReport
@@ -173,7 +173,7 @@ abstract class RenewedKey implements LiveKey {
   abstract doubt(): void
   abstract close(): void
 
-  /** What else the newest configuration says of it. */
+  /** Takes over other settings of the newest configuration. */
   follow(_renewal: KeyRenewal): void {}
 
   get value(): string | undefined {
@@ -188,13 +188,13 @@ abstract class RenewedKey implements LiveKey {
     return [this.#value, this.#before].filter((key) => key !== undefined)
   }
 
-  /** What the configuration has read; nothing where it has not. */
+  /** Takes the value that the configuration has read, if it has. */
   take(key: Secret): void {
     const value = key.reveal()
     if (value) this.#set(value)
   }
 
-  /** @returns whether it is a key */
+  /** @returns whether the text is a valid key */
   protected takeText(text: string): boolean {
     const value = text.trim()
     const mistake = keyMistake(value)
@@ -207,7 +207,7 @@ abstract class RenewedKey implements LiveKey {
     return true
   }
 
-  /** The key that it was goes on. Said once for as long as nothing else is the matter. */
+  /** Keeps using the previous key. Logged once per distinct cause. */
   protected fail(why: string): void {
     if (this.#trouble === why) return
     this.#trouble = why
@@ -224,7 +224,7 @@ abstract class RenewedKey implements LiveKey {
   }
 }
 
-/** A file that is looked at every second; only one that has changed is read. */
+/** A file that is checked every second, and read only if it has changed. */
 class FileKey extends RenewedKey {
   readonly first = Promise.resolve()
   readonly #path: string
@@ -252,7 +252,7 @@ class FileKey extends RenewedKey {
   override take(key: Secret): void {
     const { version } = this
     super.take(key)
-    // It may have read the file before the last look did.
+    // The configuration may have read an older content than the last look did: look again.
     if (this.version !== version) this.doubt()
   }
 
@@ -267,18 +267,18 @@ class FileKey extends RenewedKey {
     const { mtimeNs, ctimeNs, ino, size } = await stat(this.#path, { bigint: true })
     const seen = `${mtimeNs} ${ctimeNs} ${ino} ${size}`
     if (seen === this.#seen) return
-    // What is written while it is read has other times, and is read again.
+    // A file that changes during the read gets other times, so that it is read again.
     this.takeText(await readFile(this.#path, 'utf8'))
     this.#seen = seen
   }
 }
 
-/** A command that is run when its key's time is over. Until it has told another the key goes on. */
+/** A command that runs again when its key's lifetime is over. The old key stays in use until then. */
 class CommandKey extends RenewedKey {
   readonly first: Promise<void>
   readonly #command: readonly string[]
   #lifetimeMs: number
-  /** When it told its key. */
+  /** Time at which the command gave the current key. */
   #toldMs = Number.NEGATIVE_INFINITY
   #dueMs = Number.NEGATIVE_INFINITY
   #startedMs = Number.NEGATIVE_INFINITY
@@ -307,7 +307,7 @@ class CommandKey extends RenewedKey {
     }
   }
 
-  /** A shorter life counts from when the key was told; a longer one is the next key's. */
+  /** A shorter lifetime counts for the current key too; a longer one only for the next key. */
   override follow(renewal: KeyRenewal): void {
     if ('file' in renewal || renewal.lifetimeMs === this.#lifetimeMs) return
     this.#lifetimeMs = renewal.lifetimeMs

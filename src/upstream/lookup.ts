@@ -6,8 +6,9 @@ type LookupCallback = Parameters<LookupFunction>[2]
 const underWay = new Map<string, LookupCallback[]>()
 
 /**
- * Looks a name up as the system does, each name once at a time. There are threads for few lookups (two in Node, eight in our program), which nobody
- * can call off: requests to one upstream whose name servers are silent would hold up those of all other upstreams (faults F-U3).
+ * Looks a name up as the system does, with one lookup at a time for each name. Lookups occupy threads and cannot be
+ * cancelled; there are two for them in Node and eight in our program. Without this, one upstream with silent name servers
+ * would hold up all other upstreams (faults F-U3).
  */
 export const lookupOnce: LookupFunction = (hostname, options, tell) => {
   const { family, hints, all } = options

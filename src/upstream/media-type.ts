@@ -1,4 +1,4 @@
-/** What a `content-type` names, lower case and without parameters; `''` where there is none. */
+/** Returns the media type of a `content-type` in lower case, without parameters; `''` if there is none. */
 export function mediaTypeOf(contentType: string | undefined): string {
   if (contentType === undefined) return ''
   const semicolon = contentType.indexOf(';')

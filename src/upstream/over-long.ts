@@ -1,4 +1,4 @@
-/** Codes by which servers call an over-long prompt, whatever they say of it. */
+/** Error codes that servers use for a prompt that is too long. */
 const codes: ReadonlySet<string> = new Set([
   'context_length_exceeded',
   'exceed_context_size_error', // llama.cpp
@@ -11,15 +11,15 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 
 type Wording = {
   pattern: RegExp
-  /** Where a number stands apart from the words: the first one before them, the second one behind. */
+  /** For a number that stands apart from the words: `before` finds the first one before them, `behind` the second one after. */
   before?: RegExp
   behind?: RegExp
-  /** Agents know these words, so that they may go as they came. */
+  /** Agents recognize these words, so the text may be passed on as it is. */
   isKnown: boolean
   say(first?: string, second?: string): string
 }
 
-/** By these words an over-long prompt is known; each is told by its numbers, in words that agents look for (ruling U3). */
+/** The texts by which servers report an over-long prompt. The reply has its numbers, in words that agents recognize (ruling U3). */
 const wordings: readonly Wording[] = [
   { pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i, behind: /^ > (\d{1,12})/, isKnown: true, say: tooLong },
   {
@@ -81,12 +81,12 @@ const wordings: readonly Wording[] = [
   },
 ]
 
-/** Whether a server's code says that the prompt does not fit. */
+/** Whether an error code says that the prompt does not fit. */
 export function isOverLongCode(code: string | undefined): boolean {
   return code !== undefined && codes.has(code)
 }
 
-/** What is told of an over-long prompt, by its words or else its code; undefined for any other refusal. */
+/** Returns the client's text for an over-long prompt, found by its words or else its code; undefined for any other refusal. */
 export function readOverLong(text: string, code: string | undefined): { told: string; isKnown: boolean } | undefined {
   for (const { pattern, before, behind, isKnown, say } of wordings) {
     const match = pattern.exec(text)

@@ -8,41 +8,41 @@ import { sourceOf } from './keyring.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { covers, type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
-/** What pools know of accounts, upstreams and conversations beyond one configuration (U14). */
+/** Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is named by `placeOf`. */
 export type PoolMemory = {
   healthOf(place: string): Health
   budgetOf(upstream: string): RetryBudget
   readonly bindings: Bindings
-  /** How often places were left alone here, by upstream and then by cause; what other servers told is theirs. */
+  /** The number of cooldowns that this process started, by upstream and then by cause. */
   readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Places that serve the same model and are switched on: not all of them may cool for what may pass (ruling U1). */
+  /** Sets the enabled places of one model: not all of them may cool at once for failures that may pass (ruling U1). */
   group(places: readonly string[]): void
-  /** What other servers of the store have met at a place and leave it alone for, whether or not this one does. */
+  /** The trouble that other replicas of the store reported at a place, even if this one uses it. */
   heardOf(place: string): Heard | undefined
-  /** What an operator wants of a place, for all servers of the store. */
+  /** Applies an operator's command about a place, in all replicas of the store. */
   steer(steering: Steering, place: string): void
-  /** What he has said, which counts for places to come as well. */
+  /** Records an operator's command, which counts for later places as well. */
   wish(steering: Steering, meant: Meant): void
-  /** Servers that share a store leave the same accounts alone. */
+  /** Connects to the other replicas of the store, so that they share cooldowns. */
   share(cooldowns: SharedCooldowns): void
   /** Forgets the accounts and upstreams that a configuration no longer has. */
   keepOnly(places: ReadonlySet<string>, upstreams: ReadonlySet<string>): void
 }
 
-/** @property by a server, for people @property waitMs undefined of what an operator has disabled there */
+/** @property by a replica, for people @property waitMs undefined if an operator has disabled the place there */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
-/** Of what an operator has disabled, as the servers of a store tell each other. */
+/** The cause that replicas exchange for a place that an operator has disabled. */
 const disabled = 'disabled'
 
-/** @param clockMs monotonic; random of [0, 1) */
+/** @param clockMs monotonic. @param random in [0, 1) */
 export function createPoolMemory(clockMs: () => number, random: () => number = Math.random): PoolMemory {
   const healths = new Map<string, Health>()
   const budgets = new Map<string, RetryBudget>()
   const groups = new Map<string, readonly string[]>()
-  /** Of places that no request has looked for yet. */
+  /** Reported cooldowns of places that this process has not used yet. */
   const heard = new Map<string, { cooldown: Cooldown; untilMs: number }>()
-  /** What others have met, as long as it lasts. */
+  /** Cooldowns that other replicas reported, until they end. */
   const met = new Map<string, { by: string; cause: string; untilMs: number }>()
   const cooldowns = new Map<string, Map<string, number>>()
   const wishes = new Wishes()
@@ -98,14 +98,14 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   }
 
   function steer(steering: Steering, place: string): void {
-    // To try what nobody wants to be asked is no way to enable it.
+    // A retry does not enable a disabled place.
     if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
     lift(place, steering)
     if (steering === 'retry') shared?.lift(place)
     else shared?.steer(steering, place)
   }
 
-  /** Another server was told it of this place: it counts for all that is the same service, here under another key perhaps, and to come. */
+  /** Another replica reports a command about a place. It counts for all places of that service, also later ones and ones with other keys. */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
     if (service === undefined) return
@@ -144,7 +144,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     } else if (forMs > 0 && (cool === 'now' || mayCool(place, group))) healths.get(place)?.hear(cooldown)
   }
 
-  /** Each server spares half of a pool by what it knows: all that they tell each other may be the whole of it. */
+  /** Each replica decides alone whether it can do without a place. Together they may cool the whole pool. */
   function mayCool(place: string, group: readonly string[]): boolean {
     return maySpare(group.filter((other) => other !== place).map((other) => healths.get(other)?.state))
   }
@@ -159,8 +159,8 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
 }
 
 /**
- * What makes an account's service of a model the same one after a reload: upstream, address, account, key, and the name
- * that the model has there. The key itself stands in no table; of one that is renewed it counts where it comes from.
+ * Identifies an account's service of a model across reloads: upstream, address, account, key, and the upstream's name for
+ * the model. Only a digest of the key is kept. A key that is renewed is identified by its source.
  */
 export function placeOf(model: Model, upstream: Upstream, route: Route, account: UpstreamAccount | undefined): string {
   const { key: secret, renewal } = account ?? {}
@@ -175,7 +175,7 @@ export function placeOf(model: Model, upstream: Upstream, route: Route, account:
   ])
 }
 
-/** Of a place, as `placeOf` names it; undefined of what a test calls one. */
+/** The service of a place that `placeOf` named; undefined for the made-up names of tests. */
 function serviceOf(place: string): Service | undefined {
   if (!place.startsWith('[')) return undefined
   const [model, upstream, , , account] = JSON.parse(place) as string[]

@@ -10,78 +10,78 @@ import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
 import { covers, type Meant, type Steering } from './wishes.ts'
 
-/** One request that looks for a target. */
+/** A request that needs a target. */
 export type Search = {
   requestId: string
-  /** The conversation key scoped to its account: the same one goes to the same place (ruling P6). */
+  /** The conversation key scoped to its account. The same key goes to the same place (ruling P6). */
   affinity: string | undefined
-  /** Of a conversation without a key: the digest of what was sealed in it last, scoped likewise; it goes to whoever is known to have sealed it (ruling U13). */
+  /** For a conversation without a key: the digest of the item sealed last. The account that sealed it, if known, is chosen (ruling U13). */
   sealed?: string | undefined
-  /** Targets that were asked for this request and must not be asked again. */
+  /** Targets that were tried for this request and must not be tried again. */
   tried: readonly Target[]
-  /** No other attempt can follow: it goes to a further priority, where there is one (ruling U1). */
+  /** Whether this is the last attempt. It goes to a further priority if there is one (ruling U1). */
   isLast: boolean
 }
 
-/** By what a conversation is known. */
+/** The names by which a conversation is known. */
 type Named = Pick<Search, 'affinity' | 'sealed'>
 
-/** Why a request goes to an account. */
+/** The reason why a request goes to an account. */
 export type ChoiceReason =
-  /** There is no other. */
+  /** The model has no other account. */
   | 'only'
-  /** The conversation is with it. */
+  /** The conversation is remembered to be with this account. */
   | 'bound'
-  /** It has the conversation's key, of which nothing is known. */
+  /** The conversation's key hashes to this account, and nothing else is known. */
   | 'hashed'
-  /** No conversation is named: chance, by weight. */
+  /** The request names no conversation: chance, by weight. */
   | 'spread'
-  /** The one that it would have gone to was asked, is off, or is left alone. */
+  /** The account that it would have gone to was tried, is disabled, or is cooling. */
   | 'diverted'
 
 export type ChosenTarget = {
   target: Target
   why: ChoiceReason
-  /** It can open what the answers of this conversation sealed (ruling U13). */
+  /** The account can open the items that this conversation's answers sealed (ruling U13). */
   isHome: boolean
 }
 
-/** What is to be told where nobody can be asked. */
+/** The client's error if no target can be tried. */
 export type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
 
-/** Which account of which upstream a request goes to. */
+/** Chooses the account and the upstream of a request. */
 export interface Pool {
-  /** The target of the next attempt, or undefined where nobody is left to ask. A key that has changed since ends its account's cooldown here. */
+  /** Chooses the target of the next attempt; undefined if none is left. A changed key ends the cooldown of its account. */
   choose(model: Model, search: Search): ChosenTarget | undefined
-  /** An attempt goes there. Exactly one of what it can come to is to be told; `left` may always follow. */
+  /** An attempt begins there. Report exactly one result to the stay; `left` may always follow. */
   enter(choice: ChosenTarget, search: Named, isRetry: boolean): Stay
-  /** Whether an upstream's traffic bears another attempt (ruling U1). */
+  /** Whether the upstream's traffic allows another retry (ruling U1). */
   mayRetry(target: Target): boolean
-  /** How many accounts of the model are not switched off. */
+  /** The number of accounts of the model that are enabled. */
   sizeOf(model: Model): number
   outlook(model: Model): Outlook
-  /** Every target of the model that is switched on, whatever is known of its health. */
+  /** Lists every enabled target of the model, whatever its health. */
   listTargets(model: Model): Target[]
-  /** Every account of every model, as people see it. */
+  /** Lists every account of every model, for people. */
   list(models: Iterable<Model>): PoolRow[]
-  /** What an operator wants of those that are meant, for all servers of a store. @returns how they are then */
+  /** Applies an operator's command to the accounts meant, in all replicas of a store. @returns their state afterwards */
   steer(steering: Steering, meant: Meant, models: Iterable<Model>): PoolRow[]
-  /** How often this process has left accounts alone, by upstream and then by cause. */
+  /** The number of cooldowns that this process started, by upstream and then by cause. */
   readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** This configuration is in force now: what is remembered of accounts and upstreams that it does not have is forgotten. */
+  /** Puts this configuration in force. Accounts and upstreams that it does not have are forgotten. */
   adopt(models: Iterable<Model>): void
 }
 
-/** One attempt at a target, for what it says about the account's health. */
+/** One attempt at a target, which reports its effect on the account's health. */
 export interface Stay {
-  /** An answer. @param isUnsealed the request was sent without its sealed history */
+  /** An answer came. @param isUnsealed whether the request was sent without its sealed items */
   succeeded(isUnsealed: boolean): void
-  /** What the answer has sealed last, by which its conversation is known when it comes back. @param isUnsealed as above */
+  /** Remembers the item that the answer sealed last, so that its conversation is recognized. @param isUnsealed as above */
   continuesAs(sealed: string, isUnsealed: boolean): void
-  /** A refusal that is the request's own fault: the account is well, and has sealed nothing of the conversation. */
+  /** The request itself was at fault: the account works, and has sealed nothing of the conversation. */
   refused(): void
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
-  /** It came to nothing that says something of the account; told again, or behind the others, it does nothing. */
+  /** The attempt says nothing about the account. Does nothing after another report. */
   left(): void
 }
 
@@ -90,23 +90,23 @@ export type PoolRow = {
   upstream: string
   account: string | undefined
   priority: number
-  /** `no_key`: what its key comes from has not told it yet. */
+  /** `no_key`: the source of its key has not given one yet. */
   state: HealthState | 'off' | 'no_key'
-  /** What it was left alone for, in the words of the log. */
+  /** The cause of the cooldown, in the words of the log. */
   cause: string | undefined
-  /** Another server of the store has met that, and told this one. */
+  /** Whether the cooldown comes from another replica of the store. */
   isHeard: boolean
-  /** What other servers of the store have met there, whether or not it is left alone here. */
+  /** The trouble that other replicas of the store reported, even if this one uses the account. */
   heard: Heard | undefined
-  /** Until it is tried again, in ms. */
+  /** The time until the next trial, in ms. */
   waitMs: number | undefined
-  /** Since its last success. */
+  /** Failures since the last success. */
   failures: number
-  /** How many second attempts of this minute its upstream still bears, for all models together (ruling U1). */
+  /** The number of retries that its upstream still allows in this minute, for all models together (ruling U1). */
   retriesLeft: number
 }
 
-/** A target with all that choosing needs. */
+/** A target with everything that choosing needs. */
 type RankedTarget = {
   readonly target: Target
   readonly id: string
@@ -119,8 +119,8 @@ type RankedTarget = {
 }
 
 /**
- * @param memory outlives the configuration: a reload takes health, budgets and conversations along (U14)
- * @param keyOf keys that change have an owner of their own, who outlives it as well
+ * @param memory outlives the configuration: a reload keeps health, budgets and conversations (U14)
+ * @param keyOf finds keys that change; their owner outlives the configuration too
  */
 export function createPool(
   upstreams: ReadonlyMap<string, Upstream>,
@@ -134,7 +134,7 @@ export function createPool(
       const places = placesOf(model)
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const { affinity, sealed } = search
-      // What nobody knows the account of says nothing.
+      // A sealed digest says nothing if the account that sealed it is not known.
       const isKnown = affinity !== undefined || (sealed !== undefined && memory.bindings.find(nameOf(model, sealed)))
       return chooseAmong(places, search, isKnown ? conversationOf(model, search) : undefined)
     },
@@ -166,7 +166,7 @@ export function createPool(
     },
   }
 
-  /** @param model of the catalog, or as a target has it */
+  /** @param model of the catalog, or of a target */
   function placesOf(model: Model): readonly RankedTarget[] {
     const found = placesByModel.get(model)
     if (found) return found
@@ -190,7 +190,7 @@ export function createPool(
     const path = upstream.endpoints[model.wire].replaceAll(modelPlace, encodeURIComponent(upstreamModel))
     const accounts: readonly (UpstreamAccount | undefined)[] =
       upstream.accounts.length > 0 ? upstream.accounts : [undefined]
-    // The weight is the upstream's, whatever number of accounts it has that are on.
+    // The weight is that of the upstream; its enabled accounts share it.
     const weight = route.weight / Math.max(1, accounts.filter((account) => account?.isEnabled !== false).length)
     return accounts.map((account) => {
       const id = placeOf(model, upstream, route, account)
@@ -217,7 +217,7 @@ export function createPool(
     const floor = search.isLast ? furtherPriority(places, search.tried) : undefined
     let chosen: RankedTarget | undefined
     let chosenScore = 0
-    /** Who has the key as long as nothing is known of the conversation, whether or not it can be asked. */
+    /** The place that the key hashes to while nothing else is known of the conversation, even if it cannot be used now. */
     let home: RankedTarget | undefined
     let homeScore = 0
     for (const place of places) {
@@ -235,7 +235,7 @@ export function createPool(
       chosenScore = score
     }
     if (chosen === undefined) return undefined
-    // Without a key nobody knows whose history it is, and behind the last attempt none could do without what is sealed.
+    // Without a key the history may be any account's. On the last attempt no other could follow that drops the sealed items.
     if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: !search.isLast }
     const isHome = binding ? chosen.id === binding.place : chosen === home
     const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
@@ -260,7 +260,7 @@ function steerPlaces(
   return found.map((place) => rowOf(memory, model, place))
 }
 
-/** What a conversation with a model is remembered by. */
+/** The name under which a conversation with a model is remembered. */
 function nameOf({ entryId: id }: Model, name: string): string {
   return `${id} ${name}`
 }
@@ -271,12 +271,12 @@ function chooseOnly(place: RankedTarget, { tried }: Search): ChosenTarget | unde
   return { target, why: 'only', isHome: true }
 }
 
-/** Neither the configuration nor an operator wants it to be asked for nothing. */
+/** Whether neither the configuration nor an operator has disabled the place. */
 function isOn({ isEnabled, health }: RankedTarget): boolean {
   return isEnabled && health.state !== 'disabled'
 }
 
-/** It may be sent something now: its key is known, and it is not left alone. */
+/** Whether a request may be sent now: the key is known, and the account is not cooling. */
 function isOpen({ target: { key }, health }: RankedTarget): boolean {
   if (key !== undefined) {
     if (key.value === undefined) return false
@@ -285,14 +285,14 @@ function isOpen({ target: { key }, health }: RankedTarget): boolean {
   return health.isOpen
 }
 
-/** The next priority behind those that were tried, if somebody there can be asked. */
+/** The next priority after those that were tried, if a place there can be used. */
 function furtherPriority(places: readonly RankedTarget[], tried: readonly Target[]): number | undefined {
   let last = Number.NEGATIVE_INFINITY
   for (const { target, priority } of places) if (tried.includes(target)) last = Math.max(last, priority)
   return places.find((place) => place.priority > last && place.isEnabled && isOpen(place))?.priority
 }
 
-/** All that are on are left alone: for capacity if any is, with the shortest wait that is known (rulings U1, R6). */
+/** The report if all enabled accounts cool: capacity if any cools for it, with the shortest known wait (rulings U1, R6). */
 function outlookOf(places: readonly RankedTarget[]): Outlook {
   let tell: Outlook['tell'] = 'account'
   let waitMs: number | undefined
@@ -336,7 +336,7 @@ type StayParts = {
   place: RankedTarget
   places: readonly RankedTarget[]
   conversation: string | undefined
-  /** Conversations are: there is more than one place. */
+  /** Whether conversations are remembered, that is whether there is more than one place. */
   isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
@@ -380,7 +380,7 @@ class PoolStay implements Stay {
   }
 
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
-    // An answer that had begun well may still end for a reason that shuts the account.
+    // An answer that began well may still end for a reason that disqualifies the account.
     if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return
     this.#isWell = false
     this.#isTold = true

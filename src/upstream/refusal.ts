@@ -5,7 +5,7 @@ import type { Failure, Verdict } from './verdict.ts'
 
 const rejected = 'The model rejected the request.'
 
-/** What an attempt dies of when its connection does not come about, or not to its end. */
+/** Causes of attempts whose connection was never made, or broke. */
 const connectionCauses = new Set([
   'upstream_connect',
   'upstream_dns',
@@ -16,9 +16,9 @@ const connectionCauses = new Set([
 ])
 
 /**
- * What a client is told of a failed request (ruling U2). The request's own fault is relayed in the model's scrubbed
- * words; whatever is wrong on our side of the bill is never told.
- * @param inClientWords puts the words of the model's wire into those of the client's
+ * Makes the client's error for a failed request (ruling U2). If the request is at fault, the error has the model's scrubbed
+ * text. Problems between us and the provider, such as an unpaid bill, are never shown.
+ * @param inClientWords rewrites the terms of the model's wire into those of the client's
  */
 export function refusalOf(
   tell: Verdict['tell'],
@@ -48,7 +48,7 @@ export function refusalOf(
   }
 }
 
-/** As long as an account is left alone at most, in seconds; a client is told less (ruling R6). */
+/** The longest cooldown of an account, in seconds. A client is sent a shorter wait (ruling R6). */
 const waitMaxSeconds = 300
 
 const decimal = /^\s*\d{1,9}(?:\.\d{0,9})?\s*$/

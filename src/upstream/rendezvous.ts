@@ -1,4 +1,4 @@
-/** A number of 32 bits that stands for a text; FNV-1a over its UTF-16 units. */
+/** A 32-bit hash of a text: FNV-1a over its UTF-16 units. */
 export function hashText(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
@@ -6,8 +6,8 @@ export function hashText(text: string): number {
 }
 
 /**
- * How much a key wants a place: the place with the highest score has the key. Whoever leaves gives away only its own keys,
- * and each place has a share of the keys by its weight (weighted rendezvous hashing).
+ * Scores a place for a key; the place with the highest score gets the key. If a place goes away, only its own keys move.
+ * Each place gets a share of the keys by its weight (weighted rendezvous hashing).
  */
 export function scoreOf(key: number, place: number, weight: number): number {
   let mixed = key ^ place

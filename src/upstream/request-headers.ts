@@ -4,7 +4,7 @@ import type { UpstreamRequest } from './upstreams.ts'
 
 const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'identity', 'user-agent', 'triwire']
 
-/** All headers of a request to a target, names and values in turn. */
+/** Returns all headers of a request to a target, names and values in turn. */
 export function headersOf(target: Target, request: UpstreamRequest): string[] {
   const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
   const credential = credentialOf(target, request.credential)

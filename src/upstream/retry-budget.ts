@@ -1,13 +1,12 @@
 const windowMs = 60_000
 const shareOfTraffic = 0.1
-/** So many are allowed in a minute however little is sent. */
+/** The number of retries that is allowed in a minute even with little traffic. */
 const alwaysAllowed = 10
 
 /**
- * How many requests of a minute may be second attempts: a tenth of what an upstream is sent, so that a failing one is not
- * asked twice as much for it (ruling U1). What it answers it bears: such an attempt is traffic like any other, or a backup
- * that is well would be kept from those whom the first upstream fails. The minute slides: the last one counts for the part
- * of it that is still in sight.
+ * Limits the retries to an upstream to a tenth of its requests in a minute. Otherwise a failing upstream would get twice
+ * the load (ruling U1). An answered retry does not count, so that a healthy backup can serve all requests that the first
+ * upstream fails. The minute slides: the last one counts for the part of it that is less than a minute ago.
  */
 export class RetryBudget {
   readonly #clockMs: () => number
@@ -27,7 +26,7 @@ export class RetryBudget {
     return this.left > 0
   }
 
-  /** How many more it bears now. */
+  /** The number of retries that are allowed now. */
   get left(): number {
     const inSight = 1 - this.#turn() / windowMs
     const sent = this.#sent + this.#sentBefore * inSight
@@ -41,14 +40,14 @@ export class RetryBudget {
     if (isRetry) this.#retried++
   }
 
-  /** A second attempt was answered. */
+  /** A retry was answered. */
   noteAnswered(): void {
     this.#turn()
     if (this.#retried > 0) this.#retried--
     else if (this.#retriedBefore > 0) this.#retriedBefore--
   }
 
-  /** @returns how far into its window it is, in ms */
+  /** @returns the time since the window began, in ms */
   #turn(): number {
     const sinceMs = this.#clockMs() - this.#sinceMs
     if (sinceMs < windowMs) return sinceMs

@@ -1,16 +1,16 @@
-/** Last labels by which a host is known. */
+/** The last labels that make a word a host name. */
 const topDomains =
   'com|net|org|edu|gov|info|biz|io|ai|dev|cloud|tech|run|systems|network|host|online|site|xyz|internal|local|lan|svc|cluster|app|co|eu|us|uk|de|fr|jp|cn'
 
-/** A host by its last label, whatever stands before it. */
+/** Matches a host by its last label, whatever precedes it. */
 export const hostName = new RegExp(`(?<=[a-z0-9-])\\.(?:${topDomains})\\b`, 'i')
 
 /**
- * What a text must not hold when it reaches a client: each row tells how or where the service is hosted (ruling U3).
+ * Patterns that a text for a client must not match: each reveals how or where the service is hosted (ruling U3).
  *
- * No row has a quantifier without an end, so that the work for one character of a text is bounded, whatever the text is
- * (ruling U11). A row looks for the mark that betrays, and back from it for a character at most, instead of reading a whole
- * host, address or path.
+ * No pattern has an unbounded quantifier, so that the work for one character of a text is bounded (ruling U11). A pattern
+ * looks for the mark that reveals a host, address or path, and back from it by one character at most. It does not read the
+ * whole of it.
  */
 export const revealing: readonly RegExp[] = [
   // URLs and e-mail addresses.
@@ -36,27 +36,27 @@ export const revealing: readonly RegExp[] = [
   /\b(?:east|west|north|south|central|sweden|france|germany|japan|korea|norway|uk|canada|brazil|australia|switzerland){1,3}(?:us|europe|asia|central|east|west|north|south)\d?\b/i,
   // Providers and serving software.
   /\b(?:anthropic|openai|azure|aws|amazon|bedrock|vertex|google|gemini|deepseek|mistral|groq|together[. ]?(?:ai|computer)|fireworks|openrouter|xai|x\.ai|moonshot|dashscope|alibaba|cohere|cloudflare|nvidia|vllm|sglang|ollama|llama\.cpp|litellm|triton|tensorrt|nginx|envoy|istio|tgi|simulator)\b/i,
-  // File paths, but for pointers into the request.
+  // File paths, except for pointers into the request.
   /(?:^|[\s"'`(=[<,])\/(?!(?:messages|input|tools)\/)[\w.-]{1,255}\/[\w.-]/,
   /[A-Z]:\\/,
-  // A program that fell over, and its files.
+  // A program that crashed, and its files.
   /\btraceback\b/i,
   /(?<=[\w-])\.(?:py|pyc|pyx|cpp|cu|so|safetensors|gguf|onnx)\b/,
 ]
 
-/** An id by its form alone. */
+/** An id that is known by its form. */
 const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/i
 
 const capitals = /^[A-Z0-9]{16}/
 const small = /[a-z_]/
 
-/** The name of a feature with the day it began, which says nothing of anybody. */
+/** The name of a feature with its date, which reveals nothing. */
 const datedName = /^(?:[a-z]{1,24}[-_]){1,6}20\d\d[-_]?\d\d[-_]?\d\d$/
 
-/** From this length on, in characters, a word of letters and digits is taken for a key or an id. */
+/** A word of letters and digits of this length or more, in characters, counts as a key or an id. */
 const longCharacters = 28
 
-/** Whether a word, as `[A-Za-z0-9_-]` goes, looks like a key or an id that nobody reads. */
+/** Whether a word of `[A-Za-z0-9_-]` looks like a key or an id. */
 export function isKeyLike(word: string): boolean {
   if (!/\d/.test(word)) return false
   if (uuid.test(word) || word.split('-').some((part) => capitals.test(part) && !small.test(part))) return true

@@ -4,41 +4,41 @@ import { isKeyLike, revealing } from './revealing.ts'
 import { findWhole, replaceAt } from './whole-words.ts'
 import { unwrap } from './wrapped.ts'
 
-/** The longest text of a model's that is relayed, and so much of it is looked at, in characters (rulings U3, U11). */
+/** The longest text of a model that is passed on, and the part of a text that is examined, in characters (rulings U3, U11). */
 export const relayedCharactersMax = 400
 const searchedCharactersMax = 1_000
 
-/** How many ids of one text are looked for in the request: for one of 5 MB a search may take 20 ms. */
+/** The most ids of one text that are looked for in the request: in a request of 5 MB a search may take 20 ms. */
 const searchesMax = 3
 
-/** A name of fewer characters without a digit may be an ordinary word. */
+/** A name with fewer characters and no digit may be an ordinary word. */
 const tellingCharactersMin = 6
 
-/** Ids that clients hold by their prefix: calls and items of the three wires, and of servers that speak one of them. */
+/** Ids that clients know, by their prefix: calls and items of the three wires, and of servers that speak one of them. */
 const clientId =
   /^(?:call|toolu|srvtoolu|fc|fco|rs|msg|ct|ctc|cto|ws|fs|ci|cu|ig|mcp|mcpr|mcpl|cmp|lsh|sh)_[A-Za-z0-9]|^chatcmpl-tool-[A-Za-z0-9]/
 
 const word = /[A-Za-z0-9_-]{1,1000}/g
 
 export type ScrubContext = {
-  /** What the client knows the model as; it stands for what the model's upstreams call it. */
+  /** The client's name for the model, which replaces the names that upstreams use. */
   modelId: string
   upstreamModels: readonly string[]
-  /** Words of our own that must not be told, whatever they look like. */
+  /** Words of ours that must not be shown, whatever they look like. */
   hidden: readonly string[]
-  /** What is served here: no secret. */
+  /** Paths that we serve, which are no secret. */
   ownPaths: readonly string[]
-  /** Whether the request holds such an id, where it is still there (ruling U9). */
+  /** Whether the request contains the id; false if the request has been released (ruling U9). */
   isSent(id: string): boolean
-  /** The model's own code, where it gave one. */
+  /** The model's error code, if it gave one. */
   code?: string
-  /** What to say when nothing of the text may be. */
+  /** The text to use if nothing of the model's may be shown. */
   generic: string
 }
 
 /**
- * A model's own words as the client may read them: without what is only meant for the vendor's own customers, and then
- * whole, or one generic sentence of ours (spec 7.4.5, rulings U3, U9, U11).
+ * Returns a model's text as the client may read it, or one generic sentence of ours (spec 7.4.5, rulings U3, U9, U11).
+ * Parts that are meant only for the vendor's customers are removed first. The rest is shown whole or not at all.
  */
 export function scrub(text: string, context: ScrubContext): string {
   const { modelId, upstreamModels, code, generic } = context
@@ -52,7 +52,7 @@ export function scrub(text: string, context: ScrubContext): string {
   return isRevealing(plain, others, context) ? (overLong?.told ?? generic) : cut(plain)
 }
 
-/** So many characters of a text, none of them cut in two. Longer texts are not looked at as a whole. */
+/** Returns the first characters of a text, without cutting one in two. A long text is not read as a whole. */
 export function keepCharacters(text: string, max: number): string {
   return text.length <= max
     ? text
@@ -61,14 +61,14 @@ export function keepCharacters(text: string, max: number): string {
         .join('')
 }
 
-/** Control characters and line breaks have no place in a message. */
+/** Replaces control characters and line breaks, which do not belong in a message. */
 function plainOf(text: string): string {
   return text.replace(/[\p{Cc}\u2028\u2029]{1,1000}/gu, ' ').trim()
 }
 
 function isRevealing(text: string, names: readonly string[], context: ScrubContext): boolean {
   const { modelId, hidden, ownPaths, isSent } = context
-  // The client's own name for the model tells nothing, whatever it looks like.
+  // The client's own name for the model reveals nothing, whatever it looks like.
   let rest = replaceAt(text, findStanding(text, modelId), modelId.length, ' ')
   for (const path of ownPaths) rest = replaceAt(rest, findPath(rest, path), path.length, ' ')
   if (names.some((name) => isNamed(rest, name))) return true
@@ -83,7 +83,7 @@ function isRevealing(text: string, names: readonly string[], context: ScrubConte
   return revealing.some((pattern) => pattern.test(rest)) || (rest.match(word) ?? []).some(isKeyLike)
 }
 
-/** An upstream's name for the model where it is one: an ordinary word is one in quotes, or where it is called a model. */
+/** Finds an upstream's name for the model. An ordinary word counts only in quotes, or if the text calls it a model. */
 function* findName(text: string, name: string): Iterable<number> {
   const isOrdinary = name.length < tellingCharactersMin && !/\d/.test(name)
   for (const at of findStanding(text, name)) if (!isOrdinary || isCalledModel(text, at, at + name.length)) yield at
@@ -95,7 +95,7 @@ function isCalledModel(text: string, start: number, end: number): boolean {
   return start === 0 && /^ (?:is|does|has|cannot|only|supports)\b/.test(text.slice(end, end + 10))
 }
 
-/** A name by itself; as a part of a host, a path or a longer name it is not it. */
+/** Finds a name that stands alone. Inside a host, a path or a longer name it means something else. */
 function* findStanding(text: string, name: string): Iterable<number> {
   for (const at of findWhole(text, name)) {
     const behind = at + name.length
@@ -103,7 +103,7 @@ function* findStanding(text: string, name: string): Iterable<number> {
   }
 }
 
-/** A path of ours; behind a host it is another's. */
+/** Finds a path of ours. After a host it is another server's. */
 function* findPath(text: string, path: string): Iterable<number> {
   for (const at of findWhole(text, path)) {
     const behind = at + path.length
@@ -111,7 +111,7 @@ function* findPath(text: string, path: string): Iterable<number> {
   }
 }
 
-/** Whether a name that must not be told is left somewhere, be it as a part of another word. */
+/** Whether a name that must not be shown is left, even as a part of another word. */
 function isNamed(text: string, name: string): boolean {
   if (name.length >= tellingCharactersMin) return text.toLowerCase().includes(name.toLowerCase())
   return /\d/.test(name) && !findWhole(text, name).next().done

@@ -2,17 +2,17 @@ import type { Model } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import type { LiveKey } from './keyring.ts'
 
-/** Where one attempt goes: an upstream, who pays there, and what the model is there. One object for each, for equality. */
+/** The destination of one attempt: an upstream, the account there, and its model. Each is one object, compared by identity. */
 export type Target = {
   readonly upstream: Upstream
-  /** Undefined where the upstream takes no credential. */
+  /** Undefined if the upstream takes no credential. */
   readonly account: UpstreamAccount | undefined
-  /** What that pays with, as it is now; undefined as the account. */
+  /** The current key of the account; undefined without an account. */
   readonly key: LiveKey | undefined
-  /** The model with the name and the quirks that it has there. */
+  /** The model with the name and the quirks that it has at this upstream. */
   readonly model: Model
-  /** Where its requests go: path and query. */
+  /** The path and query of its requests. */
   readonly path: string
-  /** Those that are configured for it, the upstream's and the model's: names and values in turn. */
+  /** The headers configured for the upstream and the model: names and values in turn. */
   readonly headers: readonly string[]
 }

@@ -1,6 +1,6 @@
 import type { TransportFault } from './upstreams.ts'
 
-/** What is missing, and not about TLS, is `upstream_protocol`. Codes are the system's, Node's, and undici's. */
+/** Causes by error code of the system, of Node and of undici. Any other code is `upstream_protocol`, or `upstream_tls`. */
 const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNREFUSED', 'upstream_connect'],
   ['EADDRNOTAVAIL', 'upstream_connect'],
@@ -18,15 +18,15 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
 ])
 
 /**
- * An upstream that closes a connection while a request is on its way shows that at once, in ms. One that does so later has begun to
- * work on it, and whoever asked it again could pay twice (faults F-U5, F-U7).
+ * The longest time in which closing an idle connection can cross a new request, in ms. An upstream that closes later has
+ * begun to work on the request. Another attempt could then be paid twice (faults F-U5, F-U7).
  */
 export const raceMs = 2_000
 
 /**
- * Why a connection that stood has ended.
- * @param unheardMs how long ago the request went out on a connection that had brought an earlier answer and nothing of this one
- *   (ruling U1); undefined on any other
+ * Judges why an established connection has ended.
+ * @param unheardMs time since the request was sent on a reused connection that has brought no byte of its answer (ruling
+ *   U1); undefined on any other
  */
 export function judgeTransport(error: Error, unheardMs?: number): TransportFault {
   const { code = '' } = error as NodeJS.ErrnoException
@@ -38,7 +38,7 @@ export function judgeTransport(error: Error, unheardMs?: number): TransportFault
   }
 }
 
-/** Why a connection did not come about: where the code does not say so, what was being done does (ruling U1). */
+/** Judges why a connection could not be made. If the code does not say it, the failed system call does (ruling U1). */
 export function judgeDial(error: Error, isSecured: boolean): TransportFault {
   const fault = judgeTransport(error)
   if (fault.cause === 'upstream_silent') return { ...fault, cause: 'upstream_connect' }

@@ -1,19 +1,19 @@
 import type { CredentialScheme } from './credential.ts'
 import type { Target } from './target.ts'
 
-/** One request to a model's endpoint, which the target names. Its headers are without the credential and what every request has. */
+/** One request to the endpoint of a target. The credential, and the headers of every request, are added later. */
 export type UpstreamRequest = {
   headers: readonly (readonly [name: string, value: string])[]
-  /** How the model's wire is told who pays. */
+  /** The header in which the model's wire expects the key. */
   credential: CredentialScheme
   body: Buffer
-  /** On a connection of its own: on none that has served before, which may be as dead as the one before it (faults F-U6). */
+  /** Sends it on a new connection, because a reused one may be as dead as the one before it (faults F-U6). */
   isFresh?: boolean
 }
 
-/** What happened on the wire, before anybody judges it. */
+/** A failure of the connection, before it is judged. */
 export type TransportFault = {
-  /** For the log. */
+  /** The cause, for the log. */
   cause:
     | 'upstream_connect'
     | 'upstream_dns'
@@ -21,31 +21,31 @@ export type TransportFault = {
     /** The proxy cannot be reached, refuses us, or does not reach the upstream. */
     | 'upstream_proxy'
     | 'upstream_reset'
-    /** The path to it was lost under a connection that stood: it may be at work on the request. */
+    /** The network path was lost under an established connection: the upstream may be working on the request. */
     | 'upstream_silent'
     | 'upstream_protocol'
     | 'upstream_oversize'
-    /** This process has none left for a connection (faults F-P11): nothing is wrong with the account. */
+    /** This process has no file descriptor left for a connection (faults F-P11); the account is not at fault. */
     | 'no_descriptors'
-  /** A reused connection was reset before any byte came, and at once: nothing was processed, once more is safe (ruling U1). */
+  /** A reused connection was reset at once, before any byte came. Nothing was processed, so sending again is safe (ruling U1). */
   isReuseRace: boolean
-  /** What TLS stumbled over, by the code that Node or OpenSSL gives it; with `upstream_tls` only. */
+  /** The TLS error code of Node or OpenSSL; only with `upstream_tls`. */
   reason?: string
 }
 
-/** Who is told. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
+/** Receives the answer. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
 export interface UpstreamListener {
-  /** Never for 1xx. @param contentType lower case, without parameters; `''` if there is none. */
+  /** Never called for 1xx. @param contentType lower case, without parameters; `''` if there is none. */
   onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
   onError(fault: TransportFault): void
 }
 
-/** By lower-case names; repeated ones joined by a comma. */
+/** Headers by lower-case name; repeated ones joined by a comma. */
 export type ResponseHeaders = { get(name: string): string | undefined }
 
-/** How many informational answers are passed over before the upstream counts as broken (faults F-U28). */
+/** The most informational answers (1xx) that are skipped before the upstream counts as broken (faults F-U28). */
 export const informationalMax = 10
 
 export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
@@ -53,47 +53,48 @@ export type ConnectionLimits = { connectMs: number; headerBytesMax: number }
 export type ConnectionTerms = ConnectionLimits & ConnectionWatch
 
 /**
- * Where the bytes were that nobody had asked for (ruling Y14): on an idle connection; after the end of an answer; a success before its
- * request was sent; a 408 that closes a kept connection when a request has just gone out (RFC 9110 15.5.9).
+ * When bytes came that no request had asked for (ruling Y14). `idle`: on an idle connection. `behind_answer`: after the end
+ * of an answer. `before_sent`: a success before the request was sent. `timeout`: a 408 that closes a kept connection just
+ * after a request went out (RFC 9110 15.5.9).
  */
 export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
 
-/** What connections report to, and their clock. */
+/** The clock of connections, and their reports. */
 export type ConnectionWatch = {
   /** Monotonic, in ms. */
   clockMs(): number
-  /** Hears of what failed in reading that is no fault of the upstream's. */
+  /** Reports a bug of ours that occurred while reading an answer. */
   reportBug(bug: Error): void
-  /** Called once for each such connection, when all idle connections of the upstream are closed. */
+  /** Called once for each connection with such bytes, after all idle connections of the upstream were closed. */
   onUnasked(upstream: string, place: UnaskedPlace): void
 }
 
 /** A request under way. */
 export interface Flight {
-  /** Closes the connection. The listener hears nothing more. */
+  /** Closes the connection. The listener is not called any more. */
   abort(): void
   pause(): void
   resume(): void
-  /** Whether the system has taken all of the request's body: nobody here looks at it any more. */
+  /** Whether the system has taken all of the request's body, so that its memory is no longer in use. */
   isSent(): boolean
-  /** Whether its writing to a connection has begun: before, the upstream knows nothing of it. */
+  /** Whether writing to a connection has begun. Before that, the upstream knows nothing of the request. */
   wasWritten(): boolean
 }
 
-/** The way to one upstream, and its connections. */
+/** The connections to one upstream, direct or through a proxy. */
 export interface Way {
-  /** As of `Upstreams`. */
+  /** See `Upstreams`. */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   retire(): Promise<void>
   close(): Promise<void>
 }
 
-/** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */
+/** The only way to upstreams: connections are made to the configured ones and no others (reliability §1.6). */
 export interface Upstreams {
-  /** @param target of the same configuration as these connections. */
+  /** @param target of the same configuration as these connections */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
-  /** Lets what is under way end, and then closes its connections: nothing more will be sent. Resolves when all are closed. */
+  /** Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed. */
   retire(): Promise<void>
-  /** Cuts what is under way, as each listener hears. */
+  /** Cuts requests under way, which their listeners are notified of. */
   close(): Promise<void>
 }

@@ -2,35 +2,35 @@ import type { Refusal } from '../catalog/refusals.ts'
 import type { Fault } from '../inference/answer.ts'
 import { isOverLongCode } from './over-long.ts'
 
-/** What is to be done about an attempt that failed (rulings U1, U2). */
+/** The decision about a failed attempt (rulings U1, U2). */
 export type Verdict = {
-  /** What the client is told where no other attempt does better; the words are in refusal.ts. */
+  /** The kind of error that the client gets if no other attempt succeeds; the texts are in refusal.ts. */
   tell: 'rejected' | 'capacity' | 'account' | 'broken'
-  /** Who may be asked instead, before the client has seen a byte: any account, also this one; another; nobody. */
+  /** The accounts that may be tried next, if the client has seen nothing: any, also this one; another; nobody. */
   elsewhere: 'any' | 'another' | 'nobody'
-  /** Whether this account is left alone for a while: at once, when it happens again and again, or not for this. */
+  /** Whether the account cools: at once, after repeated failures, or not for this one. */
   cool: 'now' | 'repeated' | 'no'
-  /** Stands for the cause in the log where an operator must mend something. */
+  /** Replaces the cause in the log if an operator must act. */
   alarm?: 'upstream_model_not_found' | `upstream_account_${AccountTrouble}`
 }
 
-/** The trouble with the operator's account: no money, no valid key, or no right to ask from here or at all. */
+/** The trouble with the operator's account: no money, no valid key, or no permission. */
 type AccountTrouble = Exclude<Refusal['about'], 'busy' | 'request'>
 
 /** A failed attempt, as the attempt saw it. */
 export type Failure = {
   fault: Fault
-  /** For the log; fixed words, no upstream text. */
+  /** The cause for the log, in fixed words without upstream text. */
   cause: string
-  /** What the upstream asked for. */
+  /** The wait that the upstream asked for. */
   retryAfterSeconds?: number | undefined
-  /** A reused connection was reset before any byte came: nothing was processed. */
+  /** A reused connection was reset before any byte came, so that nothing was processed. */
   isReuseRace?: boolean
 }
 
 /**
- * An answer that failed.
- * @param said its cause, where the model said so itself; its word is not what ended one that broke off or cannot be read
+ * Makes the failure of a failed answer.
+ * @param said the cause to use if the model reported an error itself. An answer that broke off or is unreadable has its own
  */
 export function failureOf(fault: Fault, said: string): Failure {
   return { fault, cause: causeOf(fault, said) }
@@ -41,10 +41,10 @@ function causeOf({ kind, unread }: Fault, said: string): string {
   return kind === 'truncated' ? 'upstream_cut' : said
 }
 
-/** What the judge knows of the model, by which an upstream's words are understood. */
+/** The facts of the model by which an upstream's text is interpreted. */
 export type JudgedModel = {
   upstreamModel: string
-  /** Parts of a refusal's text that speak of our account (ruling U2), of a server error's that blame the request (U8). */
+  /** Texts of a refusal that concern our account (ruling U2), and texts of a server error that blame the request (U8). */
   profile: { refusals: readonly Refusal[]; accountFaults: readonly string[]; requestFaults: readonly string[] }
 }
 
@@ -54,15 +54,15 @@ const barred: Verdict = { tell: 'account', elsewhere: 'another', cool: 'now' }
 const full: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'now' }
 const overloaded: Verdict = { tell: 'capacity', elsewhere: 'another', cool: 'repeated' }
 const passing: Verdict = { tell: 'broken', elsewhere: 'another', cool: 'repeated' }
-/** The connection had idled too long: the account is as good as before. */
+/** The connection had been idle too long, so the account is as good as before. */
 const race: Verdict = { tell: 'broken', elsewhere: 'any', cool: 'no' }
-/** It broke off behind its head: the model has worked, and may be paid for it. */
+/** The answer broke off after its head: the model has worked, and may be paid for it. */
 const cut: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'repeated' }
-/** Our path, our name for the model, or an answer that is none: another account would hear the same. */
+/** Our path or model name is wrong, or the answer is invalid. Another account would get the same. */
 const ours: Verdict = { tell: 'broken', elsewhere: 'nobody', cool: 'no' }
 const misnamed: Verdict = { ...ours, alarm: 'upstream_model_not_found' }
 
-/** By the status the upstream gave, or that its error type stands for. Of 5xx those that are missing are `passing`. */
+/** Verdicts by the HTTP status, or by the status that the error type stands for. A 5xx that is not listed is `passing`. */
 const byStatus = new Map<number, Verdict>([
   [400, caller],
   [401, barred],
@@ -79,7 +79,7 @@ const byStatus = new Map<number, Verdict>([
   [529, overloaded],
 ])
 
-/** Where no status was given: by what the attempt died of. What is missing is `ours`. */
+/** Verdicts by cause, for attempts without a status. A cause that is not listed is `ours`. */
 const byCause = new Map<string, Verdict>([
   ['upstream_connect', passing],
   ['upstream_dns', passing],
@@ -88,7 +88,7 @@ const byCause = new Map<string, Verdict>([
   ['upstream_reset', passing],
 ])
 
-/** By what an error without a status is about. */
+/** Verdicts by the subject of an error without a status. */
 const byKind: Record<Fault['kind'], Verdict> = {
   rejected: caller,
   capacity: full,
@@ -97,14 +97,14 @@ const byKind: Record<Fault['kind'], Verdict> = {
   truncated: cut,
 }
 
-/** The trouble that a status stands for. */
+/** The account trouble that a status stands for. */
 const accountTroubles = new Map<number, AccountTrouble>([
   [401, 'key'],
   [402, 'spent'],
   [403, 'denied'],
 ])
 
-/** Rows of every profile, tried after its own: words that stand for 401, 402 and 403 in all dialects, under any status. */
+/** Rows that follow those of every profile: codes that mean 401, 402 or 403 in all dialects, under any status. */
 export const commonRefusals: readonly Refusal[] = [
   { about: 'key', code: 'authentication_error' },
   { about: 'key', code: 'invalid_api_key' },
@@ -113,16 +113,16 @@ export const commonRefusals: readonly Refusal[] = [
   { about: 'denied', code: 'permission_error' },
 ]
 
-/** How servers tell with 400 that they do not know a model (LiteLLM). */
+/** The text by which servers report an unknown model with status 400 (LiteLLM). */
 const unknownModel = 'invalid model name passed in model='
 
-/** Judges a failed attempt. One account is asked again only after a race on its connection (U1): see `Pool.choose`. */
+/** Judges a failed attempt. The same account is tried again only after a race on its connection (U1): see `Pool.choose`. */
 export function judge({ fault, cause, isReuseRace }: Failure, model: JudgedModel): Verdict {
   if (isReuseRace) return race
   const isHttp = cause === `upstream_${fault.status}`
   const refusal = [...model.profile.refusals, ...commonRefusals].find((row) => fits(row, fault, isHttp))
   if (refusal) return verdictOf(refusal, isHttp ? fault.status : undefined)
-  // The name it does not know is ours for the model: a client's that we do not know goes nowhere (ruling U9).
+  // The unknown name is ours for the model. A client's unknown name never reaches an upstream (ruling U9).
   if (fault.code === 'model_not_found') return misnamed
   const text = fault.text.toLowerCase()
   const { status } = fault
@@ -144,7 +144,7 @@ function fits({ status, code, text }: Refusal, fault: Fault, isHttp: boolean): b
   return text === undefined || text.test(fault.text)
 }
 
-/** @param status of an HTTP refusal; if it stands for the same trouble, the cause in the log needs no other word */
+/** @param status of an HTTP refusal. If it stands for the same trouble, the cause in the log needs no other word. */
 function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   if (about === 'request') return caller
   if (about === 'busy') return full
@@ -153,15 +153,15 @@ function verdictOf({ about, isPartial }: Refusal, status?: number): Verdict {
   return isNamed ? verdict : { ...verdict, alarm: `upstream_account_${about}` }
 }
 
-/** A server error that is the request's own: an image for a model of text, a prompt that does not fit (ruling U8). */
+/** Whether a server error is the request's fault: an image for a text model, or a prompt that does not fit (ruling U8). */
 function isCallers(text: string, code: string | undefined, { profile }: JudgedModel): boolean {
   return isOverLongCode(code) || profile.requestFaults.some((part) => text.includes(part.toLowerCase()))
 }
 
-/** How servers tell with 404 that they have no such path, in all of their words (llama.cpp: the last). */
+/** The complete texts by which servers report an unknown path with status 404; the last is llama.cpp's. */
 const unknownPath: ReadonlySet<string> = new Set(['', 'not found', 'file not found'])
 
-/** A 404 that speaks of the path or of the model, and not of something that the request names: nothing the client could mend. */
+/** Whether a 404 is about the path or the model, and not about something that the request names: the client cannot fix that. */
 function isAboutUs(text: string, upstreamModel: string): boolean {
   if (unknownPath.has(text) || text.includes(upstreamModel)) return true
   return (

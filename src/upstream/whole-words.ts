@@ -1,8 +1,8 @@
 const wordCharacter = /[\p{L}\p{N}_]/u
 
 /**
- * Where a phrase stands in a text as whole words, whatever its case: what is longer by a letter or a digit is another.
- * Takes time by the length of the text alone.
+ * Finds a phrase in a text as whole words, in any case. A word that is longer by a letter or a digit does not match.
+ * The time depends on the length of the text alone.
  */
 export function* findWhole(text: string, phrase: string): Generator<number> {
   const lowered = lowerCase(text)
@@ -13,7 +13,7 @@ export function* findWhole(text: string, phrase: string): Generator<number> {
   }
 }
 
-/** Puts something else for the places of a phrase; its length is what is taken out. */
+/** Replaces the text at some places. @param length of the text that is taken out at each place */
 export function replaceAt(text: string, places: Iterable<number>, length: number, instead: string): string {
   let replaced = ''
   let from = 0
@@ -24,7 +24,7 @@ export function replaceAt(text: string, places: Iterable<number>, length: number
   return replaced + text.slice(from)
 }
 
-/** As `toLowerCase`, but every character keeps its place: a few capitals would become two. */
+/** Like `toLowerCase`, but every character keeps its position: a few capitals would become two characters. */
 function lowerCase(text: string): string {
   const lowered = text.toLowerCase()
   return lowered.length === text.length ? lowered : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())

@@ -1,29 +1,29 @@
-/** What an operator wants of accounts: they are tried by the next request; or are asked for nothing until they are enabled again. */
+/** An operator's command about accounts: try them at the next request; send them nothing; or end that. */
 export type Steering = 'retry' | 'disable' | 'enable'
 
-/** Of which accounts an operator speaks: all of an upstream, or those that he names, for all models or for one. */
+/** The accounts that a command is about: all of an upstream, or one by name, for all models or for one. */
 export type Meant = {
   readonly upstream: string
   readonly account?: string | undefined
   readonly model?: string | undefined
 }
 
-/** One account's service of one model, by what they are called. */
+/** One account's service of one model, by name. */
 export type Service = { readonly upstream: string; readonly account: string | undefined; readonly model: string }
 
-/** So many are remembered; of more the newest. */
+/** The most commands that are remembered; the oldest are forgotten. */
 const wishesMax = 10_000
 
 /**
- * Which accounts operators want to be asked for nothing. The last wish about an account holds, also when its key or address has changed
- * since, when it was away for a while, and for models that were not there then.
+ * Remembers the accounts that operators have disabled. The last command about an account holds. It holds even after the key
+ * or the address has changed, after the account was removed and added again, and for models added later.
  */
 export class Wishes {
   #said: { isDisabled: boolean; meant: Meant }[] = []
 
   say(isDisabled: boolean, meant: Meant): void {
     const older = this.#said.filter((one) => !covers(meant, one.meant))
-    // Where nothing of it is disabled it is an exception to nothing.
+    // To enable what is not disabled needs no entry.
     const isNeeded = isDisabled || older.some((one) => one.isDisabled && overlap(one.meant, meant))
     this.#said = isNeeded ? [...older, { isDisabled, meant }].slice(-wishesMax) : older
   }
@@ -33,7 +33,7 @@ export class Wishes {
   }
 }
 
-/** Whether all that the other means, or is, is meant. */
+/** Whether a command covers another one, or a service, completely. */
 export function covers(meant: Meant, other: Meant | Service): boolean {
   const { upstream, account, model } = meant
   return (

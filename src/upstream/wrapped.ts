@@ -1,15 +1,15 @@
-/** How such a text begins (LiteLLM). */
+/** The start of a text that wraps another one (LiteLLM). */
 const opening = 'litellm.'
 
-/** Between LiteLLM's names for a failure (`litellm.BadRequestError: OpenAIException - `) and what it is about. */
+/** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
 const colon = 'Exception - '
 
-/** What it adds: which of its models it was, and its own settings. */
+/** LiteLLM's additions to the text: its model, and its own settings. */
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * What the server behind a proxy said of a request, where the proxy tells it inside a text of its own (LiteLLM): that text
- * names the proxy and its provider, so that nothing of it could be told. Any other text as it is.
+ * Unwraps the text of a server from the text of a proxy in front of it (LiteLLM). The wrapping names the proxy and its
+ * provider, so it could not be shown. Any other text is returned as it is.
  */
 export function unwrap(text: string): string {
   const at = text.startsWith(opening) ? text.indexOf(colon) : -1
