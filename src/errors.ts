@@ -1,8 +1,8 @@
-/** Every error a client can be told (spec 7.3): its HTTP status and its `type` in the chat-wire envelope. */
+/** Every error that a client can get (spec 7.3): its HTTP status and its `type` in the chat-wire envelope. */
 export const errorTable = {
   invalid_body: { status: 400, type: 'invalid_request_error' },
   invalid_cache_key: { status: 400, type: 'invalid_request_error' },
-  /** The model's own refusal, relayed. 400 unless the model said 404 or 422. */
+  /** The model's own refusal, passed on. The status is 400 unless the model's was 404 or 422. */
   invalid_request: { status: 400, type: 'invalid_request_error' },
   unsupported_parameter: { status: 400, type: 'invalid_request_error' },
   invalid_api_key: { status: 401, type: 'invalid_request_error' },
@@ -21,9 +21,9 @@ export const errorTable = {
 export type ErrorCode = keyof typeof errorTable
 
 /**
- * What is told of failures that may pass. Clients decide by words whether to try again, agents more than SDKs, so each text
- * has those it is known by (ruling U10): "overloaded" and "rate limit" for capacity, "server error" for a 5xx or a broken
- * answer, "connection" with it where one failed or broke off, and "try again" always.
+ * The texts for failures that may pass. Clients, and agents more than SDKs, look for certain words to decide whether to
+ * retry (ruling U10). So a text for lack of capacity has "overloaded" and "rate limit", and one for a 5xx or a broken
+ * answer has "server error". A connection that failed or broke adds "connection". Each text has "try again".
  */
 export const failureTexts = {
   modelFull: 'The model is overloaded right now (rate limit): try again in a moment.',
@@ -45,7 +45,7 @@ export const failureTexts = {
 } as const
 
 export type ErrorDetail = {
-  /** A fixed word for metrics, where one code has several reasons. Never told to a client. */
+  /** A fixed word for metrics, if one code has several reasons. It is not sent to clients. */
   reason?: string
   /** The offending top-level field of the body, or the header (spec 7.3). */
   param?: string
@@ -53,13 +53,13 @@ export type ErrorDetail = {
   status?: number
   /** Whole seconds until another try makes sense; clamped to 1…60 when sent (ruling R6). */
   retryAfterSeconds?: number
-  /** What SDKs read beside the message, where the wire's envelope has a place for it (ruling T22). */
+  /** Data that SDKs read beside the message, if the wire's envelope has a place for it (ruling T22). */
   details?: Readonly<Record<string, unknown>>
   /** Overrides what `x-should-retry` says by status (rulings R1, R6). */
   shouldRetry?: boolean
 }
 
-/** A refusal that the client is told as it stands. Anything else that is thrown is our bug and becomes `internal_error`. */
+/** A refusal that is sent to the client as it is. Anything else that is thrown is our bug and becomes `internal_error`. */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly status: number

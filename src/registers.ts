@@ -1,15 +1,15 @@
 /*
- * Where what is under way is kept while it is: thousands come and go in a second.
+ * Containers for objects that live as long as a request; thousands come and go in a second.
  *
- * Not in a Map or a Set. When the table of one is full it is replaced, and V8 has the old table point to the new one and
- * keep its entries. Once a table has become old, in a quiet minute, every table after it hangs on it until a full
- * collection, and on each what it held: then every request outlives itself by seconds, is copied twice by the collector, and costs
- * a sixth more. A Map of what stays, or of plain numbers and texts, is no trouble.
+ * They use neither Map nor Set. When the table of one of those is full, V8 replaces it. The old table then points to the new
+ * one and keeps its entries. A table may reach the old generation in a quiet minute. From then on it keeps all later tables
+ * alive, with everything they held, until a full collection. Every request then outlives itself by seconds, is copied twice
+ * by the collector, and costs a sixth more. A Map of lasting objects, or of plain numbers and texts, has no such problem.
  */
 
-/** Things by their ids, in the order in which they came. */
+/** Values by id, in the order in which they were added. */
 export class Register<Value> {
-  // A dictionary's table is replaced too, but nothing points from one to the next.
+  // V8 replaces the table of a plain object too, but the old table does not point to the new one.
   readonly #values: Record<string, Value> = Object.create(null)
   #size = 0
 
@@ -30,7 +30,7 @@ export class Register<Value> {
     this.#values[id] = value
   }
 
-  /** @returns whether it was there */
+  /** @returns whether the id was present */
   delete(id: string): boolean {
     if (!this.has(id)) return false
     this.#size--
@@ -42,12 +42,12 @@ export class Register<Value> {
   }
 }
 
-/** What knows its place in a roster: undefined while it is in none. One thing is in one roster at most. */
+/** An item that stores its index in a roster; undefined while it is in none. An item is in at most one roster. */
 export interface Listed {
   place: number | undefined
 }
 
-/** Things that know their places, in no order. */
+/** Items that store their own index, in no order. */
 export class Roster<Item extends Listed> implements Iterable<Item> {
   readonly #items: Item[] = []
 
@@ -71,7 +71,7 @@ export class Roster<Item extends Listed> implements Iterable<Item> {
     last.place = place
   }
 
-  /** Those who are there at the beginning, unless they have left by their turn. */
+  /** Yields the items present at the beginning, except those that are removed before their turn. */
   *[Symbol.iterator](): IterableIterator<Item> {
     for (const item of [...this.#items]) if (item.place !== undefined) yield item
   }

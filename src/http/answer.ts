@@ -26,30 +26,30 @@ export const formClientError: FormError = (error, path, requestId) => {
   return { lines: errorLines(requestId, wire, error), body: errorBody(error, requestId, wire) }
 }
 
-/** Headers in lines, and the body. @property closes the connection is not used again. @property lingerMs as of `answerUnread` */
+/** An error with its headers as lines. @property closes whether the connection is closed. @property lingerMs see `answerUnread` */
 type ErrorAnswer = { status: number; lines: string; body: string; closes: boolean; lingerMs: number }
 
-/** Answers with an error, whatever of the request is still on its way. */
+/** Answers with an error, even if the request is still arriving. */
 export function sendError(exchange: HttpExchange, { status, lines, body, closes, lingerMs }: ErrorAnswer): void {
   if (closes || !isReadable(exchange)) exchange.keepsAlive = false
   answerUnread(exchange, status, lines, { lingerMs }, body)
 }
 
-/** A refused request whose rest is at most so long is read to its end, so that its connection can be kept. */
+/** A connection is kept only if the rest of the refused request is at most so long, in bytes. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
-/** How long a client may take nothing of an answer that it did not pay for, in ms (faults F-C9). */
+/** A client may read nothing of an answer without a bill for so long, in ms (faults F-C9). */
 const stallMs = 60_000
-/** One for the process: its requests share an event loop. */
+/** One for the process, because its requests share an event loop. */
 const leftovers = new Leftovers()
 
-/** @property lingerMs how long the rest of a request is read. @property stallMs how long a client may take nothing, in ms */
+/** @property lingerMs time to read the rest of a request. @property stallMs time for which a client may read nothing */
 export type UnreadLimits = { lingerMs: number; stallMs?: number }
 
 /**
- * Answers a request whose body nobody reads. The rest of the body is thrown away, up to 32 MiB and for `lingerMs`: a client that
- * writes all of its request first would read a reset as a fault of the network. A connection that is not at its next request
- * by then is closed (F-C29).
+ * Answers a request whose body is not read. The rest of the body is thrown away, up to 32 MiB and for `lingerMs`. A client
+ * that writes its whole request before it reads would otherwise see a reset and report a network fault. If the rest does
+ * not end in time, the connection is closed (F-C29).
  */
 export function answerUnread(
   exchange: HttpExchange,
@@ -69,7 +69,7 @@ export function answerUnread(
   }
 }
 
-/** The rest of a request that was answered. */
+/** Reads and throws away the rest of a request that was answered. */
 class Rest implements BodyReader {
   readonly #exchange: HttpExchange
   readonly #timer: NodeJS.Timeout

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 
-/** What a socket was given and the system has not taken yet: what a client that reads makes less, however slowly. */
+/** The bytes that a socket was given and the system has not taken yet. They shrink if the client reads, however slowly. */
 export class Backlog {
   readonly #socket: Socket
   #waiting: readonly number[]
@@ -10,7 +10,7 @@ export class Backlog {
     this.#waiting = waitingIn(socket)
   }
 
-  /** Whether any of it was taken since this was last asked, or since it was made. */
+  /** Whether the system has taken any of them since the last call, or since this object was made. */
   hasShrunk(): boolean {
     const before = this.#waiting
     this.#waiting = waitingIn(this.#socket)
@@ -18,12 +18,12 @@ export class Backlog {
   }
 }
 
-/** A part of `net` that Node's own timers go by; of TLS the handle beneath it is where anything moves. */
+/** An internal part of `net` by which Node's own timers work. For TLS, `_parent` is the handle that really writes. */
 type Handle = { writeQueueSize: number; _parent?: Handle }
 
 /**
- * In all, and of the write that is under way, which counts in full until all of it is taken: each grows less by itself, and not
- * their sum. What has not begun to leave waits in full.
+ * Returns two counts: all waiting bytes, and those of the write under way, which count in full until all of it is taken.
+ * Each can shrink without the other. Their sum may not, so they are compared one by one.
  */
 function waitingIn(socket: Socket): number[] {
   const { writableLength } = socket

@@ -6,26 +6,27 @@ import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
 
-/** So many pieces are joined: of a body that comes octet by octet, the objects of the pieces take a hundred times its size. */
+/** After so many pieces they are joined. The objects of a body that arrives byte by byte would take a hundred times its size. */
 const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
 
-/** Whether the declared length is over the limit, which is refused before anything else, on any path (spec 8, ruling R1). */
+/** Whether the declared length is too large. This is checked first, on any path (spec 8, ruling R1). */
 export function isDeclaredTooLarge({ declaredBytes }: HttpExchange, bodyBytesMax: number): boolean {
   return declaredBytes !== undefined && declaredBytes > bodyBytesMax
 }
 
-/** The memory that a body is taken from. */
+/** The memory for request bodies that a body counts against. */
 export type BodyRoom = Pick<BodyShare, 'take'>
 
 /**
- * The whole body, counted while it is read. Sends `100 Continue` first if the client waits for it.
- * @param room the caller gives back the bytes that are taken from it
- * @throws GatewayError 429 if there is no room; 413, 408, or 400 for a compressed or malformed body; ClientGone when the client leaves.
+ * Reads the whole body and counts it meanwhile. Sends `100 Continue` first if the client waits for it.
+ * @param room counts the bytes, which the caller gives back
+ * @throws GatewayError 429 if no memory is left; 413, 408, or 400 for a compressed or malformed body
+ * @throws ClientGone if the client leaves
  */
 export async function readBody(exchange: HttpExchange, limits: BodyLimits, room: BodyRoom): Promise<Buffer> {
-  // Nothing more of the body will come.
+  // The connection is closed, so nothing more of the body will come.
   if (exchange.body.isGone) throw new ClientGone()
   const encoding = exchange.header('content-encoding')
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
@@ -36,20 +37,20 @@ export async function readBody(exchange: HttpExchange, limits: BodyLimits, room:
   return new Promise((resolve, reject) => exchange.body.read(new WholeBody(exchange, limits, room, resolve, reject)))
 }
 
-/** A body that is there as a whole. @throws as `readBody` */
+/** Takes a body that has already arrived completely. @throws as `readBody` */
 export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimits, room: BodyRoom): Buffer {
   if (body.isGone) throw new ClientGone()
   count(bytes.length, bytes.length, limits, room)
   return bytes
 }
 
-/** @throws GatewayError if a body of so many bytes, of which `added` are new, is too large, or there is no room for them */
+/** @throws GatewayError if a body of so many bytes is too large, or no memory is left for the `added` ones among them */
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
   if (!room.take(added)) throw new NoRoom()
 }
 
-/** A body that comes in pieces. */
+/** Collects a body that arrives in pieces. */
 class WholeBody implements BodyReader {
   readonly #exchange: HttpExchange
   readonly #limits: BodyLimits
@@ -57,7 +58,7 @@ class WholeBody implements BodyReader {
   readonly #resolve: (body: Buffer) => void
   readonly #reject: (error: Error) => void
   readonly #joined: Buffer[] = []
-  /** The pieces after them. */
+  /** Later pieces, which are not joined yet. */
   #pieces: Buffer[] = []
   readonly #deadline: NodeJS.Timeout
   readonly #gap: NodeJS.Timeout
@@ -122,14 +123,14 @@ class WholeBody implements BodyReader {
   }
 }
 
-/** Joins pieces, whose own memory is given back. */
+/** Joins pieces, and frees the memory of each. */
 function join(chunks: readonly Buffer[]): Buffer {
   const whole = Buffer.concat(chunks)
   for (const chunk of chunks) free(chunk)
   return whole
 }
 
-/** The process holds as many bytes of bodies as it can (ruling R18). */
+/** The request bodies in this process already take all the memory that they may (ruling R18). */
 export class NoRoom extends GatewayError {
   constructor() {
     super('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1, reason: 'bodies' })

@@ -5,7 +5,7 @@ import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/reque
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
 
-/** The listener of a connection. */
+/** The part of the listener that a connection uses. */
 export interface ListenerHost {
   readonly headerBytesMax: number
   readonly headersMax: number
@@ -17,7 +17,7 @@ export interface ListenerHost {
   admit(connection: Connection, exchange: HttpExchange): void
   /** The newest exchange of a connection is over, or its connection is closed. */
   release(connection: Connection): void
-  /** The bytes are no request, or one that is refused. @param refused.method as far as it is known, like the target */
+  /** The bytes are no request, or a refused one. @param refused.method as far as it is known, like the target */
   refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
 }
 
@@ -27,19 +27,19 @@ const methods = new Set(
     ' ',
   ),
 )
-/** Requests may be sent ahead of the answer to the one before them, in bytes. The connection is not read beyond that. */
+/** A client may send so many bytes ahead of the answer to its previous request. The connection is not read beyond that. */
 const aheadBytesMax = 16_384
 const headEnd = Buffer.from('\r\n\r\n')
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
-/** After the last answer a client may read for so long, before its own bytes are answered with a reset. */
+/** After a last answer the client's bytes are discarded for so long, in ms, before the connection is destroyed. */
 const lastWordsMs = 1_000
-/** A client that has sent requests ahead lets others have their turn after so many that were answered at once. */
+/** After so many immediate answers to requests sent ahead, other connections get a turn. */
 const inARowMax = 16
 
 /**
- * A client's connection: reads a request, has it answered, and only then reads the next one. Bytes that came ahead of it wait.
- * (RFC 9112 9.3.2 allows that. Bytes after a request whose answer closes the connection are never read.)
+ * A client's connection. It reads a request, has it answered, and only then reads the next one; bytes sent ahead wait.
+ * RFC 9112 9.3.2 allows that. Bytes after a request whose answer closes the connection are never read.
  */
 export class Connection implements ExchangeHost {
   readonly socket: Socket
@@ -48,14 +48,14 @@ export class Connection implements ExchangeHost {
   /** Bytes that have come and are not read yet. */
   #ahead: Buffer | undefined
   #isAheadJudged = false
-  /** So many of them were searched, and hold no end of a head. */
+  /** The number of these bytes that were searched without finding the end of a head. */
   #lookedAt = 0
   /** Nothing is read any more. */
   #isClosing = false
-  /** Time since which nothing is under way, or a head is awaited, in seconds of the host. */
+  /** The second of the host in which the connection became idle, or the current head began. */
   #since: number
   #isHeadBegun = true
-  /** Count of answered requests that were sent ahead. */
+  /** The number of answered requests that were sent ahead, without a pause in between. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
   readonly #host: ListenerHost
@@ -80,12 +80,12 @@ export class Connection implements ExchangeHost {
     return this.#host.isDraining
   }
 
-  /** Nothing of an answer is under way; a request may be on its way in. */
+  /** Whether no answer is under way. A request may still be arriving. */
   get isIdle(): boolean {
     return this.exchange === undefined && this.socket.writableLength === 0
   }
 
-  /** The answer is taken, and the connection only throws away the rest of its request. */
+  /** Whether the client has the answer, and only the rest of its request is being thrown away. */
   get isAnswered(): boolean {
     return this.exchange?.isLingering === true && this.socket.writableLength === 0
   }
@@ -94,19 +94,19 @@ export class Connection implements ExchangeHost {
     this.socket.destroy()
   }
 
-  /** Time for which nothing was under way, or a head was on its way, in seconds. */
+  /** The seconds for which the connection was idle, or a head was incomplete. */
   get waited(): { for: 'request' | 'head'; seconds: number } | undefined {
     if (this.exchange || this.#isClosing) return undefined
     return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.#host.second - this.#since }
   }
 
-  /** Sends the last answer, and reads nothing any more. */
+  /** Sends a last answer, and reads nothing any more. */
   sayLast(text: string): void {
     this.socket.write(text)
     this.#leave()
   }
 
-  /** Throws away bytes that still come: closing before they are read resets the connection, and the last answer is lost (RFC 9112 9.6). */
+  /** Discards bytes that still come. Closing with unread bytes resets the connection, and the last answer is lost (RFC 9112 9.6). */
   #leave(): void {
     this.#isClosing = true
     this.#ahead = undefined
@@ -116,7 +116,7 @@ export class Connection implements ExchangeHost {
   }
 
   answered(exchange: HttpExchange): void {
-    // On a connection that is closed, or being closed, nobody has taken the answer.
+    // If the connection is closed or closing, the client did not get the answer.
     if (this.exchange !== exchange || this.socket.destroyed) return
     this.exchange = undefined
     exchange.taken()
@@ -125,7 +125,7 @@ export class Connection implements ExchangeHost {
     this.#host.release(this)
     const { body } = exchange
     if (!body.isComplete && !body.isBroken) {
-      // Enough of the rest of the body was thrown away.
+      // Enough of the rest of the body was discarded.
       this.#isClosing = true
       this.socket.destroySoon()
       return
@@ -175,7 +175,7 @@ export class Connection implements ExchangeHost {
     }
   }
 
-  /** @returns the offset of the body; -1 without a whole head, or if it is refused */
+  /** @returns the offset of the body; -1 if the head is incomplete or refused */
   #readHead(bytes: Buffer, from: number): number {
     const start = skipEmptyLines(bytes, from)
     if (start === bytes.length) return start
@@ -225,13 +225,13 @@ export class Connection implements ExchangeHost {
     }
     const exchange = new HttpExchange(this, head, framing)
     this.exchange = exchange
-    // Most bodies come with their heads, and need not be awaited then.
+    // Most bodies arrive together with their head, and need not be awaited then.
     const at = exchange.body.isComplete ? bodyAt : exchange.body.feed(bytes, bodyAt)
     this.#host.admit(this, exchange)
     return at
   }
 
-  /** Refuses a head that is not whole in time. */
+  /** Refuses a head that is not complete in time. */
   refuse(error: GatewayError): void {
     this.#refuse(error, this.#ahead?.toString('latin1', 0, this.#host.headerBytesMax) ?? '')
   }
@@ -241,13 +241,13 @@ export class Connection implements ExchangeHost {
     this.#host.refuse(this, { error, method, target })
   }
 
-  /** A client that sends the next request before it has the answer to this one. */
+  /** Keeps bytes that a client sends before it has the answer to its current request. */
   #keep(bytes: Buffer, at: number): void {
     this.#ahead = ownIfLittle(bytes.subarray(at))
     if (this.#ahead.length > aheadBytesMax) this.socket.pause()
     if (this.#isAheadJudged) return
     this.#isAheadJudged = true
-    // Bytes that are no request get no answer after this one, which closes the connection.
+    // Bytes that cannot become a request get no answer; the connection closes after the current one.
     if (!this.#mayBeRequest(this.#ahead)) {
       this.exchange!.keepsAlive = false
       this.#isClosing = true
@@ -262,7 +262,7 @@ export class Connection implements ExchangeHost {
     return head !== undefined && methods.has(head.method)
   }
 
-  /** The client sends nothing more. If its answer is not whole by then it counts as gone (faults F-C7). */
+  /** The client has ended its side. If its answer is not complete, the client counts as gone (faults F-C7). */
   #takeEnd(): void {
     if (this.exchange && !this.exchange.isEnded) this.socket.destroy()
   }
@@ -286,7 +286,7 @@ function skipEmptyLines(bytes: Buffer, from: number): number {
   return start
 }
 
-/** Whether the bytes may be the first half of an empty line: no head has begun. */
+/** Whether the bytes may be the first half of an empty line, so that no head has begun. */
 function isHalfLine(bytes: Buffer, start: number): boolean {
   return start === bytes.length - 1 && bytes[start] === carriageReturn
 }

@@ -1,47 +1,49 @@
 import type { Connection } from './connection.ts'
 
-/** What takes a place among the connections: one on which requests come, or with TLS one that is still in its handshake. */
+/** A connection that takes a place: one for requests, or with TLS also one in its handshake. */
 export type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 
 /**
- * The connections of a listener, of which there are no more than so many (faults F-C49): beyond that one is closed that nobody waits
- * for. First goes one whose request was refused before it had come in whole: a client that has no place in its window and sends
- * megabytes anyway would take all connections else. Then the oldest of those that never asked, then the one whose last
- * answer is the longest ago: a flood of connections takes those of the flood, and not what clients keep for their next
- * request. An idle one is read once more before: while the loop was busy its request may have come, and closing would
- * throw that away with a reset. With TLS a connection counts from its first byte on.
+ * Limits the connections of a listener (faults F-C49). If a new one would be too many, one without an open request closes:
+ * - first, one whose request was refused before all of it had arrived
+ * - then the oldest one that never sent a request, as in a flood of connections
+ * - then the one with the oldest last answer, because clients use recent ones for their next request
+ *
+ * Without the first rule, a client without a place in its window could take all connections by sending megabytes anyway.
+ * An idle connection is read once more before it closes. Its request may have arrived while the event loop was busy, and
+ * closing would lose that with a reset. With TLS a connection counts from its first byte.
  */
 export class Guests {
   readonly #max: number
   readonly #silent = new Set<Guest>()
   /** In the order of their last answers. */
   readonly #known = new Set<Guest>()
-  /** Idle ones that make room, unless a request of theirs is still read; there are as many as are accepted in two turns. */
+  /** Idle connections that close soon, unless a request of theirs is read first. They are at most as many as two turns accept. */
   readonly #leaving = new Set<Guest>()
 
   constructor(max: number) {
     this.#max = max
   }
 
-  /** @returns false where all connections are in use */
+  /** @returns false if all connections are in use */
   enter(guest: Guest): boolean {
     if (this.#silent.size + this.#known.size >= this.#max && !this.#makeRoom()) return false
     this.#silent.add(guest)
     return true
   }
 
-  /** The handshake is over: one stands for the other. */
+  /** Replaces the entry of a TLS handshake by that of its connection. */
   replace(before: Guest, guest: Guest): void {
     this.leave(before)
     this.#silent.add(guest)
   }
 
-  /** It has sent a request. */
+  /** The connection has sent a request. */
   noteRequest(guest: Guest): void {
     if (this.#silent.delete(guest) || this.#leaving.delete(guest)) this.#known.add(guest)
   }
 
-  /** It has its answer: among the others it is the newest again. */
+  /** The connection has its answer, which makes it the most recent one. */
   noteAnswer(guest: Guest): void {
     if (this.#known.delete(guest)) this.#known.add(guest)
   }
@@ -64,7 +66,7 @@ export class Guests {
     return [...this.#silent, ...this.#known, ...this.#leaving]
   }
 
-  /** @returns false where all connections are in use. */
+  /** @returns false if all connections are in use. */
   #makeRoom(): boolean {
     const answered = find(this.#known, (guest) => guest.isAnswered)
     const isIdle = (guest: Guest) => guest.isIdle
@@ -74,13 +76,13 @@ export class Guests {
     if (answered) answered.destroy()
     else {
       this.#leaving.add(spare)
-      // The first turn is this one, in which it may have been accepted; by the end of the second it was read.
+      // This connection may have been accepted in this turn. By the end of the next turn, its bytes were read.
       setImmediate(() => setImmediate(() => this.#closeUnread(spare)))
     }
     return true
   }
 
-  /** Where it has asked meanwhile somebody else is to go. */
+  /** Closes an idle connection. If it has sent a request meanwhile, another one is closed. */
   #closeUnread(idle: Guest): void {
     if (this.#leaving.delete(idle)) idle.destroy()
     else if (this.#silent.size + this.#known.size > this.#max) this.#makeRoom()

@@ -7,15 +7,15 @@ type RecordParts = {
   exchange: { readonly isBegun: boolean; readonly isOver: boolean; destroy(): void }
   record: CallRecord
   listeners: readonly RecordListener[]
-  /** Measured time since the request began, in ms. */
+  /** Time since the request began, in ms by the monotonic clock. */
   sinceMs: () => number
-  /** Sends an error to a client that is there and has nothing of its answer yet. */
+  /** Sends an error to a client that has nothing of its answer yet. */
   answer: (error: GatewayError) => void
 }
 
 /**
- * The end of a request, which completes its record and calls the listeners. `finish`: it is answered. `refuse`: an error was thrown.
- * `follow`: a walk answers it, or throws.
+ * Ends a request: completes its record and calls the listeners. `finish`: it is answered. `refuse`: an error was thrown.
+ * `follow`: a walk will answer it, or throw.
  */
 export function endRecord({ exchange, record, listeners, sinceMs, answer }: RecordParts) {
   return { finish, refuse, follow }
@@ -45,7 +45,7 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer }: Reco
     finish(bug)
   }
 
-  /** A walk that is over has ended its answer, or cut it: an answer that is left open is a bug of ours, which is returned. */
+  /** A walk must end its answer or cut it. An answer that is left open is cut here. @returns the bug of ours that this is */
   function cutLeftOpen(): Error | undefined {
     const { outcome } = record
     if (exchange.isOver || outcome === 'client_abort') return undefined
@@ -54,7 +54,7 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer }: Reco
   }
 }
 
-/** Writes an error of a walk into its record. @returns the error for the client, and what was thrown if it is a bug of ours */
+/** Writes an error into the record. @returns the error for the client, and the thrown value if it is a bug of ours */
 function noteRefusal(record: CallRecord, thrown: unknown): { error: GatewayError; bug: unknown } {
   const isOurs = !(thrown instanceof GatewayError)
   const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown

@@ -2,7 +2,7 @@ import { GatewayError } from '../errors.ts'
 import { type Framing, type FramingFault, framingOf } from '../http1/framing.ts'
 import type { RequestHead } from '../http1/request-head.ts'
 
-/** Headers that carry a credential: two different values are a guess we do not make (ruling R7). */
+/** Headers that carry a credential. Two different values are refused, because we would have to guess (ruling R7). */
 const credentialHeaders = ['authorization', 'x-api-key']
 
 export function isCredential(name: string): boolean {
@@ -20,8 +20,8 @@ const faults: Record<FramingFault, string> = {
 }
 
 /**
- * Refuses well-formed heads in which two readers could see two different requests (reliability §2).
- * @returns how the body is framed, or the refusal
+ * Refuses well-formed heads that two programs could read as different requests (reliability §2).
+ * @returns the framing of the body, or the refusal
  */
 export function judgeFraming({ target, minor, fields }: RequestHead, headersMax: number): Framing | GatewayError {
   if (fields.count > headersMax) return refusal(`The request has more than ${headersMax} headers: send fewer.`, 431)
@@ -47,17 +47,17 @@ function isHost(value: string): boolean {
   return /^(?:\[[\da-f:.]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/i.test(value)
 }
 
-/** A refusal below HTTP has the code of a bad body and closes the connection (ruling R11). */
+/** Makes the refusal of malformed HTTP. It has the code of a bad body, and the connection closes (ruling R11). */
 export function refusal(message: string, status = 400): GatewayError {
   return new GatewayError('invalid_body', message, { status, shouldRetry: false })
 }
 
-/** The refusal of bytes that are no HTTP. Its text quotes none of them. */
+/** The refusal of bytes that are not HTTP. Its text quotes none of them. */
 export function notHttp(): GatewayError {
   return refusal('The request is not well-formed HTTP/1.1: check its framing and headers.')
 }
 
-/** The refusal of a head that does not come in time. */
+/** The refusal of a head that is not complete in time. */
 export function tooLate(): GatewayError {
   return refusal('The request did not arrive in time: send its headers at once.', 408)
 }

@@ -2,7 +2,7 @@ import type { GatewayError } from '../errors.ts'
 import type { ToldStanding } from '../gateway/standing.ts'
 import type { Wire } from '../wires/wire.ts'
 
-/** What a page in a browser may read besides the body (rulings R8, R13). */
+/** The headers that a page in a browser may read (rulings R8, R13). */
 const exposed = [
   'x-request-id',
   'request-id',
@@ -14,11 +14,11 @@ const exposed = [
 ].join(', ')
 
 /*
- * Headers are lines, each with its end. Values are ours: ids, numbers and fixed words; or parts of the request's own head, which
- * was checked (`http1/fields.ts`), so that none can hold a line end.
+ * Headers are lines with their ends. Their values are our own ids, numbers and fixed words, or parts of the request's head.
+ * Those were checked (`http1/fields.ts`), so no value can contain a line end.
  */
 
-/** How the account stands when the head is sent (ruling R13). No cost and no price: they are in no header (spec 1.8). */
+/** The headers with window and balance when the head is sent (ruling R13). Costs and prices are in no header (spec 1.8). */
 export function standingLines({ balance, window }: ToldStanding, tellsBalance: boolean): string {
   const ofWindow = window
     ? `x-ratelimit-limit-requests: ${window.limit}\r\nx-ratelimit-remaining-requests: ${window.left}\r\nx-ratelimit-reset-requests: ${window.resetSeconds}\r\n`
@@ -28,17 +28,17 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
 
 const onEvery = `access-control-allow-origin: *\r\naccess-control-expose-headers: ${exposed}\r\n`
 
-/** On every answer (rulings R5, R8). @param wire whose endpoint it is, if any's */
+/** The headers of every answer (rulings R5, R8). @param wire the wire of the endpoint, if it has one */
 export function commonLines(requestId: string, wire: Wire | undefined): string {
   const name = wire?.requestIdHeader
   const own = `x-request-id: ${requestId}\r\n${onEvery}`
   return name === undefined ? own : `${own}${name}: ${requestId}\r\n`
 }
 
-/** What every 401 says (RFC 9110 15.5.2). A browser shows no dialog for this scheme. */
+/** The header of every 401 (RFC 9110 15.5.2). A browser shows no dialog for this scheme. */
 const challengeLine = 'www-authenticate: Bearer\r\n'
 
-/** What goes with an error besides its body (ruling R6). */
+/** The headers of an error (ruling R6). */
 export function errorLines(requestId: string, wire: Wire | undefined, error: GatewayError): string {
   const { shouldRetry, retryAfterSeconds } = error
   const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
@@ -46,7 +46,7 @@ export function errorLines(requestId: string, wire: Wire | undefined, error: Gat
   return `${commonLines(requestId, wire)}content-type: application/json\r\ncache-control: no-store\r\nx-should-retry: ${shouldRetry}\r\n${retry}${challenge}`
 }
 
-/** The answer to a preflight: whatever it asks for, since `*` does not cover `authorization` (ruling R8). */
+/** The headers that answer a preflight. They repeat every header asked for, as `*` does not cover `authorization` (ruling R8). */
 export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
   const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
   const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key'}\r\n`

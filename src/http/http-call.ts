@@ -7,10 +7,10 @@ import type { AnswerListener, HttpExchange } from './http-exchange.ts'
 
 export type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 
-/** The headers of an answer in lines, beside its content type and `cache-control`. They are asked for when the answer begins. */
+/** Makes the header lines of an answer, except `content-type` and `cache-control`. Called when the answer begins. */
 export type FormHeaders = (record: CallRecord) => string
 
-/** The body of a request that an operator sent inside a request of their own. @property release gives back the memory it counts for */
+/** A body that an operator sent inside another request. @property release gives back the memory that it counts for */
 export type ReadyBody = { bytes: Buffer; release(): void }
 
 export type HttpCallParts = {
@@ -19,9 +19,9 @@ export type HttpCallParts = {
   record: CallRecord
   limits: CallLimits
   formHeaders: FormHeaders
-  /** Measured time since the request began, in ms. */
+  /** Time since the request began, in ms by the monotonic clock. */
   sinceMs: () => number
-  /** Set if the body is there already: only the body is the client's then, and no header of the exchange. */
+  /** Set if the body is already here. Then only the body is the client's; the headers are those of the operator's request. */
   body?: ReadyBody | undefined
 }
 
@@ -81,7 +81,7 @@ export class HttpCall implements Call, AnswerListener {
 
   begin(): void {
     const lines = this.#lines('text/event-stream; charset=utf-8')
-    // Proxies in between would otherwise hold events back.
+    // Without this header, proxies may hold events back.
     this.#exchange.begin(200, `${lines}cache-control: no-cache, no-store\r\nx-accel-buffering: no\r\n`)
   }
 
@@ -93,7 +93,7 @@ export class HttpCall implements Call, AnswerListener {
   end(text: string, encoding: BufferEncoding): void {
     this.#noteFirstByte(200)
     this.#exchange.end(text, encoding)
-    // The walk is over, and its deadlines with it.
+    // The walk and its deadlines are over, so the exchange watches a slow client.
     this.#exchange.watchStall(this.#limits.writeStallMs)
   }
 

@@ -10,20 +10,20 @@ import { Backlog } from './backlog.ts'
 import { isCredential } from './framing.ts'
 import { IncomingBody } from './incoming-body.ts'
 
-/** Is called about the client while it is answered. */
+/** Receives what the client does while it is answered. */
 export interface AnswerListener {
-  /** The client has gone before it had taken its whole answer. */
+  /** The client has left before it had read its whole answer. */
   clientGone(): void
   /** The client had fallen behind and has caught up. */
   clientReady(): void
 }
 
-/** The connection that an exchange is on. */
+/** The connection of an exchange. */
 export interface ExchangeHost {
   readonly socket: Socket
-  /** How long the connection is kept without a request, as answers say it, in whole seconds. */
+  /** The idle time that answers announce, in whole seconds. */
   readonly keepAliveSeconds: number
-  /** Each answer that begins now closes its connection. */
+  /** While true, each answer that begins closes its connection. */
   readonly isDraining: boolean
   /** The system has taken the whole answer. */
   answered(exchange: HttpExchange): void
@@ -32,13 +32,13 @@ export interface ExchangeHost {
 /** Publishes each exchange that begins, for tests. */
 const begun = channel('triwire:http:exchange')
 
-/** How often an exchange checks that a slow client takes its answer, in ms. */
+/** The time between two checks that a slow client still reads its answer, in ms. */
 const lookMs = 1_000
 
 /**
- * A request and its answer on one connection, in the sense of RFC 9110 (what passes between two wires is another `Exchange`, the
- * gateway's). The answer is one `answer`, or `begin`, any number of `write`s and `end`.
- * Headers are given as lines: their values are ours, or were checked as parts of the request's head.
+ * A request and its answer on one connection, in the sense of RFC 9110. (The gateway's `Exchange`, between two wires, is
+ * another thing.) The answer is one `answer`, or `begin`, any number of `write`s and `end`.
+ * Headers are given as lines. Their values are our own, or were checked as parts of the request's head.
  */
 export class HttpExchange {
   readonly method: string
@@ -46,22 +46,22 @@ export class HttpExchange {
   readonly fields: Fields
   readonly minor: number
   readonly body: IncomingBody
-  /** The connection takes another request after this one. */
+  /** Whether the connection takes another request after this one. */
   keepsAlive: boolean
-  /** The head of the answer has been given. */
+  /** The head of the answer has been made. */
   isBegun = false
-  /** All of the answer has been given. */
+  /** All of the answer has been written. */
   isEnded = false
-  /** The answer is given, and only the rest of a refused request is still awaited. */
+  /** The answer is written, and only the rest of a refused request is awaited. */
   isLingering = false
   listener: AnswerListener | undefined
   readonly #host: ExchangeHost
-  /** The head of a stream, which goes out with its first piece. */
+  /** The head of a stream, which is sent with its first piece. */
   #head = ''
   /** Pieces of the stream are sent as chunks. */
   #isChunked = false
   #stallWatch: NodeJS.Timeout | undefined
-  /** Set when the client has fallen behind. */
+  /** Set while the client falls behind. */
   #backlog: Backlog | undefined
   #isForgotten = false
   #endings: (() => void)[] | undefined
@@ -81,12 +81,12 @@ export class HttpExchange {
     return this.#host.socket
   }
 
-  /** All of the answer was given, or its connection is closed. */
+  /** Whether all of the answer was written, or its connection is closed. */
   get isOver(): boolean {
     return this.isEnded || this.socket.destroyed
   }
 
-  /** Calls `act` once: when the client has taken its whole answer, or is gone; at once if that is so already. */
+  /** Calls `act` once the client has read its whole answer or is gone; at once if that is already so. */
   whenOver(act: () => void): void {
     if (this.#isForgotten) act()
     else if (this.#endings) this.#endings.push(act)
@@ -94,8 +94,8 @@ export class HttpExchange {
   }
 
   /**
-   * A header of the request by its lower-case name. Repeated ones are joined by a comma; a credential that is sent twice with
-   * one value is one credential (ruling R7).
+   * Returns a header of the request by its lower-case name. Repeated values are joined by a comma. A credential that is sent
+   * twice with the same value counts as one (ruling R7).
    */
   header(name: string): string | undefined {
     return isCredential(name) ? this.fields.first(name) : this.fields.get(name)
@@ -107,7 +107,7 @@ export class HttpExchange {
     return declared === undefined ? undefined : Number(declared)
   }
 
-  /** The client waits for an interim answer before it sends the body (RFC 9110 10.1.1). */
+  /** Whether the client waits for `100 Continue` before it sends the body (RFC 9110 10.1.1). */
   get awaitsContinue(): boolean {
     return this.minor > 0 && this.fields.get('expect') !== undefined
   }
@@ -116,7 +116,7 @@ export class HttpExchange {
     this.socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
   }
 
-  /** A whole answer. @param lines its headers, each with its line end; `content-length` and those of the connection are added */
+  /** Sends a whole answer. @param lines its headers with line ends; `content-length` and those of the connection are added */
   answer(status: number, lines: string, body: string | Uint8Array = ''): void {
     this.isBegun = true
     const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.length
@@ -137,7 +137,7 @@ export class HttpExchange {
     this.socket.uncork()
   }
 
-  /** A whole answer to a request that is still coming in: all of it can be read now, and it is not over before `end('')`. */
+  /** Sends a whole answer while the request is still arriving. The client can read it, but it is not over before `end('')`. */
   answerOpen(status: number, lines: string, body: string | Uint8Array): void {
     this.isBegun = true
     const { socket } = this
@@ -147,7 +147,7 @@ export class HttpExchange {
     socket.uncork()
   }
 
-  /** The head of a stream. It goes out with its first piece. The answer to a HEAD has no pieces, and no length. */
+  /** Prepares the head of a stream, which is sent with its first piece. The answer to a HEAD has no pieces and no length. */
   begin(status: number, lines: string): void {
     this.isBegun = true
     const isEmpty = this.method === 'HEAD'
@@ -157,8 +157,9 @@ export class HttpExchange {
   }
 
   /**
-   * @param text with the encoding `latin1`, no character is above U+00FF
-   * @returns false if the client falls behind: the listener is called when it has caught up
+   * Writes a piece of a stream.
+   * @param text must have no character above U+00FF if the encoding is `latin1`
+   * @returns false if the client falls behind; the listener is called when it has caught up
    */
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
@@ -167,7 +168,7 @@ export class HttpExchange {
     return isTaken
   }
 
-  /** After a `write` returned false: whether the client has taken anything since then, or since the last call. */
+  /** After a `write` that returned false: whether the client has read anything since then, or since the last call. */
   isTaking(): boolean {
     return this.#backlog?.hasShrunk() === true
   }
@@ -176,13 +177,13 @@ export class HttpExchange {
     this.#finish(this.#takeHead() + this.#frame(text, encoding) + (this.#isChunked ? '0\r\n\r\n' : ''), encoding)
   }
 
-  /** From now on the connection is closed if an answer waits and the client takes nothing of it for so long (faults F-C9). */
+  /** From now on, closes the connection if the client reads nothing of a waiting answer for so long (faults F-C9). */
   watchStall(stallMs: number): void {
     const { socket } = this
     if (this.isEnded && socket.writableLength === 0) return
     const backlog = new Backlog(socket)
     let takenMs = performance.now()
-    // A socket's own timer would begin anew with each byte that is read.
+    // The socket's own timer cannot be used, because each byte that is read resets it.
     const look = () => {
       const nowMs = performance.now()
       if (backlog.hasShrunk() || socket.writableLength === 0) takenMs = nowMs
@@ -191,17 +192,17 @@ export class HttpExchange {
     this.#stallWatch = setInterval(look, Math.min(lookMs, stallMs / 8))
   }
 
-  /** Closes the connection, whatever was sent on it. */
+  /** Closes the connection at once. */
   destroy(): void {
     this.socket.destroy()
   }
 
-  /** The client has taken its whole answer. */
+  /** The client has read its whole answer. */
   taken(): void {
     this.#forget()
   }
 
-  /** The connection is closed before the client has taken its whole answer. */
+  /** The connection was closed before the client had read its whole answer. */
   gone(): void {
     const { listener } = this
     this.#forget()
@@ -221,7 +222,7 @@ export class HttpExchange {
   #finish(last: string | Uint8Array, encoding?: BufferEncoding): void {
     this.isEnded = true
     const { socket } = this
-    // A failed write calls back before its connection is closed.
+    // After a failed write, the `close` event of the connection follows.
     const taken = (error?: Error | null) => {
       if (!error) this.#host.answered(this)
     }
@@ -242,7 +243,7 @@ export class HttpExchange {
     return head
   }
 
-  /** A piece is sent as one chunk: Node would make four writes of each (docs/decisions/0047-own-chunks.md). */
+  /** Frames a piece as one chunk. Node's own framing would make four writes of it (docs/decisions/0047-own-chunks.md). */
   #frame(text: string, encoding: BufferEncoding): string {
     if (!this.#isChunked || text === '') return text
     const bytes = encoding === 'latin1' ? text.length : Buffer.byteLength(text)
@@ -250,14 +251,14 @@ export class HttpExchange {
   }
 }
 
-/** The answers 204 and 304 have no length (RFC 9110 8.6: that of a 304 would be that of the 200). */
+/** The header with the length. 204 and 304 have none (RFC 9110 8.6: for 304 it would be that of the 200). */
 function lengthLine(status: number, bytes: number): string {
   return status === 204 || status === 304 ? '' : `content-length: ${bytes}\r\n`
 }
 
 let corked: Socket[] = []
 
-/** Sends all pieces of one turn of the event loop together, after its other work: each write wakes the process that reads. */
+/** Sends all pieces of one turn of the event loop together, because each write wakes the process that reads. */
 function corkForTurn(socket: Socket): void {
   socket.cork()
   if (corked.push(socket) === 1) setImmediate(uncorkAll)

@@ -2,30 +2,30 @@ import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
 import type { Framing } from '../http1/framing.ts'
 
-/** Who takes a request's body. Exactly one of the last three is told, and nothing behind it. */
+/** Receives a request's body. Exactly one of the last three methods is called, as the last call. */
 export interface BodyReader {
   take(piece: Buffer): void
   whole(): void
-  /** It is framed wrongly. */
+  /** The framing is malformed. */
   broken(): void
-  /** The client has left before it was whole. */
+  /** The client left before the body was complete. */
   gone(): void
 }
 
-/** Of a body that nobody reads yet, in bytes: behind that its connection waits. */
+/** The most bytes that are kept for a body without a reader. After that the connection is not read. */
 const earlyBytesMax = 65_536
 
-/** The body of a request, handed on as it comes; what comes before somebody takes it waits. */
+/** The body of a request, handed to its reader as it arrives. Bytes that arrive before there is a reader wait. */
 export class IncomingBody {
-  /** All of it has come. */
+  /** All of the body has arrived. */
   isComplete: boolean
-  /** It is framed wrongly: nobody can say where it ends. */
+  /** The framing is malformed, so that the end of the body is unknown. */
   isBroken = false
-  /** Its connection is closed. */
+  /** The connection is closed. */
   isGone = false
   readonly #socket: Socket
   readonly #chunks: ChunkedReader | undefined
-  /** Of its length, what is to come. */
+  /** The bytes of a declared length that are still to come. */
   #left: number
   #reader: BodyReader | undefined
   #early: Buffer[] | undefined
@@ -38,7 +38,7 @@ export class IncomingBody {
     this.isComplete = this.#chunks === undefined && this.#left === 0
   }
 
-  /** The body, from its beginning or, where another reader had some of it, from there. */
+  /** Sets the reader. It gets the body from the beginning, or the rest if another reader had the first part. */
   read(reader: BodyReader): void {
     this.#reader = reader
     const early = this.#early
@@ -46,18 +46,18 @@ export class IncomingBody {
     if (early && this.#socket.isPaused()) this.#socket.resume()
     for (const piece of early ?? []) {
       reader.take(piece)
-      // It lets go where that was too much.
+      // The reader may have let go because the body is too large.
       if (this.#reader !== reader) return
     }
     this.#tellEnd(reader)
   }
 
-  /** Nobody takes the body any more. */
+  /** Removes the reader. Later bytes go to nobody. */
   letGo(reader: BodyReader): void {
     if (this.#reader === reader) this.#reader = undefined
   }
 
-  /** The whole body, where it came with the head: nobody has to wait for it. */
+  /** The whole body if it arrived together with the head; else undefined. */
   takeWhole(): Buffer | undefined {
     const early = this.#early
     if (!this.isComplete || (early !== undefined && early.length !== 1)) return undefined
@@ -65,7 +65,7 @@ export class IncomingBody {
     return early ? early[0] : Buffer.alloc(0)
   }
 
-  /** Nothing of its connection is read for now. */
+  /** Stops reading the connection for now. */
   pause(): void {
     this.#socket.pause()
   }
@@ -74,7 +74,7 @@ export class IncomingBody {
     this.#socket.resume()
   }
 
-  /** Bytes of its connection, from there on. @returns where its body ended, or the length of them */
+  /** Takes bytes of the connection. @returns the offset after the body, or the length of `bytes` */
   feed(bytes: Buffer, from: number): number {
     if (this.isBroken) return bytes.length
     if (this.#chunks) return this.#feedChunks(this.#chunks, bytes, from)
@@ -86,7 +86,7 @@ export class IncomingBody {
     return end
   }
 
-  /** The client has left, before it was whole or behind that. */
+  /** The client has left, before or after the end of the body. */
   gone(): void {
     this.isGone = true
     this.#takeReader()?.gone()
@@ -125,7 +125,7 @@ export class IncomingBody {
     this.#takeReader()?.whole()
   }
 
-  /** What happened before there was a reader. */
+  /** Reports an end that came before there was a reader. */
   #tellEnd(reader: BodyReader): void {
     if (this.isBroken) reader.broken()
     else if (this.isComplete) reader.whole()

@@ -1,16 +1,16 @@
-/** What is paced: a request whose rest nobody wants. */
+/** A request whose rest is thrown away. */
 export type Unwanted = { pause(): void; resume(): void }
 
-/** Thrown away in one turn of the event loop, of all requests together. */
+/** Bytes of all requests together that are thrown away in one turn of the event loop. */
 const bytesPerTurn = 524_288
-/** A paused request still gets what was read for it meanwhile: so many pieces make about one turn. */
+/** Requests that are resumed in one turn. Each may bring one more piece after it is paused, so these fill about one turn. */
 const requestsPerTurn = 8
-/** Between two turns others have the loop; a quarter of a gigabyte a second is left. */
+/** Pause between two turns, in ms, for other work. It still allows a quarter of a gigabyte a second. */
 const pauseMs = 2
 
 /**
- * Throws away what refused requests still send, a bounded piece of it in each turn: to read 5 MB is little for one, but
- * hundreds that are refused at once would keep the loop from those who pay (B6, B21).
+ * Throws away the rest of refused requests, with a limit for each turn of the event loop. Reading 5 MB is little work for
+ * one request. Hundreds that are refused at once would keep the event loop from paid requests (B6, B21).
  */
 export class Leftovers {
   readonly #later: (run: () => void, pauseMs: number) => void
@@ -22,20 +22,20 @@ export class Leftovers {
     this.#later = later
   }
 
-  /** Lets it flow, now or when others have had their turn. */
+  /** Begins to read the rest of a request, now or in a later turn. */
   start(request: Unwanted): void {
     if (this.#left > 0) request.resume()
     else this.#wait(request)
   }
 
-  /** So many bytes of it were thrown away. */
+  /** So many bytes of the request were thrown away. */
   note(request: Unwanted, bytes: number): void {
     this.#left -= bytes
     if (this.#left <= 0) this.#wait(request)
     else this.#schedule()
   }
 
-  /** It is over, or nobody waits for its rest any more. */
+  /** The request is over, or its rest is not awaited any more. */
   stop(request: Unwanted): void {
     this.#waiting.delete(request)
   }
@@ -52,7 +52,7 @@ export class Leftovers {
     this.#later(() => this.#nextTurn(), pauseMs)
   }
 
-  /** Who has waited longest goes first, and behind all others when it has had its piece. */
+  /** Resumes the requests that have waited longest. Each gets one piece, and then waits for another turn. */
   #nextTurn(): void {
     this.#isScheduled = false
     this.#left = bytesPerTurn

@@ -2,7 +2,7 @@ import type { WireName } from '../catalog/model.ts'
 import type { Wire } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 
-/** What is served, by exact path; the query is ignored everywhere (spec 4, ruling R3). */
+/** A served path. Paths match exactly, and the query is ignored everywhere (spec 4, ruling R3). */
 export type ServedPath = { walk: 'infer' | 'count_tokens'; wire: WireName } | { walk: 'list_models' }
 
 const routes = new Map<string, { methods: readonly string[]; route: ServedPath }>()
@@ -19,18 +19,18 @@ function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: Wire): voi
   wireByPath.set(path, wire)
 }
 
-/** What is served, for whoever asked for something else. */
+/** A list of the served paths, for the error about any other path. */
 export const servedText = `POST ${posted.slice(0, -1).join(', ')} or ${posted.at(-1)}, or GET /v1/models`
 
-/** The route of a method and path, or undefined: a known path with a wrong method is unknown too (ruling R3). */
+/** Finds the route of a method and path. A known path with a wrong method is unknown too (ruling R3). */
 export function findRoute(method: string, path: string): ServedPath | undefined {
   const entry = routes.get(path)
   return entry?.methods.includes(method) ? entry.route : undefined
 }
 
 /**
- * What to change in a client's base URL, where that is all that is wrong with a path: some clients append `/v1` to it, and
- * others do not. Undefined for any other path.
+ * Says how to correct a client's base URL, if that is the only fault of a path. Some clients append `/v1` to the base URL,
+ * and others do not. @returns undefined for any other path
  */
 export function baseUrlCure(path: string): string | undefined {
   const isServed = (one: string) => routes.has(one)
@@ -43,10 +43,10 @@ export function baseUrlCure(path: string): string | undefined {
   return undefined
 }
 
-/** Of a target in absolute form all that stands before its path. */
+/** The part of a target in absolute form before its path. */
 const beforePath = /^[A-Za-z]+:\/\/[^/?#]*/
 
-/** The path of a request target without its query; an absolute-form target counts by its path alone, and may have none. */
+/** Returns the path of a request target without its query. A target in absolute form may have no path, which means `/`. */
 export function pathOf(target: string | undefined): string {
   let path = target ?? '/'
   if (path[0] !== '/') path = path.replace(beforePath, '')
@@ -55,7 +55,7 @@ export function pathOf(target: string | undefined): string {
   return path === '' ? '/' : path
 }
 
-/** The wire whose endpoint a path is, before anything of method and body is known; undefined for all other paths. */
+/** Returns the wire whose endpoint a path is, whatever the method and the body; undefined for other paths. */
 export function wireAt(path: string): Wire | undefined {
   return wireByPath.get(path)
 }

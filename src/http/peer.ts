@@ -2,8 +2,8 @@ import { BlockList, isIP, isIPv6 } from 'node:net'
 import { ownCopy } from '../bytes/own-copy.ts'
 
 /**
- * Who is asking: the peer's address, unless the peer is a configured proxy; then the nearest address in
- * `x-forwarded-for` that is not itself one (ruling R4). A client cannot choose its own address.
+ * Makes a function that finds the client's address: the peer's, unless the peer is a configured proxy. Then it is the last
+ * address in `x-forwarded-for` that is not a configured proxy too (ruling R4). So a client cannot choose its own address.
  */
 export function createPeerReader(
   trustedProxies: readonly string[],
@@ -20,9 +20,9 @@ export function createPeerReader(
     if (forwarded === undefined || trustedProxies.length === 0 || !isTrusted(address)) return address
     for (const hop of forwarded.split(',').reverse()) {
       const candidate = plain(hop.trim())
-      // Beyond something unreadable nothing can be believed.
+      // Addresses before an unreadable one cannot be trusted.
       if (isIP(candidate) === 0) return address
-      // Whatever remembers the address would keep the whole head with it.
+      // A copy, because a part of the header would keep the whole head in memory.
       if (!isTrusted(candidate)) return ownCopy(candidate)
     }
     return address
@@ -33,7 +33,7 @@ export function createPeerReader(
   }
 }
 
-/** An IPv4 address that came over an IPv6 socket, as IPv4. */
+/** Returns an IPv4 address that came over an IPv6 socket in its IPv4 form. */
 export function plain(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }

@@ -18,13 +18,13 @@ import { createPeerReader } from './peer.ts'
 
 export type Router = (exchange: HttpExchange, requestId: string) => void
 
-/** Finds the walk of a method and path, and answers with the error that it throws (spec 7). */
+/** Makes the function that finds the walk of a request, and answers with the error if the walk throws (spec 7). */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[]): Router {
   let config: Config | undefined
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
 
-  /** Answers to inference say how the account stands, once it is known (ruling R13). */
+  /** Answers to inference show window and balance as soon as the account is known (ruling R13). */
   const formStanding = ({ accountId, bounds }: CallRecord) => {
     const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds)
     return standing ? standingLines(standing, config!.headers.balance) : ''
@@ -97,10 +97,10 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
 
     function sendRefusal(error: GatewayError): void {
-      // An error in the middle of a body leaves the connection in no state for another request.
+      // After an error in the middle of a body, the connection cannot take another request.
       const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
       const { lines, body } = formClientError(error, path, requestId)
-      // An answer to an invalid key says nothing of an account.
+      // An answer to an invalid key says nothing about any account.
       const more = isInference && error.status !== 401 ? formStanding(record) : ''
       sendError(exchange, { status: error.status, lines: lines + more, body, closes, lingerMs })
     }
@@ -108,8 +108,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 }
 
 /**
- * The error for a path and method that is not served (spec 4.6). A WebSocket probe of a wire that agents
- * probe has a status of its own and the same body: a common agent then turns to HTTP at once (ruling R3).
+ * Makes the error for a path and method that is not served (spec 4.6). Agents probe some wires with a WebSocket. Such a
+ * probe gets the status with which a common agent turns to HTTP at once (ruling R3); the body is the same.
  */
 function unknownUrl(exchange: HttpExchange, path: string): GatewayError {
   const isProbe = exchange.method === 'GET' && exchange.header('upgrade')?.toLowerCase() === 'websocket'

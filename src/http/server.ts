@@ -23,25 +23,25 @@ export type EdgeLimits = {
 }
 
 /**
- * So many bytes wait for a client before its model is held back. With Node's 64 KiB, a client that stops reading holds four times
- * as much here, and four times as many of the model's bytes (docs/decisions/0052-stopped-readers.md).
+ * A client may leave so many bytes unread before the model is paused. Node's default is 64 KiB. A client that stops reading
+ * would then take four times the memory, and as much more of the model's bytes (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384
 
-/** A listener. @property running how many of its requests have no whole answer yet */
+/** A listener. @property running the number of its requests without a complete answer */
 export type Edge = {
   server: Server
   readonly running: number
-  /** Later connections are shown this certificate, if the listener speaks TLS. */
+  /** Sets another certificate for new connections, if the listener speaks TLS. */
   renew(pair: TlsPair): void
-  /** Closes the connections that nothing is under way on. */
+  /** Closes the connections that have no request under way. */
   closeIdle(): void
   closeAll(): void
 }
 
 export type RequestHandler = (exchange: HttpExchange, requestId: string) => void
 
-/** A request that no handler gets, for the log. */
+/** A refused request that never reached a handler, for the log. */
 export type EdgeRefusal = {
   requestId: string
   error: GatewayError
@@ -56,20 +56,20 @@ export type EdgeParts = {
   /** Undefined: plain HTTP. */
   tls?: TlsPair | undefined
   handle: RequestHandler
-  /** Words the answer to a request that no handler gets. */
+  /** Makes the text of the answer to a request that is refused here. */
   formError: FormError
-  /** Is called for each such request. */
+  /** Called for each such request. */
   onRefusal?: (refusal: EdgeRefusal) => void
   /** While it returns true, every answer closes its connection. */
   isDraining?: () => boolean
 }
 
-/** An idle connection is kept so much longer than is announced: a request may be on its way (faults F-C48). */
+/** An idle connection is kept so much longer than announced, because a request may be on its way (faults F-C48). */
 const graceSeconds = 1
 
 /**
- * A listener, which speaks HTTP/1.1 itself (docs/decisions/0058-own-http.md). A request that it refuses is answered with a body and a
- * request id, and then the connection closes (ruling R11, reliability §2).
+ * Makes a listener with our own HTTP/1.1 (docs/decisions/0058-own-http.md). A request that it refuses is answered with a
+ * body and a request id, and then the connection closes (ruling R11, reliability §2).
  */
 export function createEdge(parts: EdgeParts): Edge {
   const { limits, tls, handle, formError, onRefusal = () => {}, isDraining = () => false } = parts
@@ -127,9 +127,9 @@ export function createEdge(parts: EdgeParts): Edge {
     })
   }
 
-  /** Requests come on the secured socket. Once there is one, it takes the place of the plain socket below it. */
+  /** Requests arrive on the TLS socket. After the handshake it takes the place of the plain socket below it. */
   function createSecure(pair: TlsPair): SecureServer {
-    /** Connections in their handshake, by the addresses of their clients. */
+    /** Connections in their handshake, by client address and port. */
     const greeting = new Map<string, Guest>()
     const own = { ...secureOptions(pair), handshakeTimeout: limits.headersMs, ALPNProtocols: ['http/1.1'] }
     const secured = process.getBuiltinModule('node:tls').createServer({ ...socketOptions, ...own })
@@ -153,7 +153,7 @@ export function createEdge(parts: EdgeParts): Edge {
       if (guest && socket.destroyed) guests.leave(guest)
       else if (!socket.destroyed) welcome(socket, guest)
     })
-    // A failed handshake is no request, and an answer could only be sent in clear.
+    // A failed handshake is no request, and an answer could only be sent unencrypted.
     secured.on('tlsClientError', (_, socket) => socket.destroy())
     return secured
   }
@@ -172,7 +172,7 @@ export function createEdge(parts: EdgeParts): Edge {
     sendError(exchange, { ...form, status: error.status, closes: true, lingerMs: limits.lingerMs })
   }
 
-  /** Answers bytes that are no request for a handler. */
+  /** Answers bytes that no handler will get. */
   function refuse(
     connection: Connection,
     { error, method, target }: { error: GatewayError; method: string; target: string },
@@ -199,7 +199,7 @@ export function createEdge(parts: EdgeParts): Edge {
 
 const socketOptions = { noDelay: true, highWaterMark: waitingBytesMax }
 
-/** Older versions of TLS are broken, and no client of ours is that old. */
+/** Older versions of TLS are broken, and no supported client is that old. */
 function secureOptions({ cert, key }: TlsPair) {
   return { cert, key: key.reveal(), minVersion: 'TLSv1.2' as const }
 }
@@ -208,7 +208,7 @@ function endOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`
 }
 
-/** A whole answer as text, after which its connection closes. @param method as far as it is known */
+/** Makes a whole answer as text, after which the connection closes. @param method as far as it is known */
 function lastAnswer(status: number, method: string, { lines, body }: ReturnType<FormError>): string {
   const length = `content-length: ${Buffer.byteLength(body)}\r\n`
   return answerHead(status, lines + length, 'close') + (method === 'HEAD' ? '' : body)

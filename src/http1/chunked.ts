@@ -9,27 +9,28 @@ const equals = 0x3d
 const quote = 0x22
 const backslash = 0x5c
 
-/** Of all extensions of a body, and again of its trailer, in octets: nobody here reads them. */
+/** The most octets of all extensions of a body, and of its trailer; both are ignored. */
 const ignoredMax = 16_384
-/** The largest size of a chunk: it stays an integer. */
+/** The largest size of a chunk, chosen so that it stays an exact integer. */
 const sizeMax = 2 ** 52
-/** Digits of a size, with the zeros before them. */
+/** The most digits of a size, leading zeros included. */
 const digitsMax = 64
 
 type InExtension = 'extension' | 'quoted' | 'escaped' | 'unquoted'
 type ChunkState = InExtension | 'size' | 'size_end' | 'data' | 'data_end' | 'data_feed' | 'trailer' | 'over' | 'broken'
 
 /**
- * Reads a body in chunks (RFC 9112 7.1), wherever the network cuts it. Nothing is mended, since two readers who mend differently
- * see two different bodies: a size is hexadecimal digits alone, each line ends with both characters. Extensions and trailers are
- * read over, but not beyond their grammar: within quotes another reader might see no end of the line.
+ * Reads a body in chunks (RFC 9112 7.1), wherever the network splits it. Malformed input is rejected and never repaired,
+ * because two readers that repair differently would see two different bodies. A size is hexadecimal digits only, and each
+ * line ends with CR and LF. Extensions and trailers are skipped, but must be well-formed: another reader might see a quoted
+ * line end differently.
  */
 export class ChunkedReader {
-  /** Of the bytes that were read last: where their data begins and ends. */
+  /** The range of data in the bytes that were read last. */
   #dataStart = 0
   #dataEnd = 0
   #place: ChunkState = 'size'
-  /** Of the size as far as it is read, then of the chunk what is to come. */
+  /** The size while it is read; afterwards the octets of the chunk that are still to come. */
   #left = 0
   #digits = 0
   #ignored = 0
@@ -43,7 +44,7 @@ export class ChunkedReader {
     return this.#place === 'broken'
   }
 
-  /** Reads on up to the end of some data, of the body, or of the bytes. @returns where it stopped */
+  /** Reads on to the end of some data, of the body, or of the bytes. @returns the offset where it stopped */
   #readOn(bytes: Uint8Array, from: number): number {
     this.#dataStart = this.#dataEnd = from
     let at = from
@@ -63,10 +64,10 @@ export class ChunkedReader {
   }
 
   /**
-   * Reads all bytes, or as many as belong to the body. Chunks that came at once become one piece. With an object for
-   * each, a body of one octet a chunk would take a hundred times its size.
-   * @param isShared the bytes are others' afterwards: their data is copied
-   * @returns where it stopped, and the data; undefined where there is none
+   * Reads all bytes, or those that belong to the body. Data of several chunks is returned as one piece. With an object for
+   * each chunk, a body of one octet a chunk would take a hundred times its size.
+   * @param isShared whether the buffer is reused afterwards, so that the data must be copied
+   * @returns the offset where it stopped, and the data; undefined if there is none
    */
   read(bytes: Buffer, from: number, isShared = false): { at: number; data: Buffer | undefined } {
     let [at, end] = [from, 0]
@@ -83,7 +84,7 @@ export class ChunkedReader {
     return { at, data: data && ownIfLittle(data.subarray(0, end)) }
   }
 
-  /** The place after one octet of the framing. */
+  /** Returns the state after one octet of the framing. */
   #next(octet: number): ChunkState {
     switch (this.#place) {
       case 'size': {
@@ -123,7 +124,7 @@ export class ChunkedReader {
     const isNone = this.#trailer.startsWith('\r\n')
     const end = isNone ? 0 : this.#trailer.indexOf('\r\n\r\n', Math.max(0, before - 3)) + 2
     if (!isNone && end === 1) {
-      // Octets that no head may have break it now, rather than when its end does not come.
+      // Octets that no trailer may have are rejected now, not only when its end fails to come.
       if (this.#trailer.length > ignoredMax || !canStandInHead(this.#trailer, Math.max(0, before - 2)))
         this.#place = 'broken'
       return length
@@ -134,7 +135,7 @@ export class ChunkedReader {
   }
 }
 
-/** Names, values that may be quoted, and what stands between them, in whatever order (RFC 9112 7.1.1, RFC 9110 5.6.4). */
+/** Returns the state after one octet of an extension (RFC 9112 7.1.1, RFC 9110 5.6.4). Its parts may come in any order. */
 function nextInExtension(place: InExtension, octet: number): ChunkState {
   const isBlank = octet === 0x20 || octet === 0x09
   if (place === 'quoted' || place === 'escaped') {

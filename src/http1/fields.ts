@@ -14,8 +14,8 @@ function tableOf(isIn: (octet: number) => boolean): Uint8Array {
 }
 
 /**
- * The fields of a head or a trailer. They stay in the text that they came in and are looked up there.
- * Most of the dozen that a client sends are never asked for.
+ * The fields of a head or a trailer. They stay in the original text and are looked up there, because most of them are never
+ * asked for.
  */
 export class Fields {
   readonly #text: string
@@ -52,7 +52,7 @@ export class Fields {
     return found
   }
 
-  /** How often a field came. @param name in lower case */
+  /** Counts the occurrences of a field. @param name in lower case */
   countOf(name: string): number {
     let count = 0
     for (let i = this.#find(name, 0); i >= 0; i = this.#find(name, i + 4)) count++
@@ -98,8 +98,9 @@ function isNamed(text: string, start: number, name: string): boolean {
 }
 
 /**
- * Reads fields. Nothing is repaired: no blank before a colon, no folded line, no line end but both of its characters
- * (RFC 9112 5.1, 5.2, 2.2). @param text Latin-1, the whole of it from there on: each line with its end, and no empty one
+ * Reads fields. Malformed input is rejected and never repaired (RFC 9112 5.1, 5.2, 2.2). Examples are a blank before a
+ * colon, a folded line, or a line end that is not CR LF.
+ * @param text Latin-1, from the first field to the end, without an empty line
  * @returns undefined if any field is malformed
  */
 export function readFields(text: string, from: number): Fields | undefined {
@@ -121,8 +122,8 @@ export function readFields(text: string, from: number): Fields | undefined {
 }
 
 /**
- * Whether text can stand in a head: no control character but a tab, and line ends of both characters alone. Other text is refused at
- * once, and not when its time is over. @param text Latin-1. @param from before this it was looked at
+ * Whether text can be part of a head: no control character except tab, and only CR LF as line end. This check refuses other
+ * text at once, without waiting for the deadline. @param text Latin-1. @param from the offset of the first unchecked character
  */
 export function canStandInHead(text: string, from: number): boolean {
   const fault = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r[^\n]|(?<!\r)\n/g

@@ -1,20 +1,20 @@
 import type { Fields } from './fields.ts'
 
 /**
- * How a body's end is known: by its length in octets, or by its chunks. `undefined`: the head says nothing, which is no body of a
- * request, and of an answer all up to the end of its connection.
+ * How a reader knows the end of a body: by its length in octets, or by its chunks. If `undefined`, the head says nothing. A
+ * request then has no body, and an answer ends with its connection.
  */
 export type Framing = number | 'chunked' | undefined
 
-/** Why two readers could see two ends of it. */
+/** The reason why two readers could see different ends of the body. */
 export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
 
-/** So many digits are an integer that a number holds. */
+/** Up to so many digits, an integer is exact as a number. */
 const length = /^\d{1,15}$/
 
 /**
- * How the body after a head is framed (RFC 9112 6.3). Nothing is guessed: one plain length, or `chunked` alone and only of
- * HTTP/1.1, and never both. Values of a name that came twice are joined by a comma: two lengths are no length.
+ * Reads how the body after a head is framed (RFC 9112 6.3), without guessing. There may be one plain length, or `chunked`
+ * alone and only in HTTP/1.1, but never both. Repeated lengths are joined by a comma, which is not a plain length.
  */
 export function framingOf(fields: Fields, minor: number): Framing | { fault: FramingFault } {
   const encoding = fields.get('transfer-encoding')

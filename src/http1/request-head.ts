@@ -3,16 +3,16 @@ import { canStandInHead, type Fields, readFields } from './fields.ts'
 /** A client's request before its body. */
 export type RequestHead = {
   method: string
-  /** As it came: a path, a whole URL, or `*`. */
+  /** As it was sent: a path, a whole URL, or `*`. */
   target: string
-  /** Of HTTP/1. */
+  /** The minor version of HTTP/1. */
   minor: number
   fields: Fields
 }
 
 /** The longest method that is registered has 17 letters. */
 const methodMax = 20
-/** A path, a whole URL, `*`, or what CONNECT asks for: none has a blank or a control character in it. */
+/** The request line. Its target is a path, a whole URL, `*`, or the host of CONNECT, without blanks and control characters. */
 const line = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*) HTTP/1\\.([01])\\r\\n`)
 
 /**
@@ -28,7 +28,7 @@ export function readRequestHead(text: string): RequestHead | undefined {
   return fields && { method, target, minor: minor === '1' ? 1 : 0, fields }
 }
 
-/** A path, or what only some methods have (RFC 9112 3.2). */
+/** Whether the target is a path, or one of the forms that only some methods may have (RFC 9112 3.2). */
 function isTarget(method: string, target: string): boolean {
   if (target.startsWith('/')) return true
   if (method === 'CONNECT') return /:\d+$/.test(target)
@@ -36,11 +36,12 @@ function isTarget(method: string, target: string): boolean {
 }
 
 /**
- * Whether bytes that are no whole head yet can still become one. @param text Latin-1, of the head's beginning. @param from before this it was looked at
+ * Whether bytes that are no complete head yet can still become one.
+ * @param text Latin-1, the beginning of the head. @param from the offset of the first unchecked character
  */
 export function mayBecomeHead(text: string, from: number): boolean {
   if (!canStandInHead(text, from)) return false
-  // Half of an empty line, which may stand before it.
+  // Half of an empty line, which may precede a head.
   if (text === '\r') return true
   const method = /^[A-Z-]*/.exec(text)![0].length
   return method <= methodMax && (method === text.length || (method > 0 && text[method] === ' '))

@@ -3,12 +3,12 @@ import { type Fields, readFields } from './fields.ts'
 /** A server's response before its body. */
 export type ResponseHead = {
   status: number
-  /** Of HTTP/1. */
+  /** The minor version of HTTP/1. */
   minor: number
   fields: Fields
 }
 
-/** The words after a status mean nothing, and some servers leave them out with their blank. */
+/** The status line. The words after the status mean nothing, and some servers leave them out together with the blank. */
 const line = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t -~\x80-\xff]*)?\r\n/
 
 /**
