@@ -1,14 +1,13 @@
 /*
- * Code of assembly/, which works on bytes in a memory of its own
- * (docs/decisions/0056-a-scan-in-webassembly.md).
+ * Loads the code of assembly/, which works on bytes in a memory of its own (docs/decisions/0056-a-scan-in-webassembly.md).
  */
 
-/** A number that both sides count by. */
+/** A constant that both sides know. */
 export type Constant = { readonly value: number }
 
 export type Memory = { readonly buffer: ArrayBuffer; grow: (pages: number) => number }
 
-/** The parts of the engine's WebAssembly that are used. Its types come only with those of browsers. */
+/** The parts of WebAssembly that are used here. TypeScript has its types only with those of browsers. */
 declare const WebAssembly: {
   Module: new (code: Uint8Array) => object
   Instance: new (module: object) => { exports: object }
@@ -16,7 +15,7 @@ declare const WebAssembly: {
 
 /**
  * @param code in base 64, as `npm run generate` writes it
- * @returns one that makes an instance of it, with a new memory; it is compiled for the first
+ * @returns a function that makes an instance with a memory of its own. The first call compiles the code.
  */
 export function readAssembly<Exports extends object>(code: string): () => Exports {
   let module: object | undefined

@@ -2,30 +2,30 @@ import { endOfString } from './json.ts'
 import { ownCopy } from './own-copy.ts'
 import { parseUpstreamJson } from './scan.ts'
 
-/** One event with its line ends and the blank line that closes it, as the upstream wrote it. */
+/** One event with its line ends and the blank line after it, as the upstream sent it. */
 export type RawFrame = string
 
-/** The longest event that is taken, in bytes (reliability §3). */
+/** The largest event that is accepted, in bytes (reliability §3). */
 const frameBytesMax = 8 * 1_048_576
 
-/** In UTF-8, as latin1 characters. */
+/** The byte order mark in UTF-8, as latin1 characters. */
 const byteOrderMark = '\u00ef\u00bb\u00bf'
 
 const commentLine = /(?<=^|[\r\n]):[^\r\n]*(?:\r\n|\n|\r|$)/g
 
-/** An end is up to four characters; so many of them may have come before. */
+/** The end of an event has up to four characters, so three of them may be in an earlier piece. */
 const tailLength = 3
 
-/** Two line ends in a row; a `\r` that may be half of `\r\n` is not one. */
+/** Two line ends in a row. A `\r` that may be half of `\r\n` does not count as one. */
 const blankLine = /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r(?!\n))/g
 
 /**
- * Cuts a stream's text into whole frames and keeps what is not yet whole. Text is latin1: bytes, one to one, so that a
- * character cut by the network stays what it is. Taken out are the byte order mark and the comments, which name the
- * upstream's host; else the frames' concatenation is the stream.
+ * Cuts the text of a stream into whole frames and keeps the unfinished rest. The text is latin1, one character a byte, so
+ * that a character split by the network stays intact. The byte order mark is removed, and so are comments, because they
+ * name the upstream's host. Otherwise the frames together are the stream.
  */
 export class FrameCutter {
-  /** Only ever appended to: looking into it would copy a long event anew with every piece of it. */
+  /** Only appended to. Searching it would make V8 copy a long event at each piece. */
   #rest = ''
   /** The last characters of `#rest`, in which an end may have begun. */
   #tail = ''
@@ -62,7 +62,7 @@ export class FrameCutter {
     this.#restHasReturn = hasReturn && rest.includes('\r')
   }
 
-  /** Nothing is left of the pieces so far. */
+  /** Whether nothing is left of the pieces so far. */
   get isEmpty(): boolean {
     return this.#rest === ''
   }
@@ -72,7 +72,7 @@ export class FrameCutter {
     this.#rest = ownCopy(this.#rest)
   }
 
-  /** The rest when the upstream closes, if it is a whole event that lacks only its blank line (translation 4.1). */
+  /** Returns the rest when the upstream closes, if it is a whole event without its blank line (translation 4.1). */
   end(): RawFrame | undefined {
     const rest = this.#clean(this.#rest, true)
     this.#keep('', false)
@@ -102,7 +102,7 @@ function endByRule(buffer: string, from: number): number {
   return end === buffer.length && buffer.endsWith('\r') ? -1 : end
 }
 
-/** A terminator, or an object that is not cut. */
+/** Whether the data is the end mark or a complete JSON object. */
 function isWhole(data: string | undefined): boolean {
   if (data === undefined || data === '[DONE]') return data !== undefined
   if (!data.startsWith('{') || !data.endsWith('}')) return false
@@ -125,7 +125,7 @@ export function eventOf(frame: RawFrame): string | undefined {
   return fieldOf(frame, 'event')
 }
 
-/** The frame's data, several lines joined, or undefined for one that has none: a comment, an empty event. */
+/** The frame's data, with several lines joined; undefined for a comment or an empty event. */
 export function dataOf(frame: RawFrame): string | undefined {
   return fieldOf(frame, 'data')
 }
@@ -141,8 +141,8 @@ function fieldOf(frame: RawFrame, name: string): string | undefined {
 }
 
 /**
- * The inside of the first string that is a member's value, as it stands there; '' where there is none. Looked for in the
- * text, since a delta is not worth a parse: in a string the key's quotes would be escaped.
+ * Returns the raw content of the first string that is the value of a member; '' if there is none. It searches the text,
+ * because parsing a delta costs more. Inside a string, the quotes of the key would be escaped, so nothing else matches.
  * @param needle the member's key and colon, e.g. `"text":`.
  */
 export function stringBehind(frame: RawFrame, needle: string): string {
@@ -152,24 +152,24 @@ export function stringBehind(frame: RawFrame, needle: string): string {
   return frame[quote] === '"' ? frame.slice(quote + 1, endOfString(frame, quote)) : ''
 }
 
-/** By a search for one character where there is no other: an event can have megabytes. */
+/** Splits at one character if possible, which is faster: an event can have megabytes. */
 function linesOf(frame: RawFrame): string[] {
   return frame.includes('\r') ? frame.split(/\r\n|\n|\r/) : frame.split('\n')
 }
 
-/** The same frame with other data, of one or several lines; its other lines as they are. Data and frame are latin1. */
+/** Returns the frame with other data, of one or several lines. Its other lines stay. Data and frame are latin1. */
 export function withData(frame: RawFrame, data: string): RawFrame {
   const end = frame.includes('\r\n') ? '\r\n' : '\n'
   const lines = linesOf(frame).filter((line) => line !== '' && !line.startsWith('data:'))
   return `${[...lines, `data: ${data.replaceAll('\n', `${end}data: `)}`].join(end)}${end}${end}`
 }
 
-/** Latin1 text of a frame as the text it means. */
+/** Decodes the latin1 text of a frame as UTF-8. */
 export function decodeUtf8(latin1: string): string {
   return Buffer.from(latin1, 'latin1').toString('utf8')
 }
 
-/** Text as latin1 characters, one for each of its bytes in UTF-8. */
+/** Encodes text as latin1 characters, one for each byte of its UTF-8. */
 export function encodeLatin1(text: string): string {
   return Buffer.from(text, 'utf8').toString('latin1')
 }

@@ -2,8 +2,8 @@ import type { Edit, Range } from './json.ts'
 import { type JsonLimits, type JsonMember, scanObject } from './scan.ts'
 
 /**
- * The members of an object that is a value inside a larger, already checked text; offsets are those of the whole.
- * @throws JsonError when it has more members than the limits allow.
+ * Lists the members of an object that is a value inside a larger, already checked text. Offsets are those of that text.
+ * @throws JsonError if it has more members than the limits allow
  */
 export function membersOf(bytes: Uint8Array, range: Range, limits?: JsonLimits): JsonMember[] {
   return scanObject(bytes.subarray(range.start, range.end), limits).map((member) => ({
@@ -15,8 +15,8 @@ export function membersOf(bytes: Uint8Array, range: Range, limits?: JsonLimits):
 }
 
 /**
- * Edits that give members new values in an object: every occurrence of a key that is there, else one more member at the
- * end. `undefined` takes the member out, with one comma.
+ * Makes the edits that give members of an object new values. Every occurrence of a key is changed; a missing key is added
+ * at the end. A value of `undefined` removes the member with one comma.
  */
 export function setMembers(
   range: Range,
@@ -35,7 +35,7 @@ export function setMembers(
       edits.push({ start: member.start, end: member.end, text: value })
       continue
     }
-    // Its comma is the one after it. If no member that stays follows, it is the one before it.
+    // The comma after the member is removed with it, or the one before it if all later members are removed too.
     if (i < lastKept) edits.push({ start: member.keyStart, end: members[i + 1]!.keyStart, text: '' })
     else edits.push({ start: i === 0 ? member.keyStart : members[i - 1]!.end, end: member.end, text: '' })
   }
@@ -48,7 +48,7 @@ export function setMembers(
   return edits
 }
 
-/** The elements of an array that is a value inside an already checked text. */
+/** Lists the elements of an array that is a value inside an already checked text. */
 export function elementsOf(bytes: Uint8Array, range: Range): Range[] {
   const elements: Range[] = []
   let depth = 0
@@ -73,7 +73,7 @@ export function elementsOf(bytes: Uint8Array, range: Range): Range[] {
   return elements
 }
 
-/** Edits that take elements out of an array, each with one comma. */
+/** Makes the edits that remove elements of an array, each with one comma. */
 export function removeElements(elements: readonly Range[], isRemoved: (index: number) => boolean): Edit[] {
   const edits: Edit[] = []
   let lastKept = -1
@@ -92,10 +92,10 @@ function trimEnd(bytes: Uint8Array, end: number): number {
   return i
 }
 
-/** A search by the engine costs as much as so many bytes that are walked; names and words are shorter. */
+/** A native search costs as much as a walk over so many bytes. Names and words are shorter than that. */
 const walkedBytes = 24
 
-/** Index of the closing quote of the string that opens at `start`. */
+/** Returns the index of the closing quote of the string that opens at `start`. */
 export function endOfString(bytes: Uint8Array, start: number): number {
   for (let i = start + 1; i < start + walkedBytes; i++) {
     if (bytes[i] === 0x22) return i

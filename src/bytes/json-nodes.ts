@@ -1,10 +1,10 @@
 import type { Range } from './json.ts'
 import { endOfString } from './json-edit.ts'
 
-/** A value in a text that is known to be JSON, with all in it: of a repeated member each occurrence. Texts are not read. */
+/** A value in a text of valid JSON, with all values in it. A repeated member is there each time. Strings are not decoded. */
 export type JsonNode = Range & { members?: (JsonNode & { key: string })[]; items?: JsonNode[] }
 
-/** @param range of one value, of no more levels than a scan lets pass */
+/** @param range the range of one value, which is nested no deeper than a scan allows */
 export function readNodes(bytes: Buffer, range: Range): JsonNode {
   let at = range.start
   return readValue()
@@ -38,12 +38,12 @@ export function readNodes(bytes: Buffer, range: Range): JsonNode {
   }
 }
 
-/** All values of a member, in order. */
+/** Returns all values of a member, in order. */
 export function valuesOf({ members = [] }: JsonNode, key: string): JsonNode[] {
   return members.filter((member) => member.key === key)
 }
 
-/** White space, a comma or a colon. */
+/** Whether a byte is white space, a comma or a colon. */
 function isBetween(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09 || byte === 0x2c || byte === 0x3a
 }

@@ -2,18 +2,18 @@ import { randomBytes } from 'node:crypto'
 import { type RawJson, spliceText } from './json.ts'
 import { placesOf } from './search.ts'
 
-/** Drawn anew by every process, so that no object of a client's can pass for one. */
+/** Random in every process, so that no object from a client can look like it. */
 const mark = `_verbatim-${randomBytes(9).toString('base64url')}`
 
-/** The text that JSON.stringify makes of a `Verbatim`. Within a string its quotes would be escaped. */
+/** The text that JSON.stringify makes of a `Verbatim`. The same text inside a string would have escaped quotes. */
 const standIn = `{"${mark}":0}`
 
-/** JSON text that is written as it stands (ruling T16). */
+/** JSON text that is written as it is (ruling T16). */
 export class Verbatim {
   readonly #source: string
   constructor(source: string) {
     this.#source = source
-    // Its only member: of a private one JSON.stringify knows nothing.
+    // The member must be public, because JSON.stringify ignores private ones.
     const members = this as unknown as Record<string, number>
     members[mark] = 0
   }
@@ -27,8 +27,8 @@ export function verbatim(raw: RawJson): Verbatim {
 }
 
 /**
- * JSON of a body that an encoder has built, keys in the order they were set, members that are undefined left out. All is written
- * natively at once, with stand-ins for what stands verbatim: to descend to that takes a call for each member on the way.
+ * Writes a body as JSON: keys in the order they were set, without undefined members. JSON.stringify writes all of it at once,
+ * with stand-ins for verbatim parts, which are then replaced. Its own hook would cost a call for each member.
  */
 export function writeJson(value: unknown): string {
   const text = JSON.stringify(value) ?? 'null'
@@ -40,7 +40,7 @@ export function writeJson(value: unknown): string {
   return spliceText(text, edits)
 }
 
-/** In the order in which JSON.stringify comes to them. */
+/** Collects the verbatim parts in the order in which JSON.stringify visits them. */
 function gatherSources(value: unknown, sources: string[]): void {
   if (typeof value !== 'object' || value === null) return
   if (value instanceof Verbatim) sources.push(value.source)

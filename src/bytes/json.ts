@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { JsonMember } from './scan.ts'
 import { placesOf } from './search.ts'
 
-/** JSON whose source text is kept as the peer wrote it: numbers beyond 2^53 and key order survive (ruling T16). */
+/** JSON with its source text as the peer wrote it, so that numbers beyond 2^53 and key order survive (ruling T16). */
 export type RawJson = { source: string }
 
 const quote = 0x22
@@ -12,16 +12,16 @@ const closeObject = 0x7d
 const openArray = 0x5b
 const closeArray = 0x5d
 
-/** The members of a parsed JSON object, none of them checked. */
+/** The members of a parsed JSON object; their values are not checked. */
 export type JsonObject = Record<string, unknown>
 
-/** A part of a larger text, in its units, or of bytes. */
+/** A part of a larger text, in UTF-16 units, or of bytes. */
 export type Range = { start: number; end: number }
 
 /** Replaces a range by text. An insertion has `start === end`. */
 export type Edit = { start: number; end: number; text: string }
 
-/** The bytes with all edits made. The edits may come in any order; they must not overlap. */
+/** Returns the bytes with all edits made. Edits may come in any order, but must not overlap. */
 export function splice(bytes: Uint8Array, edits: Edit[]): Buffer {
   const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
   if (edits.length === 0) return whole
@@ -35,7 +35,7 @@ export function splice(bytes: Uint8Array, edits: Edit[]): Buffer {
   return Buffer.concat(pieces)
 }
 
-/** The same for a text; here the edits come in order. */
+/** Makes the edits in a text. Here they must come in order. */
 export function spliceText(text: string, edits: readonly Edit[]): string {
   const pieces: string[] = []
   let at = 0
@@ -47,7 +47,7 @@ export function spliceText(text: string, edits: readonly Edit[]): string {
   return pieces.join('')
 }
 
-/** The source text of a member's value. */
+/** Returns the source text of a member's value. */
 export function memberText(bytes: Uint8Array, member: JsonMember): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset + member.start, member.end - member.start).toString('utf8')
 }
@@ -59,14 +59,14 @@ export type KeptJson = {
   raw: (value: unknown) => RawJson
 }
 
-/** Drawn anew by every process, so that no text of a client's can pass for one. */
+/** Random in every process, so that no text from a client can look like it. */
 const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
 
 /**
  * Parses JSON and keeps the exact source text (numbers beyond 2^53, key order; ruling T16) of some members. These are the
  * members with one of the keys whose value is an object or an array. In `value` such a member holds a token that `raw` turns
  * into its source. This is one native parse; a reviver with source access would cost ten times as much.
- * @param text has been found to be JSON as a whole: nobody looks into what is kept
+ * @param text known to be valid JSON as a whole, because the kept parts are not parsed
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
   const ranges = findValues(text, keys)
@@ -74,8 +74,8 @@ export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
 }
 
 /**
- * The same for bytes in which these values have been found.
- * @param ranges in order, and none in another
+ * Does the same for bytes in which these values have already been found.
+ * @param ranges in order, and none inside another
  */
 export function parseKept(bytes: Buffer, ranges: readonly Range[]): KeptJson {
   const rest = splice(bytes, tokensFor(ranges))
@@ -99,13 +99,13 @@ function tokensFor(ranges: readonly Range[]): Edit[] {
   return ranges.map(({ start, end }, place) => ({ start, end, text: JSON.stringify(keptMark + place) }))
 }
 
-/** Ranges of the object and array values under the keys, outermost ones only, in order. */
+/** Finds the object and array values under the keys. Returns the ranges of the outermost ones, in order. */
 function findValues(text: string, keys: readonly string[]): Range[] {
   const starts: number[] = []
   for (const key of keys) {
     const needle = `"${key}"`
     for (const at of placesOf(text, needle)) {
-      // Its closing quote is not escaped, so it is real; an escaped opening quote means the tail of a longer key.
+      // The closing quote is not escaped, so it is real. An escaped opening quote would be the end of a longer key.
       if (text[at - 1] === '\\') continue
       let i = skipSpaceIn(text, at + needle.length)
       if (text[i] !== ':') continue
@@ -130,7 +130,7 @@ function skipSpaceIn(text: string, index: number): number {
   return i
 }
 
-/** The position after the container that begins there. */
+/** Returns the position after the object or array that begins at `start`. */
 function endOfContainer(text: string, start: number): number {
   let depth = 0
   for (let i = start; i < text.length; i++) {
@@ -144,10 +144,10 @@ function endOfContainer(text: string, start: number): number {
   return text.length
 }
 
-/** So many characters of a string are walked; native search, which costs as much as these, finds the end of longer ones. */
+/** So many characters of a string are walked. A native search costs as much, and finds the end of longer strings. */
 const walkedCharacters = 32
 
-/** Index of the closing quote of the string that opens at `start`; the length of the text where it does not end. */
+/** Returns the index of the closing quote of the string that opens at `start`; the length of the text if it does not end. */
 export function endOfString(text: string, start: number): number {
   let i = start + 1
   for (const walked = Math.min(i + walkedCharacters, text.length); i < walked; i++) {

@@ -2,26 +2,26 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { free } from './free.ts'
 import { ownCopy } from './own-copy.ts'
 
-/** So many pieces are joined to one. */
+/** After so many pieces they are joined to one. */
 const piecesMax = 64
 
-/** Less than this is not worth packing, in UTF-16 units. */
+/** A shorter text is not worth packing, in UTF-16 units. */
 const packedMin = 16_384
 
-/** A megabyte takes two milliseconds, and the next better level three. */
+/** The fastest level: a megabyte takes two milliseconds, and three at the next level. */
 const packing = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 /**
- * Some of a text.
- * @property packed a string with a character for each byte. A buffer might keep a whole pool, and the allocator does not give back
- * the memory of a buffer that is gone.
- * @property encoding one that gives every unit back: half a character may stand at either end
+ * A packed part of a text.
+ * @property packed a string with a character for each byte. A buffer might keep a whole pool alive, and the allocator does not
+ * give back the memory of freed buffers.
+ * @property encoding the one that restores every unit, because either end may be half of a surrogate pair
  */
 type Pack = { packed: string; encoding: 'latin1' | 'utf16le' }
 
 /**
- * A text that comes in small pieces and is read at its end. The engine joins pieces by keeping each of them and a node for it.
- * For a text that comes word by word that is ten times its memory, for as long as its stream lives.
+ * A text that arrives in small pieces and is read at its end. V8 joins pieces by keeping each of them and a node for it. For
+ * a text that arrives word by word that takes ten times its memory, as long as its stream lives.
  */
 export class KeptText {
   #packs: Pack[] = []
@@ -37,7 +37,7 @@ export class KeptText {
     this.#pieces = 0
   }
 
-  /** Nothing is added for a while: what came since the last time is packed (docs/decisions/0052-stopped-readers.md). */
+  /** Packs the text that came since the last call, before a time without additions (docs/decisions/0052-stopped-readers.md). */
   compact(): void {
     const text = this.#unpacked()
     if (text.length < packedMin) return
@@ -49,7 +49,7 @@ export class KeptText {
     this.#keep([])
   }
 
-  /** All that came so far. It is joined and unpacked once, since a text that is read at its end is read again. */
+  /** Returns all text so far. It is unpacked once and kept so, because text that is read once is read again. */
   toString(): string {
     const text = this.#packs.map(unpack).join('') + this.#unpacked()
     this.#packs = []
@@ -57,7 +57,7 @@ export class KeptText {
     return text
   }
 
-  /** In place of what is not packed. */
+  /** Replaces the part that is not packed. */
   #keep(blocks: string[]): void {
     this.#blocks = blocks
     this.#rest = ''

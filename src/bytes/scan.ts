@@ -3,44 +3,44 @@ import { type Constant, type Memory, readAssembly } from './assembly.ts'
 import { scanCode } from './scan-code.ts'
 
 /*
- * A JSON body as bytes is checked to the letter of RFC 8259 in one pass. The pass builds only a list of the top-level members. So
- * the few fields that a gateway edits can be spliced in place, and all else stays as it came (ruling P1). The
- * pass is assembly/scan.ts, in WebAssembly (docs/decisions/0056-a-scan-in-webassembly.md); what it costs: bench/json.bench.ts.
+ * Checks a JSON body, as bytes, strictly by RFC 8259 in one pass, and lists only its top-level members. So the few fields
+ * that a gateway edits can be spliced in place, and everything else stays as it came (ruling P1). The pass is
+ * assembly/scan.ts, in WebAssembly (docs/decisions/0056-a-scan-in-webassembly.md); bench/json.bench.ts measures its cost.
  */
 
 /**
- * The size that a body may have; more is refused within the scan (reliability §3). So many tokens fit into
- * 100 ms of the loop. A body of only tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ * The most tokens of a body; a scan refuses more (reliability §3). So many tokens are handled within 100 ms of the event
+ * loop. A body of only tiny turns or calls takes some 80 ms to be checked and translated (B25).
  */
 const jsonTokensMax = 150_000
-/** Top-level fields; each is kept track of, and no request has a hundred. */
+/** The most top-level members. Each is recorded, and no real request has a hundred. */
 const jsonMembersMax = 10_000
 
-/** The limits of a text, apart from its nesting, which is 128 levels at most. */
+/** The limits of a text, except for its nesting, which may be 128 levels deep. */
 export type JsonLimits = { tokensMax: number; membersMax: number }
 
 const requestLimits: JsonLimits = { tokensMax: jsonTokensMax, membersMax: jsonMembersMax }
 
-/** Of an answer, its log probabilities apart: what is parsed in some 100 ms. An answer of 128,000 tokens has some hundreds. */
+/** The limits of an answer, which can be parsed in some 100 ms. Without log probabilities, 128,000 tokens of text have some hundreds. */
 const answerLimits: JsonLimits = { tokensMax: 500_000, membersMax: jsonMembersMax }
-/** A text that is no larger is parsed in a few ms however it is built. In bytes, or in units of a string. */
+/** A smaller text is parsed in a few ms, whatever its content. In bytes, or in UTF-16 units of a string. */
 const unscannedMax = 65_536
 
 /** One member of the outermost object. Offsets are bytes; the value's text is `bytes.subarray(start, end)`. */
 export type JsonMember = {
-  /** Decoded: `"mod\u0065l"` is `model`. */
+  /** The decoded key: `"mod\u0065l"` is `model`. */
   key: string
-  /** The beginning of the member: the opening quote of its key. */
+  /** Offset of the opening quote of the key. */
   keyStart: number
   start: number
   end: number
-  /** The members of its value, if the scan was asked to look into it and it is an object. */
+  /** The members of the value, if the scan was asked to look into it and it is an object. */
   members?: JsonMember[]
 }
 
-/** Further facts that a scan notes beside the outermost members, so that one scan is enough. */
+/** Further facts that a scan records besides the top-level members, so that one scan is enough. */
 export type JsonLook = {
-  /** The key of the outermost object whose own members are listed too, of at most 127 bytes. */
+  /** A key of at most 127 bytes. If its value is an object, the members of that are listed too. */
   inside?: string | undefined
   /**
    * At most eight keys of plain ASCII, of at most 15 letters. If the value of one is an object or an array, its range is added to
@@ -48,38 +48,38 @@ export type JsonLook = {
    */
   keys?: readonly string[]
   found?: { start: number; end: number }[]
-  /** Notes on its strings, both keys and values, are added. */
+  /** Receives notes on strings, both keys and values. */
   notes?: Set<Note>
 }
 
 /**
- * Words that decide whether a body needs a closer look, if they are a whole string. A native search for one costs as much as a
- * fifth of the scan. If most of the body is an image, it costs twice as much as the whole scan. Here only strings of its length
- * are compared with it.
+ * Words that show, as a whole string, that a body needs a closer look. Only strings of the same length are compared with a
+ * word. A native search for one word would cost a fifth of the scan. It would cost twice the whole scan if most of the body
+ * is an image.
  */
 const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id', 'cache_control'] as const
 
-/** The same where a string ends in them. */
+/** Endings of strings that show the same. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const
 
 export type NotedWord = (typeof notedWords)[number]
 export type NotedEnding = (typeof notedEndings)[number]
 /**
  * A word that is a whole string, or an ending of one. `escaped letter` is a letter, digit or sign of ASCII that is written as an
- * escape of six characters. Characters that writers of JSON for pages escape do not count.
+ * escape of six characters. Characters that HTML-safe writers of JSON escape do not count.
  */
 export type Note = NotedWord | `…${NotedEnding}` | 'escaped letter'
 
-/** Why a text is not a JSON object we take. The words are ours: a parser's message would quote the input. */
+/** The reason why a text is refused. The words are our own, because a parser's message would quote the input. */
 export class JsonError extends Error {}
 
-/** Bytes after the text, which a load of sixteen bytes may reach into, with a few records. More records make the memory grow. */
+/** Bytes after the text: loads of sixteen bytes may reach into them, and they hold a few records. More records grow the memory. */
 const slackBytes = 4_096
 const pageBytes = 65_536
-/** Memory only grows; one that has grown beyond this for a large text is released after it. */
+/** The memory never shrinks. If it has grown beyond this size for a large text, it is released afterwards. */
 const keptBytesMax = 4 * 1024 * 1024
 
-/** The most that a number of the scan can be. */
+/** The largest value of a counter in the scan. */
 const countMax = 0x7fff_ffff
 
 const lookAtNothing: JsonLook = {}
@@ -87,8 +87,8 @@ const noKeys: readonly string[] = []
 let scanner: Scanner | undefined
 
 /**
- * The members of the outermost object, in order, duplicates included.
- * @throws JsonError when the text is not exactly one JSON object in UTF-8 within the limits.
+ * Returns the members of the outermost object, in order, duplicates included.
+ * @throws JsonError if the text is not exactly one JSON object in UTF-8 within the limits
  */
 export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
@@ -101,8 +101,8 @@ export function scanObject(bytes: Uint8Array, limits = requestLimits, look = loo
 }
 
 /**
- * Parses a text of an upstream. Only the size of an answer bounds its content, and a few megabytes of brackets would be parsed for
- * a second. A large text is therefore scanned first.
+ * Parses a text of an upstream. A few megabytes of brackets would take a second to parse, so a large text is scanned first,
+ * with limits.
  * @throws JsonError, SyntaxError
  */
 export function parseUpstreamJson(text: string | Buffer): unknown {
@@ -110,7 +110,7 @@ export function parseUpstreamJson(text: string | Buffer): unknown {
   return JSON.parse(typeof text === 'string' ? text : text.toString('utf8'))
 }
 
-/** Whether a text is one JSON object of the size that a request may have, with nothing but JSON's blanks around it. */
+/** Whether a text is one JSON object within the limits of a request, with only JSON's white space around it. */
 export function isJsonObject(text: string): boolean {
   if (!/^[ \t\n\r]*\{/.test(text)) return false
   try {
@@ -146,7 +146,7 @@ type ScanExports = {
 
 const startScan = readAssembly<ScanExports>(scanCode)
 
-/** One memory with the code that works in it. It serves one text after the other. */
+/** One WebAssembly instance and its memory. It scans one text at a time. */
 class Scanner {
   readonly #exports: ScanExports
   readonly #textAt: number
@@ -190,7 +190,7 @@ class Scanner {
       this.#memory = Buffer.from(memory.buffer)
     }
     this.#memory.set(bytes, this.#textAt)
-    // Whatever runs is stopped by it, so that nothing has to ask where the end is.
+    // This byte stops every loop, so that none has to check for the end.
     this.#memory[end] = 0
     this.#want(keys)
     const insideLength = inside === undefined ? -1 : this.#memory.write(inside, insideAt.value, 'utf8')
@@ -208,7 +208,7 @@ class Scanner {
     return this.#readRecords(count, inside, found)
   }
 
-  /** They are the same ones again and again. */
+  /** Writes the keys, unless they are the same as before, which is usual. */
   #want(keys: readonly string[]): void {
     if (keys === this.#wanted || keys.length === 0) return
     this.#writeSlots(this.#exports.wantedAt.value, keys)

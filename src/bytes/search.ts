@@ -1,7 +1,7 @@
 /**
- * Finds the places of an ASCII word in a text or in bytes. Native search leaps from one first character to the next, and is many
- * times as slow for more than six characters. So only a part of the word is searched for. It begins at the first underscore or
- * digit, which are rare in texts. Without one, it is the end of the word.
+ * Finds the places of an ASCII word in a text or in bytes. A native search for more than six characters is many times slower,
+ * because it leaps from one first character to the next. So only six characters of the word are searched for. They begin at
+ * the first underscore or digit, because those are rare in texts. Without one, they are the end of the word.
  */
 export function* placesOf(text: string | Buffer, word: string): Generator<number, void> {
   const rare = word.search(/[_0-9]/)
@@ -13,7 +13,7 @@ export function* placesOf(text: string | Buffer, word: string): Generator<number
   }
 }
 
-/** Whether a word stands anywhere in a text or in bytes. */
+/** Whether a text or bytes contain a word. */
 export function holdsWord(text: string | Buffer, word: string): boolean {
   return !placesOf(text, word).next().done
 }

@@ -3,9 +3,9 @@ import { parseUpstreamJson } from './scan.ts'
 import type { Step } from './step.ts'
 
 /**
- * One event of a text/event-stream, as the HTML standard defines it. Empty data is a mere sign of life: a comment.
- * `broken` says that what stood here cannot be read: too large, or the stream ended in the middle of it. A reader is
- * done after a broken frame; code that sees a connection die pushes `cutFrame` on the reader's behalf.
+ * One event of a text/event-stream, as the HTML standard defines it. Empty data is a comment, which only shows that the
+ * stream is alive. `broken` means that the event is too large, or that the stream ended inside it. A reader ends after a
+ * broken frame. Code that sees a connection break passes `cutFrame` to the decoder in the reader's place.
  */
 export type SseFrame = { event: string | undefined; data: string; broken?: 'oversized' | 'cut' }
 
@@ -16,12 +16,12 @@ export const cutFrame: SseFrame = { event: undefined, data: '', broken: 'cut' }
 const oversizedFrame: SseFrame = { event: undefined, data: '', broken: 'oversized' }
 const aliveFrame: SseFrame = { event: undefined, data: '' }
 
-/** `[DONE]` with any white space around it: the end mark of wires that have one. */
+/** Whether data is `[DONE]`, the end mark of some wires, with any white space around it. */
 export function isDoneMark(data: string): boolean {
   return data.length < 64 && data.trim() === '[DONE]'
 }
 
-/** An event as it stands in a stream, blank line included: clients may forget a half one (clients §7). */
+/** Returns an event as text, with its blank line, because clients may lose an unfinished one (clients §7). */
 export function sseText(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`
 }
@@ -32,8 +32,8 @@ export type SseReader = Step<Uint8Array, SseFrame> & {
 }
 
 /**
- * Bytes, cut anywhere, into frames. Every character is searched once: an unfinished line is only ever appended to.
- * `end()` means the stream closed cleanly: an event without its blank line counts only if it is whole.
+ * Cuts bytes, split anywhere, into frames. Every character is searched only once. `end()` means that the stream closed
+ * cleanly: an event without its blank line counts only if it is whole.
  */
 export function createSseReader(): SseReader {
   const decode = createUtf8Decoder()
@@ -41,9 +41,9 @@ export function createSseReader(): SseReader {
   let line = ''
   let event: string | undefined
   let data: string | undefined
-  /** The size of `data`: its characters and one for each line, since empty lines need memory too. */
+  /** The size of `data`: its characters and one for each line, since empty lines take memory too. */
   let dataSize = 0
-  /** The last character was a carriage return: a line feed that follows belongs to it. */
+  /** The last character was a carriage return, so that a line feed after it is part of the same line end. */
   let isAfterReturn = false
   let isDone = false
   return { push, end, compact }
@@ -111,7 +111,7 @@ export function createSseReader(): SseReader {
     } else if (text.charCodeAt(0) === 58) {
       frames.push(aliveFrame)
     }
-    // `id`, `retry` and fields nobody defined say nothing to us.
+    // `id`, `retry` and undefined fields are ignored.
   }
 
   function breakOff(frames: SseFrame[]) {
@@ -132,7 +132,7 @@ function isWhole(data: string): boolean {
   }
 }
 
-/** Streaming UTF-8 that leaves a split character for the next call; three times as fast as TextDecoder's own way. */
+/** Decodes UTF-8 in pieces; a split character waits for the next call. It is three times as fast as TextDecoder's streaming. */
 function createUtf8Decoder(): (bytes: Uint8Array, isLast: boolean) => string {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let rest: Uint8Array | undefined
@@ -158,7 +158,7 @@ function createUtf8Decoder(): (bytes: Uint8Array, isLast: boolean) => string {
   }
 }
 
-/** How many bytes at the end begin a character that is not finished. */
+/** Counts the bytes at the end that begin an unfinished character. */
 function unfinishedBytes(bytes: Uint8Array): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back++) {
     const byte = bytes[bytes.length - back]!

@@ -3,24 +3,24 @@ import { devNull } from 'node:os'
 
 const everyMs = 1_000
 
-/** Descriptors that are open besides connections: the store's files, the log, Node's own. */
+/** File descriptors that are open besides connections: the store's files, the log, Node's own. */
 const ownMax = 100
 
-/** A request that runs has a connection to its client and one to its upstream, beside which another one rests (ruling Y14). */
+/** The descriptors of a request: its client's connection, its upstream's, and perhaps an idle one beside them (ruling Y14). */
 const perConnection = 3
 
 /** The sources that are watched; a test passes its own. */
 export type DescriptorSources = {
-  /** Opens something and closes it again. @throws with the code of the system. */
+  /** Opens something and closes it again. @throws with the error code of the system */
   tryOpen: () => void
-  /** Calls again and again; what is returned stops it. */
+  /** Calls `tick` repeatedly. @returns a function that stops it */
   every: (ms: number, tick: () => void) => () => void
 }
 
 /**
- * Reports when the process has no descriptor left, and when it has one again (faults F-P11). Meanwhile the system closes new
- * connections and reports that to nobody, so the process tries to open a file once a second.
- * @param clockMs monotonic. @returns what stops it.
+ * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without one, the system closes
+ * new connections and reports that to nobody. So this function tries to open a file once a second.
+ * @param clockMs monotonic. @returns a function that stops it
  */
 export function watchDescriptors(
   tell: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void,
@@ -47,7 +47,7 @@ export function watchDescriptors(
   })
 }
 
-/** The limit of descriptors, and the one that so many connections need. @returns undefined if the limit is high enough or unknown */
+/** Compares the limit with the descriptors that so many connections need. @returns undefined if it is high enough or unknown */
 export function missingDescriptors(
   connectionsMax: number,
   limit = readDescriptorLimit(),
@@ -56,7 +56,7 @@ export function missingDescriptors(
   return limit !== undefined && limit < needed ? { limit, needed } : undefined
 }
 
-/** Node raises the soft limit to the hard one at its start. Undefined where the system has no such file, or no limit. */
+/** Reads the limit, which Node raises to the hard limit at its start. @returns undefined without a limit or the system's file */
 function readDescriptorLimit(): number | undefined {
   limitAtStart ??= readLimit()
   return limitAtStart.limit

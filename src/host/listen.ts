@@ -2,13 +2,14 @@ import type { AddressInfo, Server } from 'node:net'
 import type { Address } from '../config/config.ts'
 
 /**
- * Connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by default).
- * Beyond it a connection is dropped silently, and its client tries again after one second, then three. In each turn of the
- * event loop one connection is accepted (libuv, pull request 3696). Under a flood that leaves time for the accepted ones.
+ * The most connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by
+ * default). Further connections are dropped silently, and their clients try again after one second, then three. One
+ * connection is accepted in each turn of the event loop (libuv, pull request 3696). During a flood that leaves time for the
+ * accepted ones.
  */
 const backlog = 4_096
 
-/** @param isShared by all workers of the process that started this one, where one did. @throws what the system says */
+/** @param isShared whether all workers of the parent process share the port. @throws the system's error */
 export function listen(server: Server, { host, port }: Address, { isShared = false } = {}): Promise<Address> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)

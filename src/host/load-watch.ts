@@ -2,25 +2,25 @@ import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
 import { readRss } from './rss.ts'
 
-/** A loop that answers this late, for this long, is overloaded (reliability §7). */
+/** If the event loop is this late for this long, the process is overloaded (reliability §7). */
 const lagMaxMs = 200
 const lagForMs = 5_000
-/** This late once is felt by those who pay: what does not makes way (ruling R18). */
+/** If the event loop is this late once, clients notice it, so free requests give way to paid ones (ruling R18). */
 const strainMs = 50
 const heapShareMax = 0.85
-/** Of the memory that the process may have: what lies beside the heap, bodies and buffers, counts too (B10). */
+/** The largest share of the available memory. Memory outside the heap, such as bodies and buffers, counts too (B10). */
 const memoryShareMax = 0.85
 const everyMs = 500
 
 /**
- * The most memory that request bodies may hold in one process, in bytes (ruling R18): a quarter of the heap's limit. Bodies are
- * outside of the heap, and a body becomes twice as large when it is translated.
+ * The most memory that request bodies may take in one process, in bytes (ruling R18): a quarter of the heap's limit. Bodies
+ * are outside the heap, and a translated body takes twice its size.
  */
 export function bodiesBytesMax(): number {
   return getHeapStatistics().heap_size_limit / 4
 }
 
-/** Watches the process itself: while it cannot keep up, new requests are turned away so that live streams are not. */
+/** Watches whether the process keeps up. While it does not, new requests are refused so that running streams can go on. */
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
 /** The figures that are watched; a test passes its own. */
@@ -29,7 +29,7 @@ export type LoadSources = {
   readHeapShare: () => number
   /** Resident memory, as a share of what this process may have. */
   readMemoryShare: () => number
-  /** Calls again and again; what is returned stops it. */
+  /** Calls `tick` repeatedly. @returns a function that stops it */
   every: (ms: number, tick: () => void) => () => void
 }
 
@@ -73,5 +73,5 @@ const ofThisProcess: LoadSources = {
   },
 }
 
-/** A container's limit where there is one, else what the machine has, in bytes. */
+/** The memory limit of the container if there is one, or else the memory of the machine, in bytes. */
 const memoryMax = Math.min(process.constrainedMemory() || Number.POSITIVE_INFINITY, totalmem())

@@ -4,40 +4,39 @@ import { readRss } from './rss.ts'
 
 const everyMs = 1_000
 
-/** A process that works less than this share of its time is idle. */
+/** A process that works for less than this share of the time is idle. */
 const busyMax = 0.1
 
 /**
- * When a collection is worth its cost, 150 ms for a hundred megabytes. The process must have been idle at so many looks in a row,
- * and hold so many bytes more than its least. A collection discards compiled code with the last instance of a class that the code
- * knows. The requests after it then wait for 60 to 100 ms (docs/decisions/0061-code-stays-warm.md), so a short pause must give
- * back much.
+ * The conditions of a collection, which takes 150 ms for a hundred megabytes. The process must have been idle at so many
+ * looks in a row, and hold so many bytes more than its least. A collection also discards compiled code if no instance of a
+ * class is left that the code refers to. The next requests are then 60 to 100 ms slower
+ * (docs/decisions/0061-code-stays-warm.md), so after a short pause a collection must free much memory.
  */
 const worthwhile = [
   { looks: 2, bytes: 256 * 1024 * 1024 },
   { looks: 60, bytes: 128 * 1024 * 1024 },
 ]
 
-/** The figures that are looked at, and the collection; a test passes its own. */
+/** The figures that are read, and the collection; a test passes its own. */
 export type TidySources = {
   /** Resident memory, in bytes. */
   readRss: () => number
-  /** The share of the time since the last look that the loop worked, 0 to 1. */
+  /** The share of the time since the last call in which the event loop worked, 0 to 1. */
   readBusy: () => number
-  /** Collects all there is, and gives the pages back. */
+  /** Collects all garbage and gives the memory pages back. */
   collect: () => void
-  /** Calls again and again; what is returned stops it. */
+  /** Calls `tick` repeatedly. @returns a function that stops it */
   every: (ms: number, tick: () => void) => () => void
 }
 
 /**
- * Gives back the memory that a burst of requests has left behind. The engine collects only when something is allocated. The
- * last garbage of a burst therefore stays until the next request, and so do the pages of what was collected
- * (docs/decisions/0052-stopped-readers.md).
- * @returns what stops it.
+ * Frees the memory that a burst of requests has left. V8 collects only when something is allocated. So the last garbage of a
+ * burst, and the pages of garbage collected before, would stay until the next requests (docs/decisions/0052-stopped-readers.md).
+ * @returns a function that stops it
  */
 export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
-  /** For each pause, the least memory that there was since it, or a longer one, was last used. What a collection left then may be garbage a minute later. */
+  /** For each condition, the least memory since a pause as long was last used. Memory in use then may be garbage a minute later. */
   const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
   let looks = 0
   return every(everyMs, () => {
@@ -71,7 +70,7 @@ function ofThisProcess(): TidySources {
   }
 }
 
-/** Node keeps the engine's function for it behind a flag, which one context is made with, and not before it is wanted. */
+/** V8's function is hidden behind a flag, so it is taken from a new context that is made with the flag. */
 function collect(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as NodeJS.GCFunction

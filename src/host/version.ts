@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Of this triwire, as its package says. No import: what is compiled for the package lies one folder below its manifest as the
- * sources do, and copies nothing.
+ * The version of triwire, read from its package. It is not imported, because the compiled files lie one folder below the
+ * manifest, as the sources do, and nothing is copied.
  */
 export const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
   version: string

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto'
 
-/** Digits, capitals, small letters: what ids and keys are written in. */
+/** The digits of ids and keys: 0 to 9, capitals, small letters. */
 export const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** Letters and digits by chance, none likelier than another. */
+/** Returns random letters and digits, each equally likely. */
 export function randomText(chars: number): string {
   let text = ''
   for (let i = 0; i < chars; i++) text += base62[randomInt(base62.length)]

@@ -6,7 +6,7 @@ export function sha256Hex(text: string): string {
   return hash('sha256', text, 'hex')
 }
 
-/** The first characters of the text's SHA-256 in base 62: ids that look random and can be made again. At most 42. */
+/** Returns the first characters of the text's SHA-256 in base 62, at most 42. Such ids look random and can be made again. */
 export function sha256Base62(text: string, length: number): string {
   let rest = BigInt(`0x${sha256Hex(text)}`)
   let digits = ''
@@ -17,7 +17,7 @@ export function sha256Base62(text: string, length: number): string {
   return digits
 }
 
-/** The first ten hex characters of the text's SHA-256: enough to tell apart what one request names. */
+/** Returns the first ten hex characters of the text's SHA-256, enough to tell apart the names in one request. */
 export function hex10(text: string): string {
   return sha256Hex(text).slice(0, 10)
 }

@@ -4,7 +4,7 @@ import type { CallRecord } from '../gateway/record.ts'
 import { jsonLine, jsonLineOfNames, loggablePath, replaceBigint, textLine } from './loggable.ts'
 import { createLogSink } from './sink.ts'
 
-/** A method is a word; longer ones are no method. */
+/** A method is a short word; longer text is cut. */
 const methodCharactersMax = 20
 
 export type Log = {
@@ -12,9 +12,9 @@ export type Log = {
   access(record: CallRecord, error?: unknown): void
   /** An event of the process itself. */
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
-  /** A line of another process, as it is: a pipe takes no long line whole, so that one sink has to write them all. */
+  /** Writes a line of another process as it is. A pipe does not take a long line at once, so one sink writes all lines. */
   pass(line: string): void
-  /** Resolves when all that was taken is written, or after so long: a blocked sink keeps nobody from leaving. */
+  /** Resolves when all lines are written, or after so long, so that a blocked sink does not delay the exit. */
   flush(withinMs?: number): Promise<void>
 }
 
@@ -22,19 +22,19 @@ export type LogOptions = {
   level: 'info' | 'error'
   /** Lines for people instead of JSON. */
   isPretty: boolean
-  /** The file descriptor; stderr (ruling X4). */
+  /** The file descriptor; stderr by default (ruling X4). */
   descriptor?: number
   nowMs: () => number
 }
 
-/** Whether lines are for people: as it is asked for, else where a person watches stderr. */
+/** Whether lines are for people: as configured, or else if stderr is a terminal. */
 export function isPrettyOn(format: Config['log']['format']): boolean {
   return format === 'pretty' || (format === 'auto' && process.stderr.isTTY === true)
 }
 
 /**
- * The log. Keys, digests, prompts and answers may never be in it (ruling U5). A record has no field for them. A client could put
- * them into fields that a record has, so they are removed here, from every line. Writing never blocks a request.
+ * Creates the log. Keys, digests, prompts and answers must never be in it (ruling U5). A record has no field for them. A
+ * client could put them into fields that a record has, so every line is cleaned here. Writing never blocks a request.
  */
 export function createLog({ level, isPretty, descriptor = 2, nowMs }: LogOptions): Log {
   const sink = createLogSink(descriptor, (lines) => lineOf('error', 'log_dropped', { lines }))

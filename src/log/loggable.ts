@@ -1,58 +1,58 @@
 /** The most bytes of a line, its end included (ruling X11). */
 export const lineBytesMax = 8_192
 
-/** Of a path so many characters are logged. */
+/** The most characters of a path that are logged. */
 const pathCharactersMax = 200
 
-/** How long texts may be in a line that is too long, one try after the other. */
+/** The lengths to which the texts of a line that is too long are cut, tried one after the other. */
 const charactersTried = [2_000, 500, 100, 20]
 
-/** Members and elements beyond these are left out of a line that is too long. */
+/** The most members or elements that are kept in a line that is too long. */
 const membersMax = 50
 
 /**
- * Characters that a terminal does not print but obeys (escapes, line ends, changes of direction), or that it does not show.
- * Tabs and line feeds are not among them: JSON escapes them, and `textLine` removes them.
+ * Characters that a terminal obeys instead of printing (escapes, line ends, changes of direction), or does not show. Tabs and
+ * line feeds are not among them: JSON escapes them, and `textLine` removes them.
  */
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /**
- * A key of any vendor, or what a client's mistake made of one, up to the next character that keys do not have. Unprintable
- * characters do not end it. After a letter, `sk-` may be the end of a word (`task-`) and counts only if the text is long.
+ * A key of any vendor, or a garbled one, up to the next character that keys do not have. Unprintable characters do not end
+ * it. After a letter, `sk-` may be the end of a word (`task-`), and counts only if the text is long.
  */
 const keys =
   /sk-tri-[^ \n\t/"'`,;()<>…]*|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
 
-/** The visible beginning of a key, by which people tell keys apart. */
+/** The beginning of a key that may be shown, by which people tell keys apart. */
 const visible = /^sk-tri-[0-9A-Za-z]{8}[.:]?$/
 
-/** Parts of a line of names and numbers that need a closer look. Each is a search of its own, which is fastest. */
+/** Parts of a line of names and numbers that need a closer look. Separate searches are the fastest. */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
   /\\[bfru]/,
   /sk-(?!tri-[0-9A-Za-z]{8}")/,
 ]
 
-/** A text as the log may have it: printable, and without a key, whatever was refused where (ruling U5). */
+/** Returns a text that may be logged: printable, and without a key (ruling U5). */
 export function loggable(text: string): string {
   return text
     .replace(keys, (key) => (visible.test(key) ? key : `${key.startsWith('sk-') ? 'sk-' : ''}…`))
     .replace(unprintable, '?')
 }
 
-/** A path as the log may have it, from any client: ASCII, and of bounded length. */
+/** Returns a path that may be logged: ASCII, and of limited length. */
 export function loggablePath(path: string): string {
   return loggable(path.slice(0, pathCharactersMax)).replace(/[^\x20-\x7e…]/g, '?')
 }
 
-/** An event as a line of JSON. Its texts may come from anyone. */
+/** Returns an event as a line of JSON. Its texts may come from anyone. */
 export function jsonLine(fields: Record<string, unknown>): string {
   return cleanLine(JSON.stringify(fields, replaceBigint))
 }
 
 /**
- * A request as a line of JSON. Its fields are names, numbers and a path that is loggable already, so most lines cost only a
- * look. A line with something suspicious is cleaned like all others.
+ * Returns a request as a line of JSON. Its fields are names, numbers and a path that is already loggable, so most lines only
+ * need a search. A line with something suspicious is cleaned like any other line.
  */
 export function jsonLineOfNames(fields: Record<string, unknown>): string {
   const line = JSON.stringify(fields)
@@ -71,12 +71,12 @@ function cleanLine(line: string): string {
   return JSON.stringify(clean({ time, level, event, id, cut: true }, 100))
 }
 
-/** A line for people. Every line of the log in that format comes from here. */
+/** Returns a line for people. Every line of the log in that format comes from here. */
 export function textLine(text: string): string {
   const lines = loggable(text).replaceAll('\t', ' ').split('\n')
   const line = lines.map((one) => one.trim()).join(' | ')
   if (fits(line)) return line
-  // Cut between characters, and room for the mark.
+  // The cut must not split a character, and leaves room for the mark.
   return `${Buffer.from(line)
     .toString('utf8', 0, lineBytesMax - 8)
     .replace(/\ufffd$/, '')}…`
@@ -90,7 +90,7 @@ function fits(line: string): boolean {
   return line.length * 3 < lineBytesMax || Buffer.byteLength(line) < lineBytesMax
 }
 
-/** The same data with texts that can be logged, each of so many characters at most. */
+/** Returns the same data with texts that may be logged, each cut to so many characters. */
 function clean(value: unknown, charactersMax: number): unknown {
   if (typeof value === 'string') return shorten(loggable(value), charactersMax)
   if (typeof value !== 'object' || value === null) return value

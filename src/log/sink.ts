@@ -1,21 +1,21 @@
 import { write } from 'node:fs'
 
-/** Lines of so long share one write. */
+/** Lines of so many ms are written together. */
 const gatherMs = 25
 
-/** At most so many characters wait for a sink that does not take them; beyond it lines are dropped and counted (F-P12). */
+/** The most characters that wait for a slow sink. Further lines are dropped and counted (F-P12). */
 const waitingMax = 1_048_576
 
 export type LogSink = {
-  /** Takes a line, without its end. */
+  /** Takes a line, without its line end. */
   put(line: string): void
-  /** Resolves when all that was taken is written or lost, or after so long: a blocked sink keeps nobody from leaving. */
+  /** Resolves when all lines are written or lost, or after so long, so that a blocked sink does not delay the exit. */
   flush(withinMs?: number): Promise<void>
 }
 
 /**
- * Writes lines to a descriptor without blocking the caller: one write is under way, the rest waits in memory. Lines are dropped
- * if there is no room for them, or if a write fails because the disk is full or nothing reads. They are counted, and the count
+ * Writes lines to a descriptor without blocking the caller: one write is under way, and the rest waits in memory. Lines are
+ * dropped if too many wait, or if a write fails because the disk is full or nothing reads. They are counted, and the count
  * is logged after the next lines that can be written.
  */
 export function createLogSink(descriptor: number, sayDropped: (lines: number) => string): LogSink {
@@ -23,7 +23,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
   /** A write is under way, or about to be. */
   let isWriting = false
   let dropped = 0
-  /** The last write failed: the count of what was lost is no reason for another, since it would be lost as well. */
+  /** The last write failed. The count of dropped lines alone is then no reason to write, since it would be lost as well. */
   let isFailing = false
   /** A part of a line was written, and the rest of it was lost. */
   let isTorn = false
@@ -58,7 +58,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
     writeAll(bytes, 0, (written) => {
       isFailing = written < bytes.length
       if (isFailing) {
-        // The notice comes last: what is lost has it.
+        // The notice is written last, so it is among the lost lines.
         dropped += told + countLines(bytes, Math.max(written, end.length)) - (told > 0 ? 1 : 0)
         if (written > 0) isTorn = bytes[written - 1] !== lineEnd
       } else isTorn = false
@@ -84,7 +84,7 @@ export function createLogSink(descriptor: number, sayDropped: (lines: number) =>
         resolve()
       })
       if (isWriting) return
-      // Perhaps it works again.
+      // The sink may work again.
       isFailing = false
       drain()
     })

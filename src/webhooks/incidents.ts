@@ -8,9 +8,9 @@ import type { WebhookMessage } from './words.ts'
 type WatchedGateway = Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs'>
 
 /**
- * Finds incidents that only this process sees: no upstream account may be asked for a model, the ledger takes no debits of all or
- * of some accounts, or the clock is wrong. Each is reported once, from its beginning to its end, with an id of the process and
- * the incident (ruling X15).
+ * Finds incidents that only this process sees. A model has no upstream account that may be used, the ledger takes no debits
+ * of some or all accounts, or the clock is wrong. Each is reported once, from its beginning to its end, with an id of the
+ * process and the incident (ruling X15).
  */
 export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clock: Pick<ClockBook, 'news' | 'text'>) {
   const processId = randomText(12)
@@ -18,7 +18,7 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
   let incidents = 0
   return look
 
-  /** @returns those that have begun since the last look */
+  /** @returns the incidents that have begun since the last look */
   function look(): WebhookMessage[] {
     const begun: WebhookMessage[] = []
     const { pool, config } = snapshots.current
@@ -51,8 +51,8 @@ export function watchIncidents({ snapshots, ledger, nowMs }: WatchedGateway, clo
 }
 
 /**
- * Models of which no upstream account may be asked now. An account on trial says nothing of its model: an outage that was
- * reported is not over, and no new one begins.
+ * Finds models of which no upstream account may be used now. An account on trial leaves its model in doubt: a reported
+ * outage is not over, and no new one begins.
  */
 function findDown(rows: readonly PoolRow[]): { down: Map<string, PoolRow[]>; isDoubtful(model: string): boolean } {
   const byModel = Map.groupBy(rows, ({ model }) => model)

@@ -1,12 +1,12 @@
-/** The most messages that wait for a receiver, the one being sent among them. So none waits longer than a lease lasts. */
+/** The most messages that wait for a receiver, the one being sent included. So none waits longer than a lease lasts. */
 const waitingMax = 10
 
-/** The other messages of a receiver with more than that come again so much later, in ms. */
+/** If a receiver has more messages than that, the others are offered again after so long, in ms. */
 const behindMs = 5_000
 
 /**
- * Sends messages to one receiver, one after the other, in the order in which they came. A slow receiver delays only its own
- * messages. Few of them wait here; the others stay where they are kept.
+ * Sends messages to one receiver, one after the other, in the order of their arrival. A slow receiver delays only its own
+ * messages. Few of them wait here; the others stay in the store or in the queue.
  */
 export class Lane {
   readonly #clockMs: () => number
@@ -19,11 +19,11 @@ export class Lane {
     this.#clockMs = clockMs
   }
 
-  /** @returns the result of sending it. If too many wait, it is not sent, and is to come again in so many ms. */
+  /** @returns the result of sending the message; if too many wait, the time after which to offer it again, in ms */
   enter<T>(tell: () => Promise<T>): Promise<T> | { comeInMs: number } {
     const nowMs = this.#clockMs()
     const leftMs = this.#behindUntilMs - nowMs
-    // After one message was sent away, later ones are too, so that they come again together, the oldest first.
+    // After one message is turned away, later ones are too, so that they return together, the oldest first.
     if (leftMs > 0) return { comeInMs: leftMs }
     if (this.#waiting >= waitingMax) {
       this.#behindUntilMs = nowMs + behindMs

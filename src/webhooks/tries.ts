@@ -1,24 +1,24 @@
 import { warningKeptMs } from '../accounts/warnings.ts'
 
 /*
- * The state of a message so far. It is kept with the message, in the store or in memory. So the next process that sends it
- * knows the receivers that are left.
+ * The progress of a message. It is kept with the message, in the store or in memory. So the next process that sends the
+ * message knows which receivers are left.
  */
 
-/** Times are Unix milliseconds by the clock of the process that sent it. Another server's may differ by some seconds. */
+/** Times are Unix milliseconds by the clock of the process that sent the message. Clocks may differ by some seconds. */
 export type Tries = {
-  /** Names of the receivers that have had it, or will not. */
+  /** Names of the receivers that have the message, or will not get it. */
   readonly over: readonly string[]
-  /** For each other receiver, how often sending failed, and when it is tried again. */
+  /** For each other receiver, the number of failures, and the time of the next try. */
   readonly left: Readonly<Record<string, Left>>
 }
 
 type Left = { count: number; dueMs: number }
 
-/** @property afterMs the time until it is sent to any receiver again, in ms */
+/** @property afterMs the time until the next try at any receiver, in ms */
 export type Next = { tries: Tries; afterMs: number }
 
-/** Between tries of a receiver, in ms; the last one again and again. */
+/** Pauses between tries of a receiver, in ms; the last one repeats. */
 const pausesMs = [5_000, 30_000, 120_000, 300_000, 900_000, 1_800_000, 3_600_000] as const
 
 export const untried: Tries = { over: [], left: {} }
@@ -27,21 +27,21 @@ export function readTries(text: string | undefined): Tries {
   return { ...untried, ...(text === undefined ? {} : (JSON.parse(text) as Partial<Tries>)) }
 }
 
-/** @param count how often it was tried before */
+/** @param count the number of earlier tries */
 export function pauseMs(count: number): number {
   return pausesMs[Math.min(count, pausesMs.length - 1)]!
 }
 
 /**
- * The time until a message is looked at again that has no receiver on this server but may have one on another. The time is short
- * while the message is new, and grows with its age. A message without any receiver is looked at some seventy times.
- * @returns undefined if it is too old to be sent
+ * Returns the time until a message without a receiver on this server is looked at again. Another server may have one. The
+ * time is short while the message is new, and grows with its age. Such a message is looked at some seventy times.
+ * @returns undefined if the message is too old to be sent
  */
 export function lookAgainMs(ageMs: number): number | undefined {
   return ageMs > warningKeptMs ? undefined : Math.max(pausesMs[0], ageMs / 8)
 }
 
-/** A time further ahead than any pause comes from a wrong clock, and is due. */
+/** Whether a time has come. A time further ahead than any pause comes from a wrong clock, and counts as come. */
 export function isDue(dueMs: number, nowMs: number): boolean {
   return dueMs <= nowMs || dueMs > nowMs + pausesMs.at(-1)!
 }
@@ -70,18 +70,18 @@ export class Telling {
     return this.#over.includes(name)
   }
 
-  /** The receiver has had it, or does not want it, or does not want it any more. */
+  /** The receiver has the message, has refused it, or does not get it any more. */
   end(name: string): void {
     this.#over.push(name)
     delete this.#left[name]
   }
 
-  /** The message is sent to the receiver again: as the next try, or as the same one if it was not sent. */
+  /** Plans another try for the receiver: the next one, or the same one if the message was not sent. */
   postpone(name: string, left: Left): void {
     this.#left[name] = left
   }
 
-  /** @returns undefined where it is over with all of them */
+  /** @returns undefined if no receiver is left */
   nextOf(names: readonly string[], nowMs: number): Next | undefined {
     const waiting = names.filter((name) => !this.isOver(name))
     if (waiting.length === 0) return undefined

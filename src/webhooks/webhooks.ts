@@ -17,9 +17,9 @@ import { bodyOf, messageOf, type WebhookMessage } from './words.ts'
 export type Webhooks = {
   list(): WebhookState[]
   families: readonly Family[]
-  /** Sets in the store what to warn of, before anything is served. Also resolves if that fails: each look tries again. */
+  /** Registers the wanted warnings in the store, before serving. It also resolves if that fails, because each look tries again. */
   begin(): Promise<void>
-  /** Lets everything be looked at: once a second by itself. Resolves when what is due was tried. */
+  /** Looks for due messages; this happens once a second by itself. Resolves when all that are due were tried. */
   look(): Promise<void>
   close(): Promise<void>
 }
@@ -28,25 +28,25 @@ type WebhookParts = {
   config: Pick<Config, 'webhooks'>
   gateway: Pick<Gateway, 'snapshots' | 'ledger' | 'nowMs' | 'clockMs'>
   clock: Parameters<typeof watchIncidents>[1]
-  /** Of the store, opened when they are first asked for. */
+  /** The books of the store, opened at the first call. */
   books(): Promise<Books>
-  /** Whether other servers tell what the store has: while a file is changed, theirs may have other receivers. */
+  /** Whether other servers report the same store. During a change of configuration, they may have other receivers. */
   isShared: boolean
   log: Log
-  /** How long a receiver may take, in ms; a test's is impatient. */
+  /** The timeout of a receiver, in ms. Tests use a short one. */
   waitMs?: number | undefined
 }
 
-/** So long on average, at random: of servers that look in step one would always be the first, whomever it has to tell. */
+/** The average time between two looks. It is random, because otherwise one of several servers would always be first. */
 const lookMs = 1_000
 
-/** So long another process leaves alone what this one has taken: longer than all tries of it take. */
+/** Other processes leave a message that this one has taken alone for so long. All its tries take less. */
 const leaseMs = 120_000
 
-/** So many are taken at once, and so often in one look. */
+/** The most messages that are taken from the store at once, and how often that is done in one look. */
 const [atOnceMax, takingsMax] = [10, 10]
 
-/** Messages of this process that wait; what else comes is dropped, and says so. */
+/** The most messages of this process that wait. Further ones are dropped, which is logged. */
 const queueMax = 1_000
 
 type LastSend = { atMs: number; result: SendResult }
@@ -63,7 +63,7 @@ type Receiver = Webhook & {
 
 type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 
-/** Keeps what has become of a message so far. */
+/** Stores the progress of a message; `undefined` if no receiver is left. */
 type Keep = (next: Next | undefined) => Promise<void>
 
 export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {
@@ -89,12 +89,12 @@ class Teller {
   readonly #watched: Watched
   readonly #sender: ReturnType<typeof createSender>
   readonly #findIncidents: () => WebhookMessage[]
-  /** Of this process. */
+  /** The messages of this process itself. */
   #queue: Queued[] = []
-  /** The messages that are being sent, by their ids. */
+  /** The messages that are being sent, by id. */
   readonly #tellings = new Map<string, Promise<void>>()
   #isWatched = false
-  /** The last question to the store failed, and that is logged. */
+  /** The store did not answer the last question, and that is logged. */
   #isSilent = false
   #looking: Promise<void> | undefined
   #isClosed = false
@@ -148,7 +148,7 @@ class Teller {
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#timer)
-    // A message that is being sent is cut. Its id says that it is the same when it comes again.
+    // A message that is being sent is cut. The same id shows the receiver that it is the same message again.
     await this.#sender.close()
     await this.#looking
     await Promise.all(this.#tellings.values())
@@ -164,7 +164,7 @@ class Teller {
     )
   }
 
-  /** One at a time: who comes meanwhile waits for the one under way. No receiver is waited for. */
+  /** Only one look runs at a time; later calls wait for it. A look does not wait for receivers. */
   #lookOnce(): Promise<void> {
     if (this.#isClosed) return Promise.resolve()
     this.#looking ??= this.#findMessages().finally(() => {
@@ -202,7 +202,7 @@ class Teller {
     }
   }
 
-  /** A message that cannot be read or written down now is taken again when its lease is over. */
+  /** Sends the warnings of the store. One that cannot be read or stored now is taken again after its lease. */
   async #tellStored(): Promise<void> {
     try {
       const books = await this.#watch()
@@ -240,7 +240,7 @@ class Teller {
     return afterMs === undefined ? undefined : { tries, afterMs: Math.ceil(afterMs) }
   }
 
-  /** A message that is being sent is not begun again. */
+  /** Begins to send a message, unless it is already being sent. */
   #begin(message: WebhookMessage, tries: Tries, keep: Keep): void {
     const { id } = message
     if (this.#tellings.has(id)) return
@@ -250,7 +250,7 @@ class Teller {
     this.#tellings.set(id, telling)
   }
 
-  /** Sends it to all receivers that want it and are due, each in its own lane. A success is noted at once, even if others hang. */
+  /** Sends a message to all its receivers that are due, each in its own lane. A success is stored at once, even if others hang. */
   async #tell(message: WebhookMessage, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)
@@ -293,7 +293,7 @@ class Teller {
     })
   }
 
-  /** @returns undefined if it was not sent, or was cut, because this process ends */
+  /** @returns undefined if the message was not sent or was cut, because this process ends */
   async #send(one: Receiver, { id }: WebhookMessage, body: string): Promise<SendResult | undefined> {
     if (this.#isClosed) return undefined
     const nowMs = this.#parts.gateway.nowMs()
@@ -315,13 +315,13 @@ class Teller {
     this.#parts.log.event('error', 'webhooks_silent', { error: (error as Error).message })
   }
 
-  /** Of ours; the store's silence is not thrown this far. */
+  /** Logs a bug of ours. A silent store is handled before. */
   #tellBug(error: unknown): void {
     this.#parts.log.event('error', 'bug', { error: (error as Error).stack })
   }
 }
 
-/** The oldest first: a receiver gets messages in the order of their events. */
+/** Sorts the oldest first, so that receivers get messages in the order of their events. */
 function compareAges(one: StoredWarning, other: StoredWarning): number {
   return one.atMs - other.atMs || (one.id < other.id ? -1 : 1)
 }

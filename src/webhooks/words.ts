@@ -3,13 +3,13 @@ import { formatBudget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { StoredWarning, WebhookEvent } from '../accounts/warnings.ts'
 
-/** A webhook before it is signed: the same for the same id, but for what people call things by now. */
+/** A webhook before it is signed. The same id always has the same content, except for names that have changed since. */
 export type WebhookMessage = {
   id: string
   event: WebhookEvent
   atMs: number
   data: Readonly<Record<string, unknown>>
-  /** Of `credit_low`: whose line it is; others do not hear of it. */
+  /** For `credit_low`: the limit that was passed. Only receivers with the same limit get the message. */
   belowNanos?: bigint | undefined
 }
 
@@ -17,7 +17,7 @@ export function bodyOf({ event, atMs, data }: WebhookMessage): string {
   return JSON.stringify({ type: event, timestamp: new Date(atMs).toISOString(), data })
 }
 
-/** A warning as the store has it, with the names that people know. */
+/** Makes a message of a warning in the store, with the names that operators know. */
 export async function messageOf(warning: StoredWarning, books: Books): Promise<WebhookMessage> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])
@@ -30,7 +30,7 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
   }
   const [first] = (await books.findKeys(text('key'))).filter((key) => key.id === data['key'])
   const keys = first ? (await books.listKeys(first.accountId)).filter(({ scope }) => scope === first.scope) : []
-  // The youngest of its line that is in use is the one that people know.
+  // Operators know the newest key in use of a rotated key.
   const key = keys.filter(({ revokedMs }) => revokedMs === undefined).at(-1) ?? first
   const per = data['per'] as 'day' | 'week' | 'month' | null
   return {
