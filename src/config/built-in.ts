@@ -3,7 +3,7 @@ import { builtInScripts } from '../catalog/built-in-scripts.ts'
 import { type Catalog, createCatalog } from '../catalog/catalog.ts'
 import { readModel } from './models.ts'
 
-/** The catalog that is served while no configuration names a model, so that a first run needs no account anywhere. */
+/** Returns the catalog that is served while no configuration names a model, so that a first run needs no provider account. */
 export function builtInCatalog(): Catalog {
   const models = builtInScripts.map((entry) =>
     readModel({
@@ -14,7 +14,7 @@ export function builtInCatalog(): Catalog {
       upstream_model: entry.upstreamModel,
       max_output_tokens: 8192,
       context_window: 128_000,
-      // As much as a real model, so that a debit of a few words can be seen.
+      // Prices are those of a real model, so that even a debit for a few words is visible.
       prices: {
         input: parseCredits('3'),
         cache_read: parseCredits('0.3'),

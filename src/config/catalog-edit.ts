@@ -1,7 +1,7 @@
 import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
-/** Amounts as decimal strings: prices, steps (a list) and calls (a map), in the words of the file. */
+/** Amounts as decimal strings in the words of the file: prices, steps (a list) and calls (a map). */
 export type PriceEntry = Readonly<Record<string, unknown>>
 
 /** A model as it is written into the file. */
@@ -18,17 +18,17 @@ export type CatalogEntry = {
 type EntryFigures = Partial<Pick<CatalogEntry, 'max_output_tokens' | 'context_window' | 'prices'>>
 
 export type CatalogChange = {
-  /** The day the list is pinned by this: `created` of every row (spec 9.4). */
+  /** The day for `pinned`: it becomes `created` of every row (spec 9.4). */
   pinned: string
-  /** Is added where no upstream has its name. */
+  /** Added unless there is an upstream with this name. */
   upstream?: { name: string; baseUrl: string; keyVariable: string; paths?: Readonly<Record<string, string>> }
-  /** Behind those that are there, each below a comment. */
+  /** Written after the models that are there, each below a comment. */
   added: readonly { entry: CatalogEntry; comment: string }[]
-  /** Models that are there, by their place, and what is new of them. */
+  /** Existing models, by their index in the list, and their new figures. */
   updated: readonly { place: number; figures: EntryFigures }[]
 }
 
-/** The models that a text lists, as they are written. */
+/** Lists the models of a text as they are written. */
 export function listEntries(source: string): Record<string, unknown>[] {
   const value = parseDocument(source).toJS() as { catalog?: { models?: unknown } } | null
   const models = value?.catalog?.models
@@ -36,8 +36,8 @@ export function listEntries(source: string): Record<string, unknown>[] {
 }
 
 /**
- * The text of the file with the change in it. It is put in where it belongs: no other character moves, comments and blank
- * lines included. @throws Error for a text that is no YAML, or that has something else in these places.
+ * Returns the text of the file with the change in it. Only the new parts are inserted or replaced: every other character
+ * stays, comments and blank lines included. @throws Error if the text is not YAML, or has something else in these places
  */
 export function editCatalog(source: string, { pinned, upstream, added, updated }: CatalogChange): string {
   const document = parseDocument(source)
@@ -56,7 +56,7 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
     if (catalog.flow) throw new Error('`catalog` is written in one line: change it by hand')
     for (const { place, figures } of updated) update(edits, models, place, figures)
     if (entries.length > 0) edits.addItems(models, entries)
-    // Behind what is put into its models, where it is not there yet.
+    // If there is no `pinned` yet, it is added after the new models.
     edits.setIn(catalog, 'pinned', pinned)
   }
   if (upstream) {
@@ -85,7 +85,7 @@ function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...f
   for (const [kind, value] of Object.entries(prices)) edits.setIn(own, kind, flowOf(value))
 }
 
-/** One item of a block list, as people write it. */
+/** One item of a block list, in the usual style of a person. */
 function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
   const lines = Object.entries(entry).map(([key, value]) => `${key}: ${plain(value)}`)
   const { steps, ...rates } = prices

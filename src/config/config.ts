@@ -6,98 +6,98 @@ import type { ConfigProblem } from './problem.ts'
 
 export type Address = { host: string; port: number }
 
-/** A paying account of ours at a provider; never a client's. */
+/** An account of ours at a provider, which we pay with; never a client's. */
 export type UpstreamAccount = {
   name: string
-  /** Wrapped so that no log line can print it. Where it is renewed: what it was when the configuration was read, or empty. */
+  /** Wrapped so that no log line can print it. A renewed key has its value at the time of reading, or is empty. */
   key: Secret
-  /** Where it comes from, if not from the configuration itself. */
+  /** The source of the key, if it is not in the configuration itself. */
   renewal?: KeyRenewal
-  /** False: it is asked for nothing. */
+  /** If false, the account gets no requests. */
   isEnabled: boolean
 }
 
-/** A key that changes while the gateway runs: it is what a file holds, by its absolute path, or what a command prints. */
+/** The source of a key that changes while the gateway runs: a file, by its absolute path, or a command. */
 export type KeyRenewal =
   | { file: string }
-  /** The program and its arguments; no shell. It is run again when its key has been in use for so long. */
+  /** The program and its arguments, run without a shell. It runs again when its key has been in use for so long. */
   | { command: readonly string[]; lifetimeMs: number }
 
-/** Who asks an upstream for us. */
+/** A proxy between us and an upstream. */
 export type EgressProxy = {
-  /** With credentials, where it wants some. */
+  /** With credentials, if it needs some. */
   url: Secret
-  /** The key of the file, or the environment variable, that says so. */
+  /** The key of the file, or the environment variable, that sets it. */
   source: string
 }
 
 export type Upstream = {
   name: string
-  /** Without a slash at its end. */
+  /** Without a slash at the end. */
   baseUrl: string
-  /** Where requests go, by wire: path and query (ruling P8). */
+  /** The path and query of requests, by wire (ruling P8). */
   endpoints: Endpoints
-  /** The header that the key is sent in, in lower case; undefined: the one that the wire's servers look into. */
+  /** The header for the key, in lower case; undefined for the usual one of the wire. */
   keyHeader: string | undefined
-  /** Undefined: it is asked directly. */
+  /** Undefined to connect directly. */
   proxy: EgressProxy | undefined
   /** Certificates in PEM that are trusted instead of the system's. */
   ca: string | undefined
   accounts: readonly UpstreamAccount[]
-  /** How the version and beta headers of the messages wire are spelled towards it (ruling N3). */
+  /** The spelling of the version and beta headers of the messages wire (ruling N3). */
   messagesHeaders: 'anthropic' | 'msgwire'
-  /** Headers sent as they are with every request, names in lower case. */
+  /** Headers that are sent with every request, names in lower case. */
   headers: ReadonlyMap<string, string>
   /** Whether a connection serves more than one request (ruling Y14). */
   reuses: boolean
 }
 
-/** Where accounts and ledger are: a file that one server has, or a database in PostgreSQL that replicas share (ruling X7). */
+/** The store of accounts and ledger: a file of one server, or a PostgreSQL database that replicas share (ruling X7). */
 export type StorePlace =
   /** The file's absolute path. */
   | { engine: 'sqlite'; path: string; shown: string }
-  /** `shown` has no password: for messages, the log, and whatever else is read (ruling X13). */
+  /** `shown` is the URL without its password, for messages and the log (ruling X13). */
   | { engine: 'postgres'; url: Secret; shown: string }
 
-/** A certificate with its chain and its key, both in PEM. */
+/** A certificate with its chain, and its key, both in PEM. */
 export type TlsPair = { cert: string; key: Secret }
 
-/** A collector's address for one signal. */
+/** The address of a collector for one signal. */
 export type OtlpTarget = {
   url: string
-  /** Names in lower case. */
+  /** Header names in lower case. */
   headers: ReadonlyMap<string, Secret>
   timeoutMs: number
 }
 
-/** What a configuration is read from, how messages call it, and the file where it is one. */
+/** The text of a configuration, its name in messages, and its file if it has one. */
 export type ConfigSource = { readonly text: Secret; readonly name: string; readonly file?: string }
 
-/** Everything that can be set, checked, frozen, with every default. Times in ms, sizes in bytes. */
+/** All settings after checks, frozen, with every default. Times in ms, sizes in bytes. */
 export type Config = {
-  /** Absolute path of the file it was read from; undefined where there was none. */
+  /** Absolute path of the file it was read from; undefined without a file. */
   file: string | undefined
-  /** What it says, for processes that take the same; undefined where there is none. */
+  /** The source, for processes that take the same configuration; undefined without one. */
   source: ConfigSource | undefined
   listen: Address
-  /** What the public listener proves itself with; undefined: it speaks plain HTTP. */
+  /** The certificate of the public listener; undefined for plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
-  /** Where people reach it, with the path before its own and without a slash at the end. */
+  /** The public URL of the admin listener, with its path and without a slash at the end. */
   adminUrl: string | undefined
-  /** What it proves itself with; undefined: it speaks plain HTTP, on loopback. */
-  adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
+  /** The certificate of the admin listener; undefined for plain HTTP on loopback. */
+  adminTls: (TlsPair & { /** Absolute path. */ certFile: string }) | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
-  /** Where releases before 0.2.0 had the file, where that is another place: beside the configuration (ruling X8). */
+  /** The store's place in releases before 0.2.0, beside the configuration, if that is another one (ruling X8). */
   earlierStore: string | undefined
   /** Absolute path of the folder for the spool and the lock: the store's own with SQLite (ruling X13). */
   stateDir: string
-  /** Of what is the same for all replicas; equal whatever the order of the keys, and from one version of us to the next. */
+  /** Digest of the settings that all replicas share. It does not depend on the order of the keys, or on our version. */
   digest: string
   catalog: Catalog
   upstreams: ReadonlyMap<string, Upstream>
-  /** True while the built-in catalog is served by the built-in simulator: no configuration names a model. */
+  /** True while the built-in simulator serves the built-in catalog, because no configuration names a model. */
   isBuiltIn: boolean
   limits: {
     requestsPerMinute: number
@@ -106,14 +106,14 @@ export type Config = {
     connectionsMax: number
   }
   billing: {
-    /** An upstream's failure after output was delivered (ruling C4). */
+    /** Whether an answer is billed if its upstream fails after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
-    /** How long a started stream is read on for its figures when its client has left (ruling C12); 0: never. */
+    /** The longest time to read a started stream on for its figures after its client has left (ruling C12); 0: never. */
     readOnMs: number
-    /** Output tokens a hold assumes at most (ruling C2); `cap`: what the request's cap allows (ruling C16). */
+    /** The most output tokens that a hold assumes (ruling C2); `cap`: those that the request allows (ruling C16). */
     holdOutputTokens: number | 'cap'
   }
-  /** Addresses or CIDR ranges whose `x-forwarded-for` is believed. */
+  /** Addresses or CIDR ranges whose `x-forwarded-for` is trusted. */
   trustedProxies: readonly string[]
   timeouts: {
     headersMs: number
@@ -126,66 +126,66 @@ export type Config = {
     firstByteStreamMs: number
     firstByteJsonMs: number
     idleMs: number
-    /** Without a data event; comments and pings do not count. */
+    /** The longest time without a data event; comments and pings do not count. */
     progressMs: number
     totalMs: number
     settleWindowMs: number
     settleDeadlineMs: number
     drainDelayMs: number
     drainDeadlineMs: number
-    /** Silence towards a client before a keep-alive (ruling U4). */
+    /** Silence towards a client before a keep-alive is sent (ruling U4). */
     pingMs: number
   }
-  /** Sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
+  /** The key of sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
   sealKey: Secret | undefined
-  /** Which headers an answer has beyond the specification (ruling R13). */
+  /** Headers of answers beyond the specification (ruling R13). */
   headers: { balance: boolean }
   metrics: { token: Secret | undefined; accounts: boolean; keys: boolean }
   telemetry: {
-    /** Where each signal is sent; undefined: nowhere. */
+    /** The collector of each signal; undefined to send nothing. */
     traces: OtlpTarget | undefined
     metrics: OtlpTarget | undefined
     spansEveryMs: number
     metricsEveryMs: number
-    /** Requests that wait to be sent; what else comes is dropped and counted. */
+    /** The most requests that wait to be exported. Further ones are dropped and counted. */
     queueMax: number
-    /** Of the traces that begin here, so many are sent: from 0 to 1. */
+    /** The share of traces beginning here that are exported, 0 to 1. */
     sampleShare: number
-    /** Beside what we say of ourselves, by attribute. */
+    /** Attributes of this process besides our own. */
     resource: ReadonlyMap<string, string>
-    /** `compat`: the old histogram of tokens as well. */
+    /** `compat` exports the old histogram of tokens as well. */
     genai: 'standard' | 'compat'
-    /** Upstreams are told the trace. */
+    /** Whether upstreams get the trace header. */
     propagate: boolean
   }
-  /** Whose days budgets and reports count in, and how many whole months of figures are kept for reports. */
+  /** The time zone of budgets and reports, and the number of whole months of figures that are kept for reports. */
   reporting: Zone & { keepMonths: number }
-  /** Who is told what is to be known (ruling X15). */
+  /** The receivers of warnings (ruling X15). */
   webhooks: readonly Webhook[]
   log: { level: 'info' | 'error'; format: 'auto' | 'json' | 'pretty' }
-  /** What is allowed and hardly meant. */
+  /** Settings that are allowed and are probably a mistake. */
   warnings: readonly ConfigProblem[]
 }
 
 export type Webhook = {
-  /** Whole: its path and query may be what only the receiver knows. */
+  /** The whole URL is secret, because its path and query may be known to the receiver only. */
   url: Secret
-  /** The same without query and fragment. */
+  /** The URL without query and fragment. */
   shown: string
-  /** What it is signed with. */
+  /** The secret of the signature. */
   secret: Secret
   events: ReadonlySet<WebhookEvent>
-  /** Credits below which it is told of an account, in nano-credits. */
+  /** In nano-credits: a message is sent when the credit of an account falls below this. */
   belowNanos: bigint | undefined
 }
 
-/** A value that prints as `[secret]` wherever it is printed by accident. */
+/** A value that prints as `[secret]` if it is printed by accident. */
 export class Secret {
   readonly #value: string
   constructor(value: string) {
     this.#value = value
   }
-  /** The value itself; call it only where it is sent or hashed. */
+  /** The value itself; call it only to send or hash it. */
   reveal(): string {
     return this.#value
   }

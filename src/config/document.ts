@@ -15,19 +15,19 @@ import type { ConfigProblem } from './problem.ts'
 
 export type Path = readonly PropertyKey[]
 
-/** A configuration file as plain values, and where each of them stands. */
+/** A configuration file as plain values, with the line of each. */
 export type Document = {
   value: unknown
-  /** What YAML itself and `${…}` have to complain about. */
+  /** The mistakes of YAML itself and of `${…}`. */
   problems: ConfigProblem[]
-  /** The line of the value, of its key, or of the nearest thing around it that is written. 1-based. */
+  /** The 1-based line of the value, of its key, or of the nearest written thing around it. */
   lineOf(path: Path): number
 }
 
-/** What stands for a variable that is not set; undefined where that is a mistake. @param isWhole it is all of the value */
+/** Returns a value for a variable that is not set; undefined if that is a mistake. @param isWhole whether it is the whole value */
 export type StandIn = (path: string, isWhole: boolean) => string | undefined
 
-/** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` stands for `${`. */
+/** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` means `${`. */
 export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: StandIn = () => undefined): Document {
   if (source.includes('\0')) return unreadable(1, 'is not UTF-8: it looks like UTF-16; save it as UTF-8')
   const lines = new LineCounter()
@@ -87,10 +87,10 @@ export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: St
   }
 }
 
-/** A reference without quotes, within braces or brackets, where its own mean something else. */
+/** A reference without quotes inside braces or brackets, whose own braces mean something else there. */
 const bareReference = /[{[,].*:\s*\$\{|[[,]\s*\$\{/
 
-/** What YAML says, as the end of a sentence: of several mistakes the first, as the others follow from it. It quotes nothing of the file, which may be keys. */
+/** Words YAML's first error, from which others follow, as the end of a sentence. It quotes nothing, as a value may be a key. */
 function explainSyntax({ code, message }: YAMLParseError, line: string): string {
   if (code === 'MULTIPLE_DOCS') return 'holds more than one document here: take out the line `---`, or what follows it'
   const text = message.split('\n')[0]!.replace(/(: ".*| at line \d+, column \d+:)$/, '')
@@ -102,12 +102,12 @@ function unreadable(line: number, message: string): Document {
   return { value: undefined, problems: [{ path: '', line, message: `the file ${message}` }], lineOf: () => line }
 }
 
-/** `maxField` and `max_field` are one key. */
+/** Spells `maxField` as `max_field`. Both are the same key. */
 export function snakeCase(key: string): string {
   return key.replace(/([a-z0-9])([A-Z])/g, (_, before: string, letter: string) => `${before}_${letter.toLowerCase()}`)
 }
 
-/** `catalog.models[0].id` */
+/** Formats a path as `catalog.models[0].id`. */
 export function formatPath(path: Path): string {
   let text = ''
   for (const step of path) text += typeof step === 'number' ? `[${step}]` : `${text && '.'}${String(step)}`
@@ -131,20 +131,20 @@ function interpolate(
       return match
     }
     const [, name = '', fallback] = parts
-    // As in a shell: `:-` also stands in for a variable that is set and empty.
+    // As in a shell, `:-` also replaces a variable that is set and empty.
     const value = (fallback === undefined ? env[name] : env[name] || fallback) ?? standIn(match === source)
     if (value === undefined)
       complain(`needs the environment variable ${name}, which is not set; set it, or write \${${name}:-default}`)
     return value ?? match
   })
-  // Without quotes a value that is one whole reference may be a number or a boolean, as it would be if written out.
+  // A value that is one whole reference without quotes may become a number or a boolean, as if it were written out.
   const isBare = scalar.type === Scalar.PLAIN && /^\$\{[^}]*\}$/.test(source)
   if (isBare && /^-?\d+(\.\d+)?$/.test(text)) return Number(text)
   if (isBare && (text === 'true' || text === 'false')) return text === 'true'
   return text
 }
 
-/** From the root to the scalar, read off the nodes that a visit passed. */
+/** Returns the path from the root to the scalar, read from the nodes of a visit. */
 function pathOf(ancestors: readonly unknown[], scalar: Scalar): Path {
   const path: PropertyKey[] = []
   for (const [depth, node] of ancestors.entries()) {

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import type { Config } from './config.ts'
 
 /**
- * Before 0.2.0 a store that was not named lay beside the configuration file; now it lies in the working folder. Where only
- * the former is there, somebody has to say which is meant (ruling X8).
- * @returns a sentence with both places, or undefined.
+ * Before 0.2.0, the default place of the store was beside the configuration file; now it is the working folder. If there is
+ * a store only at the old place, the operator must say which place to use (ruling X8).
+ * @returns a sentence with both places, or undefined
  */
 export function earlierStoreMistake({
   store,

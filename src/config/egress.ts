@@ -2,15 +2,15 @@ import { BlockList, isIP } from 'node:net'
 import type { EgressProxy } from './config.ts'
 import { isLoopback } from './values.ts'
 
-/** A proxy as it was written, and the key or the variable that says it. */
+/** A proxy as it was written, and the key or the variable that sets it. */
 export type ProxySetting = { value: string; source: string }
 
-/** What `proxy` says where an upstream shall be asked directly, whatever the environment says. */
+/** The value of `proxy` that makes an upstream be reached directly, whatever the environment says. */
 export const noProxy = 'none'
 
 /**
- * Which proxy the environment has for an upstream: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless `NO_PROXY` names its
- * host. As with other programs the name in small letters counts first. Never for this machine itself.
+ * Returns the proxy that the environment sets for an upstream: `HTTPS_PROXY` or `HTTP_PROXY` by its scheme, unless `NO_PROXY`
+ * names its host. As in other programs, lower-case names count first. This machine itself never needs a proxy.
  */
 export function environmentProxy(baseUrl: string, env: NodeJS.ProcessEnv): ProxySetting | undefined {
   const { protocol, hostname, port } = new URL(baseUrl)
@@ -31,7 +31,7 @@ function findVariable(name: string, env: NodeJS.ProcessEnv): ProxySetting | unde
   return undefined
 }
 
-/** By an entry of `NO_PROXY`: `*`, a host and all below it (`corp.example`, `.corp.example`), an address, a range; with a port or without. */
+/** Whether an entry of `NO_PROXY` matches: `*`, a host with all hosts below it, an address or a range; with or without a port. */
 function isSpared(entry: string, host: string, port: string): boolean {
   if (entry === '') return false
   if (entry === '*') return true
@@ -53,7 +53,7 @@ function isWithin(range: string, host: string, family: 'ipv4' | 'ipv6'): boolean
   return list.check(host, family)
 }
 
-/** What is wrong with the address of a proxy, as the end of a sentence. */
+/** Returns what is wrong with the address of a proxy, as the end of a sentence. */
 export function proxyMistake(value: string): string | undefined {
   const url = URL.parse(parseProxy(value))
   const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== ''
@@ -61,17 +61,17 @@ export function proxyMistake(value: string): string | undefined {
   return 'must be http://host:port or https://host:port, with user:password@ before the host where the proxy wants them'
 }
 
-/** Without a scheme it is http, as the variables are often written. */
+/** Adds the scheme `http` if there is none, as variables are often written without one. */
 export function parseProxy(value: string): string {
   return value.includes('://') ? value : `http://${value}`
 }
 
-/** As people read it: without credentials. */
+/** Formats a proxy for people, without credentials. */
 export function showProxy({ url }: EgressProxy): string {
   return new URL(url.reveal()).origin
 }
 
-/** Characters of a password that mean something in a URL are written with `%`. */
+/** Whether the credentials decode. A password with characters that mean something in a URL must be written with `%`. */
 function isDecodable({ username, password }: URL): boolean {
   try {
     decodeURIComponent(username + password)
@@ -82,15 +82,15 @@ function isDecodable({ username, password }: URL): boolean {
 }
 
 /**
- * Whether a refusal was written by the proxy that was asked in absolute form, and not by the server behind it: nothing else
- * tells its "no such host" or "wrong credentials" from the server's own (N-F4). A proxy names itself in `via` of all that it
- * brings (RFC 9110 §7.6.3), its own answers are pages, and models refuse in JSON.
- * @param header by its name in small letters
+ * Whether a refusal comes from the proxy itself and not from the server behind it (N-F4). The request had an absolute target,
+ * so a "no such host" or "wrong credentials" could be either's. A proxy names itself in `via` of all that it forwards (RFC
+ * 9110 §7.6.3). Its own answers are pages, while models refuse in JSON.
+ * @param header returns a header by its lower-case name
  */
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {
   if (status < 400) return false
   const textOf = (name: string) => `${header(name) ?? ''}`.toLowerCase()
-  // By RFC 9110 and RFC 9209 it says so.
+  // These headers say so by RFC 9110 and RFC 9209.
   if (status === 407 || textOf('proxy-authenticate') !== '' || /;\s*error=/.test(textOf('proxy-status'))) return true
   const via = textOf('via')
   const [program = ''] = textOf('server').split(/[\s/]/, 1)

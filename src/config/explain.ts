@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import type { Path } from './document.ts'
 import { jsonSchema } from './schema.ts'
 
-/** One issue of the schema as ends of sentences that follow the key: unknown keys one by one, unions by what was meant. */
+/** Explains an issue of the schema as ends of sentences that follow the key. Unknown keys are reported one by one. */
 export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Path, message: string) => void): void {
   const { path } = issue
   switch (issue.code) {
@@ -12,7 +12,7 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       return
     }
     case 'invalid_union': {
-      // Of text or a map, the branch that got past the kind of the value is the one that was meant.
+      // For text or a map, the branch that got past the type of the value is probably the one that was meant.
       const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
       const meant = issue.errors.find((branch) => branch.some(isMeant))
       if (!meant) break
@@ -29,7 +29,7 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       }
   }
   if (valueAt(raw, path) !== undefined) report(path, issue.message)
-  // What the library says of what is not there has a kind of its own; the rest is ours.
+  // The library's own message for a missing value gets a sentence of ours; messages of our checks are kept.
   else
     report(
       path,
@@ -46,13 +46,13 @@ function valueAt(raw: unknown, path: Path): unknown {
 type SchemaNode = {
   properties?: Record<string, SchemaNode>
   additionalProperties?: SchemaNode
-  /** Of a map whose keys are of one kind. */
+  /** Set for a map whose keys are limited. */
   propertyNames?: { enum?: string[] }
   items?: SchemaNode
   anyOf?: SchemaNode[]
 }
 
-/** The keys a map may have, read off the schema that editors get. */
+/** Returns the keys that a map may have, from the schema for editors. */
 function knownKeys(path: Path): string[] {
   let node: SchemaNode | undefined = jsonSchema()
   for (const step of path) {
@@ -66,7 +66,7 @@ function knownKeys(path: Path): string[] {
   return map?.propertyNames?.enum ?? Object.keys(map?.properties ?? {})
 }
 
-/** Of several forms the one that is a list, or a map with keys of its own. */
+/** Returns the form that is a list, or a map with keys of its own, if the schema allows several forms. */
 function branchOf(node: SchemaNode | undefined, kind: 'items' | 'properties'): SchemaNode | undefined {
   return node?.anyOf?.find((branch) => branch[kind]) ?? node
 }

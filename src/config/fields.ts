@@ -22,11 +22,11 @@ import {
 } from './values.ts'
 
 /*
- * The kinds of values that the configuration file is made of; what each of them is for stands in `schema.ts`. A message says
- * what is right, not what was given: a value may be a key.
+ * The kinds of values in the configuration file; `schema.ts` says what each setting is for. A message says what is right and
+ * never quotes the value, which may be a key.
  */
 
-/** Adds what a check found, if anything. @param path of the field it is about, from the checked one on */
+/** Reports a mistake that a check found, if any. @param path of the field, relative to the checked one */
 export function complain(context: z.RefinementCtx, mistake: string | undefined, path: PropertyKey[] = []): void {
   if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
 }
@@ -35,7 +35,7 @@ export const text = (cure = 'must be text; a value that looks like a number need
 
 export const filled = (cure: string) => text().min(1, { error: cure })
 
-/** Text that a check has nothing to say against. */
+/** Makes a text field with a check. */
 const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) =>
   kind.superRefine((value, context) => complain(context, mistakeOf(value)))
 
@@ -50,17 +50,17 @@ export const count = (least: number, most = Number.MAX_SAFE_INTEGER) => {
 export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
   z.enum(words, { error: `must be one of: ${words.join(', ')}` })
 
-/** @param what each of them is, in the plural */
+/** @param what the items, in the plural */
 export const listOf = <Item extends z.ZodType>(item: Item, what: string) =>
   z.array(item, { error: `must be a list of ${what}` })
 
-/** What becomes of what a request says of things outside of it. */
+/** Whether parts of a request that refer to things outside it may pass. */
 export const passage = oneOf(['pass', 'refuse'])
 
-/** Longer timers would overflow the 31 bits of Node's own. */
+/** Longer timers would overflow the 31 bits of Node's timers. */
 const durationMaxMs = 24 * 3_600_000
 
-/** Becomes milliseconds. */
+/** A duration, which becomes milliseconds. */
 export const duration = (leastMs: number) => {
   const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
   return z
@@ -71,11 +71,11 @@ export const duration = (leastMs: number) => {
 
 export const timeZone = sound(timeZoneMistake)
 
-/** Credits; becomes nano-credits. @param error says of what, with an example */
+/** Credits, which become nano-credits. @param error the message, with an example */
 export const decimal = (error: string) =>
   z
     .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
-    // A number with an exponent is a rounding waiting to happen.
+    // A number with an exponent may already have been rounded.
     .refine((value) => /^\d+(\.\d{1,9})?$/.test(String(value)), { error })
     .transform((value) => parseCredits(String(value)))
 
@@ -90,33 +90,33 @@ const headersBut = (taken?: ReadonlySet<string>) =>
     for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value, taken), [name])
   })
 
-/** Headers of requests to an upstream, and to a collector. */
+/** Headers of requests to an upstream, or to a collector. */
 export const headers = headersBut()
 export const headersToCollector = headersBut(collectorHeaders)
 
-/** The header that a key is sent in. */
+/** The header for a key. */
 export const keyHeader = sound(keyHeaderMistake).transform((value) => value.toLowerCase())
 
 export const providerKey = sound(
-  // That it is empty is told already.
+  // An empty key is already reported.
   (value) => (value === '' ? undefined : keyMistake(value)),
   filled('must not be empty; where the upstream asks for none, write any text'),
 )
 
 export const webhookSecret = sound(webhookSecretMistake)
 
-/** An address to listen at. */
+/** An address to listen on. */
 export const address = sound(addressMistake, text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080')).transform(
   parseAddress,
 )
 
-/** An address of a client or a proxy, or a range of them. */
+/** The address of a client or a proxy, or a range of addresses. */
 export const network = sound(networkMistake)
 
 export const baseUrl = sound(baseUrlMistake).transform((value, context) =>
   context.issues.length > 0 ? z.NEVER : parseBaseUrl(value),
 )
-/** From a host's root. */
+/** A path from a host's root. */
 export const requestPath = sound(pathMistake)
 export const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
 export const publicUrl = sound(publicUrlMistake)

@@ -32,24 +32,24 @@ import { readTelemetry } from './telemetry.ts'
 import { isLoopback, parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
-/** Flags of the command line. Each beats its environment variable, and that the file (ruling X4). */
+/** Flags of the command line. Each overrides its environment variable, which overrides the file (ruling X4). */
 export type ConfigOptions = {
   config?: string
   listen?: string
   adminListen?: string
   store?: string
-  /** The files that the configuration names are not read: somebody who may not read them wants to know something else. */
+  /** Does not read the files that the configuration names. A user without access to them can still see other settings. */
   isWithoutFiles?: boolean
-  /** Nobody will be asked: what is secret of upstreams may refer to variables that are not set. */
+  /** No upstream will be contacted, so secrets of upstreams may refer to variables that are not set. */
   isWithoutKeys?: boolean
-  /** Nothing will be stored: the same of the store, whose URL may have a password. */
+  /** Nothing will be stored, so the store, whose URL may have a password, may refer to such variables too. */
   isWithoutStore?: boolean
 }
 
-/** A file's text in the environment, for where there is no file (ruling X13). */
+/** Contains the text of a configuration, for systems without a file (ruling X13). */
 const textVariable = 'TRIWIRE_CONFIG_YAML'
 
-/** What can be set without a file, by the key of the file it stands in for. */
+/** The settings that need no file, by the key of the file that they override. */
 const overrides: readonly Override[] = [
   { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
   { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },
@@ -61,36 +61,36 @@ const overrides: readonly Override[] = [
 type Override = { key: string; flag?: 'listen' | 'adminListen' | 'store'; flagName?: string; variable: string }
 
 /**
- * The configuration: flags, environment, file, defaults, in this order (ruling X4). The file is `--config`, else
- * `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` where it exists. Paths in the file are
- * relative to it; paths in flags and variables, that text included, and the default of the store, to the working folder
- * (ruling X8).
- * @throws ConfigError with everything that is wrong.
+ * Loads the configuration: flags, environment, file, defaults, in this order (ruling X4). The file is `--config`, else
+ * `TRIWIRE_CONFIG`, else the text in `TRIWIRE_CONFIG_YAML`, else `./triwire.yaml` if it exists. Paths in the file are
+ * relative to it. Paths in flags, in variables and in that text are relative to the working folder, like the default of the
+ * store (ruling X8).
+ * @throws ConfigError with everything that is wrong
  */
 export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): Config {
   return load(findSource(options, env, cwd), options, env, cwd)
 }
 
-/** The same for who serves nothing, stores nothing and asks nobody: only what is no secret has to be right. @throws ConfigError */
+/** Loads it for a program that neither serves, stores nor contacts an upstream, so that secrets may be missing. @throws ConfigError */
 export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }
 
-/** The configuration that another process has read. @throws ConfigError, for what it names may have changed since */
+/** Loads the configuration that another process has read. @throws ConfigError, as files that it names may have changed */
 export function loadSource(source: ConfigSource | undefined, options: ConfigOptions): Config {
   return load(source, options, process.env, process.cwd())
 }
 
-/** The configuration that a text says, as a file would that lies in the working folder. @throws ConfigError */
+/** Loads a configuration from a text, like a file in the working folder. @throws ConfigError */
 export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
   return load({ text: new Secret(text), name }, options, env, process.cwd())
 }
 
 /**
- * The configuration as it is by now: from the file that was read at the start and no other, from none where there was none
- * (ruling X10).
- * @throws ConfigError with everything that is wrong; also where a file has come to stand where the start found none, or where one that
- * was emptied or cut would put the built-in catalog in the place of another.
+ * Loads the present configuration from the file that was read at the start, and no other; without a file, from none (ruling
+ * X10).
+ * @throws ConfigError with everything that is wrong. That includes a file that was not there at the start. It also includes
+ * an emptied or cut file that would replace the catalog by the built-in one.
  */
 export function reloadConfig(
   { file, isBuiltIn }: Config,
@@ -112,8 +112,8 @@ export function reloadConfig(
 }
 
 /**
- * What is wrong with a text, were it this file. A variable that it refers to may be set elsewhere, so it is no mistake that it
- * is not set here.
+ * Returns the mistakes that a text would have as this file. A variable that is not set is no mistake, because the server may
+ * have it.
  */
 export function findProblems(
   file: string,
@@ -136,8 +136,8 @@ export function findProblems(
 }
 
 /**
- * The file that `loadConfig` reads, or would read if it were there: to be written.
- * @throws ConfigError where the text that counts is in no file
+ * Returns the file that `loadConfig` reads, or would read if it existed, so that it can be written.
+ * @throws ConfigError if the configuration is in no file
  */
 export function configFile(options: ConfigOptions, env: NodeJS.ProcessEnv = process.env, cwd = process.cwd()): string {
   if (env[textVariable] && options.config === undefined) {
@@ -152,7 +152,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   const document = source
     ? readDocument(source.text.reveal(), env, (path, isWhole) => standInFor(options, path, isWhole))
     : emptyDocument
-  // A file that is no YAML, or no map, has nothing to check.
+  // A file that is not YAML, or not a map, cannot be checked further.
   if (!isRecord(document.value)) {
     const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
     throw new ConfigError(document.problems.length > 0 ? document.problems : [{ path: '', line: 1, message }], name)
@@ -174,7 +174,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   const reported = new Set(problems.map(({ path }) => path))
   const report = (path: readonly PropertyKey[], message: string) => {
     const key = formatPath(path)
-    // One is enough to mend a value, and one whose variable is missing was named already.
+    // One message is enough to correct a value. A missing variable was reported already.
     if (reported.has(key)) return
     reported.add(key)
     const source = path.length === 1 ? sources.get(key) : undefined
@@ -220,7 +220,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   })
 }
 
-/** A place of what is secret, by its end, and what may stand there for a whole value that is not known. */
+/** Matches the path of a secret, by its end. `standIn` replaces a whole value that is not known. */
 type SecretPlace = readonly [place: RegExp, standIn: string]
 
 const keyPlaces: readonly SecretPlace[] = [
@@ -232,7 +232,7 @@ const keyPlaces: readonly SecretPlace[] = [
 
 const storePlaces: readonly SecretPlace[] = [[/^(?:store|state_dir)$/, 'unset']]
 
-/** What stands for a variable that is not set. @param isWhole it is all of the value */
+/** Returns the replacement for a variable that is not set. @param isWhole whether the variable is the whole value */
 function standInFor(
   { isWithoutKeys, isWithoutStore }: ConfigOptions,
   path: string,
@@ -243,7 +243,7 @@ function standInFor(
   return found && (isWhole ? found[1] : 'unset')
 }
 
-/** What a server needs that shares its store: it has no folder of its own for them there (rulings T7, X13). */
+/** Reports settings that a server with a shared store needs, because it has no folder of its own for them (rulings T7, X13). */
 function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], message: string) => void): void {
   if (!isDatabaseUrl(file.store)) return
   if (file.state_dir === undefined)
@@ -258,17 +258,17 @@ function reportMissing(file: ConfigFile, report: (path: readonly PropertyKey[], 
     )
 }
 
-/** Names that people give the file, and that nobody looks for. */
+/** Names that users give the file by mistake. */
 const nearNames = ['triwire.yml', 'triwire.json']
 
-/** Where no configuration was found, though one seems to be there. */
+/** Warns if no configuration was found, but a file with a similar name is there. */
 function warnOfNames(cwd: string): ConfigProblem[] {
   const found = nearNames.filter((name) => existsSync(resolve(cwd, name)))
   const message = 'lies in the working folder and is not read: call it triwire.yaml, or name it with --config'
   return found.map((name) => ({ path: name, message: `${name} ${message}` }))
 }
 
-/** By upstream; the file says it, or else the environment, whose mistakes are told where they would matter. */
+/** Returns the proxy of each upstream: from the file, or else from the environment. Mistakes count only if the proxy is used. */
 function readProxies(
   file: ConfigFile,
   env: NodeJS.ProcessEnv,
@@ -287,7 +287,7 @@ function readProxies(
   return proxies
 }
 
-/** The configuration with the built-in simulator as the upstream that the built-in models name. */
+/** Returns the configuration with the built-in simulator as the upstream of the built-in models. */
 export function withSimulator(config: Config, url: string): Config {
   const simulator: Upstream = {
     name: 'simulator',
@@ -320,7 +320,7 @@ function findSource(options: ConfigOptions, env: NodeJS.ProcessEnv, cwd: string)
 function readFile(file: string): ConfigSource {
   try {
     const bytes = readFileSync(file)
-    // UTF-16 is told from it by whoever reads the text.
+    // The reader of the text recognizes UTF-16 and reports it.
     if (!isUtf8(bytes) && !bytes.includes(0))
       throw new ConfigError([{ path: '', line: 1, message: 'the file is not UTF-8: save it as UTF-8' }], file)
     return { text: new Secret(bytes.toString('utf8')), name: file, file }
@@ -333,7 +333,7 @@ function readFile(file: string): ConfigSource {
   }
 }
 
-/** One that stands for all addresses of its kind has that of the other, and `::` those of both kinds. */
+/** Whether both listeners have the same address. `0.0.0.0` includes every IPv4 address, and `::` those of both kinds. */
 function isSameAddress({ listen, admin_listen: admin }: ConfigFile): boolean {
   if (listen.port === 0 || listen.port !== admin.port) return false
   const has = (all: string, other: string) => all === '::' || (all === '0.0.0.0' && !other.includes(':'))
@@ -448,7 +448,7 @@ function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][numb
   }
 }
 
-/** Many receivers have their secret in the path: of each part that may be one, its beginning is shown. */
+/** Many receivers have their secret in the path, so only the beginning of each long part is shown. */
 function showWebhook(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
@@ -480,7 +480,7 @@ function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'end
   return { baseUrl: settings.baseUrl, endpoints: endpointsOf(settings) }
 }
 
-/** How long a command's key is used where nothing is said, in ms. */
+/** The lifetime of a command's key by default, in ms. */
 const keyLifetimeMs = 600_000
 
 function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }: LoadOrigin): UpstreamAccount {
@@ -492,7 +492,7 @@ function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }
   }
   if (command === undefined) return { ...account, key: new Secret(key) }
   const [program = '', ...args] = command
-  // One that is a path is relative to the file as every other (ruling X4); a mere name is looked for where programs are.
+  // A program with a path is relative to the file, like every other path (ruling X4). A bare name is looked up in PATH.
   const whole = [program.includes('/') ? resolve(folder, program) : program, ...args]
   return {
     ...account,

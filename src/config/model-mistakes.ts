@@ -4,8 +4,8 @@ import { findProfileMistake } from '../catalog/profiles.ts'
 import { formatPath } from './document.ts'
 
 /**
- * What only shows across keys: ids given twice, upstreams that are not there or twice, profiles of another wire. Reads
- * the file as it is written, so that these are told together with what the schema finds.
+ * Finds mistakes across keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It reads the file as
+ * written, so that these are reported together with the mistakes that the schema finds.
  */
 export function* modelMistakes(raw: unknown): Mistakes {
   const { catalog, upstreams } = raw as { catalog?: { models?: unknown }; upstreams?: object }
@@ -37,7 +37,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
 
 type Mistakes = Iterable<{ path: PropertyKey[]; message: string }>
 
-/** Of ids and aliases together each is there once: it is one row of the list, and one model (ruling R14). */
+/** Ids and aliases together must be unique, because each is one row of the list and names one model (ruling R14). */
 function* repeatedIds(models: readonly unknown[]): Mistakes {
   const seen = new Map<string, string>()
   for (const [index, model] of models.entries()) {
@@ -61,7 +61,7 @@ function* repeatedIds(models: readonly unknown[]): Mistakes {
 
 const kinds = ['cache_read', 'cache_write', 'cache_write_1h']
 
-/** Steps that do not rise, or are silent of what has a price below them; a window that is smaller than an answer. */
+/** Finds steps that do not rise or lack a price that the base has, and a window that is smaller than an answer. */
 function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   const { prices, max_output_tokens: output, context_window: window } = asObject(model) ?? {}
   if (typeof output === 'number' && typeof window === 'number' && window < output) {
@@ -90,7 +90,7 @@ function* upstreamMistakes(name: string, names: readonly string[], path: Propert
   yield { path, message: `must name an entry of upstreams${known}` }
 }
 
-/** A credential that is there twice is the wrong one half of the time. */
+/** Finds a credential that is set twice: one of the two is wrong. */
 function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: PropertyKey[]): Mistakes {
   for (const name of Object.keys(asObject(headers) ?? {})) {
     const isKey = typeof keyHeader === 'string' && name.toLowerCase() === keyHeader.toLowerCase()
@@ -98,7 +98,7 @@ function* keyHeaderMistakes(keyHeader: unknown, headers: unknown, path: Property
   }
 }
 
-/** An account that is in the pool twice would be asked again as if it were another (ruling U1). */
+/** Finds an account that is in the pool twice. It would be tried again as if it were another one (ruling U1). */
 function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path: PropertyKey[]): Mistakes {
   const seen = new Map<string, number>()
   for (const [place, route] of routes.entries()) {

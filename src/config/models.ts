@@ -8,7 +8,7 @@ import { snakeCase } from './document.ts'
 import type { ProfileMap } from './profile-map.ts'
 import type { ModelEntry, RouteEntry } from './schema.ts'
 
-/** One model of the file, with every default filled in. */
+/** Makes a model of an entry of the file, with every default filled in. */
 export function readModel(entry: ModelEntry): Model {
   const prices = readPrices(entry.prices)
   const routes = readRoutes(entry)
@@ -28,9 +28,9 @@ export function readModel(entry: ModelEntry): Model {
   }
 }
 
-/** In the order of their priorities. What a route does not say of itself the model says for all. */
+/** Returns the routes in the order of their priorities. Settings that a route does not have come from the model. */
 function readRoutes(entry: ModelEntry): Route[] {
-  /** Those who are set up alike share one profile: by that a request is made once for all of them. */
+  /** Routes with the same settings share one profile object, so that a request is made once for all of them. */
   const profiles = new Map<string, Profile>()
   const profileOf = (setting: string | ProfileMap | undefined): Profile => {
     const text = JSON.stringify(setting ?? null)
@@ -58,12 +58,12 @@ function readRoutes(entry: ModelEntry): Route[] {
   return routes.sort((a, b) => a.priority - b.priority)
 }
 
-/** By names in lower case. */
+/** Returns headers by name in lower case. */
 export function readHeaders(headers: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** The defaults of ruling C1; steps and calls only where there are some (C11). */
+/** Fills in the defaults of ruling C1. Steps and calls are set only if there are some (C11). */
 function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']): Prices {
   return {
     ...readRates(rates),
@@ -83,7 +83,7 @@ function readRates(rates: Omit<ModelEntry['prices'], 'steps' | 'calls'>): Rates 
   }
 }
 
-/** Twelve hex digits that change when a price does. Prices without steps and calls keep the digits they always had. */
+/** Returns twelve hex digits that change when a price does. Prices without steps and calls keep their old digits. */
 export function hashPrices(prices: Prices): string {
   const words = amountsOf(prices).map(String)
   for (const step of prices.steps ?? []) words.push(`above ${step.above}`, ...amountsOf(step).map(String))
@@ -96,8 +96,8 @@ function amountsOf(rates: Rates): bigint[] {
 }
 
 /**
- * The raw file with the keys of profile maps in snake_case: a profile may be written in the words of the code and of the
- * translation rules too (`maxField`), and its two short forms in long (`replayThought: all`, `thinkTags: off`).
+ * Returns the raw file with the keys of profile maps in snake_case. A profile may also use the names of the code and of the
+ * translation rules (`maxField`), and two short forms (`replayThought: all`, `thinkTags: off`).
  */
 export function spellProfiles(raw: Record<string, unknown>): Record<string, unknown> {
   const catalog = asObject(raw['catalog'])
@@ -133,7 +133,7 @@ function snakeKeys(map: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(entries)
 }
 
-/** The map of the file in the words of the code: snake_case to camelCase, two levels deep; lists that are sets. */
+/** Converts a profile map to the names of the code: camelCase, two levels deep, with some lists as sets. */
 export function readProfile(profile: string | ProfileMap | undefined): ProfileSetting | string | undefined {
   if (profile === undefined || typeof profile === 'string') return profile
   const setting: Record<string, unknown> = camelKeys(profile)

@@ -5,15 +5,15 @@ import type { Path } from './document.ts'
 import type { ConfigFile } from './schema.ts'
 import { keyMistake } from './values.ts'
 
-/** The text of each file that the configuration names, by its absolute path. */
+/** The text of each file that the configuration names, by absolute path. */
 export type NamedFiles = ReadonlyMap<string, string>
 
-/** No key, certificate or chain is larger, in bytes. */
+/** The largest file that is read, in bytes. No key, certificate or chain is larger. */
 const fileBytesMax = 1_048_576
 
 type Report = (path: Path, message: string) => void
 
-/** Reads the files that a configuration names, and tells what they lack: what cannot work is told before it is in force. */
+/** Reads the files that a configuration names, and reports their mistakes before the configuration is in force. */
 export function readNamedFiles(file: ConfigFile, folder: string, report: Report): NamedFiles {
   const texts = new Map<string, string>()
   for (const [name, { accounts, ca_file: ca }] of Object.entries(file.upstreams)) {
@@ -33,7 +33,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
   }
   return texts
 
-  /** @returns its text, where nothing is wrong with it */
+  /** @returns the text if nothing is wrong with it */
   function check(path: Path, named: string | undefined, find: (text: string) => string | undefined) {
     if (named === undefined) return undefined
     const absolute = resolve(folder, named)
@@ -68,7 +68,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
 
 function readText(path: string): string {
   const stat = statSync(path)
-  // A pipe would be waited for, and can be read once.
+  // Reading a pipe could block, and works only once.
   if (!stat.isFile()) throw new Error('no regular file')
   if (stat.size > fileBytesMax) throw new Error('too large')
   return readFileSync(path, 'utf8')

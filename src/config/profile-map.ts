@@ -7,7 +7,7 @@ const level = oneOf(reasoningLevels)
 const fieldNames = listOf(filled('must name a request field'), 'request fields')
 const signatureCure = 'must be text of 1 to 200 characters'
 
-/** A profile as people write it: the fields of `catalog/profile.ts` that differ from the one it extends. */
+/** A profile as users write it: the fields of `catalog/profile.ts` that differ from the profile it extends. */
 export const profileMap = z
   .strictObject({
     extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),

@@ -2,9 +2,9 @@ import type { Config } from './config.ts'
 import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
-/* What stays as it was at the start of a server, though its file says otherwise by now (ruling X10). */
+/* Settings that a server keeps from its start, even if its file has changed (ruling X10). */
 
-/** Keys by which a configuration differs that are not heeded before the next start. @param before with which the server was started */
+/** Lists the keys that differ and take effect only at the next start. @param before the configuration of the start */
 export function needsRestart(before: Config, next: Config): string[] {
   const isOther = {
     listen: formatAddress(before.listen) !== formatAddress(next.listen),
@@ -12,7 +12,7 @@ export function needsRestart(before: Config, next: Config): string[] {
     admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
     admin: before.adminUrl !== next.adminUrl || (before.adminTls === undefined) !== (next.adminTls === undefined),
     store: nameOf(before) !== nameOf(next),
-    // With SQLite it is the store's own folder.
+    // With SQLite it is always the store's own folder.
     state_dir: next.store.engine === 'postgres' && before.stateDir !== next.stateDir,
     reporting: JSON.stringify(before.reporting) !== JSON.stringify(next.reporting),
     webhooks: spellWebhooks(before) !== spellWebhooks(next),
@@ -33,19 +33,19 @@ function spellWebhooks({ webhooks }: Config): string {
     .join('\n')
 }
 
-/** Of its store, its password too: a new one is another one. */
+/** Identifies a store for the comparison. Its URL includes the password, so a new password counts as a change. */
 function nameOf({ store }: Config): string {
   return store.engine === 'sqlite' ? store.path : store.url.reveal()
 }
 
-/** A configuration as a server has it in force that was started with an earlier one. */
+/** Returns a reloaded configuration as a server uses it: with the settings that it keeps from its start. */
 export function asStartedWith(first: Config, next: Config): Config {
   const { listen, adminListen, adminUrl, store, stateDir, reporting, webhooks, telemetry, sealKey, log } = first
   const { headersMs, keepAliveMs, settleDeadlineMs } = first.timeouts
   return {
     ...next,
     ...{ listen, adminListen, adminUrl, store, stateDir, reporting, webhooks, telemetry, sealKey, log },
-    // A certificate is renewed; whether there is one stays.
+    // A certificate may be replaced, but TLS cannot be turned on or off.
     tls: first.tls && (next.tls ?? first.tls),
     adminTls: first.adminTls && (next.adminTls ?? first.adminTls),
     limits: { ...next.limits, connectionsMax: first.limits.connectionsMax },

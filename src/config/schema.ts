@@ -37,8 +37,8 @@ import {
 import { profileMap } from './profile-map.ts'
 
 /*
- * The configuration file as people write it: the one source of what is accepted, of every default, of the editors'
- * `triwire.schema.json` and of the table in `docs/configuration.md`. The kinds of values it is made of are in `fields.ts`,
+ * The configuration file as users write it. This is the only source of the accepted values, of every default, of
+ * `triwire.schema.json` for editors, and of the table in `docs/configuration.md`. The kinds of values are in `fields.ts`, and
  * the quirks of upstreams in `profile-map.ts`.
  */
 
@@ -101,7 +101,7 @@ const modelId = filled('must not be empty')
 
 const allowCure = `must be one of ${costFieldNames.join(', ')}, a field that chooses another model, provider, host or price, or a beta with its day`
 
-/** A beta, a request field that chooses another model, or a member of one that a profile names. */
+/** A beta, a request field that chooses another model, or a member of such a field that a profile names. */
 const routingNames = compile(routingFields).source.replaceAll('.*', '\\w*')
 const allowedName = new RegExp(`^[a-z][a-z0-9-]*-\\d{4}-\\d{2}-\\d{2}$|${routingNames}|^\\w+\\.\\w+$`)
 
@@ -171,7 +171,7 @@ const catalog = z.strictObject({
     .describe('What is served, in the order it is listed.'),
 })
 
-/** One of them says where an account's key comes from. */
+/** The keys for the source of an account's key, of which one is set. */
 const keySources = ['key', 'key_file', 'key_command'] as const
 
 const account = z
@@ -449,20 +449,20 @@ export const configSchema = z.strictObject({
   metrics: metrics.prefault({}).describe('`/metrics` on the admin listener, for Prometheus.'),
 })
 
-/** The file after checks and defaults, still in its own words. */
+/** The file after checks and defaults, in the words of the file. */
 export type ConfigFile = z.output<typeof configSchema>
 export type ModelEntry = z.output<typeof model>
 export type RouteEntry = z.output<typeof route>
 
-/** The JSON Schema of the file once its variables are filled in. */
+/** Returns the JSON Schema of the file after its variables are filled in. */
 export function jsonSchema(): Record<string, unknown> {
   return withTitle(z.toJSONSchema(configSchema, { io: 'input' }))
 }
 
-/** Where a value is not any text, a variable may stand for it or for a part of it. */
+/** The alternative for values that are not free text: a variable may be the value, or a part of it. */
 const reference = { type: 'string', pattern: '\\$\\{', description: 'Text in which a variable is filled in.' }
 
-/** The same of what people write, for editors. */
+/** Returns the JSON Schema of the file as users write it, for editors. */
 export function editorSchema(): Record<string, unknown> {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',

@@ -1,17 +1,17 @@
 import { resolve } from 'node:path'
 import { Secret, type StorePlace } from './config.ts'
 
-/** Whether a store's name is a database's URL and no file's path. */
+/** Whether the name of a store is the URL of a database and not the path of a file. */
 export function isDatabaseUrl(store: string): boolean {
   return /^postgres(ql)?:\/\//i.test(store)
 }
 
-/** Whether it is a URL, of whatever kind. */
+/** Whether the name is a URL of any kind. */
 export function hasScheme(store: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(store)
 }
 
-/** @param folder what the path of a file is relative to. */
+/** @param folder the base of a relative path */
 export function readStorePlace(store: string, folder: string): StorePlace {
   if (isDatabaseUrl(store)) return { engine: 'postgres', url: new Secret(store), shown: showUrl(store) }
   const path = resolve(folder, store)
@@ -22,12 +22,12 @@ const form = 'postgres://user:password@host:5432/database'
 
 const noDatabase = `must name a database behind the host, and nothing else there, such as ${form}`
 
-/** What a URL may say of how the database is reached; how a session behaves is for us to say. */
+/** The parameters that a URL may have. They say how to reach the database; the behaviour of a session is ours to set. */
 const parameters = ['host', 'port', 'sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'sslnegotiation', 'uselibpqcompat']
 
 /**
- * What is right where the store's name is wrong, without a word of it: it may hold a password. A password with a `/`, `?`, `#`
- * or `@` in it would end somewhere else than it is meant to, and a part of it would be shown for a host or a database.
+ * Returns the cure for a wrong name of a store, without quoting it, because it may contain a password. A password with `/`,
+ * `?`, `#` or `@` in it would end early. The rest of it would then be shown as a host or a database.
  */
 export function storeMistake(store: string): string | undefined {
   if (store === '') return 'must be the path of a file, or the URL of a database in PostgreSQL'
@@ -46,7 +46,7 @@ export function storeMistake(store: string): string | undefined {
   return undefined
 }
 
-/** A database's URL as it may be shown: without its password (ruling X13), and of its parameters what tells where it is. */
+/** Formats a database's URL without its password (ruling X13), and with those parameters that say where it is. */
 function showUrl(store: string): string {
   const url = parseUrl(store)
   if (!url || storeMistake(store)) return 'postgres://…'
@@ -59,12 +59,12 @@ function showUrl(store: string): string {
   return `postgres://${user}${host}${url.pathname}${told.length ? `?${told.join('&')}` : ''}`
 }
 
-/** Stands for the host that is left out behind a user: for the database's own variables, or a parameter, to say. */
+/** Replaces a host that is left out after a user, because `URL` needs one. A parameter or a variable then names the real one. */
 const noHost = 'no-host.invalid'
 
 function parseUrl(store: string): URL | null {
   const url = URL.parse(store.replace('@/', `@${noHost}/`))
-  // A broken escape would only be found by who opens the database.
+  // Without this check, a broken escape would be found only when the database is opened.
   for (const part of [url?.username, url?.password, url?.hostname, url?.pathname])
     if (!isDecodable(part ?? '')) return null
   return url

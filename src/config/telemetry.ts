@@ -3,7 +3,7 @@ import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile } from './schema.ts'
 import { collectorHeaders, endpointMistake, headerMistake } from './values.ts'
 
-/* Where traces and metrics are sent: the file says it, and OpenTelemetry's own variables, which win (ruling X4). */
+/* The targets of traces and metrics, from the file and from OpenTelemetry's own variables, which win (ruling X4). */
 
 type TelemetrySettings = Config['telemetry']
 type Signal = 'traces' | 'metrics'
@@ -13,8 +13,8 @@ const timeoutMs = 10_000
 const queueMax = 2_048
 
 /**
- * Variables are often set for all programs of a machine: one that cannot be used keeps nothing from starting.
- * @param warnings gets what was wrong with them, by their names
+ * Reads the settings. A variable is often set for all programs of a machine, so an unusable one does not prevent the start.
+ * @param warnings receives the mistakes of variables, by their names
  */
 export function readTelemetry(
   file: ConfigFile['telemetry'],
@@ -36,7 +36,7 @@ export function readTelemetry(
   }
 }
 
-/** One text for all that it says, for two of them to be compared. It holds secrets. */
+/** Returns all settings as one text that can be compared. It contains secrets. */
 export function spellTelemetry(telemetry: TelemetrySettings): string {
   return JSON.stringify(telemetry, (_, value) =>
     value instanceof Map
@@ -74,7 +74,7 @@ function readTarget(signal: Signal, reader: Reader): OtlpTarget | undefined {
   return { url, headers, timeoutMs: readCount(reader, `OTEL_EXPORTER_OTLP_${limit}`, timeoutMs) }
 }
 
-/** What the variables say. */
+/** Returns the endpoint that the variables set. */
 function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined {
   const upper = signal.toUpperCase()
   const [own, shared] = [`OTEL_EXPORTER_OTLP_${upper}_ENDPOINT`, 'OTEL_EXPORTER_OTLP_ENDPOINT']
@@ -89,7 +89,7 @@ function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined
       name,
       'is not used: it is for gRPC; name the one for OTLP over HTTP, often at port 4318, as telemetry.otlp.endpoint',
     )
-  // The variable of one signal says all of its address.
+  // The variable of one signal has the whole address.
   else return name === own ? said : withPath(said, signal)
   return undefined
 }
@@ -98,7 +98,7 @@ function withPath(base: string, signal: Signal): string {
   return `${base.replace(/\/+$/, '')}/v1/${signal}`
 }
 
-/** `a=b,c=d`, percent-encoded. */
+/** Reads `a=b,c=d`, percent-encoded. */
 function readPairs(text = ''): [key: string, value: string][] {
   return text.split(',').flatMap((pair): [string, string][] => {
     const at = pair.indexOf('=')
@@ -121,7 +121,7 @@ function readResource(env: NodeJS.ProcessEnv): ReadonlyMap<string, string> {
   return attributes
 }
 
-/** Of traces that begin here; what a caller has decided stands. */
+/** Returns the share of sampled traces that begin here. A caller's decision about its trace is kept. */
 function readShare({ env, warn }: Reader): number {
   const sampler = env['OTEL_TRACES_SAMPLER']?.replace(/^parentbased_/, '')
   if (sampler === 'always_off') return 0

@@ -1,7 +1,7 @@
 import { isTimeZone } from '../accounts/calendar.ts'
 import { findNearIds } from '../catalog/near-ids.ts'
 
-/** Says what is right where there is no such time zone, and names those that may be meant. */
+/** Returns the cure for a wrong time zone, with similar names; undefined if the name is right. */
 export function timeZoneMistake(name: string): string | undefined {
   if (isTimeZone(name)) return undefined
   const near = findNearIds(name.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))

@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net'
 import type { Address } from './config.ts'
 import { modelPlace, pathOf, wireEndOf } from './endpoints.ts'
 
-/** Each `…Mistake` says what is right where a value is wrong, and nothing where it is right. */
+/** Each `…Mistake` returns the cure for a wrong value, and undefined for a right one. */
 
 export function addressMistake(value: string): string | undefined {
   const { host, port } = parseAddress(value)
@@ -11,7 +11,7 @@ export function addressMistake(value: string): string | undefined {
   return 'must be host:port, such as 127.0.0.1:8080 or [::1]:8080'
 }
 
-/** `host:port`, an IPv6 host in brackets. The port is NaN where it is none. */
+/** Reads `host:port`, with an IPv6 host in brackets. The port is NaN if the text is invalid. */
 export function parseAddress(value: string): Address {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*)):(\d{1,5})$/.exec(value)
   return { host: match?.[1] ?? match?.[2] ?? '', port: match ? Number(match[3]) : Number.NaN }
@@ -26,7 +26,7 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-/** Of the admin listener: over plain HTTP a cookie would be everybody's on the way. */
+/** Checks the public URL of the admin listener. Over plain HTTP, anybody on the network path could read its cookie. */
 export function publicUrlMistake(value: string): string | undefined {
   const url = URL.canParse(value) ? new URL(value) : undefined
   const isPlain = url?.protocol === 'https:' && url.username === '' && url.password === '' && !/[?#\\\s]/.test(value)
@@ -62,12 +62,12 @@ export function baseUrlMistake(value: string): string | undefined {
   return undefined
 }
 
-/** Without slashes at its end. */
+/** Returns a base URL without slashes at the end. */
 export function parseBaseUrl(value: string): string {
   return new URL(value).origin + pathOf(value)
 }
 
-/** What is wrong with the address of a collector. */
+/** Returns what is wrong with the address of a collector. */
 export function endpointMistake(value: string): string | undefined {
   const url = URL.parse(value)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
@@ -76,7 +76,7 @@ export function endpointMistake(value: string): string | undefined {
   return undefined
 }
 
-/** What is wrong with the address of a webhook. */
+/** Returns what is wrong with the address of a webhook. */
 export function webhookMistake(value: string): string | undefined {
   const url = URL.parse(value)
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
@@ -102,7 +102,7 @@ export function pathMistake(value: string): string | undefined {
   return undefined
 }
 
-/** What no key of a provider has; quotes of a key that is none are never told. */
+/** Returns what is wrong with a provider's key. The text is never quoted. */
 export function keyMistake(text: string): string | undefined {
   if (text === '') return 'holds no key: it is empty'
   if (text.startsWith('$')) {
@@ -116,25 +116,25 @@ export function keyMistake(text: string): string | undefined {
   return 'must hold one key and nothing else: a single word'
 }
 
-/** Headers that the gateway writes itself, whatever the account. */
+/** Headers that the gateway always writes itself. */
 const fixedHeaders = ['connection', 'content-length', 'content-type', 'host', 'transfer-encoding', 'upgrade']
 
-/** Those, and the ones of the account. */
+/** Those, and the headers for credentials. */
 const ownHeaders = new Set([...fixedHeaders, 'authorization', 'proxy-authorization', 'x-api-key'])
 
 const headerName = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/
 
-/** Of a header that a credential shall be sent in. */
+/** Checks the name of a header for a credential. */
 export function keyHeaderMistake(name: string): string | undefined {
   if (!headerName.test(name)) return 'must be the name of a header, such as api-key'
   const isOther = fixedHeaders.includes(name.toLowerCase()) || name.toLowerCase() === 'proxy-authorization'
   return isOther ? 'must not be a header that means something else' : undefined
 }
 
-/** What is left to us of a request to a collector: who asks there is said by the operator. */
+/** The headers of a request to a collector that we write ourselves. The operator sets those for credentials. */
 export const collectorHeaders: ReadonlySet<string> = new Set(fixedHeaders)
 
-/** @param taken by us */
+/** @param taken headers that we write ourselves */
 export function headerMistake(
   name: string,
   value: string,
@@ -147,7 +147,7 @@ export function headerMistake(
 
 const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
 
-/** Milliseconds of `500ms`, `30s`, `5m`, `1h`, or of a number that says them. */
+/** Converts `500ms`, `30s`, `5m`, `1h` or a plain number to milliseconds. */
 export function parseDuration(value: string | number): number {
   if (typeof value === 'number') return value
   const [, amount, unit] = /^([\d.]+)([a-z]+)$/.exec(value)!

@@ -9,13 +9,13 @@ import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 
-/** Something that is allowed and is hardly meant, found at this path. */
+/** A setting at a path that is allowed and is probably a mistake. */
 export type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
- * What a right configuration may still do to its operator; `check`, the start and a reload tell it.
+ * Finds settings of a valid configuration that may harm its operator. `check`, the start and a reload show them.
  * @param certificates in PEM, by the keys that name them
- * @returns sentences that name the key and the cure, and never a value.
+ * @returns sentences with the key and the cure, and never a value
  */
 export function findWarnings(
   file: ConfigFile,
@@ -55,7 +55,7 @@ function warnOfUnused({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return [{ path: ['upstreams'], message }]
 }
 
-/** What is said of another wire is not heard. */
+/** Finds profile keys of another wire, which have no effect. */
 function warnOfProfiles({ wire, profile, upstream }: ModelEntry): ConfigWarning[] {
   const routes = Array.isArray(upstream) ? upstream : []
   const own = routes.map((route, at) => [['upstream', at, 'profile'], asObject(asObject(route)?.['profile'])] as const)
@@ -77,7 +77,7 @@ function warnOfCertificate(key: string, pem: string | undefined): ConfigWarning[
   return [{ path: [...key.split('.'), 'cert'], message }]
 }
 
-/** Before 0.2.0 `/v1` was put between such a base and the wire's path (ruling P8). */
+/** Finds bases that changed their meaning: before 0.2.0, `/v1` was inserted before the wire's path (ruling P8). */
 function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
@@ -92,12 +92,12 @@ function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   })
 }
 
-/** As people read it: with the line, where there is a file. */
+/** Formats a warning for people, with its line if there is a file. */
 export function formatWarning({ line, message }: ConfigProblem): string {
   return line === undefined ? message : `line ${line}: ${message}`
 }
 
-/** A server in the operator's network fetches from inside of it what a client names (ruling U12). */
+/** An upstream in the operator's network may fetch internal addresses that a client names (ruling U12). */
 function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile['upstreams']): ConfigWarning[] {
   const isReached = routes.some(({ upstream, serving }) => {
     const baseUrl = upstreams[upstream]?.base_url
@@ -109,7 +109,7 @@ function warnOfMedia(entry: ModelEntry, { routes }: Model, upstreams: ConfigFile
   return [{ path: [], message }]
 }
 
-/** Loopback, private and link-local addresses, and names without a dot or of a local zone. */
+/** Whether a host is loopback, private or link-local, or a name without a dot or of a local zone. */
 function isPrivate(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase()
   if (isIPv4(host)) return /^(?:127|10|192\.168|169\.254|172\.(?:1[6-9]|2\d|3[01]))\./.test(host)
@@ -160,7 +160,7 @@ function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
   return [...(isGrpc ? [{ path: ['telemetry', 'otlp', 'endpoint'], message }] : []), ...plain]
 }
 
-/** What a provider charges for its cache is sold as plain input where it has no price. */
+/** Without a price of its own, writing a cache is sold as plain input, although the provider charges more. */
 function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
   const hasMarks = wiresOfProfileKey('auto_cache').includes(wire)
   const isMarked = hasMarks && routes.some(({ serving }) => serving.profile.autoCache !== 'off')
@@ -177,7 +177,7 @@ function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWa
   return [{ path: ['prices'], message }]
 }
 
-/** The provider's own tools run on native models whether or not they have a price (ruling C11). One warning for all. */
+/** The provider's own tools run on native models even without a price (ruling C11). Makes one warning for all models. */
 function warnOfCalls(models: readonly ModelEntry[]): ConfigWarning[] {
   const silent = models.flatMap((entry, index) => (isSilentOfCalls(entry) ? [{ id: entry.id, index }] : []))
   if (silent.length === 0) return []
