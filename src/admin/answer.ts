@@ -8,38 +8,38 @@ import { guardHeaders } from './guard.ts'
 /** A request on the admin listener. */
 export type AdminRequest = {
   exchange: HttpExchange
-  /** The request id, as the answer and the log say it. */
+  /** The request id, as in the answer and in the log. */
   id: string
   /** The path, without the listener's prefix. */
   path: string
   /** The query with its question mark, or an empty text. */
   query: string
-  /** The whole body, of at most `bytesMax` bytes. @throws as `readBody` of http */
+  /** Reads the whole body, of at most `bytesMax` bytes. @throws as `readBody` of http */
   readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>
 }
 
-/** @returns undefined if the answer was sent, or will be, without the listener: the playground does so */
+/** @returns undefined if the answer was or will be sent in another way, as by the playground */
 export type AdminHandler = (request: AdminRequest) => Promise<ApiAnswer | undefined>
 
-/** An answer of the admin listener: a whole body, or pieces that are sent as fast as the client takes them. */
+/** An answer of the admin listener: a whole body, or pieces that are sent as fast as the client reads them. */
 export type ApiAnswer = {
   status: number
   /** `connection: close` closes the connection after the answer. */
   headers: Readonly<Record<string, string>>
   body?: string | Uint8Array
   pieces?: AsyncIterable<string>
-  /** Characters of the pieces are bytes with `latin1`. */
+  /** With `latin1`, each character of the pieces is one byte. */
   encoding?: 'latin1'
-  /** Is called once: when the client has taken the whole answer, or has gone. The pieces may not have been asked for then. */
+  /** Called once when the client has read the whole answer or is gone, even if the pieces were never read. */
   onClose?: () => void
 }
 
-/** A body in JSON, with a line end for people at a terminal. */
+/** Writes a body as JSON, with a line end for people at a terminal. */
 export function formatJson(body: unknown): string {
   return `${JSON.stringify(body)}\n`
 }
 
-/** A problem object (RFC 9457). */
+/** Makes an answer with a problem object (RFC 9457). */
 export function tellProblem(
   { problem, status, message, mistakes, current, headers }: ProblemError,
   id: string,
@@ -56,25 +56,25 @@ export function tellProblem(
   return { status, headers: { 'content-type': 'application/problem+json', ...headers }, body }
 }
 
-/** A refusal of the HTTP server, which closes the connection, as a problem with the status of the refusal. */
+/** Makes a problem of a refusal by the HTTP server, with its status. The connection closes. */
 export function problemBelow({ code, message, status }: GatewayError): ProblemError {
   const problem = code === 'unknown_url' ? 'not_found' : 'invalid_request'
   return new ProblemError(problem, message, { status, headers: { connection: 'close' } })
 }
 
-/** Words the answer to a request that no handler of this listener gets. */
+/** Makes the text of the answer to a request that no handler of this listener gets. */
 export const formProblem: FormError = (error, _, id) => {
   const { headers, body } = guard(tellProblem(problemBelow(error), id), id)
   return { lines: linesOf(headers), body: String(body) }
 }
 
-/** An answer of the API: with the headers that all of them have. */
+/** Adds the headers that all answers of the API have. */
 export function guard(answer: ApiAnswer, id: string): ApiAnswer {
   const type = answer.status === 204 ? undefined : { 'content-type': 'application/json' }
   return { ...answer, headers: { ...guardHeaders, 'x-request-id': id, ...type, vary: 'accept', ...answer.headers } }
 }
 
-/** Headers as lines, each with its end. Their values are ours, or parts of the request's head, which holds no line end. */
+/** Writes headers as lines with their ends. Their values are ours, or checked parts of the request's head, without line ends. */
 export function linesOf(headers: ApiAnswer['headers']): string {
   let lines = ''
   for (const [name, value] of Object.entries(headers)) if (name !== 'connection') lines += `${name}: ${value}\r\n`
@@ -82,12 +82,12 @@ export function linesOf(headers: ApiAnswer['headers']): string {
 }
 
 /**
- * Limits of an answer, in ms. `lingerMs`: so long the rest of an unread request is awaited. `stallMs`: the answer is cut if the
- * client takes nothing of it for so long. A client may wait longer for a report, or a model.
+ * Limits of an answer, in ms. `lingerMs` is the time to read the rest of an unread request. `stallMs` is the time after which
+ * the answer is cut if the client reads nothing. Waiting for a report or a model does not count.
  */
 export const answerLimits = { lingerMs: 5_000, stallMs: 120_000 }
 
-/** Sends an answer. If its pieces end with an error, the connection is cut, so that the client sees no whole answer. */
+/** Sends an answer. If its pieces end with an error, the connection is cut, so that the answer does not look complete. */
 export async function send(exchange: HttpExchange, answer: ApiAnswer, limits = answerLimits): Promise<void> {
   const { status, headers, body, pieces, onClose } = answer
   if (onClose) exchange.whenOver(onClose)
@@ -97,7 +97,7 @@ export async function send(exchange: HttpExchange, answer: ApiAnswer, limits = a
     return
   }
   if (exchange.isOver) return
-  // The rest of a body that is still coming is not read beside a stream.
+  // The rest of a body is not read while a stream is sent.
   if (!exchange.body.isComplete) exchange.keepsAlive = false
   exchange.begin(status, linesOf(headers))
   if (exchange.method === 'HEAD') exchange.end('')
@@ -114,7 +114,7 @@ async function sendPieces(
   exchange.listener = {
     clientReady: () => wake(),
     clientGone() {
-      // A piece that is on its way has no reader, and no error of it matters.
+      // A piece that is on its way is not needed any more, so its errors are ignored.
       pieces.return?.().catch(() => {})
       wake()
     },

@@ -33,27 +33,27 @@ export type ApiParts = IdentityParts & {
   reportBug(bug: Error): void
   /** Unix milliseconds. */
   nowMs(): number
-  /** Whether the clock that dates entries is right (ruling Y15); undefined where nobody here judges it. */
+  /** Whether the clock that dates entries is right (ruling Y15); undefined if this process does not judge it. */
   isClockRight?: (() => boolean) | undefined
-  /** The address of a client, which may be a proxy's. */
+  /** The address of a client, seen through a trusted proxy. */
   peerOf(peer: string, forwarded: string | undefined): string
-  /** Has the reporting zone. */
+  /** Dates in the reporting zone. */
   calendar: Calendar
   version: string
-  /** The names that this listener answers to beside loopback names. */
+  /** The names of this listener besides loopback names. */
   site?: KnownSite
   play: PlayRequest
   /** The memory for the bodies of all requests (ruling R18). */
   bodies: Pick<Bodies, 'enter'>
-  /** How large a request of a client may be, in bytes. */
+  /** The largest request of a client, in bytes. */
   bodyBytesMax(): number
 }
 
 /**
- * Answers an operator's request for an account as a client is answered.
- * @param asked.requestId of the operator's request, and of the one that is played
- * @param asked.ip of the operator
- * @param share counts the body until the request counts it itself
+ * Answers a request that an operator makes on behalf of an account, as a client would be answered.
+ * @param asked.requestId the id of the operator's request, and of the one that is played
+ * @param asked.ip the operator's address
+ * @param share counts the body until the played request counts it itself
  */
 export type PlayRequest = (
   exchange: HttpExchange,
@@ -63,8 +63,8 @@ export type PlayRequest = (
 ) => void
 
 /**
- * The admin API. It checks, in this order: the name by which this listener was asked (421), the token (401, 429), the role (403), the
- * operation (404, 405), and then what was asked of it (400 and the like).
+ * The admin API. The checks run in this order: host name (421), token (401, 429), role (403), operation (404, 405), fields
+ * (400 and others).
  */
 export function createApi(parts: ApiParts): AdminHandler {
   const { identify, failed } = createIdentity(parts)
@@ -100,14 +100,14 @@ export function createApi(parts: ApiParts): AdminHandler {
     const isSafe = operation.operation.method === 'GET'
     if (!isSafe && shown.isCookie && isCrossSite(exchange, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
-    // Each sign-in that succeeds is a commit.
+    // Signing in needs a limit, because each success is a commit.
     const place = isOpen ? parts.ownerRates.take(address) : undefined
     if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
     const leave = enter(operation.operation, shown.who)
     try {
       return await answerOperation(request, operation, shown, { site, address })
     } catch (error) {
-      // Signing in is showing a token too.
+      // Signing in shows a token, so a failure counts as a wrong token.
       if (isOpen && error instanceof ProblemError && error.problem === 'unauthenticated') throw failed(address)
       throw error
     } finally {
@@ -124,7 +124,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const { exchange, id: requestId } = request
     const actor = who?.kind === 'operator' ? who.actor : 'nobody'
     const share = operation.isLarge ? parts.bodies.enter(actor) : undefined
-    // The answer is as large as the body, and there until its reader has it.
+    // The answer is as large as the body, and stays in memory until it has been read.
     if (share) exchange.whenOver(() => share.release())
     const sent = await readFields(request, { operation, inPath }, { bytesMax: parts.bodyBytesMax, share }).catch(
       (error: unknown) => {
@@ -187,12 +187,12 @@ export function createApi(parts: ApiParts): AdminHandler {
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }
 
-/** A person without a token, whose browser a page of another site may have made to ask. */
+/** A person without a token. A page of another site may have made their browser send the request. */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
 type WholeOutcome = Extract<OperationResult<unknown>, { body: unknown } | { items: unknown }>
 
-/** An operation that reads memory alone is answered though the store is silent. */
+/** Whether the operation needs the store. Operations that only read memory are answered even if the store is silent. */
 function needsBooks({ asks }: Operation): boolean {
   return asks === undefined
 }
@@ -206,7 +206,7 @@ function onceOf(exchange: HttpExchange, { id, kind }: Operation, sent: object) {
   return { key, asked: sha256Hex(JSON.stringify([id, fields])) }
 }
 
-/** @throws ProblemError if an edit does not name the version that it has read */
+/** @throws ProblemError if an edit does not name the version that it is based on */
 function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefined {
   if (kind !== 'edits') return undefined
   const match = exchange.header('if-match')
@@ -220,7 +220,7 @@ function versionOf(exchange: HttpExchange, { kind }: Operation): string | undefi
   return /^"([\w-]+)"$/.exec(match.trim())?.[1] ?? match
 }
 
-/** The answer to an edit of an old version shows the present one. */
+/** Adds the present version to the answer to an edit of an old one. */
 async function withCurrent(
   problem: unknown,
   operation: Operation,

@@ -2,10 +2,10 @@ import type { Principal } from '../accounts/books.ts'
 import type { Operation } from '../operations/operation.ts'
 import { tooMany } from './identity.ts'
 
-/** Limits how often each operator asks the same costly question at once. */
+/** Limits how often each operator may run the same costly operation at once. */
 export function createBusy() {
   const running = new Map<string, number>()
-  /** @returns ends the question. @throws ProblemError if the operator asks it as often as is allowed */
+  /** @returns a function that ends the operation. @throws ProblemError if the operator runs it too often already */
   return function enter({ id, atOnce }: Operation, who: Principal | undefined): () => void {
     if (atOnce === undefined || who?.kind !== 'operator') return () => {}
     const place = `${id} ${who.actor}`

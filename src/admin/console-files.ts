@@ -5,16 +5,16 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** The web console as it is built: `npm run console` writes it, the package brings it. */
+/** The built web console: `npm run console` writes it, and the package contains it. */
 export type ConsoleFiles = {
-  /** The page. @param up from where it is asked to where the console is, such as `../` */
+  /** The page. @param up the relative path from the requested page to the console, such as `../` */
   page(up: string): string
   read(name: string): Promise<Asset | undefined>
 }
 
 export type Asset = { type: string; plain: Buffer; brotli: Buffer }
 
-/** Is called for each page. @returns the files as they are now, or a text for people if there are none */
+/** Called for each page. @returns the files as they are now, or a text for people if there are none */
 export type OpenConsole = () => Promise<ConsoleFiles | string>
 
 /** The list of files that the build writes. */
@@ -29,8 +29,8 @@ const types: Readonly<Record<string, string>> = {
 const consoleFolder = fileURLToPath(new URL('../../console', import.meta.url))
 
 /**
- * In a checkout, files that are older than their sources are built first, so that a changed page is seen with the next reload. A
- * package has no sources, and is never written to.
+ * Opens the built console. In a checkout, files older than their sources are built first, so that a reload shows a changed
+ * page. A package has no sources and is never written to.
  */
 export function openConsole(folder = consoleFolder): OpenConsole {
   let building: Promise<string | undefined> | undefined
@@ -41,7 +41,7 @@ export function openConsole(folder = consoleFolder): OpenConsole {
         building = undefined
       })
       const failure = await building
-      // A user who may not write here gets the files that were built before.
+      // If this user may not write here, the files of an earlier build are used.
       if (failure !== undefined && modifiedMs(join(folder, 'dist/manifest.json')) === undefined) return failure
     }
     const builtMs = modifiedMs(join(folder, 'dist/manifest.json'))
@@ -68,7 +68,7 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
   }
 }
 
-/** All paths are relative to the page, so that they are found below any path of a proxy. */
+/** All paths are relative to the page, so that the console works below any path of a proxy. */
 function pageOf({ script, style, icon }: Manifest, up: string): string {
   return `<!doctype html>
 <html lang="en">
@@ -109,7 +109,7 @@ async function build(root: string): Promise<string | undefined> {
     await run(process.execPath, [join(root, 'scripts/console.ts')], { cwd: root, timeout: 60_000 })
     return undefined
   } catch (error) {
-    // Its output has paths of this machine, which only a user of the machine may see: the same command shows it to them.
+    // The build's output has paths of this machine, so it is not sent. The same command shows it to a user of the machine.
     const { stderr = '' } = error as Error & { stderr?: string }
     return stderr.includes('ERR_MODULE_NOT_FOUND')
       ? 'The console is built of packages that are not installed: run npm ci without --omit=dev, or use the package, which has it.\n'

@@ -5,7 +5,7 @@ import { isOurHost, type KnownSite, siteOf } from './guard.ts'
 /** The path of the console on the admin listener. */
 export const consolePrefix = '/console/'
 
-/** Everything that a page of ours may load, run and ask. */
+/** The content security policy: everything that a page may load, run and connect to. */
 const policy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -27,19 +27,19 @@ const guard = {
   'x-content-type-options': 'nosniff',
 }
 
-/** A file of a page may be kept for ever: its name is a digest of its content. */
+/** A file of a page may be cached for ever, because its name is a digest of its content. */
 const immutable = 'public, max-age=31536000, immutable'
 
 export type ConsoleParts = {
-  /** The names by which people reach the listener. */
+  /** The names under which people reach the listener. */
   site: KnownSite
-  /** Opens the pages; a test has its own. */
+  /** Opens the pages; a test passes its own. */
   open?: () => OpenConsole
 }
 
 /**
- * Answers for the web console: its files, and for every other path one page, which shows what its address says. No file is read
- * or loaded before the console is opened. The page gets its data from the admin API, which decides who may see it.
+ * Serves the web console: its files, and one page for every other path, which shows what its URL asks for. No file is read
+ * before the console is opened. The page gets its data from the admin API, which checks permissions.
  */
 export function createConsole({ site: known, open }: ConsoleParts): AdminHandler {
   let opening: Promise<OpenConsole> | undefined
@@ -56,7 +56,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     }
     if (!isOurHost(exchange.header('host'), site)) return tell(421, 'Ask by the address of this listener.\n')
     if (method !== 'GET' && method !== 'HEAD') return tell(405, 'It is only read.\n', { allow: 'GET, HEAD' })
-    // The path of a proxy before ours is not known here, so the location is relative.
+    // The location is relative, because the path that a proxy puts before ours is not known here.
     if (path === '/console') return tell(307, '', { location: `console/${query}` })
     const files = await openFiles()
     if (typeof files === 'string') return tell(503, files)

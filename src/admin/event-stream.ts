@@ -1,21 +1,22 @@
 import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
-/** How many streams of events an operator may read at once. */
+/** The most event streams that an operator may read at once. */
 const streamsMax = 20
 
-/** How often a stream checks that its token or cookie is still good, in ms. */
+/** The time between two checks that the token or cookie of a stream is still valid, in ms. */
 const lookMs = 5_000
 
 /**
- * Streams of events, each as long as the token or cookie that opened it is good. They need no timers: an event is sent each second.
+ * Creates event streams, each of which ends when the token or cookie that opened it becomes invalid. They need no timers,
+ * because an event is sent each second.
  * @param nowMs Unix milliseconds
  */
 export function createEventStreams(nowMs: () => number) {
   const counts = new Map<string, number>()
   return open
 
-  /** @throws ProblemError if the operator reads too many. */
+  /** @throws ProblemError if the operator reads too many streams */
   function open(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): ApiAnswer {
     const count = counts.get(actor) ?? 0
     if (count >= streamsMax) throw tooMany('You read as many streams as one may: close one.', 5)

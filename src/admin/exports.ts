@@ -1,15 +1,15 @@
 import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
-/** How many exports run at once: each keeps the thread of the books busy. */
+/** The most exports at once. Each keeps the thread of the books busy. */
 const exportsMax = 4
 
-/** Lists that are sent whole, row by row. */
+/** Creates exports: complete lists that are sent row by row. */
 export function createExports() {
   let running = 0
   return open
 
-  /** Reads the first row before the answer begins: a mistake in the question is found with it. @throws ProblemError */
+  /** Reads the first row before the answer begins, because that row reveals a mistake in the request. @throws ProblemError */
   async function open(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<ApiAnswer> {
     if (running >= exportsMax) throw tooMany('Others export now.', 5)
     running++
@@ -23,10 +23,10 @@ export function createExports() {
     }
   }
 
-  /** The reader has all rows, or has left, perhaps before the first: a generator that was never begun does not end by itself. */
+  /** The reader has all rows or has left. The rows must be closed, because a generator that never began does not end by itself. */
   function leave(rows: AsyncIterator<string>): void {
     running--
-    // A row that is still being read has no reader, and no error of it matters.
+    // A row that is being read is not needed any more, so its errors are ignored.
     rows.return?.()?.catch(() => {})
   }
 }

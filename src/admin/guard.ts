@@ -2,22 +2,22 @@ import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
 
 /*
- * Protects against requests that a page of another site makes a browser send. Tokens are checked elsewhere: a page that gives its
- * own name this address, or sends a form, has the cookies of the person who looks at it.
+ * Protects against requests that a page of another site makes a browser send. Checking tokens is not enough. If a page gives
+ * its own name this address, or sends a form, the browser adds the cookies of its user.
  */
 
-/** The parts of a site that its configuration says. */
+/** The part of a site that the configuration knows. */
 export type KnownSite = {
-  /** The URL by which people reach it through a proxy. */
+  /** The URL under which people reach it through a proxy. */
   publicUrl?: URL | undefined
-  /** Whether the certificate is for a name or address. A name that an attacker points at this address is in no such certificate. */
+  /** Whether the certificate covers a name or address. A name that an attacker points at this address is not in it. */
   names?: ((host: string) => boolean) | undefined
 }
 
-/** The address at which people reach the admin listener. @property port that was asked */
+/** The address under which people reach the admin listener. @property port of the connection */
 export type Site = KnownSite & { port: number; isSecure: boolean }
 
-/** The site of a request. */
+/** Returns the site of a request. */
 export function siteOf({ socket }: HttpExchange, known: KnownSite = {}): Site {
   return { ...known, port: socket.localPort ?? 0, isSecure: 'encrypted' in socket }
 }
@@ -37,7 +37,7 @@ export function isOurHost(host: string | undefined, { port, isSecure, publicUrl,
   return isNamed && Number(said ?? (isSecure ? 443 : 80)) === port
 }
 
-/** Whether a request that changes something comes from a page of another site. Programs other than browsers send neither header. */
+/** Whether a changing request comes from a page of another site. Programs other than browsers send neither header. */
 export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site): boolean {
   const site = request.header('sec-fetch-site')
   if (site !== undefined) return site !== 'same-origin'
@@ -46,7 +46,7 @@ export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site
   return origin !== `${isSecure ? 'https' : 'http'}://${request.header('host')}` && origin !== publicUrl?.origin
 }
 
-/** The prefix `__Host-` needs TLS: no other name of the host can set the cookie then. */
+/** The prefix `__Host-` needs TLS. Other hosts of the domain then cannot set the cookie. */
 export function cookieName({ isSecure, publicUrl }: Site): string {
   return isSecure || publicUrl?.protocol === 'https:' ? '__Host-triwire' : 'triwire'
 }
@@ -59,14 +59,14 @@ export function readCookie({ fields }: HttpExchange, name: string): string | und
   return undefined
 }
 
-/** @param maxAgeSeconds 0 removes the cookie. */
+/** @param maxAgeSeconds 0 removes the cookie */
 export function formatCookie(site: Site, value: string, maxAgeSeconds: number): string {
   const name = cookieName(site)
   const secure = name.startsWith('__Host-') ? '; Secure' : ''
   return `${name}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${Math.max(0, Math.floor(maxAgeSeconds))}${secure}`
 }
 
-/** Headers of every answer of the API: it is no page, is not kept, and may not be framed. */
+/** Headers of every answer of the API: it is not a page, must not be stored, and must not be framed. */
 export const guardHeaders = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

@@ -7,22 +7,22 @@ import { cookieName, readCookie, type Site } from './guard.ts'
 import type { Matched } from './request.ts'
 
 export type IdentityParts = {
-  /** Opened when they are first asked for. @throws StoreSilent and the like */
+  /** The books, opened at the first call. @throws StoreSilent and others */
   books(): Promise<Books>
   /** Counts wrong tokens. */
   throttle: LocalThrottle
-  /** Count the questions of each operator, and of each owner of a key. */
+  /** Count the requests of each operator, and of each owner of a key. */
   rates: Windows
   ownerRates: Windows
   /** The digest of the token of the process that has started this one, which reads from memory. */
   parentDigest?: string | undefined
 }
 
-/** Finds the person or process that asks, and counts how often they do. */
+/** Finds the person or process that sends a request, and counts their requests. */
 export function createIdentity(parts: IdentityParts) {
   return { identify, failed }
 
-  /** @throws ProblemError without a good token, or if its owner asks too often. */
+  /** @throws ProblemError without a valid token, or if its owner sends too many requests */
   async function identify(
     request: HttpExchange,
     site: Site,
@@ -41,7 +41,7 @@ export function createIdentity(parts: IdentityParts) {
     if (place?.ok === false) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
-    /** Is asked again during a long answer. A store that is silent is no reason to end it. */
+    /** Called again during a long answer. A silent store is no reason to end the answer. */
     async function isStillGood(): Promise<boolean> {
       try {
         return (await findPrincipal(digest!, kind)) !== undefined
@@ -82,7 +82,7 @@ const parent: Principal = {
   operatorId: undefined,
 }
 
-/** @throws ProblemError for an operation that does not exist, or that is not allowed. */
+/** @throws ProblemError for an operation that does not exist or is not allowed */
 export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
   if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
   if ('allow' in matched) {

@@ -29,7 +29,7 @@ type AdminParts = {
   pages: AdminHandler
   /** In a worker process: answers the process that has started it. */
   door?: { path: string; answer: AdminHandler }
-  /** Undefined: plain HTTP. */
+  /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
   prefix?: string
@@ -41,10 +41,10 @@ type AdminParts = {
 
 const apiPrefix = '/api/v1/'
 
-/** True, or why not, or a note although it is ready, in fixed words: anyone may ask. */
+/** True, or a reason why not, or a note although it is ready. All are fixed words, because anyone may ask. */
 export type Readiness = boolean | string | { note: string }
 
-/** An operator's request is small, and comes at once. Times in ms, sizes in bytes. */
+/** Limits for requests of operators, which are small and arrive at once. Times in ms, sizes in bytes. */
 const adminLimits = {
   ...answerLimits,
   headersMs: 10_000,
@@ -56,12 +56,12 @@ const adminLimits = {
   headersMax: 100,
 }
 
-/** For small bodies, which count for no account. */
+/** Unlimited memory for small bodies, which count for no account. */
 const ampleRoom = { take: () => true }
 
 /**
- * The second listener, for orchestrators and operators, never for clients (rulings X2 and X9). Anyone may ask for health. The API
- * wants a token, and its answers are free of content (ruling U5). The console is pages that ask the API.
+ * Creates the second listener, for orchestrators and operators, never for clients (rulings X2 and X9). Health checks are open
+ * to anyone. The API needs a token, and its answers contain no text of requests (ruling U5). The console's pages call the API.
  */
 export function createAdmin(parts: AdminParts): Edge {
   const { isReady, api, metrics, pages, door, tls, prefix = '', reportBug } = parts
@@ -85,7 +85,7 @@ export function createAdmin(parts: AdminParts): Edge {
     const queryAt = target.indexOf('?')
     return {
       ...{ exchange, id },
-      // A proxy takes the prefix off, or leaves it.
+      // Some proxies remove the prefix, and others do not.
       path: prefix !== '' && path.startsWith(`${prefix}/`) ? path.slice(prefix.length) : path,
       query: queryAt < 0 ? '' : target.slice(queryAt),
       readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...limits, bodyBytesMax }, room),

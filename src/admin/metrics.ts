@@ -5,9 +5,9 @@ import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 
 /** The metrics of a running server, for a scraper. */
 export type ScrapedMetrics = {
-  /** The listener is on loopback, and reached only from this machine. */
+  /** Whether the listener is on loopback, so that only this machine reaches it. */
   isLoopback: boolean
-  /** The token of a scraper; a reload may change it. */
+  /** The token of a scraper, which a reload may change. */
   token(): string | undefined
   contentType: string
   write(): Promise<string>
@@ -15,7 +15,7 @@ export type ScrapedMetrics = {
   reportBug(bug: Error): void
 }
 
-/** Answers `/metrics`, which is only read. */
+/** Answers `/metrics`, which is read-only. */
 export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
   return async ({ exchange }) => {
     const refusal = judgeScrape(exchange, metrics)
@@ -31,8 +31,8 @@ export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
 }
 
 /**
- * Decides, here alone, who may read the metrics (ruling X9): a scraper with the token. If no token is configured, everybody on this
- * machine may read them, and nobody if the listener is reached from other machines.
+ * Decides who may read the metrics (ruling X9): a scraper with the token. Without a configured token, everybody on this machine
+ * may read them, but nobody if other machines reach the listener.
  */
 export function judgeScrape(
   request: Pick<HttpExchange, 'method' | 'header'>,
@@ -50,7 +50,7 @@ export function judgeScrape(
   return request.method === 'GET' || request.method === 'HEAD' ? undefined : 'method_not_allowed'
 }
 
-/** Digests have one length, whatever the token. */
+/** Digests have the same length for all tokens, which the comparison needs. */
 function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }

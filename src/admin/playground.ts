@@ -18,10 +18,10 @@ const guardLines = linesOf(guards)
 const formHeaders: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r\n`
 
 /**
- * Serves an operator's request for an account by the walk of all requests (`infer`), with the account's window, credit, hold and
- * debit. No key is asked for, and the debit names none.
- * @param isDraining no request is begun then
- * @returns `playing`: how many requests have no whole answer yet
+ * Serves a request that an operator makes on behalf of an account, by the walk of all requests (`infer`). The account's
+ * window, credit, hold and debit apply. No key is needed, and the debit names none.
+ * @param isDraining while true, no request is begun
+ * @returns `playing`: the number of requests without a complete answer
  */
 export function createPlayground(
   gateway: Gateway,

@@ -9,7 +9,7 @@ import type { Operation } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
-/** No body of an operation needs more bytes, except a client's request in it: such a body has so many beside the request. */
+/** The largest body of an operation, in bytes. If it contains a client's request, it may have as much beside that. */
 const ownBytesMax = 65_536
 
 export type Matched =
@@ -23,7 +23,7 @@ const routes = allOperations.map((operation) => ({
   pattern: new RegExp(`^/api/v1${operation.path.replace('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
 }))
 
-/** The operation at a path; or the methods that the path takes, if none of them was asked. */
+/** Returns the operation at a path, or the methods that the path takes if the requested one is not among them. */
 export function matchOperation(method: string, path: string): Matched {
   const allow: string[] = []
   for (const { operation, names, pattern } of routes) {
@@ -39,7 +39,7 @@ export function matchOperation(method: string, path: string): Matched {
         inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])),
       }
     } catch {
-      // The escapes are no text, so they name nothing.
+      // The escapes do not decode, so the path names nothing.
       return undefined
     }
   }
@@ -47,9 +47,9 @@ export function matchOperation(method: string, path: string): Matched {
 }
 
 /**
- * All fields that were sent, in path, query or body.
- * @param bounds.bytesMax of a client's request
- * @param bounds.share set if the body may be as large: its bytes are taken from it, and the caller gives them back
+ * Returns all fields that were sent, in path, query or body.
+ * @param bounds.bytesMax the largest request of a client
+ * @param bounds.share set if the body may contain one: its bytes are counted there, and the caller gives them back
  * @throws ProblemError
  */
 export async function readFields(
@@ -57,7 +57,7 @@ export async function readFields(
   { operation, inPath }: Extract<Matched, { operation: unknown }>,
   { bytesMax: requestBytesMax, share }: { bytesMax: () => number; share: BodyShare | undefined },
 ): Promise<Record<string, unknown>> {
-  // Within a text of JSON a quote is two characters.
+  // A quote inside a JSON string takes two characters.
   const bytesMax = operation.isLarge ? ownBytesMax + 2 * requestBytesMax() : ownBytesMax
   const hasBody = operation.method === 'POST' || operation.method === 'PATCH'
   const sent = hasBody ? await readBody(request, bytesMax, share) : readQuery(request)
@@ -91,22 +91,22 @@ async function readBody(
   } catch (error) {
     if (error instanceof NoRoom) throw noRoom()
     if (error instanceof GatewayError) throw error.status === 413 ? tooLarge(bytesMax) : problemBelow(error)
-    // A client that has left gets no answer.
+    // A client that has left gets no answer, so the text does not matter.
     throw error instanceof ClientGone ? new ProblemError('invalid_request', 'The body is not whole.') : error
   }
 }
 
-/** Some programs write it at the beginning of a file. */
+/** Some programs write this mark at the beginning of a file. */
 const byteOrderMark = Buffer.from('\ufeff')
 
 function parse(bytes: Buffer): Record<string, unknown> {
   try {
-    // The scan has the limits of a client's body: parsing must not stop the requests of others for long (reliability §3).
+    // The scan has the limits of a client's body, so that parsing does not block other requests for long (reliability §3).
     const text = bytes.subarray(byteOrderMark.equals(bytes.subarray(0, 3)) ? 3 : 0)
     scanObject(text)
     return JSON.parse(text.toString('utf8')) as Record<string, unknown>
   } catch {
-    // Thrown below.
+    // The error is thrown below.
   }
   throw new ProblemError('invalid_request', 'The body is not a JSON object.')
 }
@@ -117,7 +117,7 @@ function tooLarge(bytesMax: number): ProblemError {
   })
 }
 
-/** Bodies of clients and of operators fill the same memory (ruling R18). */
+/** The refusal if no memory is left. Bodies of clients and of operators share it (ruling R18). */
 function noRoom(): ProblemError {
   return new ProblemError('rate_limited', 'The server holds as many bodies of requests as it can: ask again soon.', {
     headers: { 'retry-after': '1', connection: 'close' },
