@@ -1,9 +1,9 @@
-/** What became of one try at an upstream account, in so few words that a chart can have them all. */
+/** The result of one try at an upstream account, with so few values that one chart can show all. */
 export type AttemptResult =
   | 'ok'
-  /** The client left, or the process went, before it came to anything. */
+  /** The client left, or the process ended, before there was a result. */
   | 'abandoned'
-  /** The account: its key, its bill, its rights, its limit. */
+  /** A problem of the account: its key, its bill, its rights or its limits. */
   | 'status_401'
   | 'status_402'
   | 'status_403'
@@ -11,19 +11,19 @@ export type AttemptResult =
   | 'status_529'
   | 'status_4xx'
   | 'status_5xx'
-  /** No connection, and whose fault that is: the network, a certificate, whoever cut it. */
+  /** No connection, or a broken one, by the part that failed. */
   | 'connect'
   | 'tls'
   | 'reset'
   | 'timeout'
   /** An answer that broke off. */
   | 'cut'
-  /** An answer that is none, or too much of one. */
+  /** An invalid answer, or one that is too large. */
   | 'protocol'
-  /** An error under a status of success. */
+  /** An error with a status of success. */
   | 'error'
 
-/** By the words of the log (docs/operating.md). Statuses have a rule of their own. */
+/** Results by causes in the words of the log (docs/operating.md). Statuses have a rule of their own. */
 const results = new Map<string, AttemptResult>([
   ['upstream_connect', 'connect'],
   ['upstream_dns', 'connect'],
@@ -50,7 +50,7 @@ const results = new Map<string, AttemptResult>([
 
 const ownStatuses = new Set(['401', '402', '403', '429', '529'])
 
-/** Of a cause in the words of the log. */
+/** Returns the result for a cause in the words of the log. */
 export function resultOf(cause: string): AttemptResult {
   const found = results.get(cause)
   if (found !== undefined) return found

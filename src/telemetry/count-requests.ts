@@ -4,10 +4,10 @@ import { resultOf } from './attempt-results.ts'
 import { families } from './families.ts'
 import { Counter, type Family, Histogram } from './instruments.ts'
 
-/** What is counted of requests, when each of them is over. */
+/** Metrics of requests, each counted when it is over. */
 export type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
-/** It hangs on the record that a request leaves: while one runs, and for each event of a stream, nothing is done. */
+/** Counts requests from their records, so that nothing is done while a request runs or for events of a stream. */
 export function createRequestFigures(): RequestFigures {
   const requests = new Counter(families.requests)
   const refusals = new Counter(families.refusals)
@@ -32,7 +32,7 @@ export function createRequestFigures(): RequestFigures {
     if (record.tries) for (const { upstream, cause, status } of record.tries) noteTry(upstream, cause, status)
     if (record.losses) for (const { field } of record.losses) losses.add(1, pairOf(record), nameOf(field))
     if (record.flags) for (const flag of record.flags) doubts.add(1, model, flag)
-    // What was refused to its client is not booked.
+    // If the debit was refused, nothing was booked.
     if (record.usage && record.settled !== 'refused') noteBill(record, record.usage, model)
   }
 
@@ -61,7 +61,7 @@ export function createRequestFigures(): RequestFigures {
   }
 }
 
-/** A fixed word; of what an upstream answered the group that it falls into. */
+/** Returns a fixed word for the reason. Causes of upstreams are grouped. */
 function reasonOf({ reason, cause }: CallRecord): string {
   if (reason !== undefined) return reason
   if (cause === undefined) return ''
@@ -70,7 +70,7 @@ function reasonOf({ reason, cause }: CallRecord): string {
 
 const pairs = new Map<string, Map<string, string>>()
 
-/** Made once: a new text for each loss would be looked up by its letters. */
+/** Returns the pair of wires. The text is made once, because a new text would have to be hashed at each lookup. */
 function pairOf(record: CallRecord): string {
   const [wire, modelWire] = [record.wire!, record.modelWire!]
   const ofWire = pairs.get(wire) ?? new Map<string, string>()
@@ -79,7 +79,7 @@ function pairOf(record: CallRecord): string {
   return pair
 }
 
-/** Fields are our words for them; one that were longer would be none. */
+/** The longest name of a field of ours; a longer text is counted as `other`. */
 const fieldCharactersMax = 64
 
 function nameOf(field: string): string {

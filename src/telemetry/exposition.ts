@@ -1,10 +1,10 @@
 import type { FamilyFacts } from './families.ts'
 import type { Family, Sample } from './instruments.ts'
 
-/** The text format, as every scraper takes it. */
+/** The content type of the Prometheus text format. */
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** What a scraper is told of all families, each once and its series behind it. */
+/** Writes all families in the text format, each once, followed by its series. */
 export function writeExposition(families: Iterable<Family>): string {
   let text = ''
   for (const { facts, samples } of bound(families)) {
@@ -22,7 +22,7 @@ function writePlain({ name, labels }: FamilyFacts, { values, value }: Sample): s
   return `${name}${writeLabels(labels, values)} ${writeNumber(value)}\n`
 }
 
-/** Buckets count all that is below their end; the parser adds nothing up. */
+/** Writes cumulative buckets, because readers do not add them up. */
 function writeHistogram({ name, labels, bounds = [] }: FamilyFacts, { values, counts = [], sum = 0 }: Sample): string {
   let text = ''
   let below = 0

@@ -1,17 +1,17 @@
-/** What is known of a metric beside its values. Names and labels are public: a change of one breaks somebody's dashboard. */
+/** The facts of a metric besides its values. Names and labels are public: changing one breaks operators' dashboards. */
 export type FamilyFacts = {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram'
   readonly labels: readonly string[]
-  /** One sentence, for the scrape and for docs/metrics.md. */
+  /** One sentence, for scrapes and for docs/metrics.md. */
   readonly help: string
-  /** Where others have a word for it: UCUM's. */
+  /** The unit in UCUM, if a convention wants one. */
   readonly unit?: string
-  /** Of a histogram: the upper ends of its buckets, rising, without the last one, which has no end. */
+  /** For a histogram: the upper ends of its buckets, rising, without the last one, which has no end. */
   readonly bounds?: readonly number[]
 }
 
-/** Where the values of a label come from; none of them is ever a client's own word (ruling U5). */
+/** The sources of label values. None is a text that a client chose (ruling U5). */
 export const labelSources = {
   wire: "the client's wire, by its name; empty where the request is no inference",
   model: "the id of the model's catalog entry; empty as long as none is known",
@@ -33,12 +33,12 @@ export const labelSources = {
 } as const
 export type Label = keyof typeof labelSources
 
-/** From 50 ms, below which no model answers, to the ten minutes that a JSON answer may take (ruling U6). */
+/** Seconds from 50 ms, which no model beats, to the ten minutes that a JSON answer may take (ruling U6). */
 const answerBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]
-/** A sync of a disk takes less than a millisecond, or, where it is busy or away, as long as a debit may wait. */
+/** Seconds. A disk syncs in less than a millisecond; a busy or missing one takes as long as a debit may wait. */
 const commitBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-/** Every metric of ours. What is missing here is not written; docs/metrics.md is made from it. */
+/** All our metrics. One that is not listed is not written; docs/metrics.md is made from this table. */
 export const families = {
   requests: counter('triwire_requests_total', ['wire', 'model', 'outcome'], 'Requests that are over.'),
   refusals: counter('triwire_refusals_total', ['code', 'reason'], 'Requests whose client was told an error.'),
@@ -134,7 +134,7 @@ export const families = {
   build: gauge('triwire_build_info', ['version', 'node'], 'Always 1.'),
 } as const satisfies Record<string, FamilyFacts>
 
-/** Of the process and of Node, under the names that others have made usual. */
+/** Metrics of the process and of Node, under their usual names. */
 export const processFamilies = {
   cpuUser: counter('process_cpu_user_seconds_total', [], 'User CPU time of all threads.'),
   cpuSystem: counter('process_cpu_system_seconds_total', [], 'System CPU time of all threads.'),

@@ -1,24 +1,24 @@
 import type { FamilyFacts } from './families.ts'
 
 /*
- * Counters, gauges and histograms. A request updates a dozen of them and an update costs some hundredths of a microsecond:
- * the values of its labels are looked up in maps, one within the other, and no text is made of them until somebody asks.
+ * Counters, gauges and histograms. A request updates a dozen of them, and an update costs some hundredths of a microsecond.
+ * Label values are looked up in nested maps, and no text is made of them before a scrape.
  */
 
-/** One series, as whoever writes it out sees it. */
+/** One series as an exporter sees it. */
 export type Sample = {
   /** In the order of the family's labels. */
   readonly values: readonly string[]
-  /** Of a counter or a gauge. */
+  /** The value of a counter or a gauge. */
   readonly value: number
-  /** Of a histogram: how many fell into each bucket, the one without an end last, and their sum. */
+  /** For a histogram: the counts of its buckets, the unbounded one last, and the sum of the values. */
   readonly counts?: readonly number[]
   readonly sum?: number
 }
 
 export type Family = { readonly facts: FamilyFacts; samples(): Iterable<Sample> }
 
-/** More series than this no family gets: what else comes is counted together. Configurations have far fewer. */
+/** The most series of a family; values beyond them are counted together. Configurations have far fewer. */
 const seriesMax = 5_000
 const together = 'other'
 
@@ -29,7 +29,7 @@ class Cells<Cell> {
   readonly #together: readonly [string, string, string]
   #count = 0
 
-  /** @param labels how many of the three a family has; the values of the others are empty */
+  /** @param labels the number of labels that the family has; the values of the others are empty */
   constructor(labels: number, make: () => Cell) {
     this.#make = make
     const standIn = (at: number) => (at < labels ? together : '')
@@ -64,7 +64,7 @@ function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Val
   return made
 }
 
-/** What only grows. */
+/** A value that only grows. */
 export class Counter implements Family {
   readonly facts: FamilyFacts
   readonly #cells: Cells<{ value: number }>
@@ -72,11 +72,11 @@ export class Counter implements Family {
   constructor(facts: FamilyFacts) {
     this.facts = facts
     this.#cells = new Cells(facts.labels.length, () => ({ value: 0 }))
-    // Without labels there is one series from the beginning on.
+    // Without labels there is one series, which exists from the beginning.
     if (facts.labels.length === 0) this.add(0)
   }
 
-  /** @param a values of the labels, in their order */
+  /** @param a the value of the first label; `b` and `c` are those of the next two */
   add(amount: number, a = '', b = '', c = ''): void {
     this.#cells.at(a, b, c).value += amount
   }
@@ -115,12 +115,12 @@ export class Histogram implements Family {
   }
 }
 
-/** What is asked for when somebody looks: gauges, and counters that others keep. */
+/** A family whose values are read at a scrape: gauges, and counters that other parts keep. */
 export class Reading implements Family {
   readonly facts: FamilyFacts
   readonly #read: (set: (value: number, ...values: string[]) => void) => void
 
-  /** @param read sets each series once; one that is not set is not there */
+  /** @param read sets each series once; a series that is not set is left out */
   constructor(facts: FamilyFacts, read: (set: (value: number, ...values: string[]) => void) => void) {
     this.facts = facts
     this.#read = read

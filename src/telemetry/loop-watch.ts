@@ -1,11 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-/** How often the loop is looked at: what it is late by between two looks is seen at the next. */
+/** The time between two measurements of the event loop, in ms. */
 const resolutionMs = 20
-/** Of two histograms one is emptied in turn, so that the other has the last 30 to 60 s whoever asks how often. */
+/** One of two histograms is emptied in turn, so that the other one always covers the last 30 to 60 s. */
 const turnMs = 30_000
 
-/** How late the event loop was, in seconds. */
+/** The delay of the event loop, in seconds. */
 export type LoopLag = { mean: number; max: number; p50: number; p90: number; p99: number }
 
 export type LoopWatch = { read(): LoopLag; stop(): void }
@@ -39,7 +39,7 @@ function open() {
   return histogram
 }
 
-/** What is measured is the time from one look to the next, in ns; an empty histogram says nothing. */
+/** Node measures the time between two looks, in ns, so the interval itself is subtracted. An empty histogram has no number. */
 function lagOf(nanos: number): number {
   return Number.isFinite(nanos) ? Math.max(0, nanos / 1e9 - resolutionMs / 1_000) : 0
 }

@@ -1,7 +1,7 @@
-/** What one of several processes answered to a scrape. */
+/** The answer of one of several processes to a scrape. */
 export type WorkerExposition = { worker: number; text: string }
 
-/** One scrape of several, each family once; a series says in `worker` whose it is (ruling X9). */
+/** Merges several scrapes into one, with each family once. The label `worker` tells the series apart (ruling X9). */
 export function mergeExpositions(parts: readonly WorkerExposition[]): string {
   const families = new Map<string, { head: string; series: string }>()
   for (const { worker, text } of parts) {
@@ -21,7 +21,7 @@ export function mergeExpositions(parts: readonly WorkerExposition[]): string {
   return Array.from(families.values(), ({ head, series }) => head + series).join('')
 }
 
-/** Names have no braces; a value of a label may. */
+/** Adds the label. Names of metrics have no braces, but label values may. */
 function labelled(line: string, worker: number): string {
   const [, name = '', rest = ''] = /^([a-zA-Z0-9_:]+)(.*)$/.exec(line) ?? []
   const label = `worker="${worker}"`

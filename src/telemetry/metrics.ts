@@ -8,17 +8,17 @@ import { watchLoop } from './loop-watch.ts'
 import { processFigures } from './process-figures.ts'
 import { serviceFigures } from './service-figures.ts'
 
-/** What a process counts of itself, and tells whoever scrapes it. */
+/** The metrics of a process, for scrapers. */
 export type Metrics = {
-  /** Is to hear of every request. */
+  /** Must be called for every request. */
   note: RecordListener
   /** All families, in the order in which they are written. */
   readonly families: readonly Family[]
-  /** The text of a scrape. */
+  /** Returns the text of a scrape. */
   write(): string
-  /** From now on it tells of this gateway too; once. @param more families that others keep */
+  /** Adds the metrics of this gateway; called once. @param more families of other parts */
   watch(gateway: Gateway, more?: readonly Family[]): void
-  /** How late the event loop was in the last minute or so, at its worst hundredth, in ms. */
+  /** The delay of the event loop in the last minute or so, as the 99th percentile, in ms. */
   readLagMs(): number
   stop(): void
 }

@@ -1,7 +1,7 @@
 import type { Tracing } from '../gateway/tracing.ts'
 import { readTraceparent, writeTraceparent } from './trace-context.ts'
 
-/** Where nothing is sent to a collector and upstreams are told the trace: they are told their client's, and we are not in it. */
+/** Tracing without a collector, if upstreams get the trace header. They get the client's, and we add no span. */
 export const passOn: Tracing = {
   begin(traceparent) {
     const parent = traceparent === undefined ? undefined : readTraceparent(traceparent)

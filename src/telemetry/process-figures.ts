@@ -3,7 +3,7 @@ import { processFamilies as facts } from './families.ts'
 import { type Family, Reading } from './instruments.ts'
 import type { LoopWatch } from './loop-watch.ts'
 
-/** Of the process as a whole, all its threads included. */
+/** Metrics of the whole process, with all its threads. */
 export function processFigures(loop: Pick<LoopWatch, 'read'>): Family[] {
   const startedSeconds = Math.round(Date.now() / 1_000 - process.uptime())
   const read: Record<keyof typeof facts, () => number | undefined> = {
@@ -40,7 +40,7 @@ function readMaxFds(): number | undefined {
   return soft === undefined ? undefined : Number(soft)
 }
 
-/** Not every system tells, and there may be no descriptor left to ask it with (faults F-P11). */
+/** Returns undefined if the system does not have the figure, or no file descriptor is left to read it (faults F-P11). */
 function tryTo(look: () => number | undefined): number | undefined {
   try {
     return look()

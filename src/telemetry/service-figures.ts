@@ -3,10 +3,10 @@ import { resultOf } from './attempt-results.ts'
 import { families } from './families.ts'
 import { type Family, Histogram, Reading } from './instruments.ts'
 
-/** Of accounts and keys one series each: more than this no monitoring takes from one place. */
+/** The most series for accounts and for keys. No monitoring takes more from one process. */
 const [accountsMax, keysMax] = [10_000, 10_000]
 
-/** What is true of the service at the moment when somebody asks, and what its ledger takes. */
+/** Metrics of the present state of the service, and of the ledger's commits. */
 export function serviceFigures(gateway: Gateway): Family[] {
   const { deliveries, ledger, snapshots, directory, admission } = gateway
   const commit = new Histogram(families.commit)
@@ -58,7 +58,7 @@ export function serviceFigures(gateway: Gateway): Family[] {
 
 type UsedBudget = { account: string; name: string; ratio: number }
 
-/** One for each line of rotations, by the name of the key that is listed last. */
+/** Lists the used share of budgets, one for each line of rotated keys, with the name of the key listed last. */
 function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
   const used = new Map<string, UsedBudget>()
   for (const { bounds, label, prefix, account } of directory.listKnownKeys()) {
@@ -71,7 +71,7 @@ function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
   return used.values()
 }
 
-/** By upstream, then by what for. */
+/** Counts cooldowns by upstream and then by result. */
 function countCooldowns({ snapshots }: Gateway): Map<string, Map<string, number>> {
   const counts = new Map<string, Map<string, number>>()
   for (const [upstream, causes] of snapshots.current.pool.cooldowns)
@@ -85,7 +85,7 @@ function add(counts: Map<string, Map<string, number>>, upstream: string, cause: 
   counts.set(upstream, causes.set(word, (causes.get(word) ?? 0) + count))
 }
 
-/** By upstream, then by what they are left alone for. */
+/** Counts accounts in a cooldown by upstream and then by result. */
 function countCooling({ snapshots }: Gateway): Map<string, Map<string, number>> {
   const { pool, config } = snapshots.current
   const counts = new Map<string, Map<string, number>>()
@@ -95,12 +95,12 @@ function countCooling({ snapshots }: Gateway): Map<string, Map<string, number>> 
   return counts
 }
 
-/** Every model of the catalog, also one that nobody serves now. */
+/** Counts usable accounts for every model of the catalog, also if there are none. */
 function countAvailable({ snapshots }: Gateway): Map<string, number> {
   const { pool, config } = snapshots.current
   const counts = new Map(config.catalog.entries.map(({ id }) => [id, 0]))
   for (const { model, state } of pool.list(config.catalog.entries)) {
-    // One whose cooldown is over is tried by the next request.
+    // After its cooldown, an account is tried by the next request.
     if (state === 'ready' || state === 'trial') counts.set(model, counts.get(model)! + 1)
   }
   return counts

@@ -1,13 +1,13 @@
 import { randomFillSync } from 'node:crypto'
 
-/** What a caller says of the trace that its request belongs to (W3C Trace Context). */
+/** A caller's span, and the trace that it belongs to (W3C Trace Context). */
 export type Parent = { traceId: string; spanId: string; isSampled: boolean }
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** Undefined where it is none: then the request begins a trace of its own. */
+/** Reads a trace header; undefined if it is missing or invalid. The request then begins a trace of its own. */
 export function readTraceparent(text: string | string[] | undefined): Parent | undefined {
-  // The longest that a later version may send is not looked at.
+  // A later version may send a longer text; it is not read.
   if (typeof text !== 'string' || text.length > 128) return undefined
   const [, version, traceId = '', spanId = '', flags = '', more] = form.exec(text.trim()) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
@@ -19,7 +19,7 @@ export function writeTraceparent({ traceId, spanId, isSampled }: Parent): string
   return `00-${traceId}-${spanId}-0${isSampled ? 1 : 0}`
 }
 
-/** Random bytes are had from the system in large pieces: one of these costs a tenth of a microsecond then. */
+/** Random bytes are taken from the system in large pieces, which makes an id cost a tenth of a microsecond. */
 const pool = Buffer.alloc(4_096)
 let used = pool.length
 

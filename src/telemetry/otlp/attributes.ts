@@ -1,6 +1,6 @@
 import { doubles } from './conventions.ts'
 
-/** Values as OTLP's JSON has them: whole numbers are text, since they may have 64 bits. */
+/** Values as in OTLP's JSON: whole numbers are text, because they may have 64 bits. */
 export type AttributeValue =
   | { stringValue: string }
   | { intValue: string }
@@ -10,7 +10,7 @@ export type AttributeValue =
 
 export type Attribute = { key: string; value: AttributeValue }
 
-/** A number is a whole one, unless its name is one of `doubles`. */
+/** Makes an attribute. A number is written as a whole one unless its name is one of `doubles`. */
 export function attribute(key: string, value: string | number | boolean | AttributeValue): Attribute {
   return { key, value: typeof value === 'object' ? value : encodeValue(key, value) }
 }

@@ -1,9 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
 /*
- * Every name of OpenTelemetry's conventions that is written, and nowhere else is one: those of generative AI are in
- * development and change. They are of its own repository (open-telemetry/semantic-conventions-genai) as of November 2026,
- * those of HTTP of semantic-conventions 1.44.
+ * All names of OpenTelemetry's conventions that we write; no other file has one. Those for generative AI are still in
+ * development and change. They are those of their own repository (open-telemetry/semantic-conventions-genai) as of November
+ * 2026. Those for HTTP are of semantic-conventions 1.44.
  */
 
 export const schemaUrl = 'https://opentelemetry.io/schemas/1.44.0'
@@ -18,7 +18,7 @@ export const http = {
   errorType: 'error.type',
   serverAddress: 'server.address',
   serverPort: 'server.port',
-  /** Stands for a method that is none of the known ones. */
+  /** Replaces a method that is not a known one. */
   otherMethod: '_OTHER',
 } as const
 
@@ -37,11 +37,11 @@ export const genAi = {
   outputTokens: 'gen_ai.usage.output_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
   modality: 'gen_ai.token.modality',
-  /** Of the old histogram. */
+  /** A label of the old histogram. */
   tokenType: 'gen_ai.token.type',
 } as const
 
-/** Why an answer ended, in the words that providers have in common. */
+/** The reason why an answer ended, in the words that providers share. */
 export const finishWords: Readonly<Record<StopReason, string>> = {
   end: 'stop',
   stop_sequence: 'stop',
@@ -52,12 +52,12 @@ export const finishWords: Readonly<Record<StopReason, string>> = {
   refused: 'content_filter',
 }
 
-/** The one operation that there is: a conversation, on whatever wire. */
+/** The only operation: a conversation, on any wire. */
 export const chatOperation = 'chat'
-/** No wire tells it of all its counters. */
+/** No wire reports the modality for all of its counters. */
 export const unknownModality = 'unknown'
 
-/** What no convention has. */
+/** Attributes that no convention has. */
 export const own = {
   requestId: 'triwire.request.id',
   accountId: 'triwire.account.id',
@@ -74,7 +74,7 @@ export const own = {
   losses: 'triwire.losses',
 } as const
 
-/** Times and amounts have a part behind the comma, also where that is 0: one attribute has one type. */
+/** Times and amounts are doubles even if they are whole numbers, because one attribute has one type. */
 export const doubles: ReadonlySet<string> = new Set([genAi.timeToFirstChunk, own.cost, own.hold])
 
 export const resource = {
@@ -85,12 +85,12 @@ export const resource = {
   pid: 'process.pid',
 } as const
 
-/** Seconds, from 10 ms on, each twice the one before. */
+/** Seconds from 10 ms on, each twice the one before. */
 const secondBounds = Array.from({ length: 14 }, (_, i) => 0.01 * 2 ** i)
 /** Tokens: powers of 4. */
 const tokenBounds = Array.from({ length: 14 }, (_, i) => 4 ** i)
 
-/** By model, upstream and kind of error; which attributes become of that, `attributesOf` says. */
+/** Series by model, upstream and kind of error. `attributesOf` turns these labels into attributes. */
 const byOperation = ['model', 'upstream', 'error'] as const
 const byModel = ['model', 'upstream'] as const
 
@@ -104,7 +104,7 @@ export const genAiMetrics = {
   cacheWrite: usage('cache_write.input_tokens', 'Of them those that were written to a cache.'),
   output: usage('output_tokens', 'Output tokens, reasoning included.'),
   reasoning: usage('reasoning.output_tokens', 'Of them those of reasoning.'),
-  /** Of 2025, for what still reads it (`telemetry.genai: compat`). */
+  /** The histogram of 2025, for readers that still use it (`telemetry.genai: compat`). */
   tokenUsage: {
     name: 'gen_ai.client.token.usage',
     type: 'histogram',
@@ -133,7 +133,7 @@ function usage<const Name extends string>(name: Name, help: string) {
   } as const
 }
 
-/** Well-known names of providers by their hosts, each with all below it. Another is called what its configuration calls it. */
+/** The conventions' names of providers by host; hosts below it count too. Any other provider has its name in the configuration. */
 export const providerOfHost: readonly (readonly [host: string, provider: string])[] = [
   ['api.anthropic.com', 'anthropic'],
   ['api.openai.com', 'openai'],

@@ -1,15 +1,15 @@
 import type { Family, Sample } from '../instruments.ts'
 import { type Attribute, attribute } from './attributes.ts'
 
-/** Since the process began, not since the last time. */
+/** OTLP's number for counters since the start of the process, not since the last export. */
 const cumulative = 2
 
 export type MetricTimes = { startNanos: string; nowNanos: string }
 
-/** What becomes of the values of a family's labels. */
+/** Converts the label values of a series to attributes. */
 export type AttributesOf = (family: Family, sample: Sample) => Attribute[]
 
-/** A family as OTLP's JSON has it; undefined where it has no series. */
+/** Encodes a family as OTLP's JSON; undefined if it has no series. */
 export function encodeFamily(family: Family, times: MetricTimes, attributesOf: AttributesOf): object | undefined {
   const { name, type, help, unit, bounds } = family.facts
   const points = Array.from(family.samples(), (sample) => {
@@ -26,12 +26,12 @@ export function encodeFamily(family: Family, times: MetricTimes, attributesOf: A
   return { ...metric, sum: { dataPoints: points, aggregationTemporality: cumulative, isMonotonic: true } }
 }
 
-/** A collector that writes them for Prometheus puts the end back. */
+/** Removes `_total`, which a collector adds again when it writes for Prometheus. */
 function nameOf(name: string): string {
   return name.endsWith('_total') ? name.slice(0, -'_total'.length) : name
 }
 
-/** The labels as they are. */
+/** Uses the labels as attributes, unchanged. */
 export function plainAttributes({ facts }: Family, { values }: Sample): Attribute[] {
   return facts.labels.map((label, index) => attribute(label, values[index] ?? ''))
 }

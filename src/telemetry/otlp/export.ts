@@ -1,20 +1,20 @@
 import type { OtlpTarget } from '../../config/config.ts'
 
-/** How often one message is tried, and how long is waited in between where the collector does not say. */
+/** The most tries for a message, and the first wait between them, in ms, if the collector does not name one. */
 const triesMax = 4
 const firstWaitMs = 500
 
 export type Shipment = {
   target: OtlpTarget
   body: string
-  /** Resolves after so long, or when nobody wants to wait any more. */
+  /** Resolves after so long, or at once when the process ends. */
   wait(ms: number): Promise<void>
   isHurried(): boolean
-  /** Nothing is wanted of it any more. */
+  /** Fires when the message is not wanted any more. */
   aborted: AbortSignal
 }
 
-/** Brings a message to its collector, or gives it up. @returns why it was given up, in our words; undefined where it was taken */
+/** Sends a message to its collector. @returns the reason, in our words, if it was given up; undefined if it was accepted */
 export async function ship({ target, body, wait, isHurried, aborted }: Shipment): Promise<string | undefined> {
   for (let tries = 1; ; tries++) {
     const sent = await send(target, body, aborted)
@@ -25,15 +25,15 @@ export async function ship({ target, body, wait, isHurried, aborted }: Shipment)
   }
 }
 
-/** What became of one message: taken; to be sent once more, after so long; or refused for good. */
+/** The result of one try: accepted; to be sent again, after so long; or refused for good. */
 type ExportResult = 'taken' | { retryMs: number | undefined } | { refused: string }
 
-/** Statuses that pass (OTLP/HTTP). */
+/** Statuses after which a message is sent again (OTLP/HTTP). */
 const passing = new Set([429, 502, 503, 504])
-/** So much of an answer is read, for the connection's sake: nothing in it is looked at. */
+/** So much of an answer is read, so that the connection can be reused. Its content is ignored. */
 const answerBytesMax = 65_536
 
-/** Sends one message to a collector. Never throws, and takes no longer than the target's time, or until it is aborted. */
+/** Sends one message to a collector. Never throws. Ends after the target's timeout, or when it is aborted. */
 async function send(
   { url, headers, timeoutMs }: OtlpTarget,
   body: string,

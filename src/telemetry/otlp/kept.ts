@@ -1,6 +1,6 @@
 import type { CallRecord } from '../../gateway/record.ts'
 
-/** Of one request; a conversation may lose as much as its client likes. */
+/** The most losses that are kept of one request. A client can cause any number of them. */
 const lossesMax = 20
 
 export function keep(record: CallRecord) {
@@ -11,7 +11,7 @@ export function keep(record: CallRecord) {
     startedMs: record.startedMs,
     beganMs: record.beganMs,
     method: record.method.length <= 16 ? record.method : '',
-    // Of a path that is not served nothing is kept.
+    // Nothing is kept of a path that is not served.
     path: record.walk === undefined ? '' : record.path,
     walk: record.walk,
     accountId: record.accountId,
@@ -40,5 +40,5 @@ export function keep(record: CallRecord) {
   }
 }
 
-/** What is kept of a request until it is sent: nothing of a size that its client chooses. */
+/** The facts of a request that are kept until its span is sent. Their size does not depend on the client. */
 export type SpanSource = ReturnType<typeof keep>

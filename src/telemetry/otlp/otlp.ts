@@ -16,22 +16,22 @@ import { keep, type SpanSource } from './kept.ts'
 import { createPlaces, type ServerNames } from './places.ts'
 import { nanos, spansOf } from './spans.ts'
 
-/** So many requests go in one message, and so many are encoded in one turn of the event loop: a quarter of a millisecond. */
+/** The most requests in one message, and in one turn of the event loop, in which encoding them takes a quarter of a millisecond. */
 const messageMax = 256
 const turnMax = 16
 
-/** How long the end waits for the last message. */
+/** The time that closing waits for the last message, in ms. */
 const closeMs = 2_000
 
-/** That something was lost is told once in this time. */
+/** Lost messages are logged once in this time, in ms. */
 const tellEveryMs = 60_000
 
 export type OtlpParts = {
   settings: Config['telemetry']
   version: string
-  /** Families that are sent beside those of the conventions. */
+  /** Families that are sent besides those of the conventions. */
   others: () => readonly Family[]
-  /** In force. */
+  /** The configuration in force. */
   config: () => Config
   log: (event: string, fields: Record<string, unknown>) => void
 }
@@ -39,15 +39,16 @@ export type OtlpParts = {
 export type Otlp = {
   note(record: CallRecord): void
   tracing: Tracing
-  /** What was sent and what was lost. */
+  /** Metrics of what was exported and what was lost. */
   families: readonly Family[]
-  /** Sends what waits, for so long as that may take. */
+  /** Sends what waits, for a limited time. */
   close(): Promise<void>
 }
 
 /**
- * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs ids are made for it and a `traceparent` is written;
- * when it is over it is put into a queue. All else happens in turns of their own, and whatever fails there is counted and told.
+ * Sends spans and metrics to a collector (OTLP over HTTP, JSON). While a request runs, only its ids and its `traceparent` are
+ * made. When it is over, its record goes into a queue. Everything else happens in turns of its own. Failures there are counted
+ * and logged.
  */
 export function startOtlp({ settings, version, others, config, log }: OtlpParts): Otlp {
   const { traces, metrics, sampleShare, propagate } = settings
@@ -104,7 +105,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     return writeTraceparent({ traceId: trace.id, spanId: tried.spanId, isSampled: trace.isSampled })
   }
 
-  /** What the caller's trace leaves out we leave out. */
+  /** Whether a request is exported. A trace that the caller does not sample is not. */
   function isSampled({ trace }: CallRecord): boolean {
     return trace === undefined || trace.isSampled
   }
@@ -132,7 +133,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
 
   async function deliver(signal: 'traces' | 'metrics', target: OtlpTarget, body: string, count: number): Promise<void> {
     const isHurried = () => ending.signal.aborted
-    // It keeps no process alive, and is over at once when this ends.
+    // The wait keeps no process alive, and ends at once when the process ends.
     const wait = (ms: number) => sleep(ms, undefined, { ref: false, signal: ending.signal }).catch(() => {})
     const failure = await ship({ target, body, wait, isHurried, aborted: over.signal })
     if (failure === undefined) exported.add(count, signal)
@@ -147,7 +148,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
     log('telemetry_lost', { signal, lost: count, why })
   }
 
-  /** A bug of ours in it ends one message and nothing else. */
+  /** Makes a function that runs once at a time. A bug of ours in it ends one message and nothing else. */
   function oneAtATime(act: () => Promise<void>): () => Promise<void> {
     let running: Promise<void> | undefined
     return () => {
@@ -161,7 +162,7 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
   }
 }
 
-/** A few in each turn of the event loop, so that nobody waits for all of them. @returns each as JSON */
+/** Encodes a few items in each turn of the event loop, so that other work can run in between. @returns each as JSON */
 async function encodeInTurns<Item>(
   items: readonly Item[],
   each: number,
@@ -201,7 +202,7 @@ const tokenCounters: ReadonlySet<string> = new Set(
   ].map(({ name }) => name),
 )
 
-/** Of a model, an upstream, and what the family has beside them. */
+/** Returns the attributes for a model, an upstream, and the third label of the family. */
 function genAiAttributes(places: ServerNames): AttributesOf {
   return ({ facts: { name, labels } }: Family, { values }: Sample) => {
     const [model = '', upstream = '', third = ''] = values
@@ -220,17 +221,17 @@ function genAiAttributes(places: ServerNames): AttributesOf {
   }
 }
 
-/** So many that wait are sent without waiting for the time. */
+/** When so many requests wait, they are sent at once. */
 const enough = 512
 
-/** Requests that wait to be told. It never grows beyond its size: what comes then is dropped, and counted. */
+/** Requests that wait to be exported. The queue has a limit; further requests are dropped and counted. */
 export class SpanQueue<Item> {
   readonly #max: number
   readonly #hurry: () => void
   readonly #drop: (count: number) => void
   #items: Item[] = []
 
-  /** @param hurry called when many wait; @param drop told what was not taken */
+  /** @param hurry called when many wait. @param drop receives the number of dropped items */
   constructor(max: number, hurry: () => void, drop: (count: number) => void) {
     this.#max = max
     this.#hurry = hurry
@@ -250,7 +251,7 @@ export class SpanQueue<Item> {
     if (this.#items.length === Math.min(enough, this.#max)) this.#hurry()
   }
 
-  /** The oldest, as many as there are of so many. */
+  /** Takes the oldest items, `most` at a time. */
   take(most: number): Item[] {
     return this.#items.splice(0, most)
   }

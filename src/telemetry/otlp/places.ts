@@ -1,13 +1,13 @@
 import type { Config } from '../../config/config.ts'
 import { providerOfHost } from './conventions.ts'
 
-/** Where an upstream is, in the words of the conventions. */
+/** The address of an upstream, in the words of the conventions. */
 export type ServerAttributes = { address: string; port: number; provider: string }
 
-/** What the configuration in force says of upstreams; of one that it has no more nothing is said. */
+/** Facts of upstreams in the present configuration; undefined for one that is no longer in it. */
 export type ServerNames = {
   upstream(name: string): ServerAttributes | undefined
-  /** What the upstream calls the model. */
+  /** The upstream's name for the model. */
   modelName(model: string, upstream: string): string | undefined
 }
 

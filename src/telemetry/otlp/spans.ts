@@ -5,7 +5,7 @@ import { chatOperation, finishWords, genAi, http, own } from './conventions.ts'
 import type { SpanSource } from './kept.ts'
 import type { ServerNames } from './places.ts'
 
-/** A span as OTLP's JSON has it: ids in hex, times in ns as text. */
+/** A span as in OTLP's JSON: ids in hex, times in ns as text. */
 export type Span = {
   traceId: string
   spanId: string
@@ -26,8 +26,8 @@ const errorStatus = { code: 2 }
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'])
 
 /**
- * The spans of one request: what its client asked of us, in it what was asked of the model over all attempts, and in that
- * each attempt. Nothing of content, no header, no id of a conversation, and no path but the served ones (ruling U5).
+ * Makes the spans of one request: the client's request, in it the operation of the model over all attempts, and in that each
+ * attempt. They contain no content, no header, no id of a conversation, and no path except the served ones (ruling U5).
  */
 export function spansOf(record: SpanSource, places: ServerNames): Span[] {
   const { trace, tries = [], beganMs = 0 } = record
@@ -69,7 +69,7 @@ function attemptSpan(tried: Try, index: number, { chat, endMs, wallMs, places }:
   const place = places.upstream(tried.upstream)
   return {
     traceId: chat.traceId,
-    // Its upstream may know it by this name.
+    // The upstream may know the span by this id.
     spanId: tried.spanId ?? newSpanId(),
     parentSpanId: chat.spanId,
     name: 'POST',
@@ -99,7 +99,7 @@ function serverAttributes(record: SpanSource): Attribute[] {
   const { method, walk, path, status } = record
   return attributes([
     [http.method, knownMethods.has(method) ? method : http.otherMethod],
-    // A path that is not served is a client's own word.
+    // A path that is not served was chosen by the client.
     [http.route, walk === undefined ? undefined : path],
     [http.path, walk === undefined ? undefined : path],
     [http.status, status],
@@ -126,7 +126,7 @@ function chatAttributes(record: SpanSource, places: ServerNames, failure: string
     [genAi.responseModel, places.modelName(model, upstream)],
     [genAi.finishReasons, record.finishReason && arrayOf([finishWords[record.finishReason]])],
     [genAi.timeToFirstChunk, isStreamed ? (record.firstByteMs! - beforeMs) / 1_000 : undefined],
-    // The convention's input has the cached tokens in it; ours are disjoint.
+    // The convention counts cached tokens as input; our counters are disjoint.
     [genAi.inputTokens, usage && usage.inputTokens + usage.cacheReadTokens + usage.cacheWriteTokens],
     [genAi.cacheReadTokens, usage?.cacheReadTokens],
     [genAi.cacheWriteTokens, usage?.cacheWriteTokens],
@@ -147,13 +147,13 @@ function chatAttributes(record: SpanSource, places: ServerNames, failure: string
   ])
 }
 
-/** What a client did wrong is no failure of ours; an answer that broke off is one, whatever its status was. */
+/** Returns the failure of our side. A client's mistake does not count, but a broken-off answer does, whatever its status. */
 function serverFailureOf(record: SpanSource): string | undefined {
   const { status } = record
   return status !== undefined && status >= 400 && status < 500 ? undefined : failureOf(record)
 }
 
-/** Of the model's side: a client that leaves does not make an operation fail. */
+/** Returns the failure of the model's side. A client that leaves does not make an operation fail. */
 export function failureOf({ outcome = 'ok', cause, code }: Pick<CallRecord, 'outcome' | 'cause' | 'code'>) {
   if (outcome === 'ok' || outcome.startsWith('client_')) return undefined
   return cause ?? code ?? outcome
@@ -165,7 +165,7 @@ function attributes(given: Given): Attribute[] {
   return given.flatMap(([key, value]) => (value === undefined ? [] : [attribute(key, value)]))
 }
 
-/** From ms, of which the part behind the comma is measured: in µs, since more digits than that are not exact any more. */
+/** Converts ms to ns as text, rounded to whole µs, because further digits are not exact. */
 export function nanos(unixMs: number): string {
   return `${Math.round(unixMs * 1_000)}000`
 }
