@@ -4,7 +4,7 @@ import { parseCredits } from '../accounts/credit.ts'
 import type { LogLine } from '../accounts/entries.ts'
 import { unreadable } from './unreadable.ts'
 
-/** The lines that `ledger verify` compares, of files as the server wrote them. @throws Error naming a file that cannot be read */
+/** Reads the lines that `ledger verify` compares, from log files of a server. @throws Error with the name of an unreadable file */
 export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   const lines: LogLine[] = []
   for (const file of files) {
@@ -23,7 +23,7 @@ export async function readLogs(files: readonly string[]): Promise<LogLine[]> {
   return lines
 }
 
-/** Undefined for what was not billed, unless it ended by an error of ours: then its debit may have been given back. */
+/** Returns undefined for a request without a bill, unless an error of ours ended it: its debit may have been given back. */
 export function readLogLine(text: string): LogLine | undefined {
   try {
     const { id, cost, outcome, usage, ...rest } = JSON.parse(text)
@@ -50,7 +50,7 @@ export function readLogLine(text: string): LogLine | undefined {
       },
     }
   } catch {
-    // Not every line of a log is JSON: a crash may have torn one, and Node itself may have written another.
+    // Not every line of a log is JSON: a crash may have cut one, and Node itself may have written another.
     return undefined
   }
 }

@@ -3,22 +3,22 @@ import type { Command } from 'commander'
 import { originOf } from '../programs/origin.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
-/** A server's answer to `GET path` on its admin listener, or why there is none: a clause for people. */
+/** A server's answer to a request on its admin listener, or why there is none: a clause for people. */
 export type AdminReply = { status: number; body: unknown } | { trouble: string }
 
 type AdminOptions = GlobalOptions & { adminListen?: string }
 
-/** How long a server may take: it answers from memory, or asks its ledger once. */
+/** The longest wait for an answer, in ms. A server answers from memory, or after one call to its ledger. */
 const patienceMs = 5_000
 
-/** More than any answer of ours is none. */
+/** Larger than any answer of ours; a longer one is treated as an error. */
 const answerBytesMax = 64 * 1_048_576
 
 export const adminOption = ['--admin-listen <address>', "host:port of the server's admin listener"] as const
 
 /**
- * Asks the server that runs with the same configuration, as the operator of TRIWIRE_TOKEN, else with a token of one minute:
- * who has the store needs nobody's leave.
+ * Asks the server that runs with the same configuration: as the operator of TRIWIRE_TOKEN, or else with a token for one
+ * minute. Such a token needs only access to the store, which this command has.
  */
 export async function askServer(
   command: Command,
@@ -106,14 +106,14 @@ function explainRefusal(token: FoundToken): string {
     : 'the server does not take a token of this store: name its own with --store or --config, or set TRIWIRE_TOKEN'
 }
 
-/** Whatever listens there may answer anything. */
+/** Reads an answer. Another program may be listening there, so the answer may be anything. */
 function readAnswer(origin: string, { status, headers }: Response, text: string): AdminReply {
   const isOurs = /^application\/(problem\+)?json$/.test(headers.get('content-type') ?? '')
   const isProblem = headers.get('content-type') === 'application/problem+json'
   try {
     if (isOurs && (isProblem || status === 200)) return { status, body: JSON.parse(text) }
   } catch {
-    // It is not what it says.
+    // The body is not what its content type says.
   }
   return {
     trouble: `what listens on ${origin} is no triwire of this version: name its admin listener with --admin-listen`,

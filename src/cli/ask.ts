@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici'
 import { environmentProxy, isProxysAnswer, parseProxy, proxyMistake } from '../config/egress.ts'
 
-/** What a command asks a server: of `fetch`, what is needed. */
+/** A command's request to a server, with those options of `fetch` that are needed. */
 export type HttpQuestion = {
   method?: string
   headers: Record<string, string>
@@ -42,8 +42,8 @@ async function openProxy(value: string): Promise<Dispatcher> {
 }
 
 /**
- * Why there is no answer, for a person; no key and no password is in it.
- * @param late what is said where time was up
+ * Explains to a person why there is no answer. The text contains no key and no password.
+ * @param late the text for a timeout
  */
 export function explainFailure(error: unknown, url: string, late: string): string {
   if (!(error instanceof Error)) return String(error)
@@ -60,28 +60,28 @@ export function explainFailure(error: unknown, url: string, late: string): strin
   return proxy && isUnreached ? `the proxy of ${proxy.source} cannot be reached: ${why}` : why
 }
 
-/** Some say 401 for it, where they make no tunnel. */
+/** A proxy that makes no tunnel may refuse credentials with 401 instead of 407. */
 function describeRefusal(source: string, status: number): string {
   return [401, 407].includes(status)
     ? `the proxy of ${source} wants other credentials`
     : `the proxy of ${source} refuses, or does not reach it (status ${status})`
 }
 
-/** `fetch` says little itself, and has the reason as the cause, at times the cause's cause. */
+/** Returns the innermost cause. `fetch` itself says little, and may wrap the reason more than once. */
 function rootOf(error: Error): Error {
   return error.cause instanceof Error ? rootOf(error.cause) : error
 }
 
 type Reason = readonly [code: RegExp, meaning: string]
 
-/** With a proxy in between it alone is looked up and connected to. */
+/** Reasons why a connection cannot be made. With a proxy, they are about the proxy only. */
 const unreached: readonly Reason[] = [
   [/^ECONNREFUSED$/, 'nothing listens there'],
   [/^(ENOTFOUND|EAI_AGAIN)$/, 'there is no such host'],
   [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|UND_ERR_CONNECT_TIMEOUT)$/, 'no way leads there'],
 ]
 
-/** What the codes of the system, of TLS and of the client mean to a person. */
+/** The meaning of error codes of the system, of TLS and of the HTTP client, for a person. */
 const reasons: readonly Reason[] = [
   ...unreached,
   [

@@ -1,12 +1,12 @@
-/** What is typed before a command may take a value. */
+/** The global options that may be followed by a value. */
 const takesValue = /^--(?:config|store|listen|admin-listen|workers)$/
 
-/** What was typed that is no option and no value of one: the command and its arguments, where options have `=` or a space. */
+/** Returns the words that are neither options nor their values: the command and its arguments. */
 export function wordsOf(args: readonly string[]): string[] {
   return args.filter((word, at) => !word.startsWith('-') && !takesValue.test(args[at - 1] ?? ''))
 }
 
-/** Whether nothing but `serve` can be meant: then no other command need be known, and a start need not read them. */
+/** Whether only `serve` can be meant. Then no other command is loaded, which makes a start quicker. */
 export function asksToServe(args: readonly string[]): boolean {
   const [first] = wordsOf(args)
   return first === 'serve' || (first === undefined && !args.includes('--help') && !args.includes('-h'))

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { print } from './print.ts'
 import { withStore } from './store.ts'
 
-/** `audit verify`, beside the list of the table: every digest of the trail again. */
+/** Adds `audit verify` beside `audit list` of the table. It computes every digest of the trail again. */
 export function addAuditCommands(program: Command): void {
   program.commands
     .find((command) => command.name() === 'audit')!

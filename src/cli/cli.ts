@@ -9,7 +9,7 @@ import { version } from '../host/version.ts'
 import { asksToServe } from './asked.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 
-/** Errors of the options themselves are told before any of them is read. */
+/** Errors of the options must be printed before the options are parsed. */
 const isJson = process.argv.includes('--json')
 
 const program = new Command('triwire')
@@ -22,12 +22,12 @@ const program = new Command('triwire')
   .option('--json', 'print data as JSON')
   .configureHelp({ showGlobalOptions: true })
   .configureOutput({
-    // What was typed may be a key, and is quoted.
+    // The text quotes the typed words, among which may be a key.
     writeErr: (text) => void (isJson || process.stderr.write(withoutSecrets(text))),
   })
   .showHelpAfterError('Run with --help to see what there is.')
   .exitOverride()
-  // Only a server has an answer to them, and takes them over when it has started.
+  // Only a server handles signals, and takes them over when it has started.
   .hook('preAction', (_, action) => {
     if (action.name() !== 'serve') releaseSignals()
   })
@@ -41,7 +41,7 @@ const serve = program
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
-    // A server lives on when nobody reads what its start printed.
+    // A server must not end when the reader of its first output does.
     process.stdout.off('error', endWithReader)
     await main.serve({ config, store, json, listen, adminListen, workers })
   })
@@ -68,7 +68,7 @@ function readWorkers(text: string): number {
 function tell(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
-    // Commander has told its own in words already.
+    // Commander has already printed its own errors.
     const isTold = error.code.startsWith('commander.') && !isJson
     const message =
       error.code === 'commander.help' ? 'name a command: --help lists them' : error.message.replace(/^error: /, '')
@@ -76,7 +76,7 @@ function tell(error: unknown): number {
     return 2
   }
   const problems = (error as { problems?: readonly ConfigProblem[] }).problems
-  // A flag that was given a wrong value was asked wrongly, whoever finds out.
+  // A wrong value of a flag counts as wrong usage, even if the configuration finds it.
   const isUsage = problems?.every(({ path }) => path.startsWith('--')) ?? false
   const text = error instanceof Error ? error.message : `${error}`
   const message = isJson ? text : `triwire: ${text}`
@@ -84,9 +84,9 @@ function tell(error: unknown): number {
   return isUsage ? 2 : 1
 }
 
-/** `npx triwire` runs the gateway. Asked like this, and not as a default of commander's, a typing error is still told as one. */
+/** `npx triwire` runs the gateway. `serve` is inserted here, because a default command of commander would hide typing errors. */
 function withCommand(args: string[]): string[] {
-  // As it was called before.
+  // The spelling of earlier releases.
   if (args[0] === '-V') return ['-v']
   const probe = new Command().exitOverride().configureOutput({ writeErr: () => {} })
   const options = [...program.options, ...serve.options].filter(({ long }) => long !== '--version')
@@ -95,12 +95,12 @@ function withCommand(args: string[]): string[] {
     const { operands, unknown } = probe.parseOptions(args)
     return operands.length + unknown.length > 0 ? args : ['serve', ...args]
   } catch {
-    // What is wrong with them the program itself tells.
+    // The program itself reports what is wrong with the options.
     return args
   }
 }
 
-/** `ledger export | head` is no failure. */
+/** Ends quietly if the reader of stdout closes it, as in `ledger export | head`. */
 function endWithReader(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') process.exit()
   printError({ code: 'failed', message: `${isJson ? '' : 'triwire: '}${explainLoss(error)}` }, isJson)

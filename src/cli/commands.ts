@@ -12,7 +12,7 @@ import { addSimulatorCommand } from './simulator.ts'
 import { addStoreCommands } from './store-copy.ts'
 import { addTranslateCommand } from './translate.ts'
 
-/** All commands but `serve`. @param args as they were typed */
+/** Adds all commands except `serve`. @param args as they were typed */
 export async function addCommands(program: Command, args: readonly string[]): Promise<void> {
   await addTableCommands(program, args)
   addCheckCommand(program)

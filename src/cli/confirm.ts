@@ -2,17 +2,17 @@ import { createInterface } from 'node:readline/promises'
 import type { Command } from 'commander'
 import { isJson } from './print.ts'
 
-/** Where a person is asked; a test is one. */
+/** The terminal of the person who is asked; a test passes its own. */
 export type Terminal = {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean }
   stderr: NodeJS.WritableStream
 }
 
 /**
- * Asks a person, on stderr.
- * @param left what is so where the answer is no, or none: the beginning of a sentence
- * @param cure how to say yes where nobody can be asked: its end
- * @throws Error with them, also with `--json`: a program reads then
+ * Asks a person for confirmation, on stderr.
+ * @param left the state if the answer is no: the beginning of a sentence
+ * @param cure how to confirm if nobody can be asked: its end
+ * @throws Error with both, also with `--json`, because then a program reads
  */
 export async function confirm(
   command: Command,
@@ -22,7 +22,7 @@ export async function confirm(
 ): Promise<void> {
   if (!stdin.isTTY || isJson(command)) throw new Error(`${left}: ${cure}`)
   const terminal = createInterface({ input: stdin, output: stderr })
-  // Ctrl-C and the end of the input are no.
+  // Ctrl-C and the end of the input count as no.
   const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')))
   const answer = await Promise.race([terminal.question(`${question} [y/N] `).catch(() => ''), closed])
   terminal.close()

@@ -1,4 +1,4 @@
-/** Lines that differ, in the order of the new text, each behind `-` or `+`; what stays the same is left out. */
+/** Returns the lines that differ, in the order of the new text, each after `-` or `+`. Common lines are left out. */
 export function diffLines(before: string, after: string): string[] {
   const [a, b] = [linesOf(before), linesOf(after)]
   let start = 0
@@ -24,7 +24,7 @@ function linesOf(text: string): string[] {
   return text === '' ? [] : text.replace(/\r?\n$/, '').split(/\r?\n/)
 }
 
-/** How many lines two ends of the texts have in common. Configurations are small; very large ones are told as a whole. */
+/** Counts the common lines of two ends of the texts. Very large texts are shown as replaced completely, to limit the work. */
 function commonLengths(a: readonly string[], b: readonly string[]): (i: number, j: number) => number {
   if (a.length * b.length > 4_000_000) return () => 0
   const width = b.length + 1

@@ -8,7 +8,7 @@ import { withStore } from './store.ts'
 const fromLedger =
   'not known: this is from the ledger, which has neither attempts nor losses (who answered: triwire ledger show)'
 
-/** For people. */
+/** Formats an explanation for people. */
 export function describeExplanation(explanation: Explanation): string {
   const { request_id, account, key, model, alias, wire, attempts, stopped, losses, usage, price, settlement } =
     explanation
@@ -56,7 +56,7 @@ function formatRows(rows: readonly Record<string, string | number | null>[]): st
   )
 }
 
-/** What is there of it. */
+/** Leaves out what is missing. */
 function told(fields: Explanation['settlement']): Record<string, unknown> {
   const { flags, ...rest } = fields
   const entries = Object.entries(rest).filter(([, value]) => value !== null)
@@ -69,8 +69,8 @@ function named(name: string | null | undefined, id: string | null | undefined): 
 }
 
 /**
- * What a server that could not tell leaves to the ledger: what was billed.
- * @throws Error where nobody knows of the request, with what that may mean.
+ * Explains a request from the ledger, which knows only the bill. Used if no server could explain it.
+ * @throws Error with possible reasons if the ledger does not know the request either
  */
 export async function explainWithout(command: Command, requestId: string, told: AdminReply): Promise<Explanation> {
   if ('status' in told && told.status === 404)

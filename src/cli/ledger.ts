@@ -15,8 +15,8 @@ import { note, print } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
- * What of the ledger is not in the table of operations: the check, which reads files of the log and takes the processor for minutes,
- * and the whole of it in one stream.
+ * Adds the ledger commands that are not in the table of operations. `verify` reads log files and computes for minutes.
+ * `export` prints the whole ledger as one stream.
  */
 export function addLedgerCommands(program: Command): void {
   const ledger = program.commands.find((command) => command.name() === 'ledger')!
@@ -59,7 +59,7 @@ async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGener
   for await (const entry of entries) yield `${JSON.stringify(toLine(entry))}\n`
 }
 
-/** A file that is too damaged to be opened is found by verify too. */
+/** Runs the audit. A file that is too damaged to be opened is a finding too. */
 async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
   const { DamageError } = await import('../store/files/cures.ts')
   try {
@@ -78,12 +78,12 @@ function readHead(text: string): Head {
   }
 }
 
-/** What is typed to say which entries are meant. */
+/** The typed options that select entries. */
 type LedgerFilterOptions = Readonly<Record<string, unknown>>
 
 const names = Object.keys(filterFields) as (keyof typeof filterFields)[]
 
-/** As `ledger list` has them, for what else reads the ledger. */
+/** Adds the filters of `ledger list` to another command. */
 function addFilters(command: Command): Command {
   for (const name of names) {
     const option = new Option(filterFlags.options[name], filterFields[name].description)
@@ -99,7 +99,7 @@ function readValue(name: keyof typeof filterFields, typed: string): unknown {
   return name === 'to' ? filterFields.to.parse(reads.to(typed)) : result.data
 }
 
-/** @throws Error with the option that names nothing, and its cure. */
+/** @throws Error with the option that matches nothing, and its cure */
 async function filterOf(books: Books, calendar: Calendar, options: LedgerFilterOptions): Promise<EntryFilter> {
   const typed = names.map((name) => [name, options[new Option(filterFlags.options[name]).attributeName()]])
   try {

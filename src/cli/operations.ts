@@ -15,7 +15,7 @@ import { sayAgain, sayAnswer, sayLost } from './said.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 import { tableCommands } from './table-commands.ts'
 
-/** The commands of the table of operations, each with the arguments and options that its input has. */
+/** Adds the commands of the table of operations, each with the arguments and options of its input. */
 export function addOperationCommands(program: Command): void {
   for (const one of operations) for (const face of one.cli) addFace(program, one, face)
 }
@@ -46,7 +46,7 @@ function addFace(program: Command, one: Operation, face: Face): void {
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
 }
 
-/** The longest a list on the command line may be. */
+/** Reads the largest number of rows of a list. */
 function readCount(text: string): number {
   if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It is a number from 1 to 9999999.')
   return Number(text)
@@ -64,7 +64,7 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   return option
 }
 
-/** What is said of a field stands on what its wrappers are around, where they have no word of their own. */
+/** Returns the description of a field. If a wrapper has none, that of the inner schema is used. */
 function describe(schema: z.ZodType): string {
   const { description } = unwrap(schema, (inner) => inner.description === undefined)
   return (description ?? '').replaceAll('`', '')
@@ -76,7 +76,7 @@ function isOptional(schema: z.ZodType): boolean {
 
 const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']
 
-/** @param isWrapper of those that are around something, which are taken off; default: all */
+/** @param isWrapper decides which wrappers are taken off; by default all are */
 function unwrap(schema: z.ZodType, isWrapper: (inner: z.ZodType) => boolean = () => true): z.ZodType {
   let inner = schema
   while (wrappers.includes(inner.def.type) && isWrapper(inner))
@@ -89,7 +89,7 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
   return inner instanceof z.ZodEnum ? inner.options.map(String) : undefined
 }
 
-/** Refuses where it is typed what the operation would refuse; what is typed is passed on as a text. */
+/** Checks a typed value as the operation will, so that the error appears at once. The text itself is passed on. */
 function reader(schema: z.ZodType, face: Face, name: string): (text: string) => string {
   return (typed) => {
     const result = schema.safeParse(typed)
@@ -141,7 +141,7 @@ async function noteUnknownModels(command: Command, typed: string): Promise<void>
   }
 }
 
-/** What is printed: one object, or as many rows of a list as were asked for. */
+/** Returns what is printed: one object, or as many rows of a list as were asked for. */
 async function answerOf(
   command: Command,
   one: Operation,
@@ -186,7 +186,7 @@ async function readPages(
   return { items }
 }
 
-/** What only a running gateway has is asked of it. */
+/** Stand-ins for the parts that only a running gateway has. */
 const unasked = {
   explain: () => Promise.resolve('unknown'),
   listUpstreams: async () => [],
@@ -239,7 +239,7 @@ async function askRunning(
   throw new Error('trouble' in told ? told.trouble : `the server refuses: ${(told.body as { detail?: string }).detail}`)
 }
 
-/** A field is named as it is typed. */
+/** Words a problem with the names of options as they are typed. */
 export function inWords({ message, mistakes, cause }: ProblemError, { options = {} }: Pick<Face, 'options'>): Error {
   const flagOf = (name: string) => options[name]?.split(' ')[0]
   const said = message.replace(/`(\w+)`/g, (all, name: string) => flagOf(name) ?? all)

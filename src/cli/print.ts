@@ -5,12 +5,12 @@ import type { GlobalOptions } from './options.ts'
 
 export { formatTime } from '../accounts/format-time.ts'
 
-/** What is to be said where the last that was printed could not be written. */
+/** A text to add if the last output could not be written. */
 let ifLost = ''
 
 /**
- * Data for programs with `--json`, else for people.
- * @param unwritten what to do where it cannot be written: a sentence, for what is shown this once
+ * Prints data for programs with `--json`, or else for people.
+ * @param unwritten a sentence for a failed write, for data that is shown only once: what to do then
  */
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   ifLost = unwritten
@@ -21,18 +21,18 @@ export function isJson(command: Command): boolean {
   return command.optsWithGlobals<GlobalOptions>().json === true
 }
 
-/** Why stdout cannot be written, as a disk that is full, in words. */
+/** Explains why stdout cannot be written, for example because the disk is full. */
 export function explainLoss({ code, message }: NodeJS.ErrnoException): string {
   const why = code === 'ENOSPC' ? 'the disk is full' : message
   return `what was asked for cannot be written (${why}); what the command has done stays done. ${ifLost}`.trim()
 }
 
-/** What a person should know besides, on stderr; with `--json` a line of JSON too. */
+/** Prints an additional note on stderr, as JSON with `--json`. */
 export function note(command: Command, text: string): void {
   console.error(isJson(command) ? JSON.stringify({ note: text }) : `note: ${text}`)
 }
 
-/** What was typed may be quoted, and may be a key, also a provider's (ruling U5), or a URL with a password (ruling X13). */
+/** Removes secrets from typed words in a text: keys, also a provider's (ruling U5), and passwords in URLs (ruling X13). */
 export function withoutSecrets(text: string): string {
   return withoutKeys(text)
     .replace(/\b(sk-(?!tri-)|gsk_|xai-|AIza|hf_)[A-Za-z0-9_-]{12,}/g, '$1…')
@@ -44,7 +44,7 @@ export function withoutSecretsIn(problem: ConfigProblem): ConfigProblem {
   return { ...problem, message: withoutSecrets(problem.message) }
 }
 
-/** An error on stderr: a line for people, or one of JSON, without the secrets that were typed. */
+/** Prints an error on stderr, as text or as a line of JSON, without secrets that were typed. */
 export function printError(error: CommandFailure, isJson: boolean): void {
   const { code } = error
   const message = withoutSecrets(error.message)
@@ -55,13 +55,13 @@ export function printError(error: CommandFailure, isJson: boolean): void {
 }
 
 export type CommandFailure = {
-  /** `usage`: it was asked wrongly. */
+  /** `usage`: the command was used wrongly. */
   code: 'failed' | 'usage'
   message: string
   problems?: readonly ConfigProblem[]
 }
 
-/** Columns under their names, as wide as they must be. */
+/** Formats rows in columns under their names, each as wide as needed. */
 export function formatTable(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = columns.map((name, at) => rows.reduce((most, row) => Math.max(most, row[at]!.length), name.length))
   const line = (cells: readonly string[]) =>
@@ -72,7 +72,7 @@ export function formatTable(columns: readonly string[], rows: readonly (readonly
   return [columns, ...rows].map(line).join('\n')
 }
 
-/** Name and value, one to a line. */
+/** Formats a name and its value on each line. */
 export function formatFields(fields: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)

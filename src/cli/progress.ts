@@ -1,7 +1,7 @@
-/** What goes on, in the one line of a terminal: only for a person who watches, and not where all is JSON. */
+/** Shows progress in one line of a terminal, but only if a person watches. */
 export function showProgress(words: string): void {
   if (!isWatched()) return
-  // Some terminals do not know their width, and say 0.
+  // Some terminals do not know their width and report 0.
   const width = process.stderr.columns || 80
   process.stderr.write(`\r\u001b[2K${words.slice(0, width - 1)}`)
 }

@@ -2,17 +2,17 @@ import type { Command } from 'commander'
 import { print } from './print.ts'
 import { findStore } from './store.ts'
 
-/** `reload`: the server that runs on the store reads its configuration again, as with SIGHUP. */
+/** Adds `reload`: the server on the store reads its configuration again, as after SIGHUP. */
 export function addReloadCommand(program: Command): void {
   program
     .command('reload')
     .description('make the running server read its configuration again')
     .action(async (_options, command: Command) => {
-      // Windows has no such signal: sent there, it ends the process.
+      // Windows has no such signal; sending it ends the process.
       if (process.platform === 'win32')
         throw new Error('a running server cannot be told to reload on Windows: restart it')
       const { engine, shown, ...place } = await findStore(command.optsWithGlobals())
-      // Any server of any machine may be meant, and none of them is known by a process id here.
+      // The servers of a database may run on any machine, so their process ids are not known here.
       if (!('path' in place))
         throw new Error(
           `the servers of ${shown} may run anywhere: send each of them SIGHUP where it runs (triwire replicas lists them)`,
@@ -27,7 +27,7 @@ export function addReloadCommand(program: Command): void {
     })
 }
 
-/** @throws Error where no server runs on the store, or none that can be signalled from here. */
+/** @throws Error if no server runs on the store, or none that can be signalled from here */
 async function findServer(store: string): Promise<number> {
   const { isLocked } = await import('../store/files/lock.ts')
   if (!isLocked(store))

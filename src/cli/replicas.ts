@@ -4,7 +4,7 @@ import { findStore } from './store.ts'
 
 const columns = ['id', 'name', 'version', 'config', 'started', 'seen', 'left'] as const
 
-/** `replicas`: which servers share the store, and whether they run with the same configuration. */
+/** Adds `replicas`: it lists the servers that share a store, and shows whether their configurations are the same. */
 export function addReplicasCommand(program: Command): void {
   program
     .command('replicas')

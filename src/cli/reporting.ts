@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { note, print } from './print.ts'
 import { withStore } from './store.ts'
 
-/** `reporting rezone`: whose days reports and budgets are by, which a store has once (ruling X12). */
+/** Adds `reporting rezone`: it changes the time zone of reports and budgets, which a store has only one of (ruling X12). */
 export function addReportingCommands(program: Command): void {
   program
     .command('reporting')

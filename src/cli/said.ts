@@ -7,12 +7,12 @@ import { describeExplanation } from './explanation.ts'
 import { formatFields, formatTable } from './print.ts'
 import { formatUsage } from './usage.ts'
 
-/** How people are told what an operation answers. A list is told whole. What is not in it is told field by field. */
+/** How the answer of an operation is printed. A list is printed as a whole; an answer without a rule is printed field by field. */
 type PrintRule = {
   text(answer: never): string
-  /** Where it could not be printed, and nobody will ever see it again. */
+  /** The text if it could not be printed and cannot be shown again. */
   lost?(answer: never): string
-  /** Where a creation has made nothing. */
+  /** The text if a creation has made nothing. */
   again?: string
 }
 
@@ -117,12 +117,12 @@ function sayBounds({ budget, models }: KeyAnswer) {
   }
 }
 
-/** A dash where there is nothing, as in tables. */
+/** Shows a dash for a missing value, as in tables. */
 function shown(fields: PrintedRow): PrintedRow {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, value ?? '-']))
 }
 
-/** What is told of a key in parts, part by part. */
+/** Prints the parts of a key one by one. */
 function sayKey({ budget, ...row }: KeyAnswer): string {
   const { held, renews_at } = budget ?? {}
   const own = sayBounds({ ...row, budget } as KeyAnswer)
@@ -151,7 +151,7 @@ export function sayAgain(id: string): string | undefined {
 
 const columns = ['model', 'upstream', 'account', 'priority', 'state', 'cause', 'again in', 'failures', 'retries left']
 
-/** How each upstream account is, for people. */
+/** Formats the state of each upstream account. */
 function formatUpstreams(rows: readonly UpstreamState[]): string {
   return formatTable(
     columns,

@@ -6,7 +6,7 @@ import { unreadable } from './unreadable.ts'
 
 type SimulatorCommandOptions = { port: number; host: string; scripts?: string; quiet?: true }
 
-/** `simulator`: the simulated upstream alone, until it is stopped. */
+/** Adds `simulator`: it runs the simulated upstream alone, until it is stopped. */
 export function addSimulatorCommand(program: Command): void {
   program
     .command('simulator')
@@ -27,10 +27,10 @@ export function addSimulatorCommand(program: Command): void {
     })
 }
 
-/** `POST /v1/messages sim 200 3 ms` */
+/** Formats a request, such as `POST /v1/messages sim 200 3 ms`. */
 function describe({ method, path, model, status, ms, isCut }: AnsweredRequest): string {
   const what = [method, path, model ?? '-', isCut ? `${status || '-'} client left` : status, `${ms} ms`].join(' ')
-  // Whoever asks can put anything there, and a terminal would act upon it.
+  // A client can send control characters, which a terminal would obey.
   return what.replace(/[\p{Cc}\p{Cf}]/gu, '').slice(0, 300)
 }
 
@@ -42,7 +42,7 @@ const cures: Readonly<Record<string, string>> = {
 }
 
 function explain(error: NodeJS.ErrnoException, { host, port, scripts }: SimulatorCommandOptions): unknown {
-  // A folder is opened, and cannot be read.
+  // A folder can be opened but not read.
   if (scripts !== undefined && ['open', 'read'].includes(error.syscall ?? ''))
     return unreadable(scripts, error, 'name a file of scripts with --scripts')
   const cure = cures[error.code ?? '']

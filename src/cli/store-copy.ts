@@ -9,7 +9,7 @@ import { formatTable, formatTime, note, print } from './print.ts'
 import { clearProgress, showProgress } from './progress.ts'
 import { findStore } from './store.ts'
 
-/** `store copy`: from a file into a database, and back, with the pause of a restart. */
+/** Adds `store copy`: it moves a store between a file and a database, with the pause of one restart. */
 export function addStoreCommands(program: Command): void {
   const store = program.command('store').description('where accounts and ledger are: move them')
   store
@@ -57,7 +57,7 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
   }
 }
 
-/** What opens the envelopes that clients have from before (ruling T7): where it is, and never the key itself. */
+/** Finds the seal key that opens envelopes of before the move (ruling T7). Returns its place, never the key itself. */
 async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
   try {
@@ -70,7 +70,7 @@ async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalO
     )
       return 'the seal_key of your configuration, as it is'
   } catch {
-    // A mistake in the configuration is not this command's to tell.
+    // A mistake in the configuration is not reported by this command.
   }
   if (from.engine === 'postgres') return 'the seal_key that its servers had'
   const { realPath } = await import('../store/files/place.ts')

@@ -13,12 +13,12 @@ import { note } from './print.ts'
 export type { GlobalOptions } from './options.ts'
 
 /**
- * Runs `work` with the books of the store that a server with the same settings would use (ruling X4), and closes it. The
- * store is changed directly, whether a server runs on it or not: a server sees the change within a second.
- * @param create whether a missing file is made.
- * @param zoned whether it is about days: they are those of the zone that the store has recorded (ruling X12).
- * @param isAlone no server may use the store meanwhile.
- * @throws what a rule forbids, in words for the person at the command line.
+ * Runs `work` with the books of the store that a server with the same settings would use (ruling X4), and closes it. The store
+ * is changed directly, even if a server uses it; the server sees the change within a second.
+ * @param create whether to make a missing file
+ * @param zoned whether the work depends on days, which are those of the zone recorded in the store (ruling X12)
+ * @param isAlone whether no server may use the store meanwhile
+ * @throws the refusal of a rule, in words for the person
  */
 export async function withStore<T>(
   command: Command,
@@ -41,7 +41,7 @@ export async function withStore<T>(
     return await work(books.as({ actor: cliActor() }), createCalendar(zone))
   } catch (error) {
     const told = explainBookError(error)
-    // What has refused it says so itself.
+    // The error says the same as the note, so the note is left out.
     notes.delete((told as Error).message)
     throw told
   } finally {
@@ -51,8 +51,9 @@ export async function withStore<T>(
 }
 
 /**
- * The configuration is only read where neither flag nor variable says it, so that a mistake in it blocks no refund.
- * @throws ConfigError for a wrong URL, Error where the file lies beside the configuration, as with an earlier release (ruling X8).
+ * Finds the store. The configuration is read only if neither flag nor variable names one, so that a mistake in it blocks no
+ * refund.
+ * @throws ConfigError for a wrong URL, Error if the file is beside the configuration, as in earlier releases (ruling X8)
  */
 export async function findStore({ config, store }: GlobalOptions): Promise<StorePlace> {
   const { readStorePlace, storeMistake } = await import('../config/store-place.ts')
@@ -70,15 +71,15 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
   return found.store
 }
 
-/** For its store: the keys of upstreams are set where the server runs. */
+/** Reads the configuration for its store only. The keys of upstreams may be set on the server alone. */
 async function readConfig(config: string | undefined): Promise<Config> {
   const { loadConfig } = await import('../config/load.ts')
   return loadConfig({ ...(config !== undefined && { config }), isWithoutFiles: true, isWithoutKeys: true })
 }
 
 /**
- * What the store has recorded. Where no server has said it yet, that of the configuration; UTC where there is none, or it cannot
- * be read: that is not this command's to tell.
+ * Returns the zone that the store has recorded. Before a server has recorded one, it is that of the configuration. It is UTC
+ * if there is no configuration, or it cannot be read, which other commands report.
  */
 async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> {
   const { isRecorded } = await import('../accounts/usage/question.ts')
@@ -91,7 +92,7 @@ async function readZone(books: Books, { config }: GlobalOptions): Promise<Zone> 
   }
 }
 
-/** Who sits at the command line, as the audit names him. */
+/** The person at the command line, as the audit names them. */
 function cliActor(): string {
   return `cli:${userName()}@${hostname()}`
 }
@@ -105,7 +106,7 @@ function userName(): string {
   }
 }
 
-/** A rule's refusal in words; anything else as it is. */
+/** Words the refusal of a rule; any other error is returned as it is. */
 export function explainBookError(error: unknown): unknown {
   return error instanceof BookError ? new Error(sentenceOf(error), { cause: error }) : error
 }

@@ -1,7 +1,6 @@
 /**
- * The first words of all commands of the table of operations, in its order, with what a person is told of them. The table
- * itself checks what is typed, and what that takes is loaded only where one of them is meant (test/cli/lazy.test.ts holds
- * the two together).
+ * The first words of all commands of the table of operations, in its order, with their descriptions. The table itself checks
+ * what is typed. It is loaded only if one of its commands is used (test/cli/lazy.test.ts compares the two).
  */
 export const tableCommands: Readonly<Record<string, string>> = {
   account: 'who pays: make, list, suspend and credit accounts',

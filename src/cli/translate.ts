@@ -16,10 +16,10 @@ type TranslateOptions = GlobalOptions & {
   status?: number
 }
 
-/** What is read of an answer, in bytes: what a server reads of one that is no stream. */
+/** The most that is read of an answer, in bytes, as a server reads of an answer that is not a stream. */
 const answerBytesMax = 32 * 1_048_576
 
-/** `translate`: what a model would be sent for a request, and what a client would see of an answer. It asks nobody. */
+/** Adds `translate`: it shows the request that a model would get, and the answer that a client would get. It sends nothing. */
 export function addTranslateCommand(program: Command): void {
   program
     .command('translate')
@@ -41,7 +41,7 @@ export function addTranslateCommand(program: Command): void {
       const { glanceAtConfig } = await import('../config/load.ts')
       const { describeTranslation } = await import('../live/translation.ts')
       const config = glanceAtConfig(options)
-      // One byte more than is taken tells that it is too large.
+      // One byte more than the limit shows that the body is too large.
       const bytes = request === undefined ? undefined : await read(request, config.limits.bodyBytesMax + 1)
       const answer = options.answer === undefined ? undefined : await readAnswer(options.answer)
       const told = await describeTranslation(config, options.from, bytes, options.model, {
@@ -83,7 +83,7 @@ async function readAnswer(file: string): Promise<Buffer> {
   return bytes
 }
 
-/** No more of it than so many bytes. */
+/** Reads at most so many bytes. */
 async function read(file: string, bytesMax: number): Promise<Buffer> {
   const input = file === '-' ? process.stdin : createReadStream(file, { end: bytesMax - 1 })
   const chunks: Buffer[] = []
@@ -100,7 +100,7 @@ async function read(file: string, bytesMax: number): Promise<Buffer> {
   return Buffer.concat(chunks).subarray(0, bytesMax)
 }
 
-/** What the client would be told. */
+/** Prints the refusal that the client would get. */
 function refuse({ refusal }: RefusedTranslation, { json }: TranslateOptions): void {
   const { status, code, param, message } = refusal
   process.exitCode = 1
@@ -126,7 +126,7 @@ function tell(told: Translation, { json }: TranslateOptions): void {
     [head, request && describeRequest(request), answer && describeAnswer(answer)].filter(Boolean).join('\n\n'),
   )
   const body = (answer ?? request)!.body
-  // Exactly this, for a program or a file; a person's next line begins on one of its own.
+  // A program or a file gets exactly the body. On a terminal a line end is added.
   process.stdout.write(process.stdout.isTTY && !body.endsWith('\n') ? `${body}\n` : body)
 }
 

@@ -1,7 +1,7 @@
 /**
- * What to say of a file that was named and could not be read.
+ * Makes the error for a file that could not be read.
  * @param cure what to do about it, e.g. `check --log`
- * @returns the same error where it is not the system's
+ * @returns the same error if it does not come from the system
  */
 export function unreadable(file: string, error: unknown, cure: string): unknown {
   const { code, syscall } = error as NodeJS.ErrnoException

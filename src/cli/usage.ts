@@ -4,7 +4,7 @@ import { formatTable } from './print.ts'
 type UsageTotal = ToldUsage['total']
 type FirstByteTimes = NonNullable<UsageTotal['first_byte_ms']>
 
-/** A line for each bucket of each group; those that are not told by themselves, and all together, behind them. */
+/** Formats a line for each bucket of each group, followed by the rest of the groups and the total. */
 export function formatUsage(told: ToldUsage): string {
   const { series, other, total, buckets, time_zone: zone, from, to } = told
   const by = Object.keys(series[0]?.of ?? {})

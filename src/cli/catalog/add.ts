@@ -8,7 +8,7 @@ import { type ProposeOptions, propose, readSource, today } from './propose.ts'
 
 type AddOptions = ProposeOptions & { upstream?: string; price: Record<string, string> }
 
-/** `catalog add`: a provider's models with their figures, as triwire knows them. */
+/** Runs `catalog add`: adds a provider's models with the figures that triwire has. */
 export async function addPreset(
   name: string | undefined,
   ids: readonly string[],

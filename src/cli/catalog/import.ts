@@ -11,8 +11,8 @@ import { type Proposal, type ProposeOptions, propose, readSource, today } from '
 type ImportOptions = ProposeOptions & { upstream?: string; wire?: WireName; profile?: string }
 
 /**
- * `catalog import`: figures from a published price file. The named models are added, or brought up to date where they are in
- * the catalog; without names, all of the catalog that the file knows.
+ * Runs `catalog import`: takes figures from a published price file. The named models are added, or updated if they are in the
+ * catalog. Without names, all models of the catalog that the file has are updated.
  */
 export async function importPrices(
   priceFile: string,
@@ -91,7 +91,7 @@ function takeNamed(
 function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow, plan: ImportPlan): void {
   if ('why' in found) return void plan.left.push({ id, why: found.why })
   const { max_output_tokens: most, ...rest } = figuresOf(found.model)
-  // A smaller maximum than the provider's is somebody's choice.
+  // A maximum below the provider's was chosen by the operator, and is kept.
   const own = entry['max_output_tokens']
   const isChosen = typeof own === 'number' && most !== undefined && own < most
   if (isChosen) plan.notes.push(`${id}: its maximum output stays ${own}; the file has ${most}.`)
@@ -104,7 +104,7 @@ function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow
   plan.updated.push({ place, figures: changed })
 }
 
-/** What the file says is compared as text: 3 and "3" and "3.0" are one price. */
+/** Compares figures as text: 3, "3" and "3.0" are the same price. */
 function isSameFigure(there: unknown, told: unknown): boolean {
   if (typeof told !== 'object' || told === null) return plain(there) === plain(told)
   if (Array.isArray(told)) {
@@ -122,7 +122,7 @@ function note(id: string, { gaps }: ListedModel, { notes }: ImportPlan): void {
   if (gaps.length > 0) notes.push(`${id}: the file does not tell ${gaps.join(', ')}.`)
 }
 
-/** What is not told stays as it is; a window that is smaller than an answer is none. */
+/** Returns the figures that the file has. A window that is smaller than an answer is ignored. */
 function figuresOf({ maxOutputTokens, contextWindow, prices }: ListedModel) {
   const hasWindow = contextWindow !== undefined && contextWindow >= (maxOutputTokens ?? 0)
   return {
@@ -132,7 +132,7 @@ function figuresOf({ maxOutputTokens, contextWindow, prices }: ListedModel) {
   }
 }
 
-/** By its id, with its provider before it or not; of several the upstream's own provider, or any where all say the same. */
+/** Finds a model by its id, with or without its provider. Of several, the upstream's own provider counts, or any if all agree. */
 function find(name: string, listed: readonly ListedModel[], upstream: string | undefined): ListedMatch {
   const named = listed.filter(({ id, provider }) => id === name || `${provider}/${id}` === name)
   const preset = upstream === undefined ? undefined : presetOf(upstream)
@@ -164,7 +164,7 @@ function isOf({ entry }: CatalogRow, upstream: string | undefined): boolean {
   return upstream === undefined || upstreamOf(entry) === upstream
 }
 
-/** The first of them. */
+/** Returns the name of the model's first upstream. */
 function upstreamOf({ upstream }: Record<string, unknown>): string | undefined {
   const first = Array.isArray(upstream) ? upstream[0] : upstream
   return typeof first === 'string' ? first : (first as { name?: string } | undefined)?.name

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { wireNames } from '../../catalog/model.ts'
 
-/** The commands that write models into the configuration file: both show, ask, and take `--yes` and `--dry-run` (ruling X15). */
+/** Adds the commands that write models into the configuration file. Both ask first, and take `--yes` and `--dry-run` (ruling X15). */
 export function addCatalogCommands(program: Command): void {
   const catalog = program.command('catalog').description('put models and their figures into the configuration file')
   withConsent(

@@ -1,19 +1,19 @@
 import { asObject } from '../../bytes/json.ts'
 import type { PriceTexts, RateTexts, StepTexts } from '../../catalog/presets.ts'
 
-/** What a published price file says of one model, in the words of the configuration. */
+/** The figures of one model in a published price file, in the words of the configuration. */
 export type ListedModel = {
-  /** As its provider calls it, and the provider, as the file does. */
+  /** The model's id and its provider, as the file spells them. */
   id: string
   provider: string
   maxOutputTokens: number | undefined
   contextWindow: number | undefined
-  /** Undefined where it has no price, or one of nothing. */
+  /** Undefined without a price, or with prices of 0. */
   prices: PriceTexts | undefined
   reasons: boolean
-  /** False: it takes no sampling settings. */
+  /** False if it takes no sampling settings. */
   samples: boolean
-  /** What the file leaves open. */
+  /** The figures that the file does not have. */
   gaps: readonly string[]
 }
 
@@ -69,7 +69,7 @@ const modelsDevKeys: Record<keyof RateTexts, string> = {
   cache_write_1h: 'cache_write_1h',
 }
 
-/** `<provider>/<id>` or `<id>`: dollars per token, steps in the names of their keys. Only models that answer in text. */
+/** Reads `<provider>/<id>` or `<id>`, in dollars per token, with steps in the names of keys. Other modes than text are skipped. */
 function readLitellm([key, value]: [string, unknown]): ListedModel[] {
   const entry = asObject(value) ?? {}
   const provider = entry['litellm_provider']
@@ -109,7 +109,7 @@ const litellmKeys: Record<keyof RateTexts, string> = {
 
 const perMillion = 6
 
-/** A web search has a price for each size of what it finds: where they differ nobody knows which one it will be. */
+/** Reads prices of calls. A web search has a price for each size of its result; it is taken only if all are the same. */
 function readLitellmCalls(entry: Record<string, unknown>): Record<string, string> {
   const searches = new Set(Object.values(asObject(entry['search_context_cost_per_query']) ?? {}))
   const [search] = searches.size === 1 ? searches : []
@@ -122,7 +122,7 @@ function readLitellmCalls(entry: Record<string, unknown>): Record<string, string
 
 type Stepped = { above: unknown; rates: Partial<RateTexts> }
 
-/** What a step leaves out costs there what it costs below, which is said. */
+/** A price that a step leaves out is the price below that step, which is noted. */
 function priced(
   rates: Partial<RateTexts>,
   stepped: readonly Stepped[],
@@ -149,7 +149,7 @@ function mapKeys(name: (kind: keyof RateTexts) => string): Record<keyof RateText
   return Object.fromEntries(kinds.map((kind) => [kind, name(kind)])) as Record<keyof RateTexts, string>
 }
 
-/** Prices of nothing are how such files say that they know none. */
+/** Reads rates. A price of 0 is ignored, because such files use it for an unknown price. */
 function readRates(
   from: Record<string, unknown>,
   keys: Record<keyof RateTexts, string>,
@@ -167,14 +167,14 @@ function isPrice(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value) && value > 0
 }
 
-/** A count of tokens that means something. */
+/** Returns a number of tokens if it is positive and whole. */
 function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : undefined
 }
 
 /**
- * A number as it was written, with its point moved: 1.25e-7 by 6 is 0.125, with no rounding in between. What is finer than
- * prices can be (9 places) is rounded up.
+ * Moves the decimal point of a number exactly: 1.25e-7 moved by 6 is 0.125, without rounding in between. Digits beyond the 9
+ * places of a price are rounded up.
  */
 export function toDecimal(value: number, shift: number): string {
   const [digits = '', exponent = '0'] = String(value).split('e')

@@ -9,17 +9,17 @@ import { isJson, print } from '../print.ts'
 
 export type ProposeOptions = { yes?: boolean; dryRun?: boolean }
 
-/** What a command wants to do with the file, and what it has to say of it. */
+/** A change of the configuration file that a command proposes, with its explanations. */
 export type Proposal = {
   file: string
   change: CatalogChange
-  /** By id: models that could not be taken, and what may be done. */
+  /** Models that were left out, with the reason and the cure. */
   left: readonly { id: string; why: string }[]
-  /** Sentences behind the change. */
+  /** Sentences that are printed after the change. */
   notes: readonly string[]
 }
 
-/** The text of the file, empty where there is none yet. */
+/** Returns the text of the file; empty if there is none yet. */
 export function readSource(file: string): string {
   try {
     return existsSync(file) ? readFileSync(file, 'utf8') : ''
@@ -29,8 +29,8 @@ export function readSource(file: string): string {
 }
 
 /**
- * Shows what would change, asks, and writes (ruling X15). Nothing is written that `check` would refuse.
- * @throws Error when the person says no, or cannot be asked.
+ * Shows the change, asks, and writes (ruling X15). A file that `check` would refuse is not written.
+ * @throws Error if the person refuses, or cannot be asked
  */
 export async function propose(proposal: Proposal, options: ProposeOptions, command: Command): Promise<void> {
   const { file, change, left, notes } = proposal
@@ -77,7 +77,7 @@ function conclude(file: string, isChange: boolean, isWritten: boolean): string {
     : 'Nothing was written: this was a dry run.'
 }
 
-/** Mistakes that were there before are another matter, which check tells. */
+/** Refuses a change that adds mistakes. Mistakes that were there before are left to `check`. */
 function refuseMistakes(file: string, before: string, after: string): void {
   const known = new Set(findProblems(file, before).map(({ message }) => message))
   const mistake = findProblems(file, after).find(({ message }) => !known.has(message))
@@ -96,7 +96,7 @@ function codeOf(error: unknown): string | undefined {
   return (error as NodeJS.ErrnoException).code
 }
 
-/** Today in UTC, as `catalog.pinned` has it. */
+/** Returns today's date in UTC, as `catalog.pinned` has it. */
 export function today(): string {
   return new Date().toISOString().slice(0, 10)
 }

@@ -7,7 +7,7 @@ import { clearProgress, showProgress } from '../progress.ts'
 
 type CheckOptions = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
 
-/** `check`: what is wrong with the configuration; with `--online` also what is wrong with the upstreams that it names. */
+/** Adds `check`: it reports mistakes in the configuration; with `--online` also problems of the upstreams in it. */
 export function addCheckCommand(program: Command): void {
   program
     .command('check')
@@ -48,7 +48,7 @@ export function addCheckCommand(program: Command): void {
     })
 }
 
-/** @throws ConfigError, whose problems are also the data of `--json`. */
+/** @throws ConfigError, whose problems are also the data of `--json` */
 async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
   const { ConfigError } = await import('../../config/problem.ts')
@@ -68,7 +68,7 @@ async function load(options: CheckOptions): Promise<Config> {
 }
 
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {
-  // The simulator is part of a server that runs.
+  // The simulator exists only in a running server.
   if (config.isBuiltIn) return []
   const { askUpstreams } = await import('../../live/ask-upstreams.ts')
   try {

@@ -3,7 +3,7 @@ import { print } from '../print.ts'
 import { type Shell, shells } from './scripts.ts'
 import { placesOf } from './tree.ts'
 
-/** `completion`: a script with which a shell completes commands and options. */
+/** Adds `completion`, which prints a script with which a shell completes commands and options. */
 export function addCompletionCommand(program: Command): void {
   program
     .command('completion')

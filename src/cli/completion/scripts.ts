@@ -1,8 +1,8 @@
 import type { CompletionPoint } from './tree.ts'
 
 /*
- * The script of each shell. All it knows was written into it when it was printed: it starts no program, so it is quick and
- * asks no store. Commands and options are completed, and files where an option takes a value that has no fixed words.
+ * The script of each shell. It contains everything it needs, so that it runs no program and asks no store, and is quick. It
+ * completes commands and options, and files after an option whose value has no fixed words.
  */
 
 export const shells = { bash, zsh, fish } as const
@@ -88,7 +88,7 @@ function wordsOf({ commands, options }: CompletionPoint): string {
   return [...commands, ...options].map(({ name }) => name).join(' ')
 }
 
-/** What follows an option that takes a value: its words, a file, or what nobody can know. */
+/** The completion of an option's value: its words, a file, or nothing. */
 function valueCases(places: readonly CompletionPoint[], offer: (words: string) => string, files: string): string {
   const cases = places.flatMap(({ path, options }) =>
     options

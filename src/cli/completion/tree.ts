@@ -1,16 +1,16 @@
 import type { Command, Option } from 'commander'
 
-/** What may be typed at one place of the command line. */
+/** The words that may follow at one point of the command line. */
 export type CompletionPoint = {
-  /** The commands that lead there, with blanks between; empty: the program itself. */
+  /** The commands that lead to the point, separated by blanks; empty for the program itself. */
   path: string
-  /** And the words of an argument that has a fixed set of them. */
+  /** The next commands, and the words of an argument that has a fixed set of them. */
   commands: readonly { name: string; about: string }[]
-  /** Also those that may stand at any place. */
+  /** The options here, with the global ones. */
   options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
 }
 
-/** Every place of a program, each before those below it. */
+/** Returns every point of a program, each before the points below it. */
 export function placesOf(program: Command): CompletionPoint[] {
   const global = optionsOf(program)
   return visit(program, '')

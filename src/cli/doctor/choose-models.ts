@@ -4,7 +4,7 @@ import { needKey } from './read-answer.ts'
 import { type DoctorReply, send } from './send.ts'
 import { clientWires } from './wires/index.ts'
 
-/** @param named what the person asked for, in place of what the gateway lists. */
+/** @property named the models that the person named, instead of the gateway's list */
 export type ModelChoice = {
   origin: string
   key: string
@@ -13,14 +13,13 @@ export type ModelChoice = {
   timeoutMs: number
 }
 
-/** @param skipped how many the list has beyond */
+/** @property skipped the number of listed models that are not probed */
 export type Chosen = { models: string[]; skipped: number; isPeer: boolean }
 
 /**
- * Which models are asked: those named, else the first of the gateway's list. Of the built-in catalog only those that
- * behave, since the others are there to misbehave.
- * @throws Error in words for the person at the terminal when the gateway is not there, refuses the key, or lists no such
- *   model.
+ * Chooses the models to probe: the named ones, or else the first of the gateway's list. Of the built-in catalog, only models
+ * without faults are taken; the others misbehave on purpose.
+ * @throws Error in words for the person, if the gateway cannot be reached, refuses the key, or does not list the model
  */
 export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   const { origin, named, modelsMax } = choice
@@ -33,7 +32,7 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   const isPeer = !ownRequestId.test(seen.headers.get('x-request-id') ?? '')
   const listed = seen.status === 200 ? readIds(seen.text) : []
   if (named.length > 0) {
-    // What shows no list is found out by the probes; what shows one is taken at its word.
+    // A gateway without a list is tested by the probes; if there is a list, it is believed.
     const unknown = listed.length > 0 ? named.find((id) => !listed.includes(id)) : undefined
     if (unknown === undefined) return { models: [...new Set(named)], skipped: 0, isPeer }
     const some = listed.slice(0, 5).join(', ') + (listed.length > 5 ? ', …' : '')
@@ -48,10 +47,10 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   return { models: wanted.slice(0, modelsMax), skipped: Math.max(0, wanted.length - modelsMax), isPeer }
 }
 
-/** What only triwire makes (ruling R5): `req_` and a UUIDv7 without its dashes. */
+/** The form of request ids that only triwire makes (ruling R5): `req_` and a UUIDv7 without its dashes. */
 const ownRequestId = /^req_[0-9a-f]{12}7[0-9a-f]{19}$/
 
-/** With the key, as servers of others want it: in the header of most, and where that is refused in that of the messages wire. */
+/** Gets the list. Other servers may want the key: in the usual header, or if that is refused in the one of the messages wire. */
 async function askList({ origin, key, timeoutMs }: ModelChoice): Promise<DoctorReply> {
   const url = `${origin}/v1/models`
   const first = await send({ url, headers: { authorization: `Bearer ${key}` }, timeoutMs })
@@ -70,7 +69,7 @@ function readIds(text: string): string[] {
   try {
     const data = asObject(JSON.parse(text))?.['data']
     const ids = Array.isArray(data) ? data.map((row) => asObject(row)?.['id']) : []
-    // What a terminal would act upon is no id.
+    // An id with control characters is ignored, because a terminal would obey them.
     return ids.filter((id): id is string => typeof id === 'string' && /^\P{Cc}+$/u.test(id))
   } catch {
     return []

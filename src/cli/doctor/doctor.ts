@@ -7,7 +7,7 @@ import type { Probe, ProbedGateway, ProbeFinding } from './probe.ts'
 
 type DoctorOptions = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
 
-/** `doctor`: probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
+/** Adds `doctor`: it probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
@@ -63,10 +63,10 @@ async function probeAll(models: readonly string[], target: ProbedGateway): Promi
   return findings
 }
 
-/** What servers of one wire say where they have nothing at the path of another. */
+/** The statuses of servers of one wire for the paths of another. */
 const unservedStatuses = [404, 405, 501]
 
-/** Its characters are checked here because `fetch`, and the parser of options, would quote a wrong one. */
+/** Checks the characters here, because `fetch` and the parser of options would quote a wrong key. */
 function needKey(key: string | undefined, command: Command): string {
   if (!key) command.error("error: a key is needed: give --key or set TRIWIRE_KEY ('triwire key create' makes one)")
   if (!/^[\x21-\x7e]+$/.test(key))
@@ -90,7 +90,7 @@ function readCount(text: string): number {
   return Number(text)
 }
 
-/** With or without `/v1`: people copy it from the settings of either kind of client. */
+/** Accepts a URL with or without `/v1`, because clients' settings have either form. */
 function readOrigin(text: string): string {
   const url = URL.parse(text)
   if (!url || !/^https?:$/.test(url.protocol)) throw new InvalidArgumentError('Write it like http://127.0.0.1:8080.')

@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 
 /*
- * Bodies of answers, which may be anything: a reader that finds nothing says so and does not throw.
+ * Reads bodies of answers, which may be anything. A reader that does not find its value returns undefined and never throws.
  */
 
 export type ProbeJson = Record<string, unknown>
@@ -23,13 +23,13 @@ export function count(value: unknown): number | undefined {
   return Number.isInteger(value) ? (value as number) : undefined
 }
 
-/** The sum of counters; undefined without the first, while others may be missing. */
+/** Returns the sum of counters; undefined without the first one. Others may be missing. */
 export function sum(usage: ProbeJson, fields: readonly string[]): number | undefined {
   if (count(usage[fields[0]!]) === undefined) return undefined
   return fields.reduce((total, field) => total + (count(usage[field]) ?? 0), 0)
 }
 
-/** Of what is no JSON object nothing is made: what should have been in it is then missing. */
+/** Returns an empty object for text that is not a JSON object, so that its members are then reported as missing. */
 export function parse(text: string): ProbeJson {
   try {
     return asObject(JSON.parse(text)) ?? {}

@@ -3,10 +3,10 @@ import type { ProbeReply } from './client-wire.ts'
 import { type AskGateway, none, ok, type ProbeVerdict } from './probe.ts'
 import { objectOf } from './read-answer.ts'
 
-/** Enough for the upstreams that cache prefixes from 1,024 tokens on, in any tokenizer. */
+/** Long enough for upstreams that cache prefixes from 1,024 tokens on, with any tokenizer. */
 const longText = 'The lighthouse keeper wrote down the weather, the ships and the tides of the day. '.repeat(100)
 
-/** Asked of each model on each wire. */
+/** The probes of each model on each wire. */
 export const modelProbes: Readonly<Record<string, (ask: AskGateway) => Promise<ProbeVerdict>>> = {
   text: async (ask) => isText(await ask({})),
   stream: async (ask) => isText(await ask({ stream: true })),
@@ -25,7 +25,7 @@ export const modelProbes: Readonly<Record<string, (ask: AskGateway) => Promise<P
     return reasoning ? ok(`${reasoning.length} characters`) : none('this model shows none here')
   },
   'cache hit': async (ask) => {
-    // A fresh text: what an earlier run has left in a cache proves nothing about this one.
+    // The text is new, so that a cache entry of an earlier run proves nothing.
     const key = `doctor-${randomBytes(6).toString('hex')}`
     const cached = { text: `${key}. ${longText}`, key }
     await ask({ cached })

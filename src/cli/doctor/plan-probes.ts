@@ -8,7 +8,7 @@ import { clientWires } from './wires/index.ts'
 
 const wireNames = Object.keys(clientWires) as WireName[]
 
-/** All that is asked about the models: the gateway's own answers, each model on each wire, then the refusals of each wire. */
+/** Lists all probes: those of the gateway's own answers, each model on each wire, then the refusals of each wire. */
 export function planProbes(models: readonly string[]): Probe[] {
   return [
     { model: null, wire: null, name: 'models', isOurs: true, run: probeList },
@@ -71,7 +71,7 @@ const noSuchModel = 'triwire-doctor-no-such-model'
 
 type RefusalProbe = { status: number; change: Partial<ProbeQuestion>; key?: string; isBroken?: boolean }
 
-/** Asked once of each wire; the body of the answer is the wire's to judge. The wrong keys come last: they are throttled. */
+/** Probes that run once on each wire, which judges the body of the answer. Wrong keys come last, because they are throttled. */
 const refusalProbes: Readonly<Record<string, RefusalProbe>> = {
   'unknown model': { status: 404, change: { model: noSuchModel } },
   'malformed body': { status: 400, change: {}, isBroken: true },

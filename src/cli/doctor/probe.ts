@@ -2,54 +2,54 @@ import type { WireName } from '../../catalog/model.ts'
 import type { ProbeQuestion, ProbeReply } from './client-wire.ts'
 import type { DoctorReply } from './send.ts'
 
-/** @param origin of a gateway, without a path. */
+/** @property origin of a gateway, without a path */
 export type ProbedGateway = {
   origin: string
   key: string
   timeoutMs: number
-  /** It is no triwire: what only triwire promises is not asked of it. */
+  /** Whether the server is not triwire, so that probes of our own promises do not count. */
   isPeer: boolean
 }
 
 export type ProbeFinding = {
-  /** Null for what holds for every model. */
+  /** Null for a probe that is not about one model. */
   model: string | null
   wire: WireName | null
   probe: string
-  /** `none`: not wrong, but not shown either, such as reasoning by a model that has none. */
+  /** `none`: neither wrong nor shown, such as reasoning by a model that has none. */
   result: 'ok' | 'none' | 'failed'
-  /** In ms, of the probe's last request; null when no answer came. */
+  /** Times of the probe's last request, in ms; null if no answer came. */
   firstByteMs: number | null
   totalMs: number | null
-  /** Of all its requests, in and out. */
+  /** Tokens of all its requests, input and output. */
   tokens: number
   note: string
-  /** Of the last answer; null where none came. */
+  /** The status of the last answer; null if none came. */
   status: number | null
 }
 
-/** One row of the table: what is asked, and what must hold of the answer. */
+/** One row of the table: a request, and what must hold of its answer. */
 export type Probe = {
   model: string | null
   wire: WireName | null
   name: string
-  /** What no vendor promises: where another server does otherwise, that is no failure. */
+  /** A promise of ours that no vendor makes. On another server, breaking it is no failure. */
   isOurs?: true
-  /** @throws Error that says what a client would stumble over. */
+  /** @throws Error with the fault that a client would meet */
   run(asker: Asker): Promise<ProbeVerdict>
 }
 
-/** The gateway refuses the key itself, or its account cannot pay: nothing else can be found out. */
+/** The gateway refuses the key itself, or its account cannot pay. No other probe makes sense then. */
 export class KeyRefused extends Error {}
 
 export type ProbeVerdict = { result: 'ok' | 'none'; note: string }
 
-/** What a probe does with the gateway. */
+/** Sends the requests of a probe to the gateway. */
 export type Asker = {
-  /** @throws Error for anything but a whole answer that counts its tokens. */
+  /** @throws Error unless the answer is complete and has token counts */
   ask(question: Partial<ProbeQuestion>): Promise<ProbeReply>
   request(path: string, headers: Record<string, string>, body?: string): Promise<DoctorReply>
-  /** What a client of the wire sends with its key. */
+  /** The headers with which a client of the wire sends its key. */
   keyHeaders(key?: string): Record<string, string>
 }
 

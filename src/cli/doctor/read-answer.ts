@@ -8,7 +8,7 @@ import type { DoctorReply } from './send.ts'
 import { findDisorder } from './stream-order.ts'
 import { clientWires } from './wires/index.ts'
 
-/** The answer to a question, as a client of the wire reads it. @throws Error that says what a client would stumble over. */
+/** Reads an answer as a client of the wire does. @throws Error with the fault that a client would meet */
 export function readAnswer(wire: WireName, isStream: boolean, seen: DoctorReply): ProbeReply {
   if (seen.status !== 200 || !isStream) return clientWires[wire].read(bodyOf(seen))
   const type = seen.headers.get('content-type')
@@ -24,7 +24,7 @@ export function readAnswer(wire: WireName, isStream: boolean, seen: DoctorReply)
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }
 
-/** @throws Error unless the status is 200 and the body an object. */
+/** @throws Error unless the status is 200 and the body is an object */
 export function bodyOf(seen: DoctorReply): ProbeJson {
   const { status, headers, text } = seen
   needKey(seen)
@@ -38,7 +38,7 @@ export function bodyOf(seen: DoctorReply): ProbeJson {
   return body
 }
 
-/** @throws KeyRefused */
+/** @throws KeyRefused if the key is refused or its account cannot pay */
 export function needKey({ status, text }: DoctorReply): void {
   if (status === 402) {
     throw new KeyRefused(
@@ -55,13 +55,13 @@ export function needRequestId({ headers }: DoctorReply): void {
   if (!headers.get('x-request-id')) throw new Error('the answer has no x-request-id')
 }
 
-/** The message of a failure, of a whole body or of an event in a stream. */
+/** Returns the message of a failure, from a whole body or from an event of a stream. */
 function failureOf(body: ProbeJson | undefined): string | undefined {
   const error = asObject(body?.['error']) ?? asObject(asObject(body?.['response'])?.['error'])
   return typeof error?.['message'] === 'string' ? error['message'] : undefined
 }
 
-/** The words of a refusal, or all that came. */
+/** Returns the message of a refusal, or else the whole text. */
 export function messageOf(text: string): string {
   return failureOf(objectOf(text)) ?? text
 }
@@ -75,7 +75,7 @@ export function objectOf(text: string): ProbeJson | undefined {
 }
 
 /*
- * What to do about an answer that is none, by its status. The gateway's own words come first; these say where to turn.
+ * The cure for a failed answer, by its status. It is printed after the gateway's own message.
  */
 const cures: Readonly<Record<number, string>> = {
   402: 'give the account credit: triwire account credit',
@@ -85,7 +85,7 @@ const cures: Readonly<Record<number, string>> = {
   429: 'wait a minute, or ask fewer models with --model',
 }
 
-/** What to do about a status, with the id under which the gateway's log has the request. */
+/** Returns the cure for a status. It includes the id under which the gateway's log has the request. */
 function cureFor(status: number, requestId: string | null): string {
   if (status >= 300 && status < 400) return 'name the address that it redirects to as --base-url'
   const logged = requestId ? `look for ${requestId} in the gateway's log` : 'look into the log of the server'

@@ -6,7 +6,7 @@ import { clientWires } from './wires/index.ts'
 
 const noteLengthMax = 240
 
-/** Asks, and judges what came back. @throws KeyRefused */
+/** Runs a probe and judges its answer. @throws KeyRefused */
 export async function runProbe(
   { model, wire, name, isOurs, run }: Probe,
   target: ProbedGateway,
@@ -51,7 +51,7 @@ export async function runProbe(
 
 const soonMaxSeconds = 2
 
-/** When to come again, where a 429 says that it is a moment: then clients ask once more by themselves. */
+/** The wait after a 429 that asks for a moment, in ms. Clients then retry by themselves, so the doctor does too. */
 function soonMs({ status, headers }: DoctorReply): number | undefined {
   const seconds = headers.get('retry-after') ?? ''
   return status === 429 && /^\d{1,2}$/.test(seconds) && Number(seconds) <= soonMaxSeconds
@@ -59,7 +59,7 @@ function soonMs({ status, headers }: DoctorReply): number | undefined {
     : undefined
 }
 
-/** One line for a terminal, without the key: a server may echo it, and anything else. */
+/** Makes one line for a terminal, without the key, which a server may repeat. */
 function tidy(note: string, key: string): string {
   const line = note
     .replaceAll(key, '…')

@@ -1,17 +1,17 @@
 import { ask, explainFailure } from '../ask.ts'
 
-/** What came back, whole. Times are ms from the start of the request; `firstByteMs` is of the body. */
+/** A whole answer. Times are in ms from the start of the request; `firstByteMs` is that of the body. */
 export type DoctorReply = { status: number; headers: Headers; text: string; firstByteMs: number; totalMs: number }
 
-/** `body` as text, so that a broken one can be sent; without one the method is GET. */
+/** `body` is text, so that a malformed one can be sent; without a body the method is GET. */
 export type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
 
-/** The answers to the probes are short: whoever sends more than this goes on for ever. */
+/** The largest answer, in bytes. Answers to probes are short, so a longer one may never end. */
 const answerBytesMax = 8 * 1024 * 1024
 
 /**
- * Asks once and reads to the end. Redirects are not followed: the key is for the origin that was named.
- * @throws Error in words for the person at the terminal when there is no whole answer in time.
+ * Sends a request and reads the whole answer. Redirects are not followed, because the key is meant for the named origin only.
+ * @throws Error in words for the person, if there is no whole answer in time
  */
 export async function send({ url, headers, body, timeoutMs }: Sending): Promise<DoctorReply> {
   const started = performance.now()

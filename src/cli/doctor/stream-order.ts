@@ -3,13 +3,13 @@ import { isDoneMark } from '../../bytes/sse.ts'
 import type { WireName } from '../../catalog/model.ts'
 
 /*
- * In which order the events of a stream may come, wire by wire (spec 6), as a client relies on it. A stream that breaks
- * off is in order so far: that its end is missing is said elsewhere.
+ * The order in which the events of a stream may come, for each wire (spec 6), as a client relies on it. A stream that breaks
+ * off counts as in order; its missing end is reported elsewhere.
  */
 
 type StreamEvent = Record<string, unknown>
 
-/** The first offence against the order, or undefined. `datas` is what the frames carry, without empty ones. */
+/** Returns the first violation of the order, or undefined. `datas` are the data of the frames, without empty ones. */
 export const findDisorder: Readonly<Record<WireName, (datas: readonly string[]) => string | undefined>> = {
   messages: (datas) => withEvents(datas, findMessagesDisorder),
   chat: findChatDisorder,
@@ -68,7 +68,7 @@ function findChatDisorder(datas: readonly string[]): string | undefined {
     }
     const chunk = parse(data)
     if (!chunk) return 'an event is not a JSON object'
-    // The failure of a started stream: what it says is told elsewhere.
+    // A failure in a started stream is reported elsewhere.
     if (chunk['error'] !== undefined) continue
     if (chunk['object'] !== 'chat.completion.chunk') return `the object of an event is ${chunk['object']}`
     id ??= chunk['id']

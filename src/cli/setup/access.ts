@@ -6,9 +6,9 @@ import { originOf } from '../../programs/origin.ts'
 import type { Access } from '../../programs/program.ts'
 import { askModels } from './gateway-models.ts'
 
-/** What was asked for, checked in itself. */
+/** The options, each checked by itself. */
 export type AccessOptions = {
-  /** Without `/v1`. */
+  /** The URL without `/v1`. */
   url?: string
   key?: string
   model?: string
@@ -20,14 +20,14 @@ export type AccessOptions = {
 const keyPlaceholder = 'sk-tri-YOUR-KEY'
 
 /**
- * Where the gateway is, and what is known of the model to name there: from the gateway itself with `url`, which needs no
- * file, else from the configuration. @throws Error for a model that there is not
+ * Finds the gateway's address and the facts of the model to set. With `url` they come from the gateway itself, and no file is
+ * needed; otherwise from the configuration. @throws Error for an unknown model
  */
 export async function findAccess(options: AccessOptions, command: Command): Promise<SetupSource> {
   const { glanceAtConfig } = await import('../../config/load.ts')
   const notes: string[] = []
   const config = () => glanceAtConfig(command.optsWithGlobals())
-  // Somebody else's file in this folder does not concern a gateway that is named.
+  // With `url`, a configuration in this folder may belong to another gateway, so its mistakes do not matter.
   const own = options.url === undefined ? config() : ifReadable(config)
   const isOperator = own !== undefined && !own.isBuiltIn
   const catalog = options.url === undefined || isOperator ? own?.catalog : undefined
@@ -62,7 +62,7 @@ function listOf(catalog: Catalog | undefined): string[] {
   return [...(catalog?.models.keys() ?? [])]
 }
 
-/** An operator may name an address that this machine does not reach, and anybody a model that they know. */
+/** Asks the gateway for its models. If it cannot be reached, the named models are taken, as known to the catalog or on trust. */
 async function askOr(
   url: string,
   { key, model, smallModel }: AccessOptions,
@@ -98,7 +98,7 @@ function some(ids: readonly string[]): string {
   return ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
 }
 
-/** Settings of a dozen kinds have the id in them, programs too: one that would end a text in them is refused. */
+/** Refuses an id that could end a text in one of the dozen formats of settings, programs included. */
 function writable(id: string): string {
   if (/[\p{C}'"`\\]/u.test(id))
     throw new Error('The id of the model has quotes or control characters: give it an alias')

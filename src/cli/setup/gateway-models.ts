@@ -4,13 +4,13 @@ import { ask, explainFailure } from '../ask.ts'
 const timeoutMs = 10_000
 
 /**
- * The ids that a gateway lists, in its order; a key goes with the question where there is one.
- * @throws Error that says why there is no list, for a person
+ * Returns the ids that a gateway lists, in its order. The key is sent if there is one.
+ * @throws Error with the reason for a person, if there is no list
  */
 export async function askModels(origin: string, key: string | undefined): Promise<string[]> {
   const url = `${origin}/v1/models`
   const headers: Record<string, string> = { accept: 'application/json' }
-  // Gateways and vendors that want a key look for it in one of the two.
+  // Servers that want a key look for it in one of these headers.
   if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
   let response: Response
   try {

@@ -29,7 +29,7 @@ const aliases = new Map([
   ['code', 'vscode'],
 ])
 
-/** `setup`: what to set in an agent, editor or SDK so that it uses the gateway. People call all of them clients, so the texts do. */
+/** Adds `setup`: it prints the settings with which an agent, editor or SDK uses the gateway. Users call all of them clients. */
 export function addSetupCommand(root: Command): void {
   root
     .command('setup')
@@ -105,7 +105,7 @@ function chooseWire(name: string, program: Program, modelWire: WireName | undefi
   return asked ?? program.wires.find((wire) => wire === modelWire) ?? program.wires[0]!
 }
 
-/** Without a final `/v1`, which settings have or have not as the program wants it. */
+/** Returns the URL without a final `/v1`, because each program's settings add it if needed. */
 function readUrl(text: string): string {
   const url = URL.parse(text)
   const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
@@ -114,10 +114,10 @@ function readUrl(text: string): string {
   return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
 }
 
-/** Its characters are checked since it goes into files, programs and headers. */
+/** Checks the characters of the key, because it is written into files, programs and headers. */
 function readKey(text: string): string {
   if (/^[!-~]+$/.test(text) && !/['"`\\]/.test(text)) return text
-  // Without the key itself, which the parser of options would quote.
+  // The error is made here, because the parser of options would quote the key.
   throw usage('the key of --key is none: a key is one word without quotes')
 }
 

@@ -8,17 +8,17 @@ import { confirm } from '../confirm.ts'
 import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
 
-/** What is to become of a file. `before` is undefined where there is none. */
+/** A planned change of a file. `before` is undefined if the file does not exist. */
 export type FileChange = { path: string; before: string | undefined; after: string }
 
-/** Variables by which programs move their folder away from the home folder. */
+/** Variables with which programs move their folder out of the home folder. */
 const movable: readonly (readonly [string, string])[] = [
   ['~/.claude/', 'CLAUDE_CONFIG_DIR'],
   ['~/.codex/', 'CODEX_HOME'],
   ['~/.config/', 'XDG_CONFIG_HOME'],
 ]
 
-/** @throws Error that says what in a file cannot be edited, and that nothing was written */
+/** @throws Error with what cannot be edited in a file, and that nothing was written */
 export function planSettings(files: readonly SettingsFile[], env: NodeJS.ProcessEnv = process.env): FileChange[] {
   return files.map((file) => {
     const places = [file.path, ...(file.elsewhere ?? [])].map((path) => placeOf(path, env))
@@ -43,7 +43,7 @@ function placeOf(path: string, env: NodeJS.ProcessEnv): string {
   return path.startsWith('~/') ? join(homedir(), path.slice(2)) : path
 }
 
-/** What would change, line by line; of keys only the start. */
+/** Describes a change line by line. Only the beginning of a key is shown. */
 export function describePlan({ path, before, after }: FileChange): string {
   if (before === after) return `${path} has these settings already.`
   const lines = diffLines(before ?? '', after)
@@ -59,7 +59,7 @@ function shorten(line: string): string {
   return `${line.slice(0, lineCharactersMax)}… (${line.length - lineCharactersMax} more characters)`
 }
 
-/** A name that says key, and behind it what may be one: not a variable's name, and no reference to one. */
+/** A name that looks like a secret's, followed by a value that may be one and is not the name of a variable. */
 const keyValue = /((?:key|token|secret|password)["']?\s*[:=]\s*["']?)(?![A-Z0-9_]+["']?(?:$|,))([^\s"',{}$]{8,})/gi
 
 function hideKeys(line: string): string {
@@ -67,8 +67,8 @@ function hideKeys(line: string): string {
 }
 
 /**
- * Writes what was planned; what was there before stays beside it. @returns what was done, a sentence a file.
- * @throws Error when the person says no, or cannot be asked
+ * Writes what was planned, and keeps a copy of each file beside it. @returns one sentence for each file
+ * @throws Error if the person refuses, or cannot be asked
  */
 export async function writePlans(plans: readonly FileChange[], isSure: boolean, command: Command): Promise<string[]> {
   const changed = plans.filter(({ before, after }) => before !== after)
@@ -88,7 +88,7 @@ export async function writePlans(plans: readonly FileChange[], isSure: boolean, 
   })
 }
 
-/** A backup never overwrites an older one. */
+/** Finds a name for a backup that does not exist yet. */
 function freeName(path: string): string {
   const names = Array.from({ length: 1_000 }, (_, index) => `${path}.before-triwire${index === 0 ? '' : `-${index}`}`)
   return names.find((name) => !existsSync(name)) ?? join(dirname(path), `before-triwire-${Date.now()}`)

@@ -18,7 +18,7 @@ export const chat: ClientWire = {
       ...(called ? called.calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: result })) : []),
     ],
     stream,
-    // The gateway tells the usage unasked; others want to be asked.
+    // The gateway always sends usage in a stream; other servers send it on request.
     ...(stream ? { stream_options: { include_usage: true } } : {}),
     ...(isCall || called
       ? { tools: [{ type: 'function', function: { name: 'report', description, parameters } }] }

@@ -39,7 +39,7 @@ export const responses: ClientWire = {
       calls: of('function_call')
         .filter((item) => item['name'] === 'report')
         .map((item) => ({ id: String(item['call_id']), arguments: String(item['arguments']) })),
-      // Nothing is stored, so an id leads nowhere; and reasoning goes back only where its encrypted form was asked for.
+      // Nothing is stored, so ids are useless. Reasoning is left out, because only its encrypted form could be sent back.
       turn: items.filter((item) => item['type'] !== 'reasoning').map(({ id, ...item }) => item),
       inputTokens: count(usage['input_tokens']),
       outputTokens: count(usage['output_tokens']),

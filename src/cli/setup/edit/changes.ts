@@ -1,20 +1,20 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asObject } from '../../../bytes/json.ts'
 
-/** Where a value stands: keys of objects, places in lists. */
+/** The path to a value: keys of objects, indexes of lists. */
 export type ValuePath = readonly (string | number)[]
 
-/** One value that is put in, replaced or, where it is undefined, taken out. A place at the end of a list adds to it. */
+/** A value to insert or replace, or to remove if it is undefined. An index at the end of a list adds to it. */
 export type ValueChange = { place: ValuePath; value: unknown }
 
 export type Wishes = {
-  /** Lists, by their place (`a.b`): the key that tells their entries apart. Other lists are one value. */
+  /** Lists by their path (`a.b`), with the key that identifies their entries. Any other list is one value. */
   lists?: Readonly<Record<string, string>>
-  /** Places that are taken out unless the wanted values have them. */
+  /** Paths that are removed unless the wanted values have them. */
   without?: readonly (readonly string[])[]
 }
 
-/** What to change in `theirs` so that all of `ours` holds in it, and nothing else moves. */
+/** Finds the changes to `theirs` after which it contains all of `ours`, and nothing else is different. */
 export function findChanges(theirs: unknown, ours: unknown, { lists = {}, without = [] }: Wishes): ValueChange[] {
   return [
     ...without
@@ -55,7 +55,7 @@ function valueAt(value: unknown, place: ValuePath): unknown {
   )
 }
 
-/** The values with the changes in them, as the edited text must say them. */
+/** Makes the changes in the values, to compare the edited text with the result. */
 export function applyChanges(value: unknown, changes: readonly ValueChange[]): unknown {
   const copy = structuredClone(value) ?? {}
   const root = { root: copy } as Record<string, unknown>

@@ -13,9 +13,9 @@ const formats = {
 const byteOrderMark = '\ufeff'
 
 /**
- * The text of a person's file with our settings in it. All else stays as it is, to the character. What comes out is read
- * again and held against what was meant.
- * @throws Error that says what stands against it; then the settings are to be put in by hand
+ * Puts our settings into the text of a person's file. Every other character stays. The result is parsed again and compared
+ * with the intended values.
+ * @throws Error with the reason if that is not possible; the person must then edit the file
  */
 export function editSettings(before: string, file: SettingsFile): string {
   if (file.format === 'own') return file.text
@@ -35,7 +35,7 @@ export function editSettings(before: string, file: SettingsFile): string {
   return mark + after
 }
 
-/** TOML's tables have no prototype, JSON's objects have one. Dates and infinite numbers keep what they are. */
+/** Copies values as plain objects, because TOML's tables have no prototype. Dates and infinite numbers stay as they are. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   const object = asObject(value)

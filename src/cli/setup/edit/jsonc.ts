@@ -9,7 +9,7 @@ import {
 } from 'jsonc-parser'
 import type { ValueChange, ValuePath } from './changes.ts'
 
-/** @throws Error for what is neither JSON nor JSON with comments, with the line */
+/** @throws Error with the line, if the text is neither JSON nor JSON with comments */
 export function readJsonc(text: string): unknown {
   const errors: ParseError[] = []
   const value: unknown = parse(text, errors, { allowTrailingComma: true, allowEmptyContent: true })
@@ -21,7 +21,7 @@ export function readJsonc(text: string): unknown {
   return value ?? {}
 }
 
-/** The text with the changes in it; comments, blank lines and the order of keys stay as they are. */
+/** Makes the changes in the text. Comments, blank lines and the order of keys stay. */
 export function editJsonc(text: string, changes: readonly ValueChange[]): string {
   const formattingOptions = {
     insertSpaces: !/^\t/m.test(text),
@@ -30,7 +30,7 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
   }
   let edited = text
   for (const { place, value } of changes) {
-    // A key whose value is undefined would be written as nothing at all.
+    // The conversion drops members that are undefined; the library would write them as nothing at all.
     const plain: unknown = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
     const put = (into: string) => applyEdits(into, modify(into, [...place], plain, { formattingOptions }))
     edited = putBehindComment(edited, place, put) ?? put(edited)
@@ -39,8 +39,8 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
 }
 
 /**
- * The library puts a new member right behind the last one, before the comment that stands in that one's line. So the
- * comment is taken out meanwhile. Undefined where there is none, or no new member.
+ * The library inserts a new member directly after the last one, before a comment in the same line. So the comment is removed
+ * meanwhile. Returns undefined if there is no such comment, or no new member.
  */
 function putBehindComment(text: string, place: ValuePath, put: (text: string) => string): string | undefined {
   const root = parseTree(text, [], { allowTrailingComma: true })

@@ -1,7 +1,7 @@
 import { type AST, getStaticTOMLValue, ParseError, parseTOML } from 'toml-eslint-parser'
 import type { ValueChange, ValuePath } from './changes.ts'
 
-/** @throws Error for what is not TOML, with the line */
+/** @throws Error with the line, if the text is not TOML */
 export function readToml(text: string): unknown {
   try {
     return getStaticTOMLValue(parseTOML(text))
@@ -12,8 +12,8 @@ export function readToml(text: string): unknown {
 }
 
 /**
- * The text with the changes in it, each put where it belongs: no other character moves, comments and blank lines included.
- * @throws Error where a place is in a list, or its table stands in a form that cannot be added to
+ * Makes the changes in the text, each at its proper place. No other character moves, comments and blank lines included.
+ * @throws Error if a path leads into a list, or its table is written in a form that cannot be extended
  */
 export function editToml(text: string, changes: readonly ValueChange[]): string {
   let edited = text
@@ -27,7 +27,7 @@ export function editToml(text: string, changes: readonly ValueChange[]): string 
 type TomlEntry = {
   node: AST.TOMLKeyValue
   place: ValuePath
-  /** What it stands in: the file's head, a table under its header, an inline table. */
+  /** The parent of the entry: the head of the file, a table with its header, or an inline table. */
   parent: { place: ValuePath; node: AST.TOMLTopLevelTable | AST.TOMLTable | AST.TOMLInlineTable }
 }
 
@@ -40,7 +40,7 @@ function set(text: string, place: ValuePath, value: string): string {
   const table = place.slice(0, -1)
   const inline = entries.find(({ node, place: at }) => node.value.type === 'TOMLInlineTable' && isBelow(place, at))
   if (inline) return setInline(text, inline, place, value)
-  // A table that is written as dotted keys may have no header too: what is new stands behind the last of its keys.
+  // A table written as dotted keys may have no header, so a new key goes after its last one.
   const dotted = entries.findLast(({ place: at, parent }) => isBelow(at, table) && !isWithin(parent.place, table))
   if (dotted && table.length > 0) {
     const line = `${writeKey(place.slice(dotted.parent.place.length))} = ${value}`
@@ -54,11 +54,11 @@ function set(text: string, place: ValuePath, value: string): string {
   return `${text}${gap}[${writeKey(table)}]${eol}${line}${eol}`
 }
 
-/** Keys of the file's own stand before its first table. */
+/** Adds a key of the file itself, which must precede the first table. */
 function setAtHead(text: string, top: AST.TOMLTopLevelTable, line: string, eol: string): string {
   const last = top.body.findLast((node) => node.type === 'TOMLKeyValue')
   if (last) return insertBehind(text, last.range[1], line, eol)
-  // Behind a comment that stands for itself; one that touches what follows speaks of that.
+  // The key goes after a comment at the head, unless the comment touches the next line and so belongs to that.
   const head = /^(?:[ \t]*#[^\n]*\n)+(?=[ \t]*\r?\n)/.exec(text)?.[0] ?? ''
   const rest = text.slice(head.length)
   return `${head}${line}${eol}${rest === '' || /^\r?\n/.test(rest) ? '' : eol}${rest}`
@@ -102,7 +102,7 @@ function tablesOf(top: AST.TOMLTopLevelTable): AST.TOMLTable[] {
   return top.body.filter((node) => node.type === 'TOMLTable')
 }
 
-/** On a line of its own behind the one where something ends, whatever comment stands there. */
+/** Inserts a line after the one in which something ends, with any comment in it. */
 function insertBehind(text: string, offset: number, line: string, eol: string): string {
   const end = text.indexOf('\n', offset)
   if (end < 0) return `${text}${eol}${line}${eol}`
@@ -117,7 +117,7 @@ function isSame(one: ValuePath, other: ValuePath): boolean {
   return one.length === other.length && isWithin(one, other)
 }
 
-/** Whether a place is another one, or stands in it. */
+/** Whether a path is another one, or below it. */
 function isWithin(place: ValuePath, outer: ValuePath): boolean {
   return outer.every((key, at) => place[at] === key)
 }
@@ -140,7 +140,7 @@ function writeValue(value: unknown): string {
   throw new Error('it cannot take a value of this kind')
 }
 
-/** A basic string: JSON's escapes are all known to TOML, which wants DEL escaped too. */
+/** Writes a basic string. TOML knows all escapes of JSON, and requires one for DEL as well. */
 function writeText(text: string): string {
   return JSON.stringify(text).replaceAll('\u007f', String.raw`\u007F`)
 }
