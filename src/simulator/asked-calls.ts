@@ -3,10 +3,10 @@ import { sampleSchema } from './schema-sample.ts'
 
 export type AskedCall = { tool: OfferedTool; arguments: string }
 
-/** More are never made at once, whatever a text mentions. */
+/** The most calls in one answer, however many tools a text mentions. */
 const callsMax = 8
 
-/** Longer arguments within a text are not recognised. */
+/** Longer arguments in a text are not recognized. */
 const argumentCharactersMax = 10_000
 
 const verb = /\b(call|use|using|run|invoke)\b/i
@@ -14,8 +14,8 @@ const anyTool = /\b(?:call|use|run|invoke)\s+(?:the|a|your)\s+tool\b/i
 const everyTool = /\b(?:call|use|run|invoke)\s+(?:the|all|your|all the)\s+tools\b/i
 
 /**
- * The calls that a model would make: the forced one, or those the user's last text asks for ("call get_weather",
- * "use the tool"), in the order they are mentioned. A JSON object behind a name is taken as the arguments, to the letter.
+ * Returns the calls that a model would make: the forced one, or those that the user's last text asks for. Such texts are
+ * "call get_weather" or "use the tool". A JSON object after a name is used as the arguments, unchanged.
  */
 export function findAskedCalls(prompt: Prompt, userText: string): AskedCall[] {
   if (prompt.choice.mode === 'none' || prompt.tools.length === 0) return []
@@ -37,7 +37,7 @@ function mentioned(tools: OfferedTool[], text: string): AskedCall[] {
       found.push({ at: match.index, call: given === undefined ? sampled(tool) : { tool, arguments: given } })
     }
   }
-  // A tool that is mentioned twice is called twice only if arguments were given.
+  // Two mentions of a tool make two calls only if their arguments differ.
   const seen = new Set<string>()
   const calls: AskedCall[] = []
   for (const { call } of found.sort((a, b) => a.at - b.at)) {
@@ -52,11 +52,11 @@ function sampled(tool: OfferedTool): AskedCall {
   return { tool, arguments: JSON.stringify(sampleSchema(tool.schema)) }
 }
 
-/** The source of a JSON object that begins at the index, white space, a colon or "with" before it skipped. */
+/** Returns the source of a JSON object at the index. White space, a colon or "with" before it is skipped. */
 function objectAt(text: string, index: number): string | undefined {
   const start = index + (/^(?:\s|:|=|\(|with\b|arguments\b)*/.exec(text.slice(index, index + 40))?.[0].length ?? 0)
   if (text[start] !== '{') return undefined
-  // Bounded, since each brace costs a parse of all that stands before it.
+  // The length is limited, because each brace costs a parse of all text before it.
   const last = start + argumentCharactersMax
   for (let end = text.indexOf('}', start); end >= 0 && end < last; end = text.indexOf('}', end + 1)) {
     const source = text.slice(start, end + 1)

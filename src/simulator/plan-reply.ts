@@ -5,10 +5,10 @@ import { sampleSchema } from './schema-sample.ts'
 import type { ScriptStep } from './script.ts'
 import { countTokens, tokenize } from './tokens.ts'
 
-/** How much of a question or of a tool's result an answer repeats, in characters. */
+/** The most characters of a question, or of a tool's result, that an answer repeats. */
 const quoteCharactersMax = 200
 
-/** Decides what is answered: the step's word where it says something, else a sensible default from the prompt. */
+/** Plans the answer: as the script's step says, or else a sensible default for the prompt. */
 export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts): SimulatedReply {
   const turn = lastTurn(prompt)
   const asked = ownText(turn)
@@ -35,8 +35,8 @@ export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts
 }
 
 /**
- * Everything the user's side said since the assistant's last word, as one turn. The operator's turns are left out:
- * agents put their reminders behind the user's words.
+ * Returns everything that the user's side said since the last assistant turn, as one turn. Operator turns are left out,
+ * because agents put reminders after the user's text.
  */
 function lastTurn(prompt: Prompt): PromptTurn {
   const talk = prompt.turns.filter((turn) => turn.side !== 'operator')
@@ -55,7 +55,7 @@ function lastTurn(prompt: Prompt): PromptTurn {
 
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
-/** What the user said in a turn: its last text; blocks wrapped in a tag are an agent's, unless there is nothing else. */
+/** Returns the user's own text in a turn: the last one. Text wrapped in a tag is an agent's, and counts only if it is alone. */
 function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))
@@ -136,7 +136,7 @@ function quote(text: string): string {
     : `"${characters.slice(0, quoteCharactersMax).join('')}…"`
 }
 
-/** The earliest match wins, of two at the same place the longer. What would come behind it is not made. */
+/** Stops the text at the earliest sequence, or at the longer one of two at the same place. Later parts are not produced. */
 function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   let at = Number.POSITIVE_INFINITY
   for (const stop of stops) {
@@ -151,7 +151,7 @@ function stopAtSequence(reply: SimulatedReply, stops: string[]): void {
   reply.finish = 'stop_sequence'
 }
 
-/** Cuts reasoning, text and arguments where the cap falls, and counts what is left. */
+/** Cuts reasoning, text and arguments at the cap, and counts what is left. */
 function cutAtMax(reply: SimulatedReply, tokensMax: number): void {
   let left = tokensMax
   const take = (text: string): string => {

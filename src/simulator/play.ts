@@ -4,21 +4,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Frame } from './prompt.ts'
 import type { ScriptStep } from './script.ts'
 
-/** How long sent bytes get to reach the client before its connection is reset, which would overtake them. */
+/** The wait before a connection is reset, in ms. A reset would otherwise overtake the bytes sent before it. */
 const resetGraceMs = 20
 
-/** Where an answer goes, and whether anyone still listens. */
+/** The destination of an answer, and whether its client is still there. */
 export type Outlet = {
   response: ServerResponse
   gone: AbortSignal
-  /** The simulator itself ended the connection: not the client's doing. */
+  /** The simulator itself ended the connection, not the client. */
   isReset: boolean
 }
 
 /**
- * Writes the frames of a stream as the step wants them: delays, cuts, bytes per write, line ends. Waits for the client
- * to read and returns as soon as it has gone.
- * @param fail makes the frames of `cut.how: error`, told how many were sent before.
+ * Writes the frames of a stream as the step says: delays, cuts, bytes per write, line ends. Waits for the client to read, and
+ * returns as soon as it is gone.
+ * @param fail makes the frames of `cut.how: error` from the number of frames sent before
  */
 export async function playFrames(
   outlet: Outlet,
@@ -39,7 +39,7 @@ export async function playFrames(
   for (const frame of all) {
     if (sent >= eventsMax) break
     await pause(outlet, frame.delayMs ?? (sent === 0 ? step.first_delay_ms : step.delay_ms))
-    // The blank line of one frame goes out with the next if the very last one is to have none.
+    // A blank line is sent with the next frame, in case the last one must have none.
     const { body, blank } = frameText(frame, sse?.crlf ? '\r\n' : '\n')
     const isWhole = await write(held + body + (sse?.no_last_blank ? '' : blank))
     held = sse?.no_last_blank ? blank : ''
@@ -51,7 +51,7 @@ export async function playFrames(
   outlet.response.end()
 }
 
-/** Writes a body that is not a stream. A cut in events, which it has none of, takes its second half. */
+/** Writes a body that is not a stream. It has no events, so a cut after events removes its second half. */
 export async function playBody(outlet: Outlet, step: ScriptStep, body: string): Promise<void> {
   const after = step.cut?.after_bytes ?? (step.cut ? Math.floor(Buffer.byteLength(body) / 2) : undefined)
   const cut = after === undefined ? undefined : { ...step.cut, after_bytes: after }
@@ -61,12 +61,12 @@ export async function playBody(outlet: Outlet, step: ScriptStep, body: string): 
   if (!outlet.gone.aborted) outlet.response.end()
 }
 
-/** Waits, but not for a client that has gone. */
+/** Waits for a time, or until the client is gone. */
 export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
   if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone }).catch(() => undefined)
 }
 
-/** A function that writes a text and says whether it went out whole: false when the cut in bytes fell into it. */
+/** Returns a function that writes a text, and returns false if the cut after so many bytes fell into it. */
 function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string) => Promise<boolean> {
   let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
   return async (text) => {
@@ -77,7 +77,7 @@ function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: stri
     for (let at = 0; at < kept.length && !gone.aborted; at += size) {
       if (!response.write(kept.subarray(at, at + size)))
         await once(response, 'drain', { signal: gone }).catch(() => undefined)
-      // Node joins the writes of one tick; pieces shall leave one by one.
+      // Node joins the writes of one tick, but each piece must leave by itself.
       if (step.split) await new Promise((resolve) => setImmediate(resolve))
     }
     return kept.length === bytes.length

@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto'
 import type { Prompt, Segment, UsageCounts } from './prompt.ts'
 import { countTokens } from './tokens.ts'
 
-/** A shorter prefix is not cached. Vendors ask for 1,024 tokens and more; tests should not have to. */
+/** The shortest prefix that is cached. Vendors require 1,024 tokens or more, which would make tests long. */
 const cacheTokensMin = 64
 
-/** How many segments before a cache mark an entry is looked for (as the messages vendor documents). */
+/** An entry is looked for in so many segments before a cache mark (as the messages vendor documents). */
 const lookBackSegments = 20
 
-/** How many of the last borders of a prompt are remembered where caching is automatic. */
+/** With automatic caching, so many of the last borders of a prompt are remembered. */
 const rememberedBorders = 8
 
-/** Tokens that frame a segment: its role and its end. */
+/** The tokens of a segment's role and end. */
 const segmentOverheadTokens = 3
 
 /** The prompt's tokens, and how many of them came from the cache or went into it. */
 export type PromptCounts = Omit<UsageCounts, 'outputTokens' | 'reasoningTokens'>
 
-/** Remembers prompt prefixes as hashes, at most `entriesMax` of them, the oldest forgotten first. */
+/** Remembers at most `entriesMax` prompt prefixes as hashes, and forgets the oldest first. */
 export function createPrefixCache(entriesMax = 1_000) {
   const known = new Set<string>()
   return { read }
@@ -35,7 +35,7 @@ export function createPrefixCache(entriesMax = 1_000) {
     const preamble = borders[prompt.preambleSegments - 1]
     if (preamble) kept.push(preamble)
     for (const border of kept) remember(border)
-    // The last token is always read fresh: it is the one the model continues from.
+    // The last token is never read from the cache, because the model continues from it.
     const readTokens = Math.min(hit, (borders.at(-1)?.tokens ?? 1) - 1)
     return { readTokens, writtenTokens: 0, written1hTokens: 0 }
   }
@@ -78,7 +78,7 @@ export function tokensOf({ text, extraTokens = 0 }: Segment): number {
   return countTokens(text) + extraTokens + segmentOverheadTokens
 }
 
-/** The end of a segment: a hash of everything up to it, and how many tokens that is. */
+/** The end of a segment: a hash of everything up to it, and the number of tokens before it. */
 type Border = { hash: string; tokens: number }
 
 function bordersOf(prompt: Prompt, scope: string): Border[] {

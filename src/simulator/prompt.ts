@@ -1,16 +1,16 @@
 /*
- * What the simulator's three wires have in common: a prompt as it was read, and a reply before it is written. These
- * types are the simulator's own. It shares none with the gateway, so that it can catch the gateway's mistakes.
+ * The types that the simulator's three wires share: a prompt after it was read, and a reply before it is written. The
+ * simulator shares no type with the gateway, so that it can find the gateway's mistakes.
  */
 
 export type SimulatorWire = 'messages' | 'chat' | 'responses'
 
-/** A piece of the prompt as the model sees it; prefixes are cached at the borders between segments. */
+/** A piece of the prompt as the model sees it. Cached prefixes end at the borders between segments. */
 export type Segment = {
   text: string
-  /** Tokens beyond those of the text, e.g. of an image. */
+  /** Tokens besides those of the text, for example of an image. */
   extraTokens?: number
-  /** messages: a cache mark stands on this segment. */
+  /** The cache mark of a segment, on the messages wire. */
   mark?: '5m' | '1h'
 }
 
@@ -28,9 +28,9 @@ export type OfferedTool = { name: string; namespace?: string; schema: unknown }
 export type Prompt = {
   model: string
   isStream: boolean
-  /** Tools, system, messages, in the order of rendering. */
+  /** Tools, system and messages, in the order of rendering. */
   segments: Segment[]
-  /** How many of the segments stand before the first user turn. */
+  /** The number of segments before the first user turn. */
   preambleSegments: number
   turns: PromptTurn[]
   tools: OfferedTool[]
@@ -40,11 +40,11 @@ export type Prompt = {
   reasoning: 'none' | 'hidden' | 'shown'
   stops: string[]
   outputTokensMax: number
-  /** The conversation key of the caller; prefixes are shared within one key. */
+  /** The conversation key of the caller. Prefixes are shared within one key. */
   cacheKey: string
 }
 
-/** Counters before a wire gives them its own shape: `promptTokens` is all of the prompt, cached or not. */
+/** Counters before a wire gives them its own form. `promptTokens` includes cached tokens. */
 export type UsageCounts = {
   promptTokens: number
   readTokens: number
@@ -63,7 +63,7 @@ export type ReplyCall = {
   isCut: boolean
 }
 
-/** One answer, in the order in which a model makes it: reasoning, text, calls. */
+/** One answer, in the order in which a model produces it: reasoning, text, calls. */
 export type SimulatedReply = {
   reasoning: string | undefined
   isReasoningShown: boolean
@@ -71,14 +71,14 @@ export type SimulatedReply = {
   calls: ReplyCall[]
   finish: 'stop' | 'stop_sequence' | 'length' | 'tool_calls'
   stopSequence: string | undefined
-  /** Said by a script in the wire's own word, in place of `finish`. */
+  /** Set by a script, in the wire's own word, instead of `finish`. */
   rawFinish: string | undefined
   counts: UsageCounts
-  /** Said by a script in the wire's own shape; `none` leaves usage out everywhere. */
+  /** Set by a script, in the wire's own form; `none` leaves usage out everywhere. */
   rawUsage: Record<string, unknown> | 'none' | undefined
 }
 
-/** What all frames and objects of one answer share. */
+/** The values that all frames and objects of one answer share. */
 export type ReplyHead = {
   id: string
   createdSeconds: number
@@ -90,17 +90,17 @@ export type ReplyHead = {
 /** One event of a stream. Exactly one of `data`, `comment` and `raw` is set. */
 export type Frame = { event?: string; data?: string; comment?: string; raw?: string; delayMs?: number }
 
-/** What a wire of the simulator can do. */
+/** One wire of the simulator. */
 export type WireFormat = {
   path: string
   idPrefix: string
   requestIdHeader: string
-  /** @throws Rejection as the vendor would say it. */
+  /** @throws Rejection with the vendor's status and code */
   check(body: Record<string, unknown>): void
   read(body: Record<string, unknown>): Prompt
   writeJson(reply: SimulatedReply, head: ReplyHead): Record<string, unknown>
   writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame>
-  /** The error that ends a stream midway. `sequence` is how many events were sent before it. */
+  /** The error that ends a stream midway. `sequence` is the number of events sent before it. */
   writeFailure(error: Record<string, unknown>, head: ReplyHead, sequence: number): Iterable<Frame>
   writeError(problem: SimulatedError, requestId: string): Record<string, unknown>
 }
@@ -113,7 +113,7 @@ export type SimulatedError = {
   headers?: Record<string, string>
 }
 
-/** A request the simulated vendor does not take. */
+/** A request that the simulated vendor refuses. */
 export class Rejection extends Error {
   readonly problem: SimulatedError
   constructor(problem: SimulatedError) {
@@ -122,7 +122,7 @@ export class Rejection extends Error {
   }
 }
 
-/** 400 with the path of the wrong field; the words are the simulator's own. */
+/** Refuses with 400 and the path of the wrong field. The text is the simulator's own. */
 export function rejectField(param: string, message: string, code?: string): never {
   throw new Rejection({ status: 400, message: `${param}: ${message}`, param, code })
 }

@@ -1,21 +1,21 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Rejection } from './prompt.ts'
 
-/** What tests look at afterwards. */
+/** A request as tests see it afterwards. */
 export type RecordedRequest = {
   method: string
   path: string
-  /** What is behind the path, with its question mark. */
+  /** The query, with its question mark. */
   query: string
   headers: IncomingHttpHeaders
   body: string
   /** The parsed body; undefined when it is not JSON. */
   json: unknown
-  /** The status it was answered with; 0 before. */
+  /** The status of the answer; 0 before there is one. */
   status: number
-  /** The client went away before the answer was written whole. */
+  /** The client left before the whole answer was written. */
   closedEarly: boolean
-  /** When that was, in milliseconds since 1970. */
+  /** The time when the connection closed, in milliseconds since 1970. */
   closedAt: number | undefined
 }
 
@@ -54,7 +54,7 @@ export function parseOrNothing(text: string): unknown {
   }
 }
 
-/** Any key will do; each has a prompt cache of its own. */
+/** Returns the key of a request. Any key is accepted, and each has a prompt cache of its own. */
 export function keyOf(request: IncomingMessage): string {
   const bearer = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
   return bearer ?? String(request.headers['x-api-key'] ?? request.headers['api-key'] ?? '').trim()

@@ -3,7 +3,7 @@ import { LineCounter, parseDocument } from 'yaml'
 import { z } from 'zod'
 
 /*
- * What a scripted model does, key by key. Absent keys leave the default behaviour as it is. docs/simulator.md explains
+ * The keys of a script for a simulated model. A missing key leaves the default behaviour as it is. docs/simulator.md explains
  * them with examples.
  */
 
@@ -12,12 +12,12 @@ const ms = z.number().min(0).max(3_600_000)
 
 const event = z.union([
   z.strictObject({
-    /** Absent: the `type` of the data, on the wires that name their events. Null or empty: no `event:` line. */
+    /** If missing, the `type` of the data is used on wires that name their events. Null or empty: no `event:` line. */
     event: z.string().nullable().optional(),
-    /** An object is written as JSON; a string as it is. */
+    /** An object is written as JSON, a string as it is. */
     data: z.union([z.string(), anyObject, z.array(z.unknown())]).optional(),
     comment: z.string().optional(),
-    /** Bytes as they are, without any framing. */
+    /** Bytes that are sent as they are, without framing. */
     raw: z.string().optional(),
     delay_ms: ms.optional(),
   }),
@@ -26,11 +26,11 @@ const event = z.union([
 ])
 
 const cut = z.strictObject({
-  /** Whole events that are sent before; a negative number counts from the end. */
+  /** The number of whole events before the cut; a negative number counts from the end. */
   after_events: z.int().optional(),
   after_bytes: z.int().min(0).optional(),
   how: z.enum(['reset', 'end', 'hang', 'error']).optional(),
-  /** The error object of `how: error`, in the wire's own shape. */
+  /** The error object of `how: error`, in the wire's own form. */
   error: anyObject.optional(),
 })
 
@@ -38,11 +38,11 @@ const plainStep = z.strictObject({
   status: z.int().min(200).max(599).optional(),
   headers: z.record(z.string(), z.string()).optional(),
   retry_after: z.number().min(0).optional(),
-  /** JSON or text sent instead of an answer, also where a stream was asked for. */
+  /** JSON or text that is sent instead of an answer, also if a stream was asked for. */
   body: z.unknown().optional(),
   content_type: z.string().optional(),
   reply: z.string().optional(),
-  /** A text of so many tokens instead of a reply. */
+  /** The number of tokens of a made-up text, instead of a reply. */
   tokens: z.int().min(0).max(1_000_000).optional(),
   reasoning: z.string().optional(),
   tool_calls: z
@@ -50,7 +50,7 @@ const plainStep = z.strictObject({
       z.strictObject({
         name: z.string(),
         namespace: z.string().optional(),
-        /** An object, or the raw text of the arguments; absent: made from the tool's schema. */
+        /** An object, or the raw text of the arguments. If missing, it is made from the tool's schema. */
         arguments: z.union([anyObject, z.string()]).optional(),
         id: z.string().optional(),
       }),
@@ -58,16 +58,16 @@ const plainStep = z.strictObject({
     .optional(),
   finish: z.string().optional(),
   usage: z.union([z.literal('none'), anyObject]).optional(),
-  /** The exact stream, instead of the one the wire would make. */
+  /** The exact stream, instead of the one that the wire would make. */
   events: z.array(event).optional(),
-  /** Before the status line. */
+  /** The delay before the status line. */
   head_delay_ms: ms.optional(),
-  /** Between the head and the first event. */
+  /** The delay between the head and the first event. */
   first_delay_ms: ms.optional(),
-  /** Before each further event. */
+  /** The delay before each further event. */
   delay_ms: ms.optional(),
   cut: cut.optional(),
-  /** Bytes per write. */
+  /** The number of bytes in each write. */
   split: z.int().min(1).optional(),
   sse: z
     .strictObject({ crlf: z.boolean().optional(), bom: z.boolean().optional(), no_last_blank: z.boolean().optional() })
@@ -75,12 +75,12 @@ const plainStep = z.strictObject({
 })
 
 const step = plainStep.extend({
-  /** What is done instead, once each, before the step itself is: failures that pass. */
+  /** Steps that are used once each before this step, for failures that pass. */
   first: z.array(plainStep).min(1).optional(),
 })
 
 const script = step.extend({
-  /** One step for each assistant turn that the request already holds; the last one stays. */
+  /** One step for each number of assistant turns in the request; the last one is used for all further ones. */
   turns: z.array(step).min(1).optional(),
   by_wire: z.strictObject({ messages: step.optional(), chat: step.optional(), responses: step.optional() }).optional(),
 })
@@ -90,30 +90,30 @@ const scriptName = z
   .regex(/^(?!sim$)(?!script:)[^?\s]+$/, 'a script name has no space and no "?" and is not "sim"')
 const scriptFile = z.record(scriptName, script)
 
-/** What is done for one request: a script with its turn and wire chosen. */
+/** The behaviour for one request: a script after its turn and wire were chosen. */
 export type ScriptStep = z.infer<typeof step>
 export type ScriptedEvent = z.infer<typeof event>
 export type Script = z.infer<typeof script>
 
-/** A script that is not understood. The message names the path and, for YAML, the line. */
+/** An invalid script. The message has the path and, for YAML, the line. */
 export class ScriptError extends Error {}
 
-/** One script in YAML. @throws ScriptError */
+/** Reads one script in YAML. @throws ScriptError */
 export function parseScript(text: string): Script {
   return parseYaml(text, script)
 }
 
-/** A YAML map of name to script. @throws ScriptError */
+/** Reads a YAML map from names to scripts. @throws ScriptError */
 export function parseScripts(text: string): Map<string, Script> {
   return new Map(Object.entries(parseYaml(text, scriptFile)))
 }
 
-/** The scripts of a YAML file. @throws ScriptError, and what reading the file throws. */
+/** Reads the scripts of a YAML file. @throws ScriptError, and errors of reading the file */
 export async function loadScripts(path: string): Promise<Map<string, Script>> {
   return parseScripts(await readFile(path, 'utf8'))
 }
 
-/** A script that was not made from YAML, checked. @throws ScriptError */
+/** Checks a script that was not made from YAML. @throws ScriptError */
 export function checkScript(value: unknown): Script {
   const result = script.safeParse(value)
   if (!result.success) throw new ScriptError(explain(result.error.issues))
@@ -130,7 +130,7 @@ function parseYaml<Out>(text: string, schema: z.ZodType<Out>): Out {
   throw new ScriptError(explain(result.error.issues, lineOf))
 
   function lineOf(path: PropertyKey[]): number | undefined {
-    // The key's own line, so the parent is asked for its pairs; a list item stands for itself.
+    // The line is that of the key, which only the parent knows. A list item has no key, so its own line is used.
     const parent = path.length > 1 ? document.getIn(path.slice(0, -1), true) : document.contents
     const name = String(path.at(-1))
     const items = (parent as { items?: { key?: { value?: unknown; range?: number[] } }[] } | undefined)?.items
@@ -156,7 +156,7 @@ function explain(
   return sentences.join('\n')
 }
 
-/** An unknown key gets the key's own path; of a union's branches the one that understood most tells what is wrong. */
+/** Reports an unknown key at its own path. For a union, reports the mistakes of the branch that matched best. */
 function deepest(issue: Issue, above: PropertyKey[]): { path: PropertyKey[]; message: string }[] {
   const path = [...above, ...issue.path]
   if (issue.code === 'unrecognized_keys') {

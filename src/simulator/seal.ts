@@ -1,20 +1,20 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto'
 
 /*
- * Signatures of thinking and encrypted reasoning, as opaque to clients as the vendors' are. The key is no secret: it
- * only lets a simulator recognise what a simulator has made, also one that was started anew.
+ * Signatures of thinking and encrypted reasoning. Like the vendors', they mean nothing to clients. The key is not secret: it
+ * only lets a simulator recognize what a simulator has made, even after a restart.
  */
 
 const key = 'triwire simulator'
 const hashBytes = 16
 
-/** An opaque token that stands for a reasoning text. */
+/** Returns an opaque token for a reasoning text. */
 export function seal(text: string): string {
   const hash = createHash('sha256').update(text).digest().subarray(0, hashBytes)
   return Buffer.concat([hash, mac(hash)]).toString('base64')
 }
 
-/** Whether the token is one of ours and, if a text came back with it, belongs to that very text. */
+/** Whether the token is ours and, if a text came back with it, belongs to exactly that text. */
 export function isSealOf(token: string, text: string): boolean {
   const bytes = Buffer.from(token, 'base64')
   if (bytes.length !== 2 * hashBytes) return false

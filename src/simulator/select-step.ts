@@ -3,7 +3,7 @@ import { checkScript, type Script, ScriptError, type ScriptStep } from './script
 
 type Directive = { key: keyof ScriptStep; inner?: string; read: (text: string) => unknown }
 
-/** What a model name may carry behind a `?`: a script's keys in query form, inner keys with their short names. */
+/** The keys that may follow a `?` in a model name: those of a script in query form, with short names for inner keys. */
 const directives: Record<string, Directive> = {
   status: { key: 'status', read: Number },
   retry_after: { key: 'retry_after', read: Number },
@@ -28,10 +28,10 @@ const directives: Record<string, Directive> = {
 }
 
 /**
- * What a model name asks for: `sim` and unknown names the default, `script:NAME` and the name of a script that script;
- * behind a `?` come directives, which win over the script. Of the script's own keys a turn wins over the script, and
- * `by_wire` over both; while something of its `first` is left, that is done in the place of all these.
- * @throws Rejection 404 for an unknown `script:`, 400 for a directive that is not understood.
+ * Selects the step for a model name. `script:NAME`, or the name of a script, selects that script; `sim` and any other name
+ * select the default. Directives after a `?` override the script. In a script, a turn overrides the script's own keys, and
+ * `by_wire` overrides both. While its `first` has unused steps, one of them is used instead of all these.
+ * @throws Rejection 404 for an unknown `script:`, 400 for an invalid directive
  */
 export function selectStep(
   scripts: ReadonlyMap<string, Script>,
@@ -48,7 +48,7 @@ export function selectStep(
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
 }
 
-/** How much of each list of `first` was done; a script that is put in again begins anew. */
+/** The number of used steps of each `first`. A script that is added again starts anew. */
 const taken = new WeakMap<readonly ScriptStep[], number>()
 
 function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {

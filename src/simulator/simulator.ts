@@ -25,43 +25,43 @@ export { type BuiltInScript, builtInScripts } from '../catalog/built-in-scripts.
 export type { RecordedRequest } from './recorded-request.ts'
 export { loadScripts, parseScript, parseScripts, type Script, ScriptError } from './script.ts'
 
-/** One line of a log: names, counts and times, and nothing of what was said. */
+/** One line of a log: names, counts and times, but no content. */
 export type AnsweredRequest = {
   method: string
   path: string
-  /** As it was asked for; undefined where none was named. */
+  /** As the request named it; undefined if it named none. */
   model?: string
-  /** 0 where none was sent. */
+  /** 0 if no status was sent. */
   status: number
   ms: number
-  /** The client left before the answer was whole. */
+  /** The client left before the answer was complete. */
   isCut: boolean
 }
 
 export type SimulatorOptions = {
   host?: string
-  /** 0: any free port. */
+  /** 0 for any free port. */
   port?: number
-  /** By name, or the path of a YAML file of them. */
+  /** Scripts by name, or the path of a YAML file with them. */
   scripts?: ReadonlyMap<string, Script> | Readonly<Record<string, Script>> | string
-  /** Keep every request in `requests`. Unbounded: for tests. */
+  /** Keeps every request in `requests`, without a limit; for tests. */
   record?: boolean
-  /** Told of each request when its answer is over. */
+  /** Called for each request when its answer is over. */
   onAnswered?: (request: AnsweredRequest) => void
-  /** False: the structure of conversations is not checked. */
+  /** False to skip the check of the structure of conversations. */
   strict?: boolean
-  /** Where it is served, by path, instead of the wires' own: as a provider whose paths are others. */
+  /** The served paths with their wires, instead of the wires' own paths: like a provider with other paths. */
   paths?: Readonly<Record<string, SimulatorWire>>
   /** Milliseconds since 1970. */
   clock?: () => number
-  /** Makes an id that begins with the prefix and was never made before. */
+  /** Makes a new id that begins with the prefix. */
   newId?: (prefix: string) => string
 }
 
 export type Simulator = {
   url: string
   port: number
-  /** In order of arrival; empty unless `record` is set. */
+  /** In the order of arrival; empty unless `record` is set. */
   requests: RecordedRequest[]
   /** Adds or replaces a script. @throws ScriptError */
   script(name: string, script: Script): void
@@ -69,13 +69,13 @@ export type Simulator = {
 }
 
 const wires: Record<SimulatorWire, WireFormat> = { messages, chat, responses }
-/** What an answer that is not streamed has in place of the error frame of `cut.how: error`. */
+/** The status for `cut.how: error` if the answer is not a stream. */
 const failureStatus = 500
 
 /**
- * Starts an upstream that speaks the three wires as their vendors do: it answers by itself, deterministically, and by
- * scripts. It knows nothing of the gateway.
- * @throws ScriptError, and what listening throws.
+ * Starts an upstream that speaks the three wires as their vendors do. It answers by itself, deterministically, and by scripts.
+ * It knows nothing of the gateway.
+ * @throws ScriptError, and errors of listening
  */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const { host = '127.0.0.1', port = 0, record = false, strict = true, clock = Date.now, newId = randomId } = options
@@ -225,7 +225,7 @@ function listModels(scripts: Iterable<string>): object {
   return { object: 'list', data: ids.map((id) => ({ id, object: 'model', created: 0, owned_by: 'simulator' })) }
 }
 
-/** As the messages vendor counts: the request that would be asked, whatever cap it has. */
+/** Counts as the messages vendor does: for the request that would be made, whatever its cap. */
 function countInput(json: unknown, strict: boolean): object {
   const body = { max_tokens: 1, ...bodyOf(json) }
   if (strict) messages.check(body)
@@ -234,7 +234,7 @@ function countInput(json: unknown, strict: boolean): object {
 
 const countPath = '/v1/messages/count_tokens'
 
-/** Pages of any origin may ask it, and read of the answers what the SDKs of the wires look at. */
+/** Lets pages of any origin call the simulator, and read the headers that the SDKs of the wires use. */
 const corsHeaders = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'x-request-id, request-id, retry-after',
@@ -261,7 +261,7 @@ function unknownPath(what: string): Rejection {
   return new Rejection({ status: 404, message: `The simulator does not serve ${what}.`, code: 'unknown_url' })
 }
 
-/** Runs of assistant messages: what a script's `turns` are counted by. */
+/** Counts runs of assistant messages, by which a script's `turns` are selected. */
 function countAssistantTurns(turns: PromptTurn[]): number {
   const talk = turns.filter((turn) => turn.side !== 'operator')
   return talk.filter((turn, index) => turn.side === 'assistant' && talk[index - 1]?.side !== 'assistant').length
@@ -280,7 +280,7 @@ function scriptedHeaders(step: ScriptStep): Record<string, string> {
   }
 }
 
-/** An event as the script has it. Where events are named, one without a name takes the `type` of its data. */
+/** Makes the frame of a scripted event. On wires that name events, the default name is the `type` of its data. */
 function scriptedFrame(scripted: ScriptedEvent, wire: SimulatorWire): Frame {
   if (typeof scripted === 'string') return { data: scripted }
   const { event, data, delay_ms, comment, raw } = scripted

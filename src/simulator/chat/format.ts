@@ -28,7 +28,7 @@ const errorTypes: Record<number, { type: string; code: string | null }> = {
   503: { type: 'service_unavailable_error', code: null },
 }
 
-/** The error body of the chat and responses wires: one vendor, all four keys. */
+/** The error body of the chat and responses wires, which belong to one vendor. All four keys are always there. */
 export function writeOpenError(problem: SimulatedError): SimulatorJson {
   const fallback = { type: problem.status < 500 ? 'invalid_request_error' : 'server_error', code: null }
   const known = errorTypes[problem.status] ?? fallback

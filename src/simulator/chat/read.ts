@@ -40,7 +40,7 @@ export function read(body: SimulatorJson): Prompt {
 }
 
 function readChoice(value: unknown, tools: SimulatorJson[]): { choice: Prompt['choice']; offered: OfferedTool[] } {
-  // Custom tools take free text in a grammar of theirs: they are counted but never called.
+  // Custom tools take free text in a grammar of their own. They are counted but never called.
   const offered = tools
     .filter((tool) => tool['type'] === 'function')
     .map((tool) => asObject(tool['function']) ?? {})
@@ -80,7 +80,7 @@ function readMessage(message: SimulatorJson): PromptTurn {
   return turn
 }
 
-/** A message as the model sees it: a string and its one text part render alike, pictures and files by their hash. */
+/** Renders a message as the model sees it. A string and a single text part are the same; images and files become hashes. */
 function segmentOf(message: SimulatorJson, turn: PromptTurn): Segment {
   const parts = partsOf(message['content']).map((part) => {
     if (part['type'] === 'text') return String(part['text'])

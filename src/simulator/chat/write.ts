@@ -35,7 +35,7 @@ export function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<F
   yield { data: '[DONE]' }
 }
 
-/** The first fragment of a call has its id, type and name; all later ones only its index and a piece of arguments. */
+/** The first fragment of a call has its id, type and name. Later ones have only its index and a piece of the arguments. */
 function* writeChoice(reply: SimulatedReply, head: ReplyHead, base: SimulatorJson, choice: number): Iterable<Frame> {
   const chunk = (delta: SimulatorJson, finish_reason: string | null = null): Frame =>
     frame({ ...base, choices: [{ index: choice, delta, logprobs: null, finish_reason }] })

@@ -3,7 +3,7 @@ import { rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
 /*
- * The conversation: which blocks a turn may hold, and that results follow their calls (wires/message-wire §3).
+ * Checks the conversation: the blocks of each turn, and that results follow their calls (wires/message-wire §3).
  */
 
 const userBlocks = ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload']
@@ -18,7 +18,7 @@ const resultBlocks = ['text', 'image', 'document', 'search_result', 'tool_refere
 const blocksOf: Record<string, string[]> = { user: userBlocks, assistant: assistantBlocks, system: ['text'] }
 const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
 
-/** Consecutive messages of one role are one turn to the vendor. */
+/** Consecutive messages of one role are one turn for the vendor. */
 export type RuledTurn = { role: string; blocks: SimulatorJson[]; path: string }
 
 export function checkTurns(body: SimulatorJson): RuledTurn[] {
@@ -132,11 +132,11 @@ function checkImage(source: SimulatorJson, path: string): void {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) rejectField(`${path}.source.data`, 'must be base64')
 }
 
-/** Each call is answered in the very next user turn, results before anything else; nothing else is answered. */
+/** Each call has a result in the next user turn, before anything else there. No other results are allowed. */
 export function checkPairs(turns: RuledTurn[]): void {
   const used = new Set<string>()
   let open = new Set<string>()
-  // A system message may stand anywhere; it neither answers nor asks.
+  // A system message may stand anywhere, and has neither calls nor results.
   for (const turn of turns.filter((one) => one.role !== 'system')) {
     if (turn.role === 'assistant') {
       open = new Set()

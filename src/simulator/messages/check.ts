@@ -15,8 +15,8 @@ import { rejectField } from '../prompt.ts'
 import { checkPairs, checkText, checkTurns, type RuledTurn } from './check-turns.ts'
 
 /*
- * What the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. First the
- * fields; the conversation is in check-turns.ts.
+ * The requests that the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. This file
+ * checks the fields, and check-turns.ts the conversation.
  */
 
 const cacheMarksMax = 4
@@ -80,9 +80,9 @@ function checkTools(body: SimulatorJson): Set<string> {
     const path = `tools.${index}`
     const tool = object(value, path)
     newToolName(tool['name'], `${path}.name`, 128, names)
-    // A tool of the vendor's own type brings its schema with it.
+    // The schema of a tool with a type of the vendor's own is known to the vendor.
     if (isGiven(tool['type']) && tool['type'] !== 'custom') continue
-    // A deferred tool may be announced by its name alone.
+    // A deferred tool may be declared by its name alone.
     if (tool['defer_loading'] === true && !isGiven(tool['input_schema'])) continue
     const schema = object(tool['input_schema'], `${path}.input_schema`)
     oneOf(schema['type'], `${path}.input_schema.type`, ['object'])

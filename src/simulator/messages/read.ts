@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import { isGiven, list, type SimulatorJson } from '../check.ts'
 import type { Prompt, PromptTurn, Segment } from '../prompt.ts'
 
-/** What an image or a document counts as, whatever its size. */
+/** The tokens of an image or a document, whatever its size. */
 const imageTokens = 100
 
 export function read(body: SimulatorJson): Prompt {
@@ -58,7 +58,7 @@ function readChoice(choice: SimulatorJson | undefined): Prompt['choice'] {
   }
 }
 
-/** Adds what the block says to its turn and renders it. */
+/** Adds a block to its turn, and renders it. */
 function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   const type = block['type']
   if (type === 'text') turn.texts.push(String(block['text']))
@@ -80,7 +80,7 @@ function readBlock(block: SimulatorJson, turn: PromptTurn): Segment {
   return { ...segment(`${turn.side}: ${render(block)}`, block), extraTokens }
 }
 
-/** A block as text: its own words for text and thinking, JSON for others, pictures and files by their hash. */
+/** Renders a block as text: text and thinking as they are, other blocks as JSON, images and files as hashes. */
 function render(block: SimulatorJson): string {
   if (block['type'] === 'text') return String(block['text'])
   return JSON.stringify(block, (key, value: unknown) => {

@@ -26,7 +26,7 @@ export function writeJson(reply: SimulatedReply, head: ReplyHead): SimulatorJson
   return usage ? { ...message, usage } : message
 }
 
-/** Arguments that are no JSON object, as in a call that the cap cut, cannot be said in a whole answer. */
+/** Returns an empty object for arguments that are not a JSON object, as in a call that the cap has cut. */
 function inputOf(text: string): unknown {
   try {
     return asObject(JSON.parse(text)) ?? {}
@@ -35,7 +35,7 @@ function inputOf(text: string): unknown {
   }
 }
 
-/** One block at a time, a ping behind the start, the signature just before its block ends. */
+/** Writes one block after the other, a ping after the start, and the signature just before its block ends. */
 export function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
   const usage = usageOf(reply)
   const start = { ...shell(head), content: [], stop_reason: null, stop_sequence: null }
@@ -67,7 +67,7 @@ export function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<F
   yield frame({ type: 'message_stop' })
 }
 
-/** The first counters: the prompt is counted, of the output there is one token. */
+/** The first counters: the prompt is counted, and the output has one token. */
 function atStart(usage: SimulatorJson): SimulatorJson {
   return 'output_tokens' in usage ? { ...usage, output_tokens: 1 } : usage
 }
@@ -80,7 +80,7 @@ function stopReason(reply: SimulatedReply): string {
   return reply.rawFinish ?? stopReasons[reply.finish]
 }
 
-/** On this wire the counters are disjoint: `input_tokens` is what was neither read from the cache nor written to it. */
+/** On this wire the counters are disjoint: `input_tokens` were neither read from the cache nor written to it. */
 function usageOf(reply: SimulatedReply): SimulatorJson | undefined {
   if (reply.rawUsage === 'none') return undefined
   return reply.rawUsage ?? countersOf(reply.counts)

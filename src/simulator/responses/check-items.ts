@@ -3,7 +3,7 @@ import { Rejection, rejectField } from '../prompt.ts'
 import { isSealOf } from '../seal.ts'
 
 /*
- * The items of the input: what each may hold, and that outputs follow their calls (wires/responses-wire §3).
+ * Checks the items of the input: the content of each, and that outputs follow their calls (wires/responses-wire §3).
  */
 
 const inputParts = ['input_text', 'input_image', 'input_file']
@@ -13,7 +13,7 @@ const partsOf: Record<string, string[]> = {
   developer: inputParts,
   assistant: ['output_text', 'refusal'],
 }
-/** The vendor minted these ids and knows them by their prefix. */
+/** The prefixes of ids by item type. The vendor made the ids, and checks them. */
 const idPrefixes: Record<string, string> = {
   message: 'msg',
   function_call: 'fc',
@@ -93,7 +93,7 @@ function checkReasoning(item: SimulatorJson, path: string): void {
   const texts = parts.map((part, index) =>
     string(object(part, `${path}.summary[${index}]`)['text'], `${path}.summary[${index}].text`),
   )
-  // An agent that leaves the ids out sends the content instead, which is all there is where nothing is stored.
+  // Nothing is stored, so a reasoning item must bring its encrypted content.
   if (!isGiven(item['encrypted_content'])) throw notStored(path, String(id))
   const sealed = string(item['encrypted_content'], `${path}.encrypted_content`)
   if (!isSealOf(sealed, texts.join('\n\n'))) {
@@ -114,7 +114,7 @@ export function checkIds(items: SimulatorJson[]): void {
   }
 }
 
-/** Every call has an output behind it and every output a call before it. */
+/** Every call has an output after it, and every output a call before it. */
 export function checkPairs(items: SimulatorJson[]): void {
   const open = new Set<string>()
   for (const item of items) {
@@ -129,7 +129,7 @@ export function checkPairs(items: SimulatorJson[]): void {
   if (open.size > 0) rejectField('input', `no output found for the function calls ${[...open].join(', ')}`)
 }
 
-/** A reasoning item is sent back together with what it led to. */
+/** A reasoning item must be followed by the item that it led to. */
 export function checkReasoningOrder(items: SimulatorJson[]): void {
   for (const [index, item] of items.entries()) {
     if (item['type'] !== 'reasoning') continue

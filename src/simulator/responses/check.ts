@@ -19,8 +19,8 @@ import { rejectField } from '../prompt.ts'
 import { checkIds, checkItem, checkPairs, checkReasoningOrder } from './check-items.ts'
 
 /*
- * What the vendor of the responses wire refuses (wires/responses-wire §2–6), used without stored responses. Unknown
- * top-level fields pass. First the fields; the items are in check-items.ts.
+ * The requests that the vendor of the responses wire refuses (wires/responses-wire §2–6), without stored responses. Unknown
+ * top-level fields pass. This file checks the fields, and check-items.ts the items.
  */
 
 const outputTokensMin = 16
@@ -43,7 +43,7 @@ export function checkResponses(body: SimulatorJson): void {
   checkReasoningOrder(items)
 }
 
-/** Nothing is stored, so nothing can be referred to. */
+/** Refuses references to stored objects, because nothing is stored. */
 function checkStateless(body: SimulatorJson): void {
   if (isGiven(body['previous_response_id'])) {
     rejectField('previous_response_id', 'no response is stored under this id', 'previous_response_not_found')
@@ -101,7 +101,7 @@ function checkTool(tool: SimulatorJson, path: string, names: Set<string>): void 
   const type = string(tool['type'], `${path}.type`)
   if (type === 'namespace') {
     name(tool['name'], `${path}.name`, 64)
-    // Members may be called like tools outside: the pair of names is what counts.
+    // Names must be unique within a namespace only.
     for (const [index, value] of array(tool['tools'], `${path}.tools`).entries()) {
       checkTool(object(value, `${path}.tools[${index}]`), `${path}.tools[${index}]`, new Set())
     }

@@ -46,7 +46,7 @@ export function isSealAsked(body: SimulatorJson): boolean {
   return Array.isArray(body['include']) && body['include'].includes('reasoning.encrypted_content')
 }
 
-/** Function tools, those of namespaces included; custom and hosted ones are counted but never called. */
+/** Returns function tools, also those of namespaces. Custom and hosted tools are counted but never called. */
 function readTools(value: unknown, namespace?: string): OfferedTool[] {
   return list(value).flatMap((tool) => {
     if (tool['type'] === 'namespace') return readTools(tool['tools'], String(tool['name']))
@@ -77,7 +77,7 @@ function itemsOf(input: unknown): SimulatorJson[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : list(input)
 }
 
-/** Items of the assistant side that follow each other are one turn, as are outputs that follow each other. */
+/** Adds an item. Consecutive items of the assistant are one turn, and so are consecutive outputs. */
 function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn {
   const type = item['type'] ?? 'message'
   const role = item['role']
@@ -96,7 +96,7 @@ function readItem(item: SimulatorJson, last: PromptTurn | undefined): PromptTurn
   return turn
 }
 
-/** An item as the model sees it: without ids and states, a string and its one text part alike, pictures by their hash. */
+/** Renders an item as the model sees it: without ids and states. A string and one text part are the same; images become hashes. */
 function segmentOf(item: SimulatorJson): Segment {
   const { id: _id, status: _status, type = 'message', content, output, ...rest } = item
   const parts = partsOf(content ?? output)

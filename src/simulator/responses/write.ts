@@ -7,7 +7,7 @@ import { isSealAsked } from './read.ts'
 
 type WrittenItem = SimulatorJson & { id: string; type: string }
 
-/** The output items as they stand when they are whole. */
+/** Returns the complete output items. */
 export function writeItems(reply: SimulatedReply, head: ReplyHead): WrittenItem[] {
   const items: WrittenItem[] = []
   if (reply.reasoning !== undefined) {
@@ -36,7 +36,7 @@ export function writeItems(reply: SimulatedReply, head: ReplyHead): WrittenItem[
   return items
 }
 
-/** The response object with all its keys, echoing what the request said. */
+/** Makes the response object with all its keys. Many repeat the request. */
 function responseObject(head: ReplyHead, status: string, output: WrittenItem[]): SimulatorJson {
   const { body } = head
   const text = asObject(body['text'])
@@ -154,7 +154,7 @@ function* writeItemEvents(
   yield { type: 'response.content_part.done', ...at, part }
 }
 
-/** The vendor says it twice: an `error` event, then the failed response. */
+/** The vendor reports a failure twice: in an `error` event and in the failed response. */
 export function* writeFailure(error: SimulatorJson, head: ReplyHead, sequence: number): Iterable<Frame> {
   const said = { ...serverError, ...error }
   yield numbered({ type: 'error', error: { type: 'server_error', param: null, ...said } }, sequence)
