@@ -6,7 +6,7 @@ import { ProblemError, type ProblemName } from './problem.ts'
 type BookErrorWords = {
   problem: ProblemName
   say(subject: string): string
-  /** Of what was asked, where it is about one: all operations call it the same. */
+  /** The field that the rule is about, if it is about one. All operations use the same name for it. */
   field?: string
   /** The cure for a person at the command line. */
   cure?: string
@@ -132,7 +132,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   },
 }
 
-/** For programs: a rule's refusal, or a store that cannot be asked now. Anything else as it is. */
+/** Makes the problem for programs: the refusal of a rule, or a silent store. Any other error is returned as it is. */
 export function problemOf(error: unknown): unknown {
   if (error instanceof StoreSilent)
     return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })
@@ -142,7 +142,7 @@ export function problemOf(error: unknown): unknown {
   return new ProblemError(problem, detail, { cause: error, mistakes: field ? [{ pointer: `/${field}`, detail }] : [] })
 }
 
-/** A sentence with its cure, for a person at the command line. */
+/** Makes a sentence with its cure, for a person at the command line. */
 export function sentenceOf(error: BookError): string {
   const { say, cure } = words[error.code]
   return say(error.subject) + (cure === undefined ? '' : `: ${cure}`)

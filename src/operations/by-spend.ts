@@ -3,16 +3,16 @@ import type { UsageQuestion } from '../accounts/usage/question.ts'
 import { noCursor, readPlace } from './cursor.ts'
 import type { Context } from './operation.ts'
 
-/** As of which order is meant. */
+/** The value of `order` for this order. */
 export const bySpend = '-spent'
 
-/** Today, in the reporting zone, and the days before it. */
+/** The number of days that count: today in the reporting zone, and the days before it. */
 const daysMax = 30
 
-/** Nobody reads a ranking further. */
+/** The most rows of a ranking, because nobody reads further. */
 const rankedMax = 1_000
 
-/** Rows that are looked up at once. */
+/** The number of rows that are looked up at once. */
 const slice = 200
 
 export const bySpendText = `\`${bySpend}\`: those that spent most in the last ${daysMax} days first, the first ${rankedMax} of them; without those that spent nothing`
@@ -21,12 +21,13 @@ type SpendQuery<Row> = {
   by: 'account' | 'key'
   only?: UsageQuestion['only']
   limit: number
-  /** Those of these that fit the other filters, in any order. */
+  /** Returns those of the ids that match the other filters, in any order. */
   find(ids: readonly string[]): Promise<readonly Row[]>
 }
 
 /**
- * A page of accounts or keys by what they spent, from the figures for reports. No entry is read, and no more rows than are returned.
+ * Returns a page of accounts or keys by what they spent, from the figures for reports. Reads no entries, and no more rows than
+ * it returns.
  * @returns one row more than the page has, if there is one, and the place of each
  */
 export async function pageBySpend<Row extends { id: string }>(
@@ -58,7 +59,7 @@ export async function pageBySpend<Row extends { id: string }>(
   return { rows: rows.slice(0, limit + 1), placeOf: ({ id }) => [`${spent.get(id)}`, id] }
 }
 
-/** Most first, equals in the order of their ids. @throws ProblemError for a place that is none of this order */
+/** Sorts the most first, equal ones by id. @throws ProblemError for a place of another order */
 function behind(beyond: Context['beyond']): (nanos: bigint, id: string) => boolean {
   const place = readPlace(beyond, ['string', 'string'])
   if (!place) return () => true

@@ -1,12 +1,12 @@
 /**
- * Beginnings of a text that a spreadsheet may take for a formula, also in their full width. Blanks or invisible characters may
- * stand before them, since many programs remove those first. Characters that separate cells count as well.
+ * The beginning of a text that a spreadsheet may take for a formula, full-width characters included. Blanks or invisible
+ * characters may precede it, because many programs remove them first. Characters that separate cells count as well.
  */
 const formula = /^(?:[\t\r\n]|[\p{Z}\p{C}]*[=+\-@＝＋－＠])/u
 
 /**
- * One line of comma-separated values. A spreadsheet runs formulas when a file is opened, so text that may be one gets an
- * apostrophe before it. Numbers are ours, and left alone.
+ * Formats one line of comma-separated values. A spreadsheet runs formulas when it opens a file, so a text that may be one gets
+ * an apostrophe before it. Numbers are our own and stay as they are.
  */
 export function formatCsvRow(cells: readonly { value: string | number | null; isNumber: boolean }[]): string {
   const texts = cells.map(({ value, isNumber }) => {

@@ -2,20 +2,20 @@ import { sha256Base62 } from '../ids/digest.ts'
 import { ProblemError } from './problem.ts'
 
 /*
- * A cursor is the place where a page ended: the sort key of its last row and its id. So rows that come or go meanwhile move no
- * other row to another page. It has a digest of the question, so a cursor fits no other list.
+ * A cursor is the place where a page ended: the sort key and the id of its last row. So rows that are added or removed meanwhile
+ * do not move other rows between pages. A digest of the question makes a cursor useless for another list.
  */
 
 type CursorKey = readonly (string | number)[]
 
 const digestChars = 10
 
-/** @param asked all of the question but its page. */
+/** @param asked the whole question except its page */
 export function formatCursor(operation: string, asked: object, place: CursorKey): string {
   return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
 }
 
-/** @throws ProblemError for what is no cursor, or one of another list. */
+/** @throws ProblemError for an invalid cursor, or one of another list */
 export function readCursor(operation: string, asked: object, cursor: string): CursorKey {
   let read: unknown
   try {
@@ -39,9 +39,9 @@ export function noCursor(): ProblemError {
 type Kinds = { number: number; string: string }
 
 /**
- * Reads a place that a list of such kinds of values has returned. A digest is no signature: a client that knows how it is made can
- * send any place. A store must get only values of the kinds that it expects.
- * @throws ProblemError for a place of another shape.
+ * Checks the types in a place. The digest in a cursor is not a signature, so a client can send any place. A store must get only
+ * values of the types that it expects.
+ * @throws ProblemError for a place with other types
  */
 export function readPlace<const Shape extends readonly (keyof Kinds)[]>(
   place: CursorKey | undefined,

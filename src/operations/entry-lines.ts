@@ -36,7 +36,7 @@ export const debitShape = z.object({
   posted: when,
 })
 
-/** Any entry, flat. */
+/** Any ledger entry, as flat fields. */
 export const lineShape = z.object({
   account: z.string(),
   account_name: text,
@@ -63,7 +63,7 @@ export const lineShape = z.object({
   calls: text,
 })
 
-/** The binding shape of a debit for programs. */
+/** Converts an entry to the debit that programs rely on. */
 export function toDebit(entry: ListedEntry): z.output<typeof debitShape> {
   const { requestId, usage, usageSource, outcome } = entry.bill!
   return {
@@ -82,7 +82,7 @@ export function toDebit(entry: ListedEntry): z.output<typeof debitShape> {
   }
 }
 
-/** Any entry, flat. What the other kind has is null. */
+/** Converts any entry to flat fields. Fields of the other kind are null. */
 export function toLine(entry: ListedEntry): EntryLine {
   const { bill, returned } = entry
   return {
@@ -145,7 +145,7 @@ const noTokens = {
   reasoning_tokens: null,
 }
 
-/** The columns of the export, in its order; amounts and counts are numbers there. */
+/** The columns of the export in their order. Amounts and counts are numbers there. */
 const csvColumns = {
   account: 'text',
   account_name: 'text',

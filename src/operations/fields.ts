@@ -7,9 +7,9 @@ import { outcomes } from '../accounts/ledger.ts'
 
 export { formatTime } from '../accounts/format-time.ts'
 
-/* Fields that several operations have. What a field says of a wrong value is said to programs and to people. */
+/* Fields that several operations share. Their error texts are read by programs and by people. */
 
-/** The most rows that programs may ask for at once. */
+/** The most rows that a program may ask for at once. */
 export const pageMax = 200
 
 export function count(least: number, most: number) {
@@ -26,7 +26,7 @@ export const paging = { limit, cursor }
 
 export const text = (error: string) => z.string({ error })
 
-/** The items between commas. */
+/** Splits a text at commas. */
 export function split(value: string): string[] {
   return value
     .split(',')
@@ -34,7 +34,7 @@ export function split(value: string): string[] {
     .filter(Boolean)
 }
 
-/** Some of these words, each once, with commas between them. */
+/** A list of some of the known words, each at most once, separated by commas. */
 export const someOf = <Word extends string>(known: readonly Word[], most: number, error: string) =>
   text(error).transform((value, context) => {
     const all = [...new Set(split(value))]
@@ -43,7 +43,7 @@ export const someOf = <Word extends string>(known: readonly Word[], most: number
     return z.NEVER
   })
 
-/** How requests that are meant have ended. */
+/** The outcomes of the requests to select. */
 export const outcome = someOf(outcomes, outcomes.length, `must be any of ${outcomes.join(', ')}`)
   .optional()
   .describe('only with one of these outcomes, separated by commas')
@@ -52,14 +52,14 @@ export const outcome = someOf(outcomes, outcomes.length, `must be any of ${outco
 export const account = text('must be the name or id of an account').describe('name or id')
 export const key = text('must be the id of a key').describe('id or first characters')
 
-/** @returns nano-credits. */
+/** @returns nano-credits */
 export const credits = text('must be a text such as "12.5"').transform((value, context) =>
   tryTo(context, () => parseCredits(value)),
 )
 
 const unitsMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** @returns milliseconds. */
+/** @returns milliseconds */
 export const duration = text('must be a text such as "24h"').transform((value, context) =>
   tryTo(context, () => readDuration(value)),
 )
@@ -70,7 +70,7 @@ function readDuration(value: string): number {
   return Number(count) * unitsMs[unit]!
 }
 
-/** A moment, or a day whose zone is not known yet. */
+/** A moment, or a day in a zone that is not known yet. */
 export type DayOrTime = { date: string } | { ms: number }
 
 export const dayOrTime = text('must be a day such as "2026-11-21" or a time such as "2026-11-21T08:30:00Z"').transform(
@@ -81,12 +81,12 @@ function readDayOrTime(value: string): DayOrTime {
   return readDay(value) === undefined ? { ms: readInstant(value) } : { date: value }
 }
 
-/** A day begins by the calendar of the reporting zone (ruling X12). @returns Unix milliseconds */
+/** Returns the moment; a day begins in the reporting zone (ruling X12). @returns Unix milliseconds */
 export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): number {
   return 'ms' in said ? said.ms : calendar.startOf(said.date)
 }
 
-/** Of a bare day the next one, of the last that there is its end; a moment as it is. @throws RangeError */
+/** Returns the day after a given day, or its end if that is the last possible day. A moment is returned as it is. @throws RangeError */
 export function nextDay(value: string): string {
   const startMs = readDay(value)
   if (startMs === undefined) return value
@@ -94,7 +94,7 @@ export function nextDay(value: string): string {
   return next.startsWith('+') ? `${value}T23:59:59.999Z` : next.slice(0, 10)
 }
 
-/** The word that takes something away again on the command line, which has no null. */
+/** The word that removes a limit on the command line, which has no null. */
 const none = 'none'
 
 function orNone<T>(error: string, read: (text: string) => T) {
@@ -108,7 +108,7 @@ export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudg
   'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
 )
 
-/** Ids of models that a key may name. */
+/** The ids of models that a key may use. */
 export const models = orNone('must be a text such as "large,small-*"', parseModels).describe(
   'what it may ask for: ids with commas between them, such as large,small-*; `none`: everything',
 )
@@ -126,10 +126,10 @@ export const rate = z
   .refine((value) => value === null || value <= rateMax, { error: rateError })
   .describe('how many requests it may make in a minute, below what its account may; `none`: as many')
 
-/** When something ends: after a while, at a moment, or when a day begins. */
+/** The end of something: after a while, at a moment, or at the beginning of a day. */
 export type End = { afterMs: number } | DayOrTime
 
-/** @param calendar of the reporting zone. @returns Unix milliseconds. */
+/** @param calendar of the reporting zone. @returns Unix milliseconds */
 export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startOf'>): number {
   return 'afterMs' in end ? nowMs + end.afterMs : momentOf(end, calendar)
 }
@@ -146,18 +146,18 @@ function readDay(value: string): number | undefined {
   return /^\d{4}-\d\d-\d\d$/.test(value) ? readDate(`${value}T00:00:00.000Z`) : undefined
 }
 
-/** RFC 3339. */
+/** Reads a time in the form of RFC 3339. */
 function readInstant(value: string): number {
   const [, date, clock, fraction = '', sign, hours, minutes] =
     /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/.exec(value) ?? []
   if (date === undefined) throw new RangeError('Write a day like 2026-11-21 or a time like 2026-11-21T08:30:00Z.')
   const offsetMs = (Number(hours ?? 0) * 60 + Number(minutes ?? 0)) * 60_000 * (sign === '-' ? -1 : 1)
-  // Digits after the milliseconds make a time later than them.
+  // Digits beyond milliseconds round the time up.
   const ms = Math.ceil(Number(`0${fraction}`) * 1_000)
   return readDate(`${date}T${clock}.000Z`) + ms - offsetMs
 }
 
-/** A day or an hour that does not exist would become another one. */
+/** Refuses a day or an hour that does not exist. `Date.parse` would make another one of it. */
 function readDate(iso: string): number {
   const ms = Date.parse(iso)
   if (Number.isNaN(ms) || new Date(ms).toISOString() !== iso) throw new RangeError('There is no such day or time.')

@@ -15,8 +15,8 @@ export type FilterInput = {
 }
 
 /**
- * @param calendar of the reporting zone: whose days are meant (ruling X12).
- * @throws ProblemError with the field that names nothing, and its cure.
+ * @param calendar of the reporting zone, in which days begin (ruling X12)
+ * @throws ProblemError with the field that matches nothing, and its cure
  */
 export async function readFilter(
   { books, calendar }: Pick<Context, 'books' | 'calendar'>,
@@ -29,12 +29,12 @@ export async function readFilter(
   return { accountId, keyIds, model, sinceMs, untilMs }
 }
 
-/** @throws ProblemError for a span that ends before it begins. */
+/** @throws ProblemError for a span that ends before it begins */
 export function refuseBackwards(fromMs: number, toMs: number): void {
   if (fromMs >= toMs) throw wrongField('from', '`from` is not before `to`: name an earlier time, or a later one')
 }
 
-/** @throws ProblemError if it is no span of time. */
+/** @throws ProblemError for an invalid span of time */
 export function readSpan(
   calendar: Calendar,
   { from, to }: Pick<FilterInput, 'from' | 'to'>,
@@ -45,7 +45,7 @@ export function readSpan(
   return { sinceMs, untilMs }
 }
 
-/** @throws ProblemError where there is none. */
+/** @throws ProblemError if there is no such account */
 export async function findAccountId(books: Books, account: string): Promise<string> {
   try {
     return (await books.findAccount(account)).id
@@ -54,7 +54,7 @@ export async function findAccountId(books: Books, account: string): Promise<stri
   }
 }
 
-/** A label is of all keys that have it, which a rotated one and its successors do; of two accounts it means neither. */
+/** Finds keys. A label means all keys of one account that have it, such as a rotated key and its successors. */
 async function findKeyIds(books: Books, key: string, accountId: string | undefined): Promise<string[]> {
   const shown = withoutKeys(key)
   const found = (await books.findKeys(nameOfKey(key))).filter(

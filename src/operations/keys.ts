@@ -62,7 +62,7 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
   }
 }
 
-/** The context that a key is described in: a moment, a calendar, and the running gateway. */
+/** The context in which a key is described: a moment, a calendar, and the running gateway. */
 type KeyView = Pick<Context, 'nowMs' | 'calendar' | 'running'>
 
 function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowMs, calendar, running }: KeyView) {
@@ -98,7 +98,7 @@ const boundOptions = {
   expires: '--expires <time>',
 }
 
-/** The wishes of a request, in the words of the books. */
+/** Converts the fields of a request to the words of the books. */
 function wishesOf({ label, budget, rpm, models, expires }: KeyFields, context: Context): KeyWishes {
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
@@ -239,7 +239,7 @@ export const keyOperations = [
   }),
 ]
 
-/** By id or first characters, never by its label. */
+/** Finds a key by its id or first characters, never by its label. */
 async function findKey(books: Books, key: string): Promise<KeyRow> {
   const name = nameOfKey(key)
   const found = (await books.findKeys(name)).filter(({ id, prefix }) => id === name || prefix === name)

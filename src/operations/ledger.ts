@@ -9,7 +9,7 @@ import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { toTotal, totalShape } from './totals.ts'
 
-/** Which entries are meant. */
+/** The fields that select ledger entries. */
 export const filterFields = {
   account: field.text('must be a text').optional().describe('only of this one, by name or id'),
   key: field.text('must be a text').optional().describe('only with this one, by id, first characters or label'),
@@ -20,7 +20,7 @@ export const filterFields = {
   to: field.dayOrTime.optional().describe('posted before then'),
 }
 
-/** How the command line says it. A day is meant with all of its hours there. */
+/** The options of these fields on the command line, where an end day is included. */
 export const filterFlags = {
   options: {
     account: '--account <account>',

@@ -7,7 +7,7 @@ import { amount, when } from './fields.ts'
 const count = z.number().nullable()
 const name = z.string().nullable()
 
-/** One request; what is not known, or does not apply, is null. */
+/** One request. A value that is unknown, or does not apply, is null. */
 export const requestRow = z.object({
   request_id: z.string(),
   at: when.describe('when it was over; of the ledger, when its debit was made'),
@@ -120,7 +120,7 @@ export const clientRow = z.object({
 
 export type ClientRow = z.output<typeof clientRow>
 
-/** The settings of an agent or SDK; the key stands as `$TRIWIRE_API_KEY` in them. */
+/** The settings of an agent or SDK. The key appears as `$TRIWIRE_API_KEY` in them. */
 export const setupShape = z.object({
   client: z.string(),
   title: z.string(),

@@ -13,7 +13,7 @@ const kinds: Readonly<Record<string, string>> = {
   record: 'an object',
 }
 
-/** The sentence about a field whose schema has no words of its own: what is right, not what was given. */
+/** The error text of a field whose schema has none of its own. It says what is right, and never quotes the value. */
 export function sayIssue(issue: InputIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -36,7 +36,7 @@ function sayBound(origin: string, how: string, bound: number): string {
   return origin === 'array' || origin === 'map' ? `have ${how} ${bound} members` : `be ${how} ${bound}`
 }
 
-/** The mistakes in the fields, each named. Each unknown field is a mistake of its own. */
+/** Makes a problem of all mistakes, each with its field. Each unknown field is a mistake of its own. */
 export function invalidFields(issues: readonly z.core.$ZodIssue[]): ProblemError {
   const mistakes = issues.flatMap((issue): Mistake[] => {
     const paths = issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...issue.path, key]) : [issue.path]
@@ -46,7 +46,7 @@ export function invalidFields(issues: readonly z.core.$ZodIssue[]): ProblemError
   return new ProblemError('invalid_request', pointer === '' ? detail : `${pointer.slice(1)}: ${detail}`, { mistakes })
 }
 
-/** A JSON pointer (RFC 6901). */
+/** Writes a JSON pointer (RFC 6901). */
 export function pointerTo(path: readonly PropertyKey[]): string {
   return path.map((part) => `/${String(part).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }

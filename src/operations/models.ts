@@ -2,7 +2,7 @@ import { formatPrices } from '../accounts/credit.ts'
 import type { Model } from '../catalog/model.ts'
 import type { ModelRow } from './shapes.ts'
 
-/** The models that clients can name, as operators see them. */
+/** Lists the models that clients can name, for operators. */
 export function listModels(entries: readonly Model[]): ModelRow[] {
   return entries.map((model) => ({
     id: model.id,

@@ -3,7 +3,7 @@ import { type Operation, operation } from './operation.ts'
 import { type ProblemName, problems } from './problem.ts'
 import { operations } from './table.ts'
 
-/** The OpenAPI document (3.1) of the table. */
+/** Makes the OpenAPI document (3.1) from the table. */
 export function describeApi(version: string): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
   for (const one of allOperations) {
@@ -36,7 +36,7 @@ const documentOperation = operation({
   id: 'openapi',
   method: 'GET',
   path: '/openapi.json',
-  // An owner may see only their own data, which a list of what operators can do is not (ruling X14).
+  // Owners of keys may see only their own data, and not the list of what operators can do (ruling X14).
   role: 'viewer',
   kind: 'one',
   input: z.strictObject({}),
@@ -47,17 +47,17 @@ const documentOperation = operation({
   run: async ({ version }) => ({ body: describeApi(version) }),
 })
 
-/** The table, and the document that is made from it. */
+/** The table, and the operation that returns its OpenAPI document. */
 export const allOperations: readonly Operation[] = [...operations, documentOperation]
 
 const pathField = /\{(\w+)\}/g
 
-/** Names of the fields that stand in the path. */
+/** Returns the names of the fields in the path. */
 export function pathFields({ path }: Operation): string[] {
   return [...path.matchAll(pathField)].map(([, name]) => name!)
 }
 
-/** The first part of an operation's name. */
+/** Returns the first part of an operation's name. */
 export function groupOf({ id }: Operation): string {
   return id.split('.')[0]!
 }
@@ -66,7 +66,7 @@ function tags(): { name: string }[] {
   return [...new Set(allOperations.map(groupOf))].map((name) => ({ name }))
 }
 
-/** The problems that any operation which identifies the caller may return. */
+/** The problems that any operation with an identified caller may return. */
 const common: readonly ProblemName[] = [
   'unauthenticated',
   'forbidden',
@@ -76,7 +76,7 @@ const common: readonly ProblemName[] = [
   'store_unavailable',
 ]
 
-/** All problems that an operation may answer, each once. */
+/** Returns all problems of an operation, each once. */
 export function problemsOf(one: Operation): ProblemName[] {
   const { role, kind, method } = one
   const names: ProblemName[] = [...one.problems]
@@ -199,7 +199,7 @@ function successOf(one: Operation): Record<string, unknown> {
   }
 }
 
-/** Content without a schema of ours. An operation that answers as clients are answered has its errors like that too. */
+/** Describes content without a schema of ours. Errors of an operation that answers like a wire have no schema either. */
 function mediaOf(media: readonly string[]): Record<string, unknown> {
   const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
   return { description: 'As it comes.', content: Object.fromEntries(content) }

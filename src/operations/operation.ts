@@ -8,82 +8,82 @@ import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } 
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
 
 /**
- * An act of an operator: one entry, from which the command line, the HTTP routes, the OpenAPI document and the reference are
- * made. `run` is the one function that does it, over the books and what is known of the running gateway.
+ * One thing that an operator can do. The command line, the HTTP routes, the OpenAPI document and the reference are made from
+ * this entry. `run` does the work, with the books and the state of the running gateway.
  *
- * A list's `run` answers one page and says where it ends; HTTP wraps it as `{items, next}`, the command line prints rows.
+ * For a list, `run` returns one page and the place where it ends. HTTP wraps it as `{items, next}`; the command line prints rows.
  */
 export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.ZodType = z.ZodType> = {
-  /** Its name, in the audit and as `operationId`: `account.create`. */
+  /** The name, in the audit and as `operationId`: `account.create`. */
   id: string
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Below /api/v1; `{name}` is the field of that name. */
   path: string
   role: Role
-  /** `creates`: 201 for what is new, and `Idempotency-Key` is heard. `edits`: `If-Match` is needed. */
+  /** `creates`: returns 201 for a new object, and honours `Idempotency-Key`. `edits`: requires `If-Match`. */
   kind: 'one' | 'list' | 'creates' | 'edits'
-  /** All fields by their names: those of the path, then of the query (GET) or the body. Each takes a text. */
+  /** All fields by name: those of the path, then of the query (GET) or the body. Each accepts a text. */
   input: Input
-  /** The answer; of a list, one of its items. */
+  /** The answer, or an item of it if it is a list. */
   output: Output
-  /** Beside those that any operation may answer. */
+  /** Problems besides those that any operation may return. */
   problems: readonly ProblemName[]
-  /** The operation in one sentence; on the command line its help. */
+  /** The operation in one sentence, which is also its help on the command line. */
   text: string
   cli: readonly Face[]
-  /** The media types of its answer, if that is no JSON of `output`. A wire's errors are its own. */
+  /** The media types of the answer, if it is not the JSON of `output`. A wire also has errors of its own. */
   media?: readonly string[]
-  /** Its body is as large as a request of a client may be. */
+  /** Whether its body may contain a client's request, and be as large. */
   isLarge?: boolean
-  /** For a list that is also returned as comma-separated values, from the first row to the last. */
+  /** Returns the whole list as comma-separated values, if it exists in that form. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
-  /** The most that run at once for one operator; others are asked to come again. */
+  /** The most runs at the same time for one operator. Further ones are refused. */
   atOnce?: number
-  /** The part that answers at the command line, by default the store. A server needs its store for those alone. */
+  /** The source of the answer if it is not the store. Such operations do not need the store of a server. */
   asks?: 'server' | 'configuration'
   run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
 
-/** `owner`: a client that shows a key of an account, for its own data. `anyone` has shown nothing. */
+/** `owner`: a client that shows a key of an account, for its own data. `anyone`: shows nothing. */
 const roles = ['anyone', 'owner', 'viewer', 'admin'] as const
 
 export type Role = (typeof roles)[number]
 
-/** One way in which the command line asks for an operation. */
+/** One way in which the command line offers an operation. */
 export type Face = {
-  /** Such as `account credit`. */
+  /** The command, such as `account credit`. */
   command: string
-  /** Fields that stand after it, in this order; `name?` may be left out. */
+  /** Fields that are arguments, in this order; `name?` may be left out. */
   arguments?: readonly string[]
-  /** Fields that are options, with the flag of each: `--reference <text>`. */
+  /** Fields that are options, each with its flag: `--reference <text>`. */
   options?: Readonly<Record<string, string>>
   /** Defaults of fields, if they differ from those of the operation. */
   usual?: Readonly<Record<string, string>>
-  /** Fields that the command itself has said. */
+  /** Fields that the command itself determines. */
   fixed?: Readonly<Record<string, unknown>>
   /** The command in one sentence, if that differs from the operation's text. */
   text?: string
-  /** Fields whose text means something else when it is typed. @throws RangeError with a text for who typed it */
+  /** Converts the typed text of fields. @throws RangeError with a text for the person */
   reads?: Readonly<Record<string, (text: string) => string>>
-  /** How many rows of a list are printed, where nobody says. */
+  /** The number of rows of a list that are printed by default. */
   rows?: 'all' | number
 }
 
 export type Context = {
-  /** Bound to the principal who asks. */
+  /** Bound to the caller, for the audit. */
   books: Books
-  /** Of an operation that the server answers, and that wants them for a part of it. @throws StoreSilent */
+  /** Opens the books, for an operation that needs them only in some cases. @throws StoreSilent */
   openBooks(): Promise<Books>
   running: Running
   who: Principal | undefined
-  /** The id of this very request, as its answer tells it. */
+  /** The id of this request, as in its answer. */
   requestId: string
-  /** The last event that a reader had before it left. */
+  /** The last event that the reader of a stream had before. */
   lastEventId?: string | undefined
   nowMs: number
-  /** Of the reporting zone. */
+  /** The calendar of the reporting zone. */
   calendar: Calendar
-  /** Of triwire. */
+  /** The version of triwire. */
   version: string
   /** The digest of the cookie that was shown. */
   cookie?: string | undefined
@@ -91,36 +91,36 @@ export type Context = {
   beyond?: readonly (string | number)[] | undefined
 }
 
-/** The questions that the running gateway answers, and the orders that it takes. */
+/** The questions that the running gateway answers, and the commands that it takes. */
 export type Running = {
   explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'>
   listUpstreams(): Promise<readonly UpstreamState[]>
   listModels(): readonly ModelRow[]
   listWebhooks(): Promise<readonly WebhookState[]>
-  /** The sum that running requests hold of a key's budget, as far as this process knows; in nano-credits. */
+  /** The nano-credits of a key's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string): bigint
-  /** No other server has its store: what its memory has last is what the ledger has last. */
+  /** Whether no other server uses the store, so that its own memory has the last requests. */
   isAlone: boolean
-  /** No request that was billed later is missing in memory, as far as it was this server's; in Unix milliseconds. */
+  /** Memory has all billed requests of this server since then, in Unix milliseconds. */
   rememberedSinceMs(): number
-  /** The last requests in memory after a place, in the order of `compareRows`. */
+  /** Returns the last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
-  /** Which of these are in memory. */
+  /** Returns the ids that are in memory. */
   findRequests(ids: readonly string[]): Promise<ReadonlySet<string>>
-  /** Events as they are sent, until it is ended. @param lastEventId the last one that was read before */
+  /** Yields events as they occur, until it is ended. @param lastEventId the last one that was read before */
   watch(lastEventId: string | undefined): AsyncIterable<string>
   readStatus(): Promise<Status>
   readHolds(): Promise<Holds>
   /**
-   * Has what was counted of requests that cost nothing, and of times, written into the store; as far as that goes soon.
-   * @returns whether all of this server's is in it
+   * Writes the counters of free requests and of times into the store, if that is possible soon.
+   * @returns whether the store has all of this server's
    */
   writeTraffic(): Promise<boolean>
-  /** @returns how those are then that were meant; none where nothing has these names */
+  /** @returns the state of the selected accounts afterwards; an empty list if nothing matches */
   steer(steering: SteeringWord, place: UpstreamPlace): Promise<readonly UpstreamState[]>
   translate(asked: TranslationAsked): Promise<TranslationTold>
   listClients(): Promise<readonly ClientRow[]>
-  /** @throws ProblemError for a client or model that there is not */
+  /** @throws ProblemError for an unknown client or model */
   setUp(client: string, asked: SetupAsked): Promise<Setup>
 }
 
@@ -137,11 +137,11 @@ export type SetupAsked = {
   model: string | undefined
   wire: WireName | undefined
   url: string | undefined
-  /** An owner does not see which wire a model speaks (ruling X14). */
+  /** An owner of a key does not see which wire a model speaks (ruling X14). */
   isOwner: boolean
 }
 
-/** A request that the gateway shall serve for an account, though nobody has shown a key of it. */
+/** A request that the gateway serves for an account, although no key of it was shown. */
 export type Play = {
   account: { id: string; name: string; state: 'active' | 'suspended' }
   wire: WireName
@@ -150,26 +150,26 @@ export type Play = {
 }
 
 export type OperationResult<T> =
-  /** @property isNew of a creation: not booked before. @property version of what can be edited */
+  /** @property isNew for a creation: it is not a repetition. @property version of an object that can be edited */
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /** @property next the place after which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
   /** A stream that goes on until it is ended. */
   | { events: AsyncIterable<string> }
-  /** A request that the gateway answers as it answers a client. */
+  /** A request that the gateway answers like a client's. */
   | { play: Play }
 
 /** The change of the cookie. */
 export type SessionCookie = { token: string; expiresMs: number } | 'ended'
 
-/** Keeps the types of an entry together. */
+/** Checks that the types of an entry belong together. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodType>(
   entry: Operation<Input, Output>,
 ): Operation {
   return entry as unknown as Operation
 }
 
-/** One page of rows that were asked for with one more than the page has. */
+/** Makes a page of rows, of which the caller has read one more than the page has. */
 export function page<Row, T>(
   rows: readonly Row[],
   limit: number,

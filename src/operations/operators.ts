@@ -11,7 +11,7 @@ import { keyShape, tellKey } from './keys.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/* Operators, the audit of what they did, and the data that the owner of a key may see. */
+/* Operators, the audit of their actions, and the data that the owner of a key may see. */
 
 const operatorShape = z.object({
   id: z.string(),
@@ -197,7 +197,7 @@ export const meOperations = [
           expires: field.formatTime(key.expiresMs),
           account: { id, name, state, balance },
           key: { ...tellKey(key, { nowMs, calendar, running }), spent },
-          // No prices, wires or upstreams (ruling X14).
+          // Owners of keys see no prices, wires or upstreams (ruling X14).
           models: running
             .listModels()
             .flatMap((model) => [model.id, ...model.also])

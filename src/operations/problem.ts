@@ -1,6 +1,6 @@
 import { withoutKeys } from '../accounts/keys.ts'
 
-/** The name of each refusal, its status, and its title (RFC 9457). */
+/** The name of each refusal, with its status and its title (RFC 9457). */
 export const problems = {
   invalid_request: [400, 'Invalid request'],
   cursor_invalid: [400, 'Invalid cursor'],
@@ -25,16 +25,16 @@ export const problems = {
 
 export type ProblemName = keyof typeof problems
 
-/** A mistake in a request. @property pointer of the field, as in a JSON document of all fields: `/limit` */
+/** A mistake in a request. @property pointer to the field, as in a JSON document of all fields: `/limit` */
 export type Mistake = { pointer: string; detail: string }
 
-/** A refusal by an operation. Programs get it as a problem object, people in its words. */
+/** A refusal by an operation. Programs get it as a problem object, people as its text. */
 export class ProblemError extends Error {
   readonly problem: ProblemName
-  /** The status of the problem, unless a refusal of the HTTP server has another one. */
+  /** The status of the problem, unless the refusal came from the HTTP server with another one. */
   readonly status: number
   readonly mistakes: readonly Mistake[]
-  /** The current state, for a client that has edited an older one. */
+  /** The current state, for a client that edited an older one. */
   readonly current: unknown
   readonly headers: Readonly<Record<string, string>>
 
@@ -49,7 +49,7 @@ export class ProblemError extends Error {
       status?: number
     } = {},
   ) {
-    // A text that was typed may be a key (ruling U5).
+    // A typed text may be a key (ruling U5).
     super(withoutKeys(detail), more.cause === undefined ? undefined : { cause: more.cause })
     this.problem = problem
     this.status = more.status ?? problems[problem][0]
@@ -62,7 +62,7 @@ export class ProblemError extends Error {
   }
 }
 
-/** One field is wrong. */
+/** Makes the problem of one wrong field. */
 export function wrongField(field: string, detail: string, cause?: unknown): ProblemError {
   return new ProblemError('invalid_request', detail, { mistakes: [{ pointer: `/${field}`, detail }], cause })
 }

@@ -1,9 +1,9 @@
 import type { ListedEntry } from '../accounts/entries.ts'
 import type { RequestRow } from './live-shapes.ts'
 
-/* The filter of requests and their order. A server needs these parts even if no operator asks for requests. */
+/* The filter of requests and their order. They stand apart because a server needs them even if no operator lists requests. */
 
-/** Which requests are meant: those that fit all of what is given, and one of each list. */
+/** Selects requests that match all given fields. Of a list, one value must match. */
 export type RequestFilter = {
   accountId?: string | undefined
   keyIds?: readonly string[] | undefined
@@ -11,13 +11,13 @@ export type RequestFilter = {
   upstreams?: readonly string[] | undefined
   outcomes?: readonly string[] | undefined
   statuses?: readonly string[] | undefined
-  /** Over then or later. */
+  /** Requests that were over at this time or later. */
   sinceMs?: number | undefined
-  /** Over before. */
+  /** Requests that were over before this time. */
   untilMs?: number | undefined
 }
 
-/** The request after which a page begins. Requests are listed in the order of both members, the last first. */
+/** The request after which a page begins. Requests are sorted by both members, the latest first. */
 export type RequestPlace = { atMs: number; id: string }
 
 export function fits(row: RequestRow, filter: RequestFilter): boolean {
@@ -39,12 +39,12 @@ function isOne(wanted: readonly string[] | undefined, value: string | null | und
   return wanted === undefined || (typeof value === 'string' && wanted.includes(value))
 }
 
-/** The last first. */
+/** Sorts the latest first. */
 export function compareRows(a: RequestRow, b: RequestRow): number {
   return compareText(b.at, a.at) || compareText(b.request_id, a.request_id)
 }
 
-/** Whether it comes after a place. */
+/** Whether a row comes after a place. */
 export function isBeyond(row: RequestRow, { atMs, id }: RequestPlace): boolean {
   const ms = Date.parse(row.at)
   return ms < atMs || (ms === atMs && row.request_id < id)
@@ -54,21 +54,21 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** How far a store's clock may be from the server's, and how late a debit may be posted, without losing its place. */
+/** The tolerance for a different clock of the store, and for a late debit, in ms. A later debit is listed at another place. */
 export const lateMs = 5_000
 
-/** When it was over by the clock of the server, as far as its place among the entries allows. */
+/** The time when the request was over by the server's clock, limited to what the entry's place in the ledger allows. */
 export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }
 
-/** The sums that running requests hold of accounts, in nano-credits, by the ids of the accounts. */
+/** The sums that running requests hold, in nano-credits, by account id. */
 export type Holds = ReadonlyMap<string, bigint>
 
-/** The orders of an operator for an upstream account: try it now, do not use it, or use it again. */
+/** An operator's command for an upstream account: try it now, do not use it, or use it again. */
 export const steerings = ['retry', 'disable', 'enable'] as const
 
 export type SteeringWord = (typeof steerings)[number]
 
-/** Which services of an upstream are meant: all of what is not said. */
+/** Selects services of an upstream. A missing member matches all. */
 export type UpstreamPlace = { upstream: string; account?: string | undefined; model?: string | undefined }

@@ -106,7 +106,7 @@ type RequestQuery = {
   to?: field.DayOrTime | undefined
 }
 
-/** Names become ids, which only the books can tell. */
+/** Converts a question to a filter. Names become ids, for which the books are needed. */
 async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): Promise<RequestFilter> {
   const { account, key } = asked
   const isNamed = account !== undefined || key !== undefined
@@ -122,12 +122,12 @@ async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): 
   }
 }
 
-/** So many entries are read at once, and so many times, for one page: what fits may be rare in a long ledger. */
+/** For one page, so many entries are read at once, and so many times at most: matches may be rare in a long ledger. */
 const [entriesAtOnce, readingsMax] = [250, 20]
 
 /**
- * The last requests after a place, from memory and ledger together. A request that is in both comes from memory.
- * @returns fewer than there are if searching the ledger took long; `end` is where to go on.
+ * Returns the last requests after a place, from memory and ledger together. A request in both comes from memory.
+ * @returns fewer rows than there are, if a search of the ledger takes too long; `end` is then the place to continue
  */
 async function lastRequests(
   context: Context,
@@ -137,25 +137,25 @@ async function lastRequests(
 ): Promise<{ rows: RequestRow[]; end: RequestPlace | undefined }> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
-  // Those that nobody was known by are kept by themselves, and may be older than what was billed and is forgotten.
+  // Requests without an account are kept separately, and may be older than billed requests that memory has dropped.
   const isWhole = last !== undefined && Date.parse(last.at) > context.running.rememberedSinceMs()
   if (context.running.isAlone && isWhole && recent.length > limit)
     return { rows: recent.slice(0, limit), end: placeOf(last) }
-  // Those of other servers of the store are in the ledger alone.
+  // Requests of other servers are only in the ledger.
   const { rows: posted, edge } = await readLedger(context, filter, limit + 1, beyond).catch((error: unknown) => {
     if (error instanceof StoreSilent && recent.length > 0) return { rows: [], edge: undefined }
     throw error
   })
   const known = await context.running.findRequests(posted.map(({ request_id }) => request_id))
   const merged = [...recent, ...posted.filter(({ request_id }) => !known.has(request_id))].sort(compareRows)
-  // The ledger was not searched after the edge.
+  // The ledger was not searched beyond the edge.
   const seen = edge === undefined ? merged : merged.filter((row) => !isBeyond(row, edge))
   const rows = seen.slice(0, limit)
   if (seen.length > limit) return { rows, end: placeOf(rows.at(-1)!) }
   return { rows, end: edge }
 }
 
-/** @returns the last of the ledger that fit, and where it was looked no further; no `edge`: that is all. */
+/** @returns the last matching requests of the ledger, and the edge of the search; without `edge`, that is all */
 async function readLedger(
   context: Context,
   filter: RequestFilter,
@@ -163,7 +163,7 @@ async function readLedger(
   beyond: RequestPlace | undefined,
 ): Promise<{ rows: RequestRow[]; edge: RequestPlace | undefined }> {
   const rows: RequestRow[] = []
-  // The ledger has no statuses.
+  // The ledger has no statuses, so nothing in it can match.
   if (filter.statuses !== undefined) return { rows, edge: undefined }
   const books = await context.openBooks()
   const { accountId, keyIds, models, sinceMs } = filter
@@ -172,7 +172,7 @@ async function readLedger(
     accountId,
     keyIds,
     model: models?.length === 1 ? models[0] : undefined,
-    // The ledger is sorted by another time, which is near.
+    // The ledger is sorted by the time of posting, which is at most `lateMs` away.
     sinceMs: sinceMs === undefined ? undefined : sinceMs - lateMs,
     untilMs: Number.isFinite(endMs) ? endMs + lateMs : undefined,
   }
@@ -195,16 +195,16 @@ async function readLedger(
     place = { postedMs: last.postedMs, accountId: last.accountId, seq: last.seq }
     if (rows.length >= limit && Date.parse(rows.sort(compareRows)[limit - 1]!.at) > edgeOf(place)) break
   }
-  // No id is less than this: what is at that very time is still to come.
+  // The empty id sorts after all others, so requests at exactly that time are still to come.
   return { rows, edge: { atMs: edgeOf(place!) + 1, id: '' } }
 }
 
-/** Whether a page that ends here is further than where it began, so that pages come to an end. */
+/** Whether a page that ends here gets further than it began, so that paging comes to an end. */
 function isFurther(place: EntryPlace, startMs: number | undefined): boolean {
   return startMs === undefined || edgeOf(place) + 1 < startMs
 }
 
-/** Requests whose entries come after this one were not over later than this. */
+/** The latest time at which requests with later entries in this order were over. */
 function edgeOf({ postedMs }: EntryPlace): number {
   return postedMs + lateMs
 }
@@ -213,7 +213,7 @@ function placeOf({ at, request_id: id }: RequestRow): RequestPlace {
   return { atMs: Date.parse(at), id }
 }
 
-/** Of a request that only the ledger knows. */
+/** Makes the row of a request that only the ledger knows. */
 function rowOfDebit(entry: ListedEntry & { bill: NonNullable<ListedEntry['bill']> }): RequestRow {
   const { bill, keyPrefix, keyLabel } = entry
   const { cache_write_1h_tokens: _, ...tokens } = toTokens(bill.usage)

@@ -5,18 +5,18 @@ import * as field from './fields.ts'
 import { operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/** The digest of what has the form of a token or a key. */
+/** Returns the digest of a token or a key; undefined if the text has another form. */
 export function digestOf(shown: string): string | undefined {
   const key = readKey(shown)
   return key.kind === 'well_formed' ? key.digest : readToken(shown)
 }
 
-/** The digest of what a cookie says. */
+/** Returns the digest of a cookie's value. */
 export function digestOfCookie(value: string): string | undefined {
   return readToken(value) === undefined ? undefined : digestKey(value)
 }
 
-/** Signing in and out, for browsers: a cookie that stands for the token or key. */
+/** Signing in and out for browsers, with a cookie that stands for the token or key. */
 export const sessionOperations = [
   operation({
     id: 'session.create',

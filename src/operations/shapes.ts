@@ -23,14 +23,14 @@ export const upstreamState = z.object({
 
 export type UpstreamState = z.output<typeof upstreamState>
 
-/** A webhook of the configuration, and what this process sent to it. */
+/** A webhook of the configuration, with the results of this process. */
 export type WebhookState = {
   url: string
   events: WebhookEvent[]
   below_nanos: bigint | undefined
   last: WebhookSendRow | undefined
   pending: number
-  /** Since the process began. */
+  /** The numbers since the process began. */
   told: number
   failed: number
   last_failure: WebhookSendRow | undefined
@@ -94,7 +94,7 @@ export const usage = z.object({ ...tokens, calls: z.record(z.string(), z.number(
 
 const settlementStates = ['pending', 'waiting', 'in the ledger', 'spooled', 'refused', 'returned', 'none'] as const
 
-/** Why a request was answered as it was. What is not known, or does not apply, is null. */
+/** The facts that explain the answer to a request. A value that is unknown, or does not apply, is null. */
 export const explanation = z.object({
   request_id: z.string(),
   account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),

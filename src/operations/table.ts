@@ -11,7 +11,7 @@ import { usageOperations } from './usage.ts'
 import { webhookOperations } from './webhooks.ts'
 import { workbenchOperations } from './workbench.ts'
 
-/** All that operators, and owners of keys, can do over HTTP: each once, whatever asks for it. */
+/** Everything that operators and owners of keys can do over HTTP, each once. The command line uses the same table. */
 export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...meOperations,

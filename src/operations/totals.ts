@@ -7,7 +7,7 @@ import { tokens } from './shapes.ts'
 
 const text = z.string().nullable().optional()
 
-/** One row of `ledger totals`: what it is grouped by, then its sums. */
+/** One row of `ledger totals`: the values that it is grouped by, then its sums. */
 export const totalShape = z.object({
   day: z.string().optional().describe('of the reporting zone'),
   model: text,

@@ -9,8 +9,8 @@ type UsageRow = ToldUsage['series'][number] | NonNullable<ToldUsage['other']> | 
 type Cell = { value: string | number | null; isNumber: boolean }
 
 /**
- * A line for each bucket of each series; `other` and `total` say so in the first column.
- * @param dimensions the groupings that were asked for: they are the columns even if there are no figures
+ * Formats a line for each bucket of each series. The first column marks the lines of `other` and `total`.
+ * @param dimensions the groupings that were asked for, which are columns even without figures
  */
 export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGrouping[] = []): Iterable<string> {
   const { series, other, total, buckets } = told

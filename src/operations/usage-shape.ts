@@ -77,7 +77,7 @@ export const usageShape = z.object({
 
 export type ToldUsage = z.output<typeof usageShape>
 
-/** The questions to a store that measures need. */
+/** Returns the questions to a store that the measures need. */
 export function neededOf(asked: readonly Measure[]): { sums: SumName[]; times: TimeName[]; sort: SumName } {
   const sums = [...new Set(asked.flatMap((measure): readonly SumName[] => made[measure].sums))]
   const times = [...new Set(asked.flatMap((measure) => timeOf(measure) ?? []))]
@@ -96,7 +96,7 @@ export type UsageView = {
   bucket: string
   buckets: string[]
   completeMs: number
-  /** By ids of accounts and keys. */
+  /** Names by the ids of accounts and keys. */
   named: ReadonlyMap<string, string>
 }
 
@@ -127,7 +127,7 @@ export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telli
   }
 }
 
-/** A bucket that is not kept has no figures: they are null, not 0. */
+/** Returns figures. A bucket that is not kept any more has null, not 0. */
 function tellFigures({ sums, times }: Series, { question, measures }: UsageView, keptFrom: number): ToldUsage['total'] {
   const { bounds } = question
   const isKept = (at: number) => bounds[at]! >= keptFrom

@@ -25,17 +25,17 @@ import { type Measure, measures, neededOf, tellUsage, usageShape } from './usage
 
 const bucketNames = ['auto', ...periods, 'all'] as const
 
-/** As many buckets as a plot can show, and as an answer may have. */
+/** The most buckets that a chart can show, and that an answer may have. */
 const [plottedMax, bucketsMax] = [400, 2_000]
 const [groupsUsual, groupsMax] = [6, 50]
 
-/** Longer ranges are read by days. */
+/** A longer range is read by days, in ms. */
 const longMs = 35 * 86_400_000
 
-/** How long counters of what costs nothing may wait in the memory of a server that cannot be asked for them, in ms. */
+/** The longest time that counters of free requests may wait in the memory of another server, in ms. */
 const trafficLagMs = 10_000
 
-/** Several words with commas between them. */
+/** A list of words, separated by commas. */
 const words = (what: string) =>
   field
     .text('must be a text')
@@ -179,7 +179,7 @@ const lengthsMs: Record<PeriodName, number> = {
 /** Later times have years of five digits, which programs do not read. */
 const lastMs = Date.UTC(9999, 0)
 
-/** From 1970 on. @throws ProblemError where nothing is left of it */
+/** Limits a range to the years from 1970 to 9998. @throws ProblemError if nothing is left of it */
 function bounded({ fromMs, toMs }: TimeRange): TimeRange {
   const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
   if (range.fromMs < range.toMs) return range
@@ -193,7 +193,7 @@ function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: TimeRange): Buck
   return periods.find((period) => (toMs - fromMs) / lengthsMs[period] <= plottedMax) ?? 'month'
 }
 
-/** The beginnings of all buckets, and the end of the last one. @throws ProblemError */
+/** Returns the beginnings of all buckets, and the end of the last one. @throws ProblemError */
 function boundsOf({ fromMs, toMs }: TimeRange, bucket: Bucket, calendar: Calendar): number[] {
   if (bucket === 'all') {
     const unit = toMs - fromMs > longMs ? 'day' : 'quarter'
@@ -218,7 +218,7 @@ function tellBucket(ms: number, bucket: Bucket, calendar: Calendar): string {
   return bucket === 'day' || bucket === 'week' || bucket === 'month' ? calendar.dateOf(ms) : field.formatTime(ms)!
 }
 
-/** Names of accounts and keys as their ids. @throws ProblemError for what names nothing */
+/** Converts names of accounts and keys to ids. @throws ProblemError for a name that matches nothing */
 async function readOnly(books: Books, calendar: Calendar, input: Input): Promise<UsageQuestion['only']> {
   const only: UsageQuestion['only'] = {}
   for (const name of ['model', 'wires', 'upstream', 'outcome'] as const) if (input[name]) only[name] = input[name]
@@ -233,7 +233,7 @@ async function readOnly(books: Books, calendar: Calendar, input: Input): Promise
   return only
 }
 
-/** The names that people know of the accounts and keys of groups. */
+/** Returns the names of the accounts and keys in groups, for people. */
 async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
   const names = new Map<string, string>()
   for (const [at, name] of by.entries()) {

@@ -6,13 +6,13 @@ import { operation } from './operation.ts'
 import { wrongField } from './problem.ts'
 import type { ModelRow } from './shapes.ts'
 
-/* To try things: a request, a translation, the settings of an agent. */
+/* Operations to try things: a request, a translation, the settings of an agent. */
 
 const word = field.text('must be a text').optional()
 
 const wire = z.enum(wireNames)
 
-/** A text of JSON is taken as it stands; an object is written anew, which may spell numbers another way. */
+/** JSON as a text, which is used unchanged, or as an object, which is written anew and may spell numbers differently. */
 const json = (what: string) =>
   z
     .union([z.string(), z.record(z.string(), z.unknown())], { error: 'must be an object, or a text of JSON' })
@@ -61,7 +61,7 @@ export const workbenchOperations = [
     output: translationShape,
     problems: [],
     text: 'show what a model would be sent for a request, and what its client would see of an answer; nothing is sent',
-    // There is a command of its own, which reads files.
+    // The command line has its own command, which reads files.
     cli: [],
     asks: 'server',
     async run({ running }, { from, model, upstream, body, answer }) {
@@ -107,7 +107,7 @@ export const workbenchOperations = [
   }),
 ]
 
-/** The model of a request for the audit: a name that we know, and nothing else of it (ruling U5). */
+/** Returns the model of a request for the audit if it is one of ours; nothing else of the request is recorded (ruling U5). */
 function modelOf(body: string, models: readonly ModelRow[]): string | null {
   try {
     const { model } = JSON.parse(body) as { model?: unknown }
