@@ -4,7 +4,7 @@ import type { Program } from './program.ts'
 import type { Settings } from './settings.ts'
 import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
 
-/** The text that a person copies: the files unless they were shown already, the variables, the commands. */
+/** Makes the text that a person copies: files unless they were shown already, variables, commands. */
 export function describe({ files = [], steps = [], code, ...rest }: Settings, shell: ShellName, isShown: boolean) {
   const lines = linesOf(rest, shell)
   return [
@@ -21,7 +21,7 @@ export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName)
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 
-/** The same for programs. `run` is for a POSIX shell, `lines` has the lines for each shell. */
+/** Makes the same for programs. `run` is for a POSIX shell, and `lines` has the lines for each shell. */
 export function toData({ files = [], env, commands, steps, code }: Settings) {
   const written = files.map(({ path, text }) => ({ path, text }))
   return {
@@ -36,7 +36,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
   }
 }
 
-/** A sentence about the context window: its source, or the window that the program assumes. */
+/** Makes a sentence about the context window: its source, or the window that the program assumes. */
 export function describeWindow(
   { assumes }: Program,
   name: string,
@@ -51,7 +51,7 @@ export function describeWindow(
   return `${windowFrom} says ${contextWindow} tokens${output}, of ${access.model}: another window is said with --context-window`
 }
 
-/** The command that an operator sends to a colleague without the file. It has the figures, since no list has them. */
+/** Makes the command that an operator sends to a colleague without the file. It has the figures, because no list has them. */
 export function colleagueLine(name: string, wire: WireName, { access, figures }: SetupSource, url: string | undefined) {
   const { model, small } = access
   const { contextWindow, outputTokensMax } = figures

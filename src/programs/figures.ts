@@ -9,7 +9,7 @@ export type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the confi
 export type SetupSource = {
   access: Access
   figures: SourcedFigures
-  /** The model's own wire, if the operator's file names it; a list does not (spec 2.9). */
+  /** The model's own wire, if it is known from the operator's file; a list does not have it (spec 2.9). */
   modelWire: WireName | undefined
   /** Whether the command runs beside the operator's file. */
   isOperator: boolean
@@ -17,7 +17,7 @@ export type SetupSource = {
   notes: string[]
 }
 
-/** The first that says a figure is believed: the command, the operator's own file, the presets. */
+/** Takes each figure from the first source that has it: the command, the operator's file, the presets. */
 export function findFigures(id: string, asked: Partial<Figures>, model: Model | undefined): SourcedFigures {
   const preset = findPreset(id)
   const outputTokensMax = asked.outputTokensMax ?? model?.outputTokensMax ?? preset?.outputTokensMax
@@ -29,7 +29,7 @@ export function findFigures(id: string, asked: Partial<Figures>, model: Model | 
   return { contextWindow: undefined, outputTokensMax }
 }
 
-/** By the id, also with a provider's name before it. */
+/** Finds a preset by the model's id, also if that begins with a provider's name. */
 function findPreset(id: string) {
   const bare = id.slice(id.lastIndexOf('/') + 1)
   for (const [name, { models }] of Object.entries(presets)) {

@@ -1,13 +1,13 @@
 import type { WireName } from '../catalog/model.ts'
 import type { Settings } from './settings.ts'
 
-/** An agent, editor or SDK that can be set to use the gateway. docs/setup.md says which settings are proven. */
+/** An agent, editor or SDK that can be set up for the gateway. docs/setup.md says which settings are tested. */
 export type Program = {
-  /** The wires it can use, the one it prefers first. */
+  /** The wires that it can use, the preferred one first. */
   wires: readonly WireName[]
-  /** The context window that it assumes if none is set; undefined if it asks for none. */
+  /** The context window that it assumes by default; undefined if it needs none. */
   assumes?: string
-  /** Text that the installed program must give before its files are written, and the sentences shown if it does not. */
+  /** A text that the installed program must provide before its files are written, and the sentences shown if it does not. */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
   settings(access: Access, wire: WireName): Settings
 }
@@ -20,10 +20,10 @@ export type Figures = {
 }
 
 /**
- * The access of a program to the gateway, and the model it is to name there, with its figures.
- * @param origin without `/v1`. Some programs add it themselves and others do not, which people often get wrong.
- * @param small for titles and other small work; the model itself if none was named.
- * @param told the text that the program itself gave.
+ * The address, the key and the model for a program, with the model's figures.
+ * @property origin without `/v1`. Some programs add it themselves and others do not, which users often get wrong.
+ * @property small the model for titles and other small work; the same model if none was named
+ * @property told the text that the program itself provided
  */
 export type Access = Figures & {
   origin: string
@@ -33,7 +33,7 @@ export type Access = Figures & {
   told?: string | undefined
 }
 
-/** The tokens that are left for input beside the longest answer. */
+/** Returns the tokens that are left for input beside the longest answer. */
 export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): number | undefined {
   if (contextWindow === undefined) return undefined
   return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow

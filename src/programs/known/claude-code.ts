@@ -17,13 +17,13 @@ export const claudeCode: Program = {
             // Without /v1: this client adds it.
             ANTHROPIC_BASE_URL: origin,
             ANTHROPIC_MODEL: model,
-            // The models that `--model opus`, `/model` and the user's agents mean by these names.
+            // The models for these names in `--model opus`, in `/model` and in the user's agents.
             ANTHROPIC_DEFAULT_OPUS_MODEL: model,
             ANTHROPIC_DEFAULT_SONNET_MODEL: model,
             ANTHROPIC_DEFAULT_FABLE_MODEL: model,
-            // Also for titles and other small work.
+            // This model is also used for titles and other small work.
             ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
-            // Agents that name no model.
+            // This model is used by agents that name none.
             CLAUDE_CODE_SUBAGENT_MODEL: model,
             [windowVariable]: textOf(contextWindow),
             [outputVariable]: textOf(outputTokensMax),

@@ -1,12 +1,12 @@
 import type { Program } from '../program.ts'
 import { json } from '../settings.ts'
 
-/** Its provider for any OpenAI-compatible base. */
+/** Cline's provider for any base URL that is compatible with OpenAI's. */
 const provider = 'openai-compatible'
 
 /**
- * The file that `cline auth` writes: that command takes no figures of a model, the file does. Where they stand is its
- * provider's settings; an entry in its own `models.json` is not taken for them.
+ * The settings are in the file that `cline auth` writes, because the command itself takes no figures of a model. The figures
+ * must be in the provider's settings; Cline ignores them in an entry of its `models.json`.
  */
 export const cline: Program = {
   wires: ['chat'],

@@ -3,7 +3,7 @@ import { sessionHeader } from '../settings.ts'
 
 const path = '.continue/triwire.yaml'
 
-/** Continue's agent for the terminal. It takes one file whole, so that the user's own stays as it is. */
+/** Continue's agent for the terminal. It reads one file of ours, so that the user's own stays as it is. */
 export const cn: Program = {
   wires: ['chat', 'messages'],
   assumes: '200,000 tokens',

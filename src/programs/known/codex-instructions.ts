@@ -24,7 +24,7 @@ export async function hearInstructions(): Promise<string | undefined> {
     const heard = new Promise<string | undefined>((resolve) => {
       server.on('request', async (request, response) => {
         const instructions = await readInstructions(request).catch(() => undefined)
-        // Which ends its turn: it sends a 400 once.
+        // Codex ends its turn after a 400, without another try.
         response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"heard"}}')
         if (request.method === 'POST') resolve(instructions)
       })
@@ -59,7 +59,7 @@ async function turn(folder: string, port: number, heard: Promise<string | undefi
   return instructions
 }
 
-/** The first message to the model, alone. */
+/** Returns the text of the first message to the model; undefined if it has more than one part. */
 async function readInstructions(request: IncomingMessage): Promise<string | undefined> {
   const body = asObject(JSON.parse(await text(request)))
   const [first] = Array.isArray(body?.['input']) ? body['input'].map(asObject) : []

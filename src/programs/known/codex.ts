@@ -6,8 +6,8 @@ const catalogFile = 'triwire-models.json'
 const efforts = ['low', 'medium', 'high']
 
 /**
- * Codex warns of a model, and takes 272,000 tokens at most for its window, unless the model stands in a catalog of Codex's own
- * kind. An entry must have the agent's instructions. We use those that the installed Codex sends to unknown models anyway.
+ * Codex warns about an unknown model and limits its window to 272,000 tokens. An entry in a model catalog of Codex's own format
+ * avoids that. It must have the agent's instructions. We use those that the installed Codex sends to unknown models anyway.
  */
 export const codex: Program = {
   wires: ['responses'],
@@ -41,7 +41,7 @@ base_url = ${JSON.stringify(`${origin}/v1`)}
 env_key = "${keyVariable}"
 wire_api = "responses"
 `
-  // Another one's entries would not have this model.
+  // The earlier keys are removed, because another catalog would not have this model.
   return {
     path: '~/.codex/config.toml',
     format: 'toml',
@@ -50,7 +50,7 @@ wire_api = "responses"
   }
 }
 
-/** An entry that says what the agent takes an unknown model for, but for its window and the efforts one may choose. */
+/** Makes a catalog entry with what Codex assumes of an unknown model, except for its window and the efforts to choose from. */
 function catalogOf({ told, model, contextWindow }: Access): SettingsFile | undefined {
   if (told === undefined) return undefined
   const entry = {

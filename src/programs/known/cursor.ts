@@ -1,6 +1,6 @@
 import type { Program } from '../program.ts'
 
-/** The editor. It reads no file for this, and its makers' servers ask the gateway; it could not be run here. */
+/** The editor. It reads no settings file, and its makers' servers call the gateway. We could not run it. */
 export const cursor: Program = {
   wires: ['chat'],
   assumes: 'a window of its own',

@@ -1,11 +1,11 @@
 import { type Program, promptOf } from '../program.ts'
 import { json, keyVariable } from '../settings.ts'
 
-/** The id that `-m` names. Without an id a model is named by its place among the user's models. */
+/** The id for `-m`. Without an id, a model is named by its index among the user's models. */
 const id = 'custom:triwire-0'
 
 /**
- * Droid shortens a session by `compactionTokenLimitPerModel` alone. It ignores `maxContextLimit`, which its makers document
+ * Droid shortens a session by `compactionTokenLimitPerModel` only. It ignores `maxContextLimit`, although its makers document it
  * (0.215.0).
  */
 export const droid: Program = {

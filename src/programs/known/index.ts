@@ -15,7 +15,7 @@ import { aiSdk, anthropicNode, anthropicPython, langchain, openaiAgents, openaiN
 import { vscode } from './vscode.ts'
 import { zed } from './zed.ts'
 
-/** Every agent, editor and SDK that `setup` knows, by the name that people type. */
+/** Every agent, editor and SDK that `setup` knows, by the name that users type. */
 export const programs: Readonly<Record<string, Program>> = {
   'openai-node': openaiNode,
   'openai-python': openaiPython,

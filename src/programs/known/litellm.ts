@@ -2,14 +2,14 @@ import type { WireName } from '../../catalog/model.ts'
 import type { Access, Program } from '../program.ts'
 import { json } from '../settings.ts'
 
-/** The variables that litellm and the vendors' Python SDKs read: with /v1 for the one vendor, without for the other. */
+/** The variables that litellm and the vendors' Python SDKs read: with /v1 for one vendor, without for the other. */
 export function litellmEnv({ origin, key }: Access, wire: WireName): Record<string, string> {
   return wire === 'messages'
     ? { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_BASE: origin }
     : { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_BASE: `${origin}/v1` }
 }
 
-/** A model of ours as those programs name it. */
+/** The name of a model in those programs. */
 export function litellmModel({ model }: Access, wire: WireName): string {
   return `${wire === 'messages' ? 'anthropic' : 'openai'}/${model}`
 }
@@ -51,7 +51,7 @@ export const gptme: Program = {
 
 const responsesModel = ['-c', 'mini.yaml', '-c', 'model.model_class=litellm_response']
 
-/** The agent sends its whole history each time, and asks for no window. */
+/** The agent sends its whole history each time, and needs no window. */
 export const miniSweAgent: Program = {
   wires: ['chat', 'messages', 'responses'],
   settings: (access, wire) => ({
@@ -59,7 +59,7 @@ export const miniSweAgent: Program = {
       ...litellmEnv(access, wire),
       MSWEA_CONFIGURED: 'true',
       MSWEA_MODEL_NAME: litellmModel(access, wire),
-      // The agent looks up what a model costs, and knows none of ours.
+      // The agent looks up the price of a model, and does not find ours.
       MSWEA_COST_TRACKING: 'ignore_errors',
     },
     commands: [['mini', ...(wire === 'responses' ? responsesModel : [])]],

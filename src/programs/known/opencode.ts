@@ -38,7 +38,7 @@ function modelEntry(id: string, { contextWindow, outputTokensMax }: Figures) {
   return { name: id, reasoning: true, limit }
 }
 
-/** A relative of opencode that reads the same settings from a place of its own. */
+/** A relative of opencode that reads the same settings from another path. */
 export const kilo: Program = {
   wires: opencode.wires,
   assumes: opencode.assumes!,

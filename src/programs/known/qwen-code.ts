@@ -15,7 +15,7 @@ export const qwenCode: Program = {
       ...(wire === 'responses' ? { wireApi: 'responses' } : {}),
       generationConfig: {
         contextWindowSize: contextWindow,
-        // Its own session id would go out only after a switch that holds for every provider of the user.
+        // Its own session id would be sent only with a setting that affects all of the user's providers.
         customHeaders: { [sessionHeader]: 'qwen-code' },
         ...(wire === 'messages' ? thinkingOf(access) : {}),
       },
@@ -39,7 +39,7 @@ export const qwenCode: Program = {
   },
 }
 
-/** By itself it would think as much as it may say in all, which this wire refuses. */
+/** Limits reasoning. By default its budget is the whole output, which this wire refuses. */
 function thinkingOf({ outputTokensMax }: Access) {
   if (outputTokensMax === undefined) return { reasoning: { effort: 'medium', budget_tokens: 4_096 } }
   const budget = Math.max(1_024, Math.floor(outputTokensMax / 4))

@@ -10,8 +10,8 @@ const paths = { chat: 'chat/completions', messages: 'messages', responses: 'resp
 const types = { chat: 'chat-completions', messages: 'messages', responses: 'responses' }
 
 /**
- * The chat of VS Code, with a custom endpoint (1.122 and later). Its keys are those that the makers' own test plan has
- * (microsoft/vscode#316916); it could not be run here.
+ * The chat of VS Code, with a custom endpoint (1.122 and later). Its keys come from the makers' own test plan
+ * (microsoft/vscode#316916). We could not run it.
  */
 export const vscode: Program = {
   wires: ['chat', 'messages', 'responses'],

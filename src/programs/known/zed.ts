@@ -1,10 +1,10 @@
 import type { Program } from '../program.ts'
 import { contextTokens, json, keyVariable } from '../settings.ts'
 
-/** The provider's name: Zed reads its key from this name in capitals, followed by `_API_KEY`, or from its own store. */
+/** The provider's name. Zed reads the key from a variable with this name in capitals and `_API_KEY`, or from its own store. */
 const provider = 'triwire'
 
-/** The editor. Its keys are those of Zed's own types (crates/settings_content); it could not be run here. */
+/** The editor. Its keys come from Zed's own types (crates/settings_content). We could not run it. */
 export const zed: Program = {
   wires: ['chat', 'responses'],
   assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
@@ -31,7 +31,7 @@ export const zed: Program = {
                       images: true,
                       parallel_tool_calls: true,
                       prompt_cache_key: true,
-                      // Else it asks on the responses wire.
+                      // Without this, Zed uses the responses wire.
                       chat_completions: wire === 'chat',
                     },
                   },
