@@ -38,7 +38,7 @@ export type ConsoleParts = {
 }
 
 /**
- * Serves the web console: its files, and one page for every other path, which shows what its URL asks for. No file is read
+ * Serves the web console: its files, and one page for every other path. The page shows what its URL names. No file is read
  * before the console is opened. The page gets its data from the admin API, which checks permissions.
  */
 export function createConsole({ site: known, open }: ConsoleParts): AdminHandler {

@@ -41,7 +41,7 @@ type AdminParts = {
 
 const apiPrefix = '/api/v1/'
 
-/** True, or a reason why not, or a note although it is ready. All are fixed words, because anyone may ask. */
+/** True, or the reason why not, or a note although it is ready. All are fixed words, because anyone may read them. */
 export type Readiness = boolean | string | { note: string }
 
 /** Limits for requests of operators, which are small and arrive at once. Times in ms, sizes in bytes. */

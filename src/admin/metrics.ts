@@ -31,8 +31,8 @@ export function createMetricsHandler(metrics: ScrapedMetrics): AdminHandler {
 }
 
 /**
- * Decides who may read the metrics (ruling X9): a scraper with the token. Without a configured token, everybody on this machine
- * may read them, but nobody if other machines reach the listener.
+ * Decides who may read the metrics (ruling X9): a scraper with the token. If no token is configured, any program on this machine
+ * may read them, unless other machines reach the listener.
  */
 export function judgeScrape(
   request: Pick<HttpExchange, 'method' | 'header'>,

@@ -9,7 +9,7 @@ import type { Operation } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
-/** The largest body of an operation, in bytes. If it contains a client's request, it may have as much beside that. */
+/** The largest body of an operation, in bytes, not counting a client's request in it. */
 const ownBytesMax = 65_536
 
 export type Matched =
@@ -39,7 +39,7 @@ export function matchOperation(method: string, path: string): Matched {
         inPath: Object.fromEntries(names.map((name, at) => [name, decodeURIComponent(match[at + 1]!)])),
       }
     } catch {
-      // The escapes do not decode, so the path names nothing.
+      // The percent-escapes are invalid, so the path matches nothing.
       return undefined
     }
   }

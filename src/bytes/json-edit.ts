@@ -92,7 +92,7 @@ function trimEnd(bytes: Uint8Array, end: number): number {
   return i
 }
 
-/** A native search costs as much as a walk over so many bytes. Names and words are shorter than that. */
+/** The number of bytes up to which a walk is as fast as a native search. Most names and words are shorter. */
 const walkedBytes = 24
 
 /** Returns the index of the closing quote of the string that opens at `start`. */

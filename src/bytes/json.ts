@@ -55,7 +55,7 @@ export function memberText(bytes: Uint8Array, member: JsonMember): string {
 /** A parsed JSON value whose chosen members kept their source text. */
 export type KeptJson = {
   value: unknown
-  /** The source of a value found under one of the kept keys; any other value is written anew. */
+  /** The source of a value found under one of the kept keys; any other value is serialized again. */
   raw: (value: unknown) => RawJson
 }
 
@@ -144,7 +144,7 @@ function endOfContainer(text: string, start: number): number {
   return text.length
 }
 
-/** So many characters of a string are walked. A native search costs as much, and finds the end of longer strings. */
+/** The number of characters that are walked before a native search, which costs as much, finds the end of the string. */
 const walkedCharacters = 32
 
 /** Returns the index of the closing quote of the string that opens at `start`; the length of the text if it does not end. */

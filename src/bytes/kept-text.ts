@@ -2,7 +2,7 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { free } from './free.ts'
 import { ownCopy } from './own-copy.ts'
 
-/** After so many pieces they are joined to one. */
+/** The number of pieces after which they are joined. */
 const piecesMax = 64
 
 /** A shorter text is not worth packing, in UTF-16 units. */

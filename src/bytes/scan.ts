@@ -9,8 +9,8 @@ import { scanCode } from './scan-code.ts'
  */
 
 /**
- * The most tokens of a body; a scan refuses more (reliability §3). So many tokens are handled within 100 ms of the event
- * loop. A body of only tiny turns or calls takes some 80 ms to be checked and translated (B25).
+ * The most tokens of a body (reliability §3). A scan refuses more, which would take over 100 ms of the event loop. A body of
+ * only tiny turns or calls takes some 80 ms to be checked and translated (B25).
  */
 const jsonTokensMax = 150_000
 /** The most top-level members. Each is recorded, and no real request has a hundred. */

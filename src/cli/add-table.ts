@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { wordsOf } from './asked.ts'
 import { tableCommands } from './table-commands.ts'
 
-/** Adds all commands of the table if one of them, or help about all, is asked for. Otherwise adds only their names. */
+/** Adds all commands of the table if one of them, or help about all, is typed. Otherwise adds only their names. */
 export async function addTableCommands(program: Command, args: readonly string[]): Promise<void> {
   const [first = ''] = wordsOf(args)
   if (first === 'help' || first === 'completion' || Object.hasOwn(tableCommands, first)) {

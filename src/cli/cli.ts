@@ -1,6 +1,6 @@
 /*
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
- * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 asked wrongly.
+ * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 wrong usage.
  */
 import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'

@@ -83,7 +83,7 @@ async function readAnswer(file: string): Promise<Buffer> {
   return bytes
 }
 
-/** Reads at most so many bytes. */
+/** Reads at most `bytesMax` bytes. */
 async function read(file: string, bytesMax: number): Promise<Buffer> {
   const input = file === '-' ? process.stdin : createReadStream(file, { end: bytesMax - 1 })
   const chunks: Buffer[] = []

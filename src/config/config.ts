@@ -20,7 +20,7 @@ export type UpstreamAccount = {
 /** The source of a key that changes while the gateway runs: a file, by its absolute path, or a command. */
 export type KeyRenewal =
   | { file: string }
-  /** The program and its arguments, run without a shell. It runs again when its key has been in use for so long. */
+  /** The program and its arguments, run without a shell. It runs again when its key is `lifetimeMs` old. */
   | { command: readonly string[]; lifetimeMs: number }
 
 /** A proxy between us and an upstream. */

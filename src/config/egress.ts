@@ -5,7 +5,7 @@ import { isLoopback } from './values.ts'
 /** A proxy as it was written, and the key or the variable that sets it. */
 export type ProxySetting = { value: string; source: string }
 
-/** The value of `proxy` that makes an upstream be reached directly, whatever the environment says. */
+/** The value of `proxy` for a direct connection, even if the environment sets a proxy. */
 export const noProxy = 'none'
 
 /**
@@ -90,7 +90,7 @@ function isDecodable({ username, password }: URL): boolean {
 export function isProxysAnswer(status: number, header: (name: string) => unknown): boolean {
   if (status < 400) return false
   const textOf = (name: string) => `${header(name) ?? ''}`.toLowerCase()
-  // These headers say so by RFC 9110 and RFC 9209.
+  // These headers mark an answer of the proxy itself (RFC 9110, RFC 9209).
   if (status === 407 || textOf('proxy-authenticate') !== '' || /;\s*error=/.test(textOf('proxy-status'))) return true
   const via = textOf('via')
   const [program = ''] = textOf('server').split(/[\s/]/, 1)

@@ -112,8 +112,7 @@ export function reloadConfig(
 }
 
 /**
- * Returns the mistakes that a text would have as this file. A variable that is not set is no mistake, because the server may
- * have it.
+ * Returns the mistakes that a text would have as this file. A missing variable does not count, because the server may have it.
  */
 export function findProblems(
   file: string,

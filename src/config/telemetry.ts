@@ -89,7 +89,7 @@ function readEndpoint(signal: Signal, { env, warn }: Reader): string | undefined
       name,
       'is not used: it is for gRPC; name the one for OTLP over HTTP, often at port 4318, as telemetry.otlp.endpoint',
     )
-  // The variable of one signal has the whole address.
+  // The variable for a single signal has the complete address, so no path is added.
   else return name === own ? said : withPath(said, signal)
   return undefined
 }

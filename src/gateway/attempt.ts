@@ -16,14 +16,14 @@ const refusalBytesMax = 65_536
 /** The longest wait for the text of a refusal, in ms. It is short because another target may be tried next. */
 const refusalMs = 5_000
 
-/** After a complete answer, the upstream has so long to end the stream, in ms. */
+/** The time that an upstream has to end the stream after a complete answer, in ms. */
 const lingerMs = 1_000
 
 /** Receives the events of an attempt. `onWhole` and `onFailure` are the last ones. */
 export interface AttemptListener {
-  /** A success status came. Another attempt may still follow if the first event is an error or a refusal of sealed items (ruling U13). */
+  /** A success status came. Another attempt may still follow if the first event refuses sealed items or is another error (ruling U13). */
   onAnswer(): void
-  /** A piece of a stream as text for the client, which may be empty. `relay.state` says how far the answer is. */
+  /** A piece of a stream as text for the client, which may be empty. `relay.state` is the progress of the answer. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
   /** A stop sequence of ours ended an answer that is being folded. Reading goes on until `conclude` or the end. */
@@ -59,7 +59,7 @@ export type AttemptTimeouts = {
 
 /**
  * `waiting` is for a head, `refusing` reads the text of an error status, `reading` a whole body. `lingering`: the answer is
- * complete, but the upstream has not closed. The listener hears nothing in `lingering` and `over`.
+ * complete, but the upstream has not closed. The listener is not called in `lingering` and `over`.
  */
 type AttemptState = 'waiting' | 'refusing' | 'reading' | 'streaming' | 'lingering' | 'over'
 
@@ -210,7 +210,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#flight?.pause()
   }
 
-  /** Reads on. The pause was the client's, so the upstream's silence is measured anew. */
+  /** Reads on. The client caused the pause, so the measurement of the upstream's silence starts again. */
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
@@ -397,7 +397,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     else this.#breakOff('upstream_stall')
   }
 
-  /** Fails with an HTTP refusal. Its text may be incomplete, because the status alone says enough. */
+  /** Fails with an HTTP refusal. The status alone is enough, so its text may be incomplete. */
   #refuse(): void {
     const text = this.#takeChunks().toString('utf8')
     const status = this.#status
@@ -416,7 +416,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const isSilent = nowMs - this.#lastByteMs >= idleMs
     // A whole body has no events, so only its bytes count as progress.
     const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
-    // A refusal whose text stalls is still a refusal: the status alone says enough.
+    // A refusal whose text stalls is still a refusal, because the status alone is enough.
     if (this.#state === 'refusing') {
       if (isSilent || nowMs - this.#headMs! >= refusalMs) this.#refuse()
     } else if (isSilent || isStuck) this.#takeSilence()

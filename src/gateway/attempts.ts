@@ -114,7 +114,6 @@ export class Attempts {
     this.#failover.succeeded(this.#exchange.isUnsealed)
   }
 
-  /** The answer is complete. */
   completed(answer: { lastSealed?(): string | undefined }): void {
     this.succeeded()
     this.#failover.continuesAs(answer, this.#exchange.isUnsealed)

@@ -16,8 +16,8 @@ export interface Call {
   header(name: string): string | undefined
   /**
    * Reads the whole body, which counts against `share` while it arrives. The caller owns the bytes and may free them.
-   * @throws GatewayError 429 if there is no memory left for it, 413, 400 for a content encoding or framing fault, 408 if it is too slow.
-   * @throws ClientGone if the client leaves before the body is complete.
+   * @throws GatewayError 429 if no memory is left, 413 if it is too large, 400 if it is encoded or framed wrongly, 408 if it is slow
+   * @throws ClientGone if the client leaves before the body is complete
    */
   readBody(share: BodyShare): Promise<Buffer>
   /** Sends one whole answer. */

@@ -318,7 +318,6 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  /** The client left. */
   #leave(): void {
     if (this.#isEnding() || this.#isGone()) return
     if (this.#readingOn) {

@@ -7,7 +7,7 @@ import type { CallRecord } from './record.ts'
 
 /**
  * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known key.
- * @throws GatewayError 401, 429; 500 if the store must be asked and is silent, which counts as no failed request (ruling C5)
+ * @throws GatewayError 401, 429; 500 if the store must be read and is silent, which does not count as a failure (ruling C5)
  */
 export async function identify(gateway: Gateway, call: Call, record: CallRecord): Promise<ApiKey> {
   const authorization = call.header('authorization')

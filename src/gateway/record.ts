@@ -32,9 +32,9 @@ export type Try = {
 }
 
 /**
- * Why no attempt followed the last failure (ruling U1).
- * `seen`: the client had seen a part of the answer. `final`: no other target would do better, or the request was released.
- * `attempts`: three were made. `budget`: the next target's budget of retries is used up. `nobody`: no target is left.
+ * Why no attempt followed the last failure (ruling U1). `seen`: the client had seen a part of the answer. `final`: no other
+ * target would do better, or the request was released. `attempts`: three were made. `budget`: the next target's budget of
+ * retries is used up. `nobody`: no target is left.
  */
 export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 

@@ -19,7 +19,7 @@ export type DescriptorSources = {
 
 /**
  * Logs when the process has no file descriptor left, and when it has one again (faults F-P11). Without one, the system closes
- * new connections and reports that to nobody. So this function tries to open a file once a second.
+ * new connections and does not report that to the process. So this function tries to open a file once a second.
  * @param clockMs monotonic. @returns a function that stops it
  */
 export function watchDescriptors(
@@ -47,7 +47,7 @@ export function watchDescriptors(
   })
 }
 
-/** Compares the limit with the descriptors that so many connections need. @returns undefined if it is high enough or unknown */
+/** Returns the limit and the number needed for these connections; undefined if the limit is high enough or unknown. */
 export function missingDescriptors(
   connectionsMax: number,
   limit = readDescriptorLimit(),

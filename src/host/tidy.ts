@@ -8,9 +8,9 @@ const everyMs = 1_000
 const busyMax = 0.1
 
 /**
- * The conditions of a collection, which takes 150 ms for a hundred megabytes. The process must have been idle at so many
- * looks in a row, and hold so many bytes more than its least. A collection also discards compiled code if no instance of a
- * class is left that the code refers to. The next requests are then 60 to 100 ms slower
+ * The conditions of a collection, which takes 150 ms for a hundred megabytes. `looks`: the process must have been idle for that
+ * many seconds. `bytes`: it must hold that much more than its least. A collection also discards compiled code if no instance of
+ * a class is left that the code refers to. The next requests are then 60 to 100 ms slower
  * (docs/decisions/0061-code-stays-warm.md), so after a short pause a collection must free much memory.
  */
 const worthwhile = [

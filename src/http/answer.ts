@@ -18,8 +18,8 @@ export function errorBody(error: GatewayError, requestId: string, wire: Wire | u
 export type FormError = (error: GatewayError, path: string, requestId: string) => { lines: string; body: string }
 
 /**
- * An error as a client gets it: in the envelope of the wire whose path was asked. An unknown URL, which a wrong method makes of
- * any path, belongs to no wire (ruling R3).
+ * Makes the client's error, in the envelope of the wire that the path belongs to. An unknown URL belongs to no wire, and a wrong
+ * method makes any URL unknown (ruling R3).
  */
 export const formClientError: FormError = (error, path, requestId) => {
   const wire = error.code === 'unknown_url' ? undefined : wireAt(path)
@@ -35,10 +35,10 @@ export function sendError(exchange: HttpExchange, { status, lines, body, closes,
   answerUnread(exchange, status, lines, { lingerMs }, body)
 }
 
-/** A connection is kept only if the rest of the refused request is at most so long, in bytes. */
+/** The connection of a refused request is kept if the rest of its body is at most this long, in bytes. */
 const keptBytesMax = 1_048_576
 const lingerBytesMax = 33_554_432
-/** A client may read nothing of an answer without a bill for so long, in ms (faults F-C9). */
+/** The longest time for which a client may read nothing of an answer that is not billed, in ms (faults F-C9). */
 const stallMs = 60_000
 /** One for the process, because its requests share an event loop. */
 const leftovers = new Leftovers()

@@ -6,7 +6,7 @@ import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
 
-/** After so many pieces they are joined. The objects of a body that arrives byte by byte would take a hundred times its size. */
+/** The number of pieces after which they are joined. Otherwise a body that arrives byte by byte takes a hundred times its size. */
 const piecesMax = 1_024
 
 export type BodyLimits = { bodyBytesMax: number; bodyMs: number; bodyGapMs: number }
@@ -44,7 +44,7 @@ export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimi
   return bytes
 }
 
-/** @throws GatewayError if a body of so many bytes is too large, or no memory is left for the `added` ones among them */
+/** @throws GatewayError if the body is too large with `bytes`, or no memory is left for the `added` ones among them */
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
   if (!room.take(added)) throw new NoRoom()

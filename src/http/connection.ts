@@ -17,7 +17,7 @@ export interface ListenerHost {
   admit(connection: Connection, exchange: HttpExchange): void
   /** The newest exchange of a connection is over, or its connection is closed. */
   release(connection: Connection): void
-  /** The bytes are no request, or a refused one. @param refused.method as far as it is known, like the target */
+  /** The bytes are not a request, or one that is refused. @param refused.method as far as it is known, like the target */
   refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
 }
 
@@ -27,14 +27,14 @@ const methods = new Set(
     ' ',
   ),
 )
-/** A client may send so many bytes ahead of the answer to its previous request. The connection is not read beyond that. */
+/** The most bytes that a client may send ahead of the answer to its previous request. Further bytes are not read. */
 const aheadBytesMax = 16_384
 const headEnd = Buffer.from('\r\n\r\n')
 const carriageReturn = 0x0d
 const lineFeed = 0x0a
-/** After a last answer the client's bytes are discarded for so long, in ms, before the connection is destroyed. */
+/** The time for which bytes of the client are discarded after a last answer, before the connection is destroyed, in ms. */
 const lastWordsMs = 1_000
-/** After so many immediate answers to requests sent ahead, other connections get a turn. */
+/** The number of immediate answers to requests sent ahead after which other connections get a turn. */
 const inARowMax = 16
 
 /**

@@ -177,7 +177,7 @@ export class HttpExchange {
     this.#finish(this.#takeHead() + this.#frame(text, encoding) + (this.#isChunked ? '0\r\n\r\n' : ''), encoding)
   }
 
-  /** From now on, closes the connection if the client reads nothing of a waiting answer for so long (faults F-C9). */
+  /** From now on, closes the connection if the client reads nothing of a waiting answer for `stallMs` (faults F-C9). */
   watchStall(stallMs: number): void {
     const { socket } = this
     if (this.isEnded && socket.writableLength === 0) return
@@ -192,7 +192,6 @@ export class HttpExchange {
     this.#stallWatch = setInterval(look, Math.min(lookMs, stallMs / 8))
   }
 
-  /** Closes the connection at once. */
   destroy(): void {
     this.socket.destroy()
   }

@@ -46,13 +46,13 @@ export class IncomingBody {
     if (early && this.#socket.isPaused()) this.#socket.resume()
     for (const piece of early ?? []) {
       reader.take(piece)
-      // The reader may have let go because the body is too large.
+      // The reader may have left because the body is too large.
       if (this.#reader !== reader) return
     }
     this.#tellEnd(reader)
   }
 
-  /** Removes the reader. Later bytes go to nobody. */
+  /** Removes the reader. Later bytes wait for another one. */
   letGo(reader: BodyReader): void {
     if (this.#reader === reader) this.#reader = undefined
   }

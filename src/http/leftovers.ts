@@ -28,7 +28,7 @@ export class Leftovers {
     else this.#wait(request)
   }
 
-  /** So many bytes of the request were thrown away. */
+  /** A number of bytes of the request was thrown away. */
   note(request: Unwanted, bytes: number): void {
     this.#left -= bytes
     if (this.#left <= 0) this.#wait(request)

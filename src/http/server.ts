@@ -23,8 +23,8 @@ export type EdgeLimits = {
 }
 
 /**
- * A client may leave so many bytes unread before the model is paused. Node's default is 64 KiB. A client that stops reading
- * would then take four times the memory, and as much more of the model's bytes (docs/decisions/0052-stopped-readers.md).
+ * The most bytes that a client may leave unread before the model is paused. Node's default is 64 KiB. A client that stops
+ * reading would then take four times the memory, and as much more of the model's bytes (docs/decisions/0052-stopped-readers.md).
  */
 const waitingBytesMax = 16_384
 
@@ -64,7 +64,7 @@ export type EdgeParts = {
   isDraining?: () => boolean
 }
 
-/** An idle connection is kept so much longer than announced, because a request may be on its way (faults F-C48). */
+/** An idle connection is kept longer than announced by this time, because a request may be on its way (faults F-C48). */
 const graceSeconds = 1
 
 /**
@@ -153,7 +153,7 @@ export function createEdge(parts: EdgeParts): Edge {
       if (guest && socket.destroyed) guests.leave(guest)
       else if (!socket.destroyed) welcome(socket, guest)
     })
-    // A failed handshake is no request, and an answer could only be sent unencrypted.
+    // A failed handshake is not a request, and an answer could only be sent unencrypted.
     secured.on('tlsClientError', (_, socket) => socket.destroy())
     return secured
   }

@@ -124,7 +124,7 @@ export class ChunkedReader {
     const isNone = this.#trailer.startsWith('\r\n')
     const end = isNone ? 0 : this.#trailer.indexOf('\r\n\r\n', Math.max(0, before - 3)) + 2
     if (!isNone && end === 1) {
-      // Octets that no trailer may have are rejected now, not only when its end fails to come.
+      // Invalid octets are rejected at once, because the end of the trailer may never come.
       if (this.#trailer.length > ignoredMax || !canStandInHead(this.#trailer, Math.max(0, before - 2)))
         this.#place = 'broken'
       return length

@@ -14,8 +14,7 @@ function tableOf(isIn: (octet: number) => boolean): Uint8Array {
 }
 
 /**
- * The fields of a head or a trailer. They stay in the original text and are looked up there, because most of them are never
- * asked for.
+ * The fields of a head or a trailer. Most of them are never used, so they stay in the original text and are looked up there.
  */
 export class Fields {
   readonly #text: string

@@ -1,7 +1,7 @@
 import type { Fields } from './fields.ts'
 
 /**
- * How a reader knows the end of a body: by its length in octets, or by its chunks. If `undefined`, the head says nothing. A
+ * How a reader finds the end of a body: by its length in octets, or by its chunks. `undefined` if the head has neither. A
  * request then has no body, and an answer ends with its connection.
  */
 export type Framing = number | 'chunked' | undefined
@@ -9,7 +9,7 @@ export type Framing = number | 'chunked' | undefined
 /** The reason why two readers could see different ends of the body. */
 export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
 
-/** Up to so many digits, an integer is exact as a number. */
+/** A number with at most this many digits is exact. */
 const length = /^\d{1,15}$/
 
 /**

@@ -36,7 +36,7 @@ function isTarget(method: string, target: string): boolean {
 }
 
 /**
- * Whether bytes that are no complete head yet can still become one.
+ * Whether an incomplete head can still become a complete one.
  * @param text Latin-1, the beginning of the head. @param from the offset of the first unchecked character
  */
 export function mayBecomeHead(text: string, from: number): boolean {

@@ -14,7 +14,7 @@ export type Log = {
   event(level: 'info' | 'error', event: string, fields?: Record<string, unknown>): void
   /** Writes a line of another process as it is. A pipe does not take a long line at once, so one sink writes all lines. */
   pass(line: string): void
-  /** Resolves when all lines are written, or after so long, so that a blocked sink does not delay the exit. */
+  /** Resolves when all lines are written, or after `withinMs`, so that a blocked sink does not delay the exit. */
   flush(withinMs?: number): Promise<void>
 }
 

@@ -90,7 +90,7 @@ function fits(line: string): boolean {
   return line.length * 3 < lineBytesMax || Buffer.byteLength(line) < lineBytesMax
 }
 
-/** Returns the same data with texts that may be logged, each cut to so many characters. */
+/** Returns the same data with texts that may be logged, each cut to `charactersMax`. */
 function clean(value: unknown, charactersMax: number): unknown {
   if (typeof value === 'string') return shorten(loggable(value), charactersMax)
   if (typeof value !== 'object' || value === null) return value

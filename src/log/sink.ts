@@ -1,6 +1,6 @@
 import { write } from 'node:fs'
 
-/** Lines of so many ms are written together. */
+/** Lines that come within this time, in ms, are written together. */
 const gatherMs = 25
 
 /** The most characters that wait for a slow sink. Further lines are dropped and counted (F-P12). */
@@ -9,7 +9,7 @@ const waitingMax = 1_048_576
 export type LogSink = {
   /** Takes a line, without its line end. */
   put(line: string): void
-  /** Resolves when all lines are written or lost, or after so long, so that a blocked sink does not delay the exit. */
+  /** Resolves when all lines are written or lost, or after `withinMs`, so that a blocked sink does not delay the exit. */
   flush(withinMs?: number): Promise<void>
 }
 

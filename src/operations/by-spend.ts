@@ -9,7 +9,7 @@ export const bySpend = '-spent'
 /** The number of days that count: today in the reporting zone, and the days before it. */
 const daysMax = 30
 
-/** The most rows of a ranking, because nobody reads further. */
+/** The most rows of a ranking. Longer ones are not useful to a person. */
 const rankedMax = 1_000
 
 /** The number of rows that are looked up at once. */

@@ -10,7 +10,7 @@ type CursorKey = readonly (string | number)[]
 
 const digestChars = 10
 
-/** @param asked the whole question except its page */
+/** @param asked all fields of the question except those of the page */
 export function formatCursor(operation: string, asked: object, place: CursorKey): string {
   return Buffer.from(JSON.stringify([digestOf(operation, asked), ...place])).toString('base64url')
 }

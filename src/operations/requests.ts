@@ -122,7 +122,7 @@ async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): 
   }
 }
 
-/** For one page, so many entries are read at once, and so many times at most: matches may be rare in a long ledger. */
+/** The number of entries that are read at once, and the most reads for one page: matches may be rare in a long ledger. */
 const [entriesAtOnce, readingsMax] = [250, 20]
 
 /**

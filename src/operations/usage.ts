@@ -176,7 +176,7 @@ const lengthsMs: Record<PeriodName, number> = {
   month: 30 * 86_400_000,
 }
 
-/** Later times have years of five digits, which programs do not read. */
+/** The end of the year 9998. Later times may have years of five digits, which programs do not read. */
 const lastMs = Date.UTC(9999, 0)
 
 /** Limits a range to the years from 1970 to 9998. @throws ProblemError if nothing is left of it */

@@ -12,7 +12,7 @@ const word = field.text('must be a text').optional()
 
 const wire = z.enum(wireNames)
 
-/** JSON as a text, which is used unchanged, or as an object, which is written anew and may spell numbers differently. */
+/** JSON as a text, which is used unchanged, or as an object, which is serialized again and may spell numbers differently. */
 const json = (what: string) =>
   z
     .union([z.string(), z.record(z.string(), z.unknown())], { error: 'must be an object, or a text of JSON' })

@@ -66,7 +66,7 @@ export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
   if (delayMs > 0) await sleep(delayMs, undefined, { signal: gone }).catch(() => undefined)
 }
 
-/** Returns a function that writes a text, and returns false if the cut after so many bytes fell into it. */
+/** Returns a function that writes a text, and returns false if the text was cut (`cut.after_bytes`). */
 function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string) => Promise<boolean> {
   let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
   return async (text) => {

@@ -5,10 +5,10 @@ import { countTokens } from './tokens.ts'
 /** The shortest prefix that is cached. Vendors require 1,024 tokens or more, which would make tests long. */
 const cacheTokensMin = 64
 
-/** An entry is looked for in so many segments before a cache mark (as the messages vendor documents). */
+/** The number of segments before a cache mark in which an entry is looked for (as the messages vendor documents). */
 const lookBackSegments = 20
 
-/** With automatic caching, so many of the last borders of a prompt are remembered. */
+/** The number of borders at the end of a prompt that automatic caching remembers. */
 const rememberedBorders = 8
 
 /** The tokens of a segment's role and end. */

@@ -48,7 +48,7 @@ export function selectStep(
   return mark < 0 ? step : withDirectives(step, model.slice(mark + 1))
 }
 
-/** The number of used steps of each `first`. A script that is added again starts anew. */
+/** The number of used steps of each `first`. It starts again if the script is replaced. */
 const taken = new WeakMap<readonly ScriptStep[], number>()
 
 function takeNext(first: readonly ScriptStep[]): ScriptStep | undefined {

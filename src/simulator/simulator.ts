@@ -271,7 +271,6 @@ function randomId(prefix: string): string {
   return prefix + randomBytes(12).toString('hex')
 }
 
-/** The headers that a script adds to an answer. */
 function scriptedHeaders(step: ScriptStep): Record<string, string> {
   return {
     ...(step.retry_after === undefined ? {} : { 'retry-after': String(step.retry_after) }),

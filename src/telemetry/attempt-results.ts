@@ -1,4 +1,4 @@
-/** The result of one try at an upstream account, with so few values that one chart can show all. */
+/** The result of one try at an upstream account. There are few values, so that one chart can show all of them. */
 export type AttemptResult =
   | 'ok'
   /** The client left, or the process ended, before there was a result. */

@@ -79,7 +79,7 @@ function pairOf(record: CallRecord): string {
   return pair
 }
 
-/** The longest name of a field of ours; a longer text is counted as `other`. */
+/** The longest name of a field. A longer text is counted as `other`. */
 const fieldCharactersMax = 64
 
 function nameOf(field: string): string {

@@ -23,7 +23,6 @@ export type Metrics = {
   stop(): void
 }
 
-/** @param version of triwire */
 export function createMetrics(version: string): Metrics {
   const figures = createRequestFigures()
   const loop = watchLoop()

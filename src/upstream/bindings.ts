@@ -1,7 +1,7 @@
 /** The most conversations that are remembered. The one without a request for the longest is forgotten first (reliability §3). */
 const conversationsMax = 100_000
 
-/** After so many answers in a row from another account, a conversation moves to that account. */
+/** The number of answers in a row from another account after which a conversation moves to that account. */
 const missesMax = 3
 
 /** The account that answers a conversation. */

@@ -11,7 +11,7 @@ const firstCooldownMs: Record<Verdict['tell'], number> = {
 const cooldownMinMs = 1_000
 const cooldownMaxMs = 300_000
 
-/** After so many failures in a row, an account that fails only now and then cools as well (ruling U1). */
+/** The number of failures in a row after which an account cools even for failures that may pass (ruling U1). */
 const repeatedFrom = 3
 
 /** The longest time that a trial request after a cooldown keeps other requests away, in ms. */

@@ -1,7 +1,7 @@
 import type { Config, Upstream } from '../config/config.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
 
-/** Shorter words are no secrets, and would match ordinary text (ruling U11). */
+/** Shorter words are not secrets, and would match ordinary text (ruling U11). */
 const charactersMin = 6
 
 /**
@@ -30,7 +30,7 @@ function hostsOf(url: string): string[] {
   return isTelling(label) ? [host, label] : [host]
 }
 
-/** The parts of configured paths that are no ordinary words (a project, a deployment), and the values of a fixed query. */
+/** The parts of configured paths that are not ordinary words (a project, a deployment), and the values of a fixed query. */
 function pathWords({ endpoints }: Upstream): string[] {
   return Object.values(endpoints).flatMap((endpoint) => {
     const { pathname, searchParams } = new URL(endpoint, 'http://host')

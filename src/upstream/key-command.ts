@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 /** The most that a command may print, in bytes. */
 const outputBytesMax = 65_536
 
-/** After the command has ended, its children may keep its output open for so long, in ms. */
+/** The time for which children of an ended command may keep its output open, in ms. */
 const lingerMs = 1_000
 
 /** The result of a command: its output, or the reason why there is none, in words of the log. */

@@ -11,7 +11,7 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 
 type Wording = {
   pattern: RegExp
-  /** For a number that stands apart from the words: `before` finds the first one before them, `behind` the second one after. */
+  /** Find a number apart from the words: `before` finds the first one in the text before them, `behind` the second one after. */
   before?: RegExp
   behind?: RegExp
   /** Agents recognize these words, so the text may be passed on as it is. */
@@ -19,7 +19,7 @@ type Wording = {
   say(first?: string, second?: string): string
 }
 
-/** The texts by which servers report an over-long prompt. The reply has its numbers, in words that agents recognize (ruling U3). */
+/** The texts by which servers report an over-long prompt. Our text has its numbers, in words that agents recognize (ruling U3). */
 const wordings: readonly Wording[] = [
   { pattern: /prompt is too long(?::? (\d{1,12}) tokens?)?/i, behind: /^ > (\d{1,12})/, isKnown: true, say: tooLong },
   {

@@ -81,7 +81,7 @@ export interface Stay {
   /** The request itself was at fault: the account works, and has sealed nothing of the conversation. */
   refused(): void
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
-  /** The attempt says nothing about the account. Does nothing after another report. */
+  /** The attempt shows nothing about the account. Does nothing after another report. */
   left(): void
 }
 
@@ -134,7 +134,7 @@ export function createPool(
       const places = placesOf(model)
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const { affinity, sealed } = search
-      // A sealed digest says nothing if the account that sealed it is not known.
+      // A sealed digest does not help if the account that sealed it is not known.
       const isKnown = affinity !== undefined || (sealed !== undefined && memory.bindings.find(nameOf(model, sealed)))
       return chooseAmong(places, search, isKnown ? conversationOf(model, search) : undefined)
     },

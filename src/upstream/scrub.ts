@@ -26,7 +26,7 @@ export type ScrubContext = {
   upstreamModels: readonly string[]
   /** Words of ours that must not be shown, whatever they look like. */
   hidden: readonly string[]
-  /** Paths that we serve, which are no secret. */
+  /** Paths that we serve, which are not secret. */
   ownPaths: readonly string[]
   /** Whether the request contains the id; false if the request has been released (ruling U9). */
   isSent(id: string): boolean

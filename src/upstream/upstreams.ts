@@ -83,7 +83,6 @@ export interface Flight {
 
 /** The connections to one upstream, direct or through a proxy. */
 export interface Way {
-  /** See `Upstreams`. */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   retire(): Promise<void>
   close(): Promise<void>

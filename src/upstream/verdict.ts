@@ -6,7 +6,7 @@ import { isOverLongCode } from './over-long.ts'
 export type Verdict = {
   /** The kind of error that the client gets if no other attempt succeeds; the texts are in refusal.ts. */
   tell: 'rejected' | 'capacity' | 'account' | 'broken'
-  /** The accounts that may be tried next, if the client has seen nothing: any, also this one; another; nobody. */
+  /** The accounts that may be tried next, if the client has seen nothing: `any`, also this one; `another`; or none. */
   elsewhere: 'any' | 'another' | 'nobody'
   /** Whether the account cools: at once, after repeated failures, or not for this one. */
   cool: 'now' | 'repeated' | 'no'

@@ -1,7 +1,7 @@
 /** The most messages that wait for a receiver, the one being sent included. So none waits longer than a lease lasts. */
 const waitingMax = 10
 
-/** If a receiver has more messages than that, the others are offered again after so long, in ms. */
+/** Messages that find the receiver's lane full are offered again after this time, in ms. */
 const behindMs = 5_000
 
 /**

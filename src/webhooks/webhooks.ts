@@ -40,7 +40,7 @@ type WebhookParts = {
 /** The average time between two looks. It is random, because otherwise one of several servers would always be first. */
 const lookMs = 1_000
 
-/** Other processes leave a message that this one has taken alone for so long. All its tries take less. */
+/** The time for which other processes leave a taken message alone, in ms. All tries of it take less. */
 const leaseMs = 120_000
 
 /** The most messages that are taken from the store at once, and how often that is done in one look. */

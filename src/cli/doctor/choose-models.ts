@@ -32,7 +32,7 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   const isPeer = !ownRequestId.test(seen.headers.get('x-request-id') ?? '')
   const listed = seen.status === 200 ? readIds(seen.text) : []
   if (named.length > 0) {
-    // A gateway without a list is tested by the probes; if there is a list, it is believed.
+    // If the gateway has a list, it must contain the model. Without a list, the probes find out.
     const unknown = listed.length > 0 ? named.find((id) => !listed.includes(id)) : undefined
     if (unknown === undefined) return { models: [...new Set(named)], skipped: 0, isPeer }
     const some = listed.slice(0, 5).join(', ') + (listed.length > 5 ? ', …' : '')

@@ -33,7 +33,7 @@ export type Probe = {
   model: string | null
   wire: WireName | null
   name: string
-  /** A promise of ours that no vendor makes. On another server, breaking it is no failure. */
+  /** A promise of ours that no vendor makes. Another server may break it. */
   isOurs?: true
   /** @throws Error with the fault that a client would meet */
   run(asker: Asker): Promise<ProbeVerdict>

@@ -23,7 +23,7 @@ export class Bodies {
     return new BodyShare(this, accountId)
   }
 
-  /** @returns false if there is no memory left for so many more bytes. */
+  /** @returns false if that is more memory than is left */
   take(accountId: string, bytes: number): boolean {
     const own = this.#ofAccount.of(accountId) + bytes
     if (this.held + bytes > this.#bytesMax || own > this.#bytesMax * shareOfAccount) return false
@@ -50,7 +50,7 @@ export class BodyShare implements Disposable {
     this.#accountId = accountId
   }
 
-  /** @returns false if there is no memory left for so many more bytes. */
+  /** @returns false if that is more memory than is left */
   take(bytes: number): boolean {
     const isTaken = this.#bodies.take(this.#accountId, bytes)
     if (isTaken) this.#taken += bytes

@@ -3,7 +3,7 @@ import { Tally } from './tally.ts'
 /** The largest number of token counts of one account at a time (ruling R18). */
 const atOnceMax = 2
 
-/** The cost of counting while paid requests are served: so many bytes of bodies a second, and so many at once. */
+/** The allowance for counting while paid requests are served: bytes of bodies a second, and bytes at once. */
 const bytesPerSecond = 2 * 1_048_576
 const bytesAtOnce = 5 * 1_048_576
 
@@ -14,7 +14,7 @@ const bytesAtOnce = 5 * 1_048_576
 export type Counting = {
   /** Takes one of the account's places, until it is disposed of. @returns undefined if no place is free */
   enter(accountId: string): Disposable | undefined
-  /** @returns false if a body of so many bytes would slow paid requests down. */
+  /** @returns false if counting a body of this size would slow paid requests down */
   mayCount(bytes: number): boolean
 }
 

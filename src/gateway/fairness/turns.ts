@@ -1,6 +1,6 @@
 import { failureTexts, GatewayError } from '../../errors.ts'
 
-/** Requests are begun for so long in one turn of the event loop, in ms. Later ones wait for another turn. */
+/** The time in one turn of the event loop during which requests are begun, in ms. Later ones wait for another turn. */
 export const budgetMs = 5
 
 /** A body of more bytes than this is heavy: it may hold the event loop for tens of milliseconds. */
@@ -15,7 +15,7 @@ const windowMs = 1_000
 /** The most requests that are begun in one turn of the event loop. */
 const startsPerTurn = 16
 
-/** A request that has waited so long is refused: its account asks for more than can be done, and its body takes memory. */
+/** The longest wait, in ms. Then a request is refused: its account sends more than can be done, and its body takes memory. */
 const patienceMs = 5_000
 
 export type TurnParts = {
@@ -23,7 +23,7 @@ export type TurnParts = {
   clockMs(): number
   /** Calls back in the next turn of the event loop, after sockets that are ready have been handled. */
   soon(act: () => void): void
-  /** Calls back after so many milliseconds. */
+  /** Calls back after a time. */
   after(ms: number, act: () => void): void
 }
 

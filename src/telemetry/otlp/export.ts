@@ -7,7 +7,7 @@ const firstWaitMs = 500
 export type Shipment = {
   target: OtlpTarget
   body: string
-  /** Resolves after so long, or at once when the process ends. */
+  /** Resolves after a time, or at once when the process ends. */
   wait(ms: number): Promise<void>
   isHurried(): boolean
   /** Fires when the message is not wanted any more. */
@@ -25,12 +25,12 @@ export async function ship({ target, body, wait, isHurried, aborted }: Shipment)
   }
 }
 
-/** The result of one try: accepted; to be sent again, after so long; or refused for good. */
+/** The result of one try: accepted; to be sent again, perhaps after a given time; or refused for good. */
 type ExportResult = 'taken' | { retryMs: number | undefined } | { refused: string }
 
 /** Statuses after which a message is sent again (OTLP/HTTP). */
 const passing = new Set([429, 502, 503, 504])
-/** So much of an answer is read, so that the connection can be reused. Its content is ignored. */
+/** The most that is read of an answer, in bytes. Reading it lets the connection be reused; its content is ignored. */
 const answerBytesMax = 65_536
 
 /** Sends one message to a collector. Never throws. Ends after the target's timeout, or when it is aborted. */

@@ -1,6 +1,6 @@
 import type { CallRecord } from '../../gateway/record.ts'
 
-/** The most losses that are kept of one request. A client can cause any number of them. */
+/** The most losses that are kept of one request, because a client can cause any number of them. */
 const lossesMax = 20
 
 export function keep(record: CallRecord) {

@@ -221,7 +221,7 @@ function genAiAttributes(places: ServerNames): AttributesOf {
   }
 }
 
-/** When so many requests wait, they are sent at once. */
+/** The number of waiting requests that are sent without waiting for the interval. */
 const enough = 512
 
 /** Requests that wait to be exported. The queue has a limit; further requests are dropped and counted. */

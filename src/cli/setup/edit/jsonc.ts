@@ -30,7 +30,7 @@ export function editJsonc(text: string, changes: readonly ValueChange[]): string
   }
   let edited = text
   for (const { place, value } of changes) {
-    // The conversion drops members that are undefined; the library would write them as nothing at all.
+    // The conversion drops undefined members, because the library would write them as an empty text.
     const plain: unknown = value === undefined ? undefined : JSON.parse(JSON.stringify(value))
     const put = (into: string) => applyEdits(into, modify(into, [...place], plain, { formattingOptions }))
     edited = putBehindComment(edited, place, put) ?? put(edited)
