@@ -37,7 +37,7 @@ export class KeptText {
     this.#pieces = 0
   }
 
-  /** Packs the text that came since the last call, before a time without additions (docs/decisions/0052-stopped-readers.md). */
+  /** Packs the text since the last call. Call it when no text will come for a while (docs/decisions/0052-stopped-readers.md). */
   compact(): void {
     const text = this.#unpacked()
     if (text.length < packedMin) return

@@ -57,7 +57,7 @@ async function copy(from: StorePlace, to: StorePlace, command: Command): Promise
   }
 }
 
-/** Finds the seal key that opens envelopes of before the move (ruling T7). Returns its place, never the key itself. */
+/** Finds the seal key that opens envelopes from before the move (ruling T7). Returns its place, never the key itself. */
 async function findSealKey(from: StorePlace, to: StorePlace, { config }: GlobalOptions): Promise<string> {
   const { loadConfig } = await import('../config/load.ts')
   try {

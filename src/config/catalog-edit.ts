@@ -85,7 +85,7 @@ function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...f
   for (const [kind, value] of Object.entries(prices)) edits.setIn(own, kind, flowOf(value))
 }
 
-/** One item of a block list, in the usual style of a person. */
+/** Writes one item of a block list, as a person would. */
 function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
   const lines = Object.entries(entry).map(([key, value]) => `${key}: ${plain(value)}`)
   const { steps, ...rates } = prices

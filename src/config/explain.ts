@@ -29,7 +29,7 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       }
   }
   if (valueAt(raw, path) !== undefined) report(path, issue.message)
-  // The library's own message for a missing value gets a sentence of ours; messages of our checks are kept.
+  // For a missing value, the library's message is replaced by ours. Messages of our own checks are kept.
   else
     report(
       path,

@@ -54,7 +54,7 @@ export const oneOf = <const Words extends readonly [string, ...string[]]>(words:
 export const listOf = <Item extends z.ZodType>(item: Item, what: string) =>
   z.array(item, { error: `must be a list of ${what}` })
 
-/** Whether parts of a request that refer to things outside it may pass. */
+/** Decides about parts of a request that refer to things outside it. */
 export const passage = oneOf(['pass', 'refuse'])
 
 /** Longer timers would overflow the 31 bits of Node's timers. */

@@ -49,7 +49,7 @@ export type ConfigOptions = {
 /** Contains the text of a configuration, for systems without a file (ruling X13). */
 const textVariable = 'TRIWIRE_CONFIG_YAML'
 
-/** The settings that need no file, by the key of the file that they override. */
+/** The settings that can be set without the file, by their key in the file. */
 const overrides: readonly Override[] = [
   { key: 'listen', flag: 'listen', flagName: '--listen', variable: 'TRIWIRE_LISTEN' },
   { key: 'admin_listen', flag: 'adminListen', flagName: '--admin-listen', variable: 'TRIWIRE_ADMIN_LISTEN' },

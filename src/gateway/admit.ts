@@ -98,7 +98,7 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   }
 }
 
-/** A silent store is not a refusal for lack of credit: the error is ours (ruling C5). */
+/** If the store does not answer, the request fails with an error of ours, and not for lack of credit (ruling C5). */
 function explainSilence(error: Error): never {
   throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : error
 }

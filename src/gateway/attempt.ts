@@ -422,7 +422,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     } else if (isSilent || isStuck) this.#takeSilence()
   }
 
-  /** Ends an answer that breaks off: it is complete by its own evidence, or it is cut. */
+  /** Ends an answer that breaks off: it is complete if its own events show that (ruling T19), or else it is cut. */
   #breakOff(cause: string): void {
     if (!this.endByEvidence()) this.#fail({ kind: 'truncated', text: '' }, cause)
   }

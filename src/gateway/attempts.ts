@@ -160,7 +160,7 @@ export class Attempts {
         this.#failover.skip()
       }
     }
-    // A target that takes the request but is cooling down is tried later, so its failure is reported instead (ruling U2).
+    // If another target takes the request but cannot be tried now, its failure is reported instead of this refusal (ruling U2).
     if (refusal && this.#failover.isPassedOverByAll) throw refusal
     return false
   }

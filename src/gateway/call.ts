@@ -16,7 +16,7 @@ export interface Call {
   header(name: string): string | undefined
   /**
    * Reads the whole body, which counts against `share` while it arrives. The caller owns the bytes and may free them.
-   * @throws GatewayError 429 if no memory is left, 413 if it is too large, 400 if it is encoded or framed wrongly, 408 if it is slow
+   * @throws GatewayError 429 if no memory is left, 413 if too large, 400 if encoded or framed wrongly, 408 if too slow
    * @throws ClientGone if the client leaves before the body is complete
    */
   readBody(share: BodyShare): Promise<Buffer>

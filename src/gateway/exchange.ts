@@ -40,7 +40,7 @@ export type Exchange = Outgoing & {
   choices: number
   /** Whether the answer may contain reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
-  /** The limits within which the usage figures of the answer are believed (ruling C14). */
+  /** The limits within which the usage figures of the answer are accepted (ruling C14). */
   bounds: UsageBounds
   losses: readonly Loss[]
   /** Estimate for the whole request. Reading it costs a pass over the body, so read it once. */

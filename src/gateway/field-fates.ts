@@ -40,7 +40,7 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
   })
 }
 
-/** Whether a loss under the name of a field may be of a part of it only. */
+/** Whether a loss with the field's name may concern only a part of the field. */
 function isOfAPart(wire: WireName, field: string): boolean {
   return field === wires[wire].request.conversation.field || partly.has(field)
 }

@@ -71,7 +71,7 @@ export interface Recorded {
   readonly record: Readonly<CallRecord>
 }
 
-/** Lets everything under way check its deadlines. @param nowMs monotonic */
+/** Checks the deadlines of everything that is under way. @param nowMs monotonic */
 export function tick({ deliveries, lingering, flow }: Gateway, nowMs: number): void {
   flow.tick(deliveries.size)
   for (const delivery of deliveries) delivery.tick(nowMs)

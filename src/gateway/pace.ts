@@ -38,8 +38,8 @@ export class Pace {
   }
 
   /**
-   * Estimates the tokens of reasoning beyond its text: its time at the rate of the answer after it. That rate may be measured
-   * while reading on. @returns 0 if no word of the answer came, because there is no rate then
+   * Estimates the tokens of reasoning that its text does not show: the reasoning time at the rate of the answer after it. That
+   * rate may be measured while reading on. @returns 0 if no word of the answer came, because there is no rate then
    */
   hiddenTokens({ reasoningTokens, answerTokens }: Spoken): number {
     const perMs = answerTokens / Math.max(this.#spentMs.speaking, speakingMsMin)

@@ -55,7 +55,7 @@ function limitOf({ billing, timeouts }: Config, end: EarlyEnd, told: UsageReport
   return end === 'ok' ? stopReadMs : billing.readOnMs
 }
 
-/** One upstream that is read on. It has one of the places of `readers.ts` until `close`. */
+/** One upstream that is read on. It occupies a place of `readers.ts` until `close`. */
 export class ReadingOn {
   /** The model's report when the client got its last piece; undefined if the client has nothing of the answer. */
   readonly told: UsageReport | undefined

@@ -119,7 +119,7 @@ export type CallRecord = {
   flags?: readonly string[]
 }
 
-/** Receives each request once, when it is over: the log and the counters. @param bug ours, if one ended the request */
+/** Receives each request once, when it is over. The log and the counters are listeners. @param bug ours, if one ended the request */
 export type RecordListener = (record: CallRecord, bug?: unknown) => void
 
 /** Makes listeners independent: if one throws, the others still get the record, and the process goes on (faults F-P7). */

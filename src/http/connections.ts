@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts'
 
-/** A connection that takes a place: one for requests, or with TLS also one in its handshake. */
+/** An entry in the list of connections: a connection for requests, or with TLS one in its handshake. */
 export type Guest = Pick<Connection, 'isIdle' | 'isAnswered' | 'destroy'>
 
 /**
@@ -76,7 +76,7 @@ export class Guests {
     if (answered) answered.destroy()
     else {
       this.#leaving.add(spare)
-      // This connection may have been accepted in this turn. By the end of the next turn, its bytes were read.
+      // The connection may be new in this turn. By the end of the next turn, a request on it has been read.
       setImmediate(() => setImmediate(() => this.#closeUnread(spare)))
     }
     return true

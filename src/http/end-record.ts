@@ -45,7 +45,7 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer }: Reco
     finish(bug)
   }
 
-  /** A walk must end its answer or cut it. An answer that is left open is cut here. @returns the bug of ours that this is */
+  /** Cuts an answer that the walk has left open. @returns an error for the log, because a walk must end its answer or cut it */
   function cutLeftOpen(): Error | undefined {
     const { outcome } = record
     if (exchange.isOver || outcome === 'client_abort') return undefined

@@ -53,7 +53,7 @@ export type EdgeRefusal = {
 
 export type EdgeParts = {
   limits: EdgeLimits
-  /** Undefined: plain HTTP. */
+  /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined
   handle: RequestHandler
   /** Makes the text of the answer to a request that is refused here. */

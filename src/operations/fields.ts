@@ -81,7 +81,7 @@ function readDayOrTime(value: string): DayOrTime {
   return readDay(value) === undefined ? { ms: readInstant(value) } : { date: value }
 }
 
-/** Returns the moment; a day begins in the reporting zone (ruling X12). @returns Unix milliseconds */
+/** Converts a day or a time to a moment. A day begins in the reporting zone (ruling X12). @returns Unix milliseconds */
 export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): number {
   return 'ms' in said ? said.ms : calendar.startOf(said.date)
 }

@@ -101,7 +101,7 @@ export type Running = {
   heldOf(keyDigest: string): bigint
   /** Whether no other server uses the store, so that its own memory has the last requests. */
   isAlone: boolean
-  /** Memory has all billed requests of this server since then, in Unix milliseconds. */
+  /** Since this time, in Unix milliseconds, memory has all billed requests of this server. */
   rememberedSinceMs(): number
   /** Returns the last requests in memory after a place, in the order of `compareRows`. */
   listRequests(which: RequestFilter, limit: number, beyond?: RequestPlace): Promise<RequestRow[]>
@@ -112,8 +112,8 @@ export type Running = {
   readStatus(): Promise<Status>
   readHolds(): Promise<Holds>
   /**
-   * Writes the counters of free requests and of times into the store, if that is possible soon.
-   * @returns whether the store has all of this server's
+   * Writes counters of free requests, and measured times, into the store, if that is quickly possible.
+   * @returns whether the store now has all figures of this server
    */
   writeTraffic(): Promise<boolean>
   /** @returns the state of the selected accounts afterwards; an empty list if nothing matches */
@@ -169,7 +169,7 @@ export function operation<Input extends z.ZodObject, Output extends z.ZodType>(
   return entry as unknown as Operation
 }
 
-/** Makes a page of rows, of which the caller has read one more than the page has. */
+/** Makes a page of rows. The caller must have read one row more than the page has. */
 export function page<Row, T>(
   rows: readonly Row[],
   limit: number,

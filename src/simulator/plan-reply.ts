@@ -55,7 +55,7 @@ function lastTurn(prompt: Prompt): PromptTurn {
 
 const wrapped = /^\s*<([\w-]+)>[\s\S]*<\/\1>\s*$/
 
-/** Returns the user's own text in a turn: the last one. Text wrapped in a tag is an agent's, and counts only if it is alone. */
+/** Returns the user's own text in a turn, the last one. Text wrapped in a tag comes from an agent, and is a last resort. */
 function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))

@@ -11,7 +11,7 @@ const unnumbered = "The prompt exceeds this model's maximum context length."
 
 type Wording = {
   pattern: RegExp
-  /** Find a number apart from the words: `before` finds the first one in the text before them, `behind` the second one after. */
+  /** Patterns for a number apart from the words: `before` finds the first one before them, `behind` the second one after them. */
   before?: RegExp
   behind?: RegExp
   /** Agents recognize these words, so the text may be passed on as it is. */

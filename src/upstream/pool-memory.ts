@@ -32,7 +32,7 @@ export type PoolMemory = {
 /** @property by a replica, for people @property waitMs undefined if an operator has disabled the place there */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
-/** The cause that replicas exchange for a place that an operator has disabled. */
+/** The cause that replicas send each other for a place that an operator has disabled. */
 const disabled = 'disabled'
 
 /** @param clockMs monotonic. @param random in [0, 1) */

@@ -34,7 +34,7 @@ export type ChoiceReason =
   | 'bound'
   /** The conversation's key hashes to this account, and nothing else is known. */
   | 'hashed'
-  /** The request names no conversation: chance, by weight. */
+  /** The request names no conversation, so the account is chosen at random, by weight. */
   | 'spread'
   /** The account that it would have gone to was tried, is disabled, or is cooling. */
   | 'diverted'
@@ -53,7 +53,7 @@ export type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number 
 export interface Pool {
   /** Chooses the target of the next attempt; undefined if none is left. A changed key ends the cooldown of its account. */
   choose(model: Model, search: Search): ChosenTarget | undefined
-  /** An attempt begins there. Report exactly one result to the stay; `left` may always follow. */
+  /** An attempt at the target begins. Report exactly one result to the returned `Stay`; `left` may always be called after it. */
   enter(choice: ChosenTarget, search: Named, isRetry: boolean): Stay
   /** Whether the upstream's traffic allows another retry (ruling U1). */
   mayRetry(target: Target): boolean

@@ -88,7 +88,7 @@ const byCause = new Map<string, Verdict>([
   ['upstream_reset', passing],
 ])
 
-/** Verdicts by the subject of an error without a status. */
+/** Verdicts by kind, for errors without a status. */
 const byKind: Record<Fault['kind'], Verdict> = {
   rejected: caller,
   capacity: full,

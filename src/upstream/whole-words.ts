@@ -13,7 +13,7 @@ export function* findWhole(text: string, phrase: string): Generator<number> {
   }
 }
 
-/** Replaces the text at some places. @param length of the text that is taken out at each place */
+/** Replaces the text at the given places. @param length of the replaced text at each place */
 export function replaceAt(text: string, places: Iterable<number>, length: number, instead: string): string {
   let replaced = ''
   let from = 0

@@ -1,4 +1,4 @@
-/** An operator's command about accounts: try them at the next request; send them nothing; or end that. */
+/** An operator's command about accounts. `retry`: try them next. `disable`: send them nothing. `enable`: use them again. */
 export type Steering = 'retry' | 'disable' | 'enable'
 
 /** The accounts that a command is about: all of an upstream, or one by name, for all models or for one. */

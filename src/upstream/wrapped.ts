@@ -8,8 +8,8 @@ const colon = 'Exception - '
 const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
 
 /**
- * Unwraps the text of a server from the text of a proxy in front of it (LiteLLM). The wrapping names the proxy and its
- * provider, so it could not be shown. Any other text is returned as it is.
+ * Extracts the text of a server that a proxy in front of it (LiteLLM) has put into a text of its own. The proxy's text names
+ * itself and its provider, so it could not be shown. Any other text is returned as it is.
  */
 export function unwrap(text: string): string {
   const at = text.startsWith(opening) ? text.indexOf(colon) : -1

@@ -30,7 +30,7 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
   }
   const [first] = (await books.findKeys(text('key'))).filter((key) => key.id === data['key'])
   const keys = first ? (await books.listKeys(first.accountId)).filter(({ scope }) => scope === first.scope) : []
-  // Operators know the newest key in use of a rotated key.
+  // After a rotation, operators know the newest key that is in use.
   const key = keys.filter(({ revokedMs }) => revokedMs === undefined).at(-1) ?? first
   const per = data['per'] as 'day' | 'week' | 'month' | null
   return {

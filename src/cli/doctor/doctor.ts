@@ -63,7 +63,7 @@ async function probeAll(models: readonly string[], target: ProbedGateway): Promi
   return findings
 }
 
-/** The statuses of servers of one wire for the paths of another. */
+/** The statuses with which servers of one wire answer the paths of another. */
 const unservedStatuses = [404, 405, 501]
 
 /** Checks the characters here, because `fetch` and the parser of options would quote a wrong key. */
