@@ -2,7 +2,7 @@ import type { Principal } from '../accounts/books.ts'
 import type { Operation } from '../operations/operation.ts'
 import { tooMany } from './identity.ts'
 
-/** Limits how often each operator may run the same costly operation at once. */
+/** Limits how often each operator may run the same costly operation at the same time. */
 export function createBusy() {
   const running = new Map<string, number>()
   /** @returns a function that ends the operation. @throws ProblemError if the operator runs it too often already */

@@ -1,7 +1,7 @@
 import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
-/** The most event streams that an operator may read at once. */
+/** The most event streams that an operator may read at the same time. */
 const streamsMax = 20
 
 /** The time between two checks that the token or cookie of a stream is still valid, in ms. */

@@ -1,7 +1,7 @@
 import type { ApiAnswer } from './answer.ts'
 import { tooMany } from './identity.ts'
 
-/** The most exports at once. Each keeps the thread of the books busy. */
+/** The most exports at the same time. Each keeps the thread of the books busy. */
 const exportsMax = 4
 
 /** Creates exports: complete lists that are sent row by row. */

@@ -44,7 +44,7 @@ const apiPrefix = '/api/v1/'
 /** True, or the reason why not, or a note although it is ready. All are fixed words, because anyone may read them. */
 export type Readiness = boolean | string | { note: string }
 
-/** Limits for requests of operators, which are small and arrive at once. Times in ms, sizes in bytes. */
+/** Limits for requests of operators, which are small and arrive quickly. Times in ms, sizes in bytes. */
 const adminLimits = {
   ...answerLimits,
   headersMs: 10_000,

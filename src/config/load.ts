@@ -71,7 +71,7 @@ export function loadConfig(options: ConfigOptions, env: NodeJS.ProcessEnv = proc
   return load(findSource(options, env, cwd), options, env, cwd)
 }
 
-/** Loads it for a program that neither serves, stores nor contacts an upstream, so that secrets may be missing. @throws ConfigError */
+/** Loads it for a program that does not serve, store or contact an upstream, so that secrets may be missing. @throws ConfigError */
 export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }

@@ -55,7 +55,7 @@ export class AnswerRun {
       this.meter.push(event)
       if (event.type === 'block_start') this.#blocks++
       this.#isSpent ||= event.type === 'finish' || event.type === 'fail'
-      // After a stop sequence of ours, the model's further text is not part of the answer (ruling T15).
+      // After we have ended the answer at a stop sequence, the model's further text is not part of it (ruling T15).
       if (this.#shownTokens !== undefined || event.type === 'alive') continue
       for (const filtered of this.#filters.push(event)) {
         shown.push(filtered)

@@ -21,12 +21,12 @@ const lingerMs = 1_000
 
 /** Receives the events of an attempt. `onWhole` and `onFailure` are the last ones. */
 export interface AttemptListener {
-  /** A success status came. Another attempt may still follow if the first event refuses sealed items or is another error (ruling U13). */
+  /** A success status came. Another attempt may still follow, if the first event refuses sealed items or is an error (ruling U13). */
   onAnswer(): void
   /** A piece of a stream as text for the client, which may be empty. `relay.state` is the progress of the answer. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
-  /** A stop sequence of ours ended an answer that is being folded. Reading goes on until `conclude` or the end. */
+  /** We ended an answer that is being folded at a stop sequence. Reading goes on until `conclude` or the end. */
   onStop(fold: StreamFold): void
   onFailure(failure: Failure): void
   /** Our own code threw while it handled bytes of the upstream. */
@@ -230,7 +230,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     return true
   }
 
-  /** Ends the attempt with the answer that was folded so far, after a stop sequence of ours. */
+  /** Ends the attempt with the answer that was folded so far, which we ended at a stop sequence. */
   conclude(): void {
     if (this.#fold) this.#finish(this.#fold.whole())
   }
@@ -431,7 +431,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const listener = this.#listener!
     this.#noteProgress(relay.events)
     this.#notePace(this.#lastByteMs)
-    // After a stop sequence of ours, the listener decides whether to read on or to abandon.
+    // If we ended the answer at a stop sequence, the listener decides whether to read on or to abandon.
     if (relay.state === 'finished') this.#linger()
     else if (relay.state === 'failed') this.abandon()
     listener.onPiece(relay, text)
@@ -464,7 +464,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #fail(fault: Fault, cause: string, isReuseRace = false): void {
-    // A failure after a stop sequence of ours does not damage the answer.
+    // If we have ended the answer at a stop sequence, a later failure does not damage it.
     if (this.#fold?.state === 'stopped') {
       this.conclude()
       return

@@ -306,7 +306,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     })
   }
 
-  /** A stop sequence of ours ended the answer. The client has all of it but the end, which waits for the figures (ruling C12). */
+  /** We ended the answer at a stop sequence. The client has all of it but the end, which waits for the figures (ruling C12). */
   #stop(relay: StreamRelay, text: string): void {
     if (this.#readingOn) {
       if (relay.isSpent) this.#endReading()

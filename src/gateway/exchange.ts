@@ -121,7 +121,7 @@ export class Outgoing {
 
   /**
    * Releases the body, because no other attempt can follow.
-   * @param isSent whether nothing reads the body any more, so that its memory is freed at once (docs/decisions/0049-memory-given-back.md)
+   * @param isSent nothing reads the body any more, so its memory can be freed now (docs/decisions/0049-memory-given-back.md)
    */
   forget(isSent: boolean): void {
     if (isSent && this.#body) free(this.#body)

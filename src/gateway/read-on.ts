@@ -10,12 +10,12 @@ import { type Evidence, evidenceOf } from './settle.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /*
- * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens at a stop sequence of
- * ours, or if the client leaves. This module decides whether and until when to read the upstream on, and which of its
+ * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens if we end it at a stop
+ * sequence, or if the client leaves. This module decides whether and until when to read the upstream on, and which of its
  * figures count. It does not know who reads, or what a client is shown.
  */
 
-/** The longest wait for figures after a stop sequence of ours, in ms (ruling C12). */
+/** The longest wait for figures after we have ended an answer at a stop sequence, in ms (ruling C12). */
 const stopReadMs = 3_000
 
 /** How an answer ended for its client. `ok`: at a stop sequence, and the client still waits for the end. */

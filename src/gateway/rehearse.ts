@@ -160,7 +160,7 @@ function keyOf({ key }: UpstreamAccount): LiveKey {
 
 type RehearsalStage = ReturnType<typeof openStage>
 
-/** Stands in for client, upstream and ledger: each keeps what it gets, and the upstream answers at once. */
+/** Stands in for client, upstream and ledger: each keeps what it gets, and the upstream answers immediately. */
 function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
   let status = 0
   let contentType = ''

@@ -10,7 +10,7 @@ export type ToldStanding = {
   balance: string
 }
 
-/** @returns undefined if the store cannot give the figures at once */
+/** @returns undefined if the store cannot give the figures without a wait */
 export function standingOf(
   { admission }: Gateway,
   accountId: string,

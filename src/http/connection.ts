@@ -106,7 +106,7 @@ export class Connection implements ExchangeHost {
     this.#leave()
   }
 
-  /** Discards bytes that still come. Closing with unread bytes resets the connection, and the last answer is lost (RFC 9112 9.6). */
+  /** Discards bytes that still come. Closing with unread bytes would reset the connection and lose the answer (RFC 9112 9.6). */
   #leave(): void {
     this.#isClosing = true
     this.#ahead = undefined

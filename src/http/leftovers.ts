@@ -9,8 +9,8 @@ const requestsPerTurn = 8
 const pauseMs = 2
 
 /**
- * Throws away the rest of refused requests, with a limit for each turn of the event loop. Reading 5 MB is little work for
- * one request. Hundreds that are refused at once would keep the event loop from paid requests (B6, B21).
+ * Throws away the rest of refused requests, with a limit for each turn of the event loop. Reading 5 MB is little work for one
+ * request. Hundreds at the same time would keep the event loop from paid requests (B6, B21).
  */
 export class Leftovers {
   readonly #later: (run: () => void, pauseMs: number) => void

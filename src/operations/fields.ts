@@ -86,7 +86,7 @@ export function momentOf(said: DayOrTime, calendar: Pick<Calendar, 'startOf'>): 
   return 'ms' in said ? said.ms : calendar.startOf(said.date)
 }
 
-/** Returns the day after a given day, or its end if that is the last possible day. A moment is returned as it is. @throws RangeError */
+/** Returns the day after a day, or the end of the last possible day. A moment is returned as it is. @throws RangeError */
 export function nextDay(value: string): string {
   const startMs = readDay(value)
   if (startMs === undefined) return value

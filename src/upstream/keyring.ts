@@ -123,7 +123,7 @@ export function sourceOf(renewal: KeyRenewal): string {
   return JSON.stringify('file' in renewal ? { file: renewal.file } : { command: renewal.command })
 }
 
-/** Returns the key that stands in the configuration. A key that is renewed elsewhere has no value here. */
+/** Returns the key that is in the configuration itself. A key that is renewed has no value here. */
 export const fixedKey: KeyFinder = ({ key, renewal }) => new FixedKey(renewal ? undefined : key)
 
 class FixedKey implements LiveKey {

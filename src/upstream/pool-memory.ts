@@ -15,7 +15,7 @@ export type PoolMemory = {
   readonly bindings: Bindings
   /** The number of cooldowns that this process started, by upstream and then by cause. */
   readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Sets the enabled places of one model: not all of them may cool at once for failures that may pass (ruling U1). */
+  /** Sets the enabled places of one model: not all of them may cool at the same time for failures that may pass (ruling U1). */
   group(places: readonly string[]): void
   /** The trouble that other replicas of the store reported at a place, even if this one uses it. */
   heardOf(place: string): Heard | undefined
@@ -105,7 +105,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     else shared?.steer(steering, place)
   }
 
-  /** Another replica reports a command about a place. It counts for all places of that service, also later ones and ones with other keys. */
+  /** Another replica reports a command about a place. It counts for all places of that service, even new ones with other keys. */
   function noteWish(place: string, isDisabled: boolean): void {
     const service = serviceOf(place)
     if (service === undefined) return

@@ -15,7 +15,7 @@ export type Search = {
   requestId: string
   /** The conversation key scoped to its account. The same key goes to the same place (ruling P6). */
   affinity: string | undefined
-  /** For a conversation without a key: the digest of the item sealed last. The account that sealed it, if known, is chosen (ruling U13). */
+  /** For a conversation without a key: the digest of the item sealed last. Its account, if known, is chosen (ruling U13). */
   sealed?: string | undefined
   /** Targets that were tried for this request and must not be tried again. */
   tried: readonly Target[]
@@ -64,7 +64,7 @@ export interface Pool {
   listTargets(model: Model): Target[]
   /** Lists every account of every model, for people. */
   list(models: Iterable<Model>): PoolRow[]
-  /** Applies an operator's command to the accounts meant, in all replicas of a store. @returns their state afterwards */
+  /** Applies an operator's command to the matching accounts, in all replicas of a store. @returns their state afterwards */
   steer(steering: Steering, meant: Meant, models: Iterable<Model>): PoolRow[]
   /** The number of cooldowns that this process started, by upstream and then by cause. */
   readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>

@@ -8,7 +8,7 @@ export type Verdict = {
   tell: 'rejected' | 'capacity' | 'account' | 'broken'
   /** The accounts that may be tried next, if the client has seen nothing: `any`, also this one; `another`; or none. */
   elsewhere: 'any' | 'another' | 'nobody'
-  /** Whether the account cools: at once, after repeated failures, or not for this one. */
+  /** Whether the account cools: now, after repeated failures, or not for this failure. */
   cool: 'now' | 'repeated' | 'no'
   /** Replaces the cause in the log if an operator must act. */
   alarm?: 'upstream_model_not_found' | `upstream_account_${AccountTrouble}`

@@ -250,7 +250,7 @@ class Teller {
     this.#tellings.set(id, telling)
   }
 
-  /** Sends a message to all its receivers that are due, each in its own lane. A success is stored at once, even if others hang. */
+  /** Sends a message to all its receivers that are due, each in its own lane. A success is stored even while others hang. */
   async #tell(message: WebhookMessage, tries: Tries, keep: Keep): Promise<void> {
     const telling = new Telling(message.atMs, tries)
     const body = bodyOf(message)

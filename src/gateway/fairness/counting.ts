@@ -3,7 +3,7 @@ import { Tally } from './tally.ts'
 /** The largest number of token counts of one account at a time (ruling R18). */
 const atOnceMax = 2
 
-/** The allowance for counting while paid requests are served: bytes of bodies a second, and bytes at once. */
+/** The allowance for counting while paid requests are served: bytes of bodies a second, and the most that can be saved up. */
 const bytesPerSecond = 2 * 1_048_576
 const bytesAtOnce = 5 * 1_048_576
 

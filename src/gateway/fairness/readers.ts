@@ -1,6 +1,6 @@
 import { Tally } from './tally.ts'
 
-/** The most upstreams that are read on at once after their client's answer is over: in all, and of one account (ruling C12). */
+/** The most upstreams that are read on at the same time, in all and of one account (ruling C12). */
 const readersMax = 200
 const readersOfAccountMax = 20
 
