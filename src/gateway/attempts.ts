@@ -96,7 +96,7 @@ export class Attempts {
   /** The head of an answer came. If no other attempt can follow, the request is released from memory. */
   answered(): void {
     const failover = this.#failover
-    // An answer with status 200 may still begin with a refusal of sealed items, which the same account takes without (ruling U13).
+    // An answer with status 200 may still refuse sealed items. The same account then gets the request without them (ruling U13).
     if (!failover.hasMore && !(failover.mayAgain && this.#exchange.mayUnseal)) this.forget()
   }
 

@@ -44,7 +44,7 @@ export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimi
   return bytes
 }
 
-/** @throws GatewayError if the body is too large with `bytes`, or no memory is left for the `added` ones among them */
+/** @throws GatewayError if a body of `bytes` is too large, or no memory is left for the `added` ones among them */
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
   if (!room.take(added)) throw new NoRoom()

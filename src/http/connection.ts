@@ -21,7 +21,7 @@ export interface ListenerHost {
   refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
 }
 
-/** The methods that are taken: those that Node's parser knows, of the IANA registry and of common extensions. */
+/** The accepted methods: those that Node's parser knows, from the IANA registry and from common extensions. */
 const methods = new Set(
   'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'.split(
     ' ',
