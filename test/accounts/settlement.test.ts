@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
+import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import type {
   DebitRow,
   GivenBack,
@@ -22,6 +23,9 @@ import { turn } from '../support/waiting.ts'
  */
 
 const account: Account = { id: 'acct_1', name: 'one', state: 'active' }
+
+/** Of the key that `debitByKey` pays by. */
+const keyBudget = { nanos: 100n * costNanos, per: undefined }
 
 /** A poster whose posts are answered by hand. */
 class Hand implements Poster {
@@ -87,6 +91,9 @@ class Hand implements Poster {
 async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstCommit = true } = {}) {
   const balances = createBalances()
   balances.set('acct_1', balanceNanos)
+  const bounds = createBoundsBook()
+  const keyBounds = { budget: keyBudget, requestsPerMinute: undefined, models: undefined }
+  const keyOfAccount = bounds.note({ id: 'key_1', scope: 'line_1', bounds: keyBounds, spend: undefined })!
   const posters: Hand[] = []
   const spooled: string[] = []
   const noted: string[] = []
@@ -142,7 +149,15 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
       return poster
     },
     spool,
-    balances,
+    // As the ledger's client joins them.
+    balances: {
+      set: balances.set,
+      owe(accountId, amountNanos, keyId) {
+        balances.owe(accountId, amountNanos)
+        if (keyId !== undefined) bounds.owe(keyId, amountNanos)
+      },
+      spend: bounds.set,
+    },
     settleDeadlineMs: 5_000,
     clockMs: () => clock.nowMs,
     onFatal: (error) => fatals.push(error),
@@ -173,6 +188,11 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     return turn().then(() => ends)
   }
   const debit = (...ids: string[]) => debitOf(account, ...ids)
+  /** The same of the key with a budget. */
+  const debitByKey = (id: string) =>
+    settlement
+      .debit({ ...createDebit(id, account), keyId: 'key_1' })
+      .catch((error: Error) => `refused: ${error.message}`)
   const refuseStarts = () => {
     canStart = false
   }
@@ -192,6 +212,9 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
     pass,
     debit,
     debitOf,
+    debitByKey,
+    /** What is left of the key's budget, in debits. */
+    keyLeft: () => Number(bounds.left(keyOfAccount, keyBudget, 0).creditNanos / costNanos),
     lines,
     /** What blocks all, the first account, and the second. */
     blocks: () => [undefined, 'acct_1', 'acct_2'].map((id) => settlement.whyBlocked(id)),
@@ -865,3 +888,83 @@ test('Y15 C5 while the clock is in doubt nothing new is taken, and what runs goe
   await posters[0]!.answer(9n * costNanos)
   assert.deepEqual([settlement.whyBlocked('acct_1'), spooled], [undefined, []])
 })
+
+type Rig = Awaited<ReturnType<typeof open>>
+
+/** What the store answers for a debit that it has taken: with what the key has spent. */
+const postedByKey: Posted = {
+  postings: ['posted'],
+  balances: [['acct_1', 9n * costNanos]],
+  spends: [['line_1', { fromMs: 0, untilMs: Number.MAX_SAFE_INTEGER, spentNanos: costNanos }]],
+}
+
+/** Each way in which a debit of the key is over after it was overdue. `left` is what remains of a budget of 100 debits then. */
+const lateEnds: { how: string; spoolFails?: boolean; end(rig: Rig): Promise<void>; result: string; left: number }[] = [
+  {
+    how: 'posted',
+    end: async ({ posters }) => posters[0]!.posts.shift()!.resolve(postedByKey),
+    result: 'spooled',
+    left: 99,
+  },
+  {
+    how: 'found in the ledger',
+    end: async ({ posters }) => posters[0]!.posts.shift()!.resolve({ ...postedByKey, postings: ['exists'] }),
+    result: 'spooled',
+    left: 99,
+  },
+  {
+    how: 'rejected by the ledger',
+    end: ({ posters }) => posters[0]!.answer(10n * costNanos, 'rejected'),
+    result: 'spooled',
+    left: 100,
+  },
+  {
+    how: 'posted by the next poster',
+    async end({ posters }) {
+      await posters[0]!.die()
+      posters[1]!.posts.shift()!.resolve(postedByKey)
+    },
+    result: 'spooled',
+    left: 99,
+  },
+  {
+    how: 'withdrawn',
+    spoolFails: true,
+    end: ({ posters }) => posters[0]!.say(10n * costNanos, 'absent'),
+    result: refusal,
+    left: 100,
+  },
+  {
+    how: 'withdrawn and on record after all',
+    spoolFails: true,
+    async end({ posters }) {
+      const { spends, balances } = postedByKey
+      posters[0]!.withdrawals.shift()!.resolve({ fates: ['booked'], balances, ...(spends && { spends }) })
+    },
+    result: 'exists',
+    left: 99,
+  },
+  {
+    how: 'posted while it is withdrawn',
+    spoolFails: true,
+    async end({ posters }) {
+      posters[0]!.posts.shift()!.resolve(postedByKey)
+      await turn()
+      await posters[0]!.say(9n * costNanos, 'booked')
+    },
+    result: 'posted',
+    left: 99,
+  },
+]
+
+for (const { how, spoolFails = false, end, result, left } of lateEnds)
+  test(`R15 C5 an overdue debit that is ${how} is owed by its key no longer`, async () => {
+    const rig = await open({ spoolFails })
+    const ending = rig.debitByKey('req_1')
+    await turn()
+    await rig.pass(5_000)
+    assert.deepEqual([rig.keyLeft(), rig.balance.owedNanos], [99, costNanos])
+    await end(rig)
+    await turn()
+    assert.deepEqual([await ending, rig.keyLeft(), rig.balance.owedNanos], [result, left, 0n])
+  })

@@ -10,7 +10,7 @@ import { cases as toChat } from './answers/to-chat.cases.ts'
 import { cases as toResponses } from './answers/to-responses.cases.ts'
 import { outline, testCases } from './cases.ts'
 import { openEvents, pump, pumpEvents } from './pump.ts'
-import { counts, delta, text } from './upstreams.ts'
+import { counts, delta, done, reason, text } from './upstreams.ts'
 
 const fewTokens: Usage = {
   inputTokens: 1,
@@ -81,4 +81,21 @@ test('I10 a whole chat answer whose choice has no message is broken, not an empt
     const events = decodeAnswer(`{"choices":${choices}}`, resolveProfile('chat'))
     assert.equal(events.at(-1)?.type, 'fail', choices)
   }
+})
+
+test('translation 3.1 a finish reason that means no whole answer is a failure for the client of every wire, in whatever case', () => {
+  const failures = [
+    ...['error', 'abort', 'network_error', 'insufficient_system_resource'],
+    ...['malformed_function_call', 'malformed_response'],
+  ]
+  for (const client of ['messages', 'chat', 'responses'] as const)
+    for (const word of failures.flatMap((one) => [one, one.toUpperCase()])) {
+      const script = delta({ content: 'Once upon' }) + reason(word) + done
+      const { outcome, json } = pump(client, 'chat', script)
+      assert.deepEqual(
+        [outcome, json],
+        [{ fault: { kind: 'broken', text: 'The model broke off its answer.' } }, undefined],
+        word,
+      )
+    }
 })

@@ -84,3 +84,16 @@ test('U1 retries that are answered take nothing from the budget, whatever their 
   pass(60_000)
   assert.equal(budget.left, 10, 'it never grows beyond what is allowed')
 })
+
+test('U1 a retry of the minute before that is answered late frees its own part of the budget, and no other', () => {
+  const { budget, retry, pass } = start()
+  assert.equal(retry(10), 10)
+  pass(60_000)
+  assert.equal(budget.left, 0, 'the minute has just begun, and all ten still count')
+  const left = []
+  for (let n = 0; n < 11; n++) {
+    budget.noteAnswered()
+    left.push(budget.left)
+  }
+  assert.deepEqual(left, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 10])
+})

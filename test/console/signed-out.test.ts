@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { until } from '../support/waiting.ts'
+
+/*
+ * The session and the loaded figures of the console, without a browser: the component renders no element, and the API is a
+ * function. Test files are compiled without the DOM's types, which these modules bring along: they are imported by computed names.
+ */
+
+const [source, framework] = ['../../console/src', 'preact']
+const kept = new Map<string, string>()
+Object.assign(globalThis, {
+  window: {
+    localStorage: {
+      getItem: (name: string) => kept.get(name) ?? null,
+      setItem: (name: string, value: string) => kept.set(name, value),
+      removeItem: (name: string) => kept.delete(name),
+    },
+  },
+})
+const { h, render } = await import(framework)
+const { act } = await import(`${framework}/test-utils`)
+const { useLoad } = await import(`${source}/api/load.ts`)
+const session = await import(`${source}/session.ts`)
+
+type Answer = (path: string) => Response | Promise<Response>
+let api: Answer = () => assert.fail('nothing is asked yet')
+globalThis.fetch = async (url) => api(String(url).replace(/^.*\/api\/v1/, ''))
+
+const refused = () =>
+  new Response('{}', { status: 401, headers: { 'content-type': 'application/problem+json' } }) as Response
+const answerAs =
+  (name: string): Answer =>
+  (path) => {
+    if (path === '/me') return Response.json({ kind: 'owner', role: 'owner', name })
+    return path === '/session' ? new Response(null, { status: 204 }) : Response.json({ of: name })
+  }
+
+/** Shows what is loaded of a path. @returns each distinct figure that was shown, and a function that leaves the page */
+async function show(path: string) {
+  const shown: unknown[] = []
+  const place = {
+    childNodes: [],
+    firstChild: null,
+    insertBefore() {},
+    contains: () => false,
+  }
+  const Page = () => {
+    const { data } = useLoad(path)
+    if (data !== undefined && data !== shown.at(-1)) shown.push(data)
+    return null
+  }
+  await act(() => render(h(Page, null), place))
+  return { shown, leave: () => act(() => render(null, place)) }
+}
+
+const endings: [how: string, end: () => Promise<void>][] = [
+  ['signs out', () => session.signOut()],
+  ['has a session that ended', async () => session.signedOut()],
+  [
+    'is refused by the API',
+    async () => {
+      api = (path) => (path === '/session' ? new Response(null, { status: 204 }) : refused())
+      const { leave } = await show('/keys')
+      await until(() => session.me.peek() === null)
+      await leave()
+    },
+  ],
+  [
+    'opens the console after the session ended',
+    async () => {
+      api = refused
+      await session.lookWhoAsks()
+    },
+  ],
+]
+
+for (const [how, end] of endings)
+  test(`the console shows the next user nothing of a user who ${how}`, async () => {
+    api = answerAs('one')
+    await session.signIn('a token')
+    const first = await show('/accounts')
+    await until(() => first.shown.length > 0)
+    await first.leave()
+    // As long as the user is signed in, the last answer is shown at once.
+    api = () => new Promise(() => {})
+    const again = await show('/accounts')
+    assert.deepEqual(again.shown, [{ of: 'one' }])
+    await again.leave()
+
+    api = answerAs('one')
+    await end()
+    assert.equal(session.me.peek(), null)
+    api = answerAs('other')
+    await session.signIn('another token')
+    const next = await show('/accounts')
+    await until(() => next.shown.length > 0)
+    assert.deepEqual(next.shown, [{ of: 'other' }])
+    await next.leave()
+    await session.signOut()
+  })
+
+test('an answer that comes after its user has signed out is not shown', async () => {
+  api = answerAs('one')
+  await session.signIn('a token')
+  const late = Promise.withResolvers<Response>()
+  api = () => late.promise
+  const first = await show('/accounts')
+  api = answerAs('one')
+  await session.signOut()
+  late.resolve(Response.json({ of: 'one' }))
+  await act(() => late.promise.then(() => {}))
+  await first.leave()
+  api = answerAs('other')
+  await session.signIn('another token')
+  const next = await show('/accounts')
+  await until(() => next.shown.length > 0)
+  assert.deepEqual([first.shown, next.shown], [[], [{ of: 'other' }]])
+  await next.leave()
+})
