@@ -1,8 +1,7 @@
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   existsSync,
   globSync,
-  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -14,67 +13,67 @@ import {
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { availableMemory } from 'node:process'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { fileURLToPath } from 'node:url'
+import { findChangedTests, listChanged } from './support/changed-tests.ts'
+import { lookAtMachine, nameMissingPrograms } from './support/missing-programs.ts'
+import { groupTests } from './support/test-groups.ts'
 
-// npm test [folder or file …] [--again] [--quick] [--weigh] [--option of node …]
+// npm test [folder or file …] [--changed[=COMMIT]] [--again] [--quick] [--weigh] [--option of node …]
 //
-// With --again a file that fails is run once more, alone, at most twice, and only what fails each time fails the run: on a machine
-// that others use too a deadline can pass for no fault of ours. What passed at a later try is told, since it is to be mended.
+// With --changed only the tests run that a change can affect, by what files import and name (support/changed-tests.ts). The
+// change is everything that differs from COMMIT: by default from the commit at which the branch left `main`. Changed files that
+// no test names are listed, and then all tests run.
 //
-// With --weigh it writes down how long each file took (scripts/support/test-seconds.json), by which they are shared out. On a
-// machine that does nothing else: TRIWIRE_TEST_POSTGRES=0 npm test -- --quick --weigh
+// With --again a file that fails is run once more, alone, at most twice. Only a file that fails each time fails the run, because
+// on a busy machine a deadline can pass without a fault of ours. Files that pass at a later try are listed: they need mending.
 //
-// Runs the tests, then searches every file they left behind. Tests put their stores and logs into TRIWIRE_TEST_DIR and
-// their secrets and texts carry the word canary: nothing of requests and answers, and no key, is written anywhere
-// (ruling U5).
+// With --weigh the seconds of each file are written to scripts/support/test-seconds.json, by which processes share the files. On
+// an idle machine: TRIWIRE_TEST_POSTGRES=0 npm test -- --quick --weigh
+//
+// After the tests every file that they left behind is searched. Tests put their stores and logs into TRIWIRE_TEST_DIR, and their
+// secrets and texts carry the word canary. Nothing of requests and answers, and no key, may be written anywhere (ruling U5).
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** What the tests leave behind until the end is a tenth of it. */
+/** The least free memory for the folder of the tests, in bytes. They leave a tenth of it there until the end. */
 const roomBytes = 4 * 2 ** 30
 const folder = mkdtempSync(join(findRoom(), 'triwire-test-'))
 const args = process.argv.slice(2)
-const ours = ['--again', '--quick', '--weigh']
+const changedOption = args.find((arg) => /^--changed(=|$)/.test(arg))
+const ours = ['--again', '--quick', '--weigh', changedOption]
 const options = args.filter((arg) => arg.startsWith('--') && !ours.includes(arg))
 const named = args.filter((arg) => !arg.startsWith('--'))
 
-/** No test comes near it, on the busiest machine; a file has ten minutes, and says what it was doing (test/support/watch.ts). */
+/** No test comes near it, on the busiest machine; a file has ten minutes, and then prints its running test (test/support/watch.ts). */
 const testLimitMs = 120_000
 
-// Many processes start the gateway or the command line as more: they share compiled code, also that of the runs before,
-// instead of stripping and compiling the same sources hundreds of times. Node compares the sources, and keeps one of each file.
+// Many tests start the gateway or the command line in processes of their own. These share compiled code, also that of earlier
+// runs, instead of stripping and compiling the same sources hundreds of times. Node compares the sources.
 const compiled = fileURLToPath(new URL('../node_modules/.cache/triwire/compiled', import.meta.url))
 
-/**
- * Files of so many seconds share a process, which loads once what they import. One that cannot says so with these words.
- * What a file takes stands in a table, for those that take a second or more: shares are the same on every machine, and end
- * together.
- */
-const sharedSeconds = 20
-const lonely = 'Alone in its process: '
 const weights = fileURLToPath(new URL('support/test-seconds.json', import.meta.url))
 const secondsOf: Record<string, number> = JSON.parse(readFileSync(weights, 'utf8'))
-/** Of one that is not in the table. */
-const usualSeconds = 0.3
 
-/** With --quick (`npm run check`) files with these words are left out, and told. */
+/** With --quick (`npm run check`) files with these words are left out, and listed. */
 const lengthy = 'Left to npm test: '
 
-/** Where the failed files are written, by a reporter of ours. */
+/** A reporter of ours writes the failed files here. */
 const failures = join(folder, 'failed-files')
-/** What each file took, likewise. */
+/** The same for the seconds of each file. */
 const took = join(folder, 'file-seconds')
 const weigh = [
   `--test-reporter=${new URL('support/file-seconds.ts', import.meta.url)}`,
   `--test-reporter-destination=${took}`,
 ]
-/** More files than these are no accident. */
+/** More failed files than these are no accident. */
 const againMax = 3
 const moreTries = 2
 
-// Two more at once than there are cores: files that wait for a deadline leave their cores to others.
-const found = (named.length > 0 ? named : ['test']).flatMap(findFiles)
+const chosen = (named.length > 0 ? named : ['test']).flatMap(findFiles)
+const found = changedOption === undefined ? chosen : findAffected(chosen, changedOption.split('=')[1])
 const leftOut = args.includes('--quick') ? found.filter((file) => says(file, lengthy)) : []
-let status = run(group(found.filter((file) => !leftOut.includes(file))), availableParallelism() + 2)
+const toRun = found.filter((file) => !leftOut.includes(file))
+// Two more at once than there are cores: files that wait for a deadline leave their cores to others.
+let status = toRun.length === 0 ? 0 : run(groupTests(root, toRun, secondsOf), availableParallelism() + 2)
 if (args.includes('--weigh') && status === 0) writeWeights()
 if (leftOut.length > 0) console.log(`\nLeft to npm test:\n${leftOut.map((file) => `  ${file}`).join('\n')}`)
 let failed = readFailed()
@@ -95,11 +94,13 @@ const leaks = left.flatMap((file) => findLeaks(file).map((leak) => `${relative(f
 if (leaks.length > 0) {
   console.error(`\nThe tests left texts or keys behind, in ${folder}:\n${leaks.map((leak) => `  ${leak}`).join('\n')}`)
 } else rmSync(folder, { recursive: true })
+const missing = nameMissingPrograms(lookAtMachine(), isUsed)
+if (missing.length > 0) console.error(`\n${missing.join('\n')}`)
 process.exitCode = leaks.length > 0 ? 1 : status
 
 /**
- * In memory, where there is room for it: a store that a test makes waits for the disk some twenty times, and what the disk holds
- * after the power has gone no test here is about (scripts/power-cut.ts is). With TMPDIR set it is there.
+ * The folder is in memory if enough is free, because a test's store waits for the disk some twenty times. No test here is
+ * about a power cut (scripts/power-cut.ts is). TMPDIR names another folder.
  */
 function findRoom(): string {
   const memory = '/dev/shm'
@@ -108,7 +109,41 @@ function findRoom(): string {
   return Math.min(bavail * bsize, availableMemory()) > roomBytes ? memory : tmpdir()
 }
 
-/** @returns the status of the process: 0 where all passed. */
+/** Those of the files that a change can affect. Prints which change that is. */
+function findAffected(files: readonly string[], ref: string | undefined): string[] {
+  const changed = listChanged(git, ref)
+  const all = [...new Set([...git('ls-files', '-z').split('\0').filter(Boolean), ...changed])].sort()
+  const { files: affected, everythingBecause, untested } = findChangedTests(all, changed, readText)
+  const list = files.filter((file) => affected.includes(file))
+  console.log(`${changed.length} changed files affect ${list.length} of ${files.length} test files.`)
+  if (untested.length > 0) console.log(`No test reaches: ${untested.join(', ')}`)
+  if (everythingBecause.length > 0)
+    console.log(`All tests run, because every test may depend on: ${everythingBecause.join(', ')}`)
+  return list
+}
+
+/** @throws if there is no git, or this is no checkout of it */
+function git(...command: string[]): string {
+  return execFileSync('git', command, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  })
+}
+
+/** @returns '' for a file that is not there */
+function readText(file: string): string {
+  return existsSync(join(root, file)) ? readFileSync(join(root, file), 'utf8') : ''
+}
+
+/** Whether one of the tests that run is this file below `test`, or imports it. */
+function isUsed(file: string): boolean {
+  const code = globSync('{bin,scripts,src,test}/**/*.{ts,mjs}', { cwd: root })
+  return findChangedTests(code, [join('test', file)], readText).files.some((one) => toRun.includes(one))
+}
+
+/** @returns the status of the process: 0 if all passed. */
 function run(files: readonly string[], atOnce: number): number {
   const { status } = spawnSync(
     process.execPath,
@@ -134,16 +169,18 @@ function run(files: readonly string[], atOnce: number): number {
   return status ?? 1
 }
 
-/** @returns each file of the last run in which something failed; a group of them where one took its process down. */
+/** @returns each file of the last run in which something failed; a group of them if one of them ended its process. */
 function readFailed(): string[] {
   const text = existsSync(failures) ? readFileSync(failures, 'utf8') : ''
   return [...new Set(text.split('\n').filter(Boolean))]
 }
 
-/** What was run is measured anew; the rest stays what it was, as long as it is there. */
+/** Files that ran are measured anew. The others keep their seconds, as long as they exist. */
 function writeWeights(): void {
-  const told = readFileSync(took, 'utf8').split('\n').filter(Boolean)
-  const measured = Object.fromEntries(told.map((line) => [line.split(' ')[0]!, Math.round(Number(line.split(' ')[1]))]))
+  const lines = readFileSync(took, 'utf8').split('\n').filter(Boolean)
+  const measured = Object.fromEntries(
+    lines.map((line) => [line.split(' ')[0]!, Math.round(Number(line.split(' ')[1]))]),
+  )
   const all = Object.entries({ ...secondsOf, ...measured })
   const long = all.filter(([file, seconds]) => seconds >= 1 && existsSync(join(root, file))).sort()
   writeFileSync(weights, `${JSON.stringify(Object.fromEntries(long), undefined, 2)}\n`)
@@ -158,42 +195,7 @@ function findFiles(path: string): string[] {
   return globSync(isFolder ? `${path.replace(/\/$/, '')}/**/*.test.ts` : path, { cwd: root }).sort()
 }
 
-/** @returns files, each of which has some of these in it. */
-function group(files: readonly string[]): string[] {
-  const groups = join(root, 'node_modules/.cache/triwire/groups')
-  rmSync(groups, { recursive: true, force: true })
-  mkdirSync(groups, { recursive: true })
-  const [alone, sharing]: [string[], string[]] = [[], []]
-  for (const file of files) (says(file, lonely) ? alone : sharing).push(file)
-  const seconds = sharing.map((file) => secondsOf[file] ?? usualSeconds)
-  const total = seconds.reduce((sum, one) => sum + one, 0)
-  const count = Math.ceil(total / sharedSeconds)
-  // In the order of their names: those of a folder, which mostly import the same, stay together.
-  let before = 0
-  const shares = Map.groupBy(sharing, (_, index) => {
-    const middle = before + seconds[index]! / 2
-    before += seconds[index]!
-    return Math.floor((count * middle) / total)
-  })
-  return [...alone, ...[...shares].map(([at, ours]) => share(join(groups, `${at + 10}.test.mjs`), ours))]
-}
-
-function share(path: string, files: readonly string[]): string {
-  if (files.length === 1) return files[0]!
-  writeFileSync(path, formatGroup(files))
-  return path
-}
-
-/** Each file is a suite, so that its hooks are its own. */
-function formatGroup(files: readonly string[]): string {
-  const suites = files.map((file) => {
-    const url = pathToFileURL(join(root, file)).href
-    return `suite(${JSON.stringify(file)}, async () => void (await import(${JSON.stringify(url)})))`
-  })
-  return `import { suite } from 'node:test'\n${suites.join('\n')}\n`
-}
-
-/** What must not be there, and where in the file. A key of ours is told by its prefix only: this goes to a log. */
+/** Lists what may not be in a file, and its place. Of a key only the prefix is shown, because this goes to a log. */
 function findLeaks(file: string): string[] {
   const text = readFileSync(file, 'latin1')
   const leaks = text.matchAll(/canary-[a-z0-9-]+|sk-tri-[A-Za-z0-9_-]{46}/g)

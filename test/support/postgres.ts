@@ -11,6 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { lookAtMachine, nameMissingPrograms } from '../../scripts/support/missing-programs.ts'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { freePort } from './listen.ts'
@@ -70,8 +71,9 @@ export function withoutPostgres(): string | false {
   const wish = process.env['TRIWIRE_TEST_POSTGRES']
   if (wish === '0')
     return 'left to npm test, and to TRIWIRE_TEST_POSTGRES=1 npm run check: nothing is shown of PostgreSQL'
-  if (findPostgres() !== undefined || wish === '1') return false
-  return 'no PostgreSQL is installed (apt-get install postgresql): nothing is shown of a store in it'
+  if (wish === '1') return false
+  const [missing] = nameMissingPrograms(lookAtMachine(), (file) => file === 'support/postgres.ts')
+  return missing ?? false
 }
 
 const superuser = 'tri'
@@ -184,12 +186,12 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
     const [command, rest] = isRoot ? ['runuser', ['-u', 'postgres', '--', program, ...args]] : [program, args]
     // The server must not inherit our pipes: it would keep them open.
     const isServer = args.includes('start')
-    const { status, stdout, stderr } = spawnSync(command, rest, {
+    const { status, stdout, stderr, error } = spawnSync(command, rest, {
       encoding: 'utf8',
       cwd: folder,
       stdio: isServer ? 'ignore' : 'pipe',
     })
-    if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr ?? 'failed'}`)
+    if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr ?? error?.message ?? 'failed'}`)
     return (stdout ?? '').trim()
   }
 }

@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+/** A file with these words has a process of its own. */
+const lonely = 'Alone in its process: '
+
+/** Files of this many seconds share a process, which loads once what they import. */
+const sharedSeconds = 20
+
+/** The seconds of a file that the table does not list. */
+const usualSeconds = 0.3
+
+/**
+ * Shares test files out among processes. The table of seconds is the same on every machine, so the shares are too.
+ * @param files paths from the root
+ * @param secondsOf the table, for files that take a second or more
+ * @returns the files to start: test files, and files that import several of them
+ */
+export function groupTests(
+  root: string,
+  files: readonly string[],
+  secondsOf: Readonly<Record<string, number>>,
+): string[] {
+  const groups = join(root, 'node_modules/.cache/triwire/groups')
+  rmSync(groups, { recursive: true, force: true })
+  mkdirSync(groups, { recursive: true })
+  const [alone, sharing]: [string[], string[]] = [[], []]
+  for (const file of files) (readFileSync(join(root, file), 'utf8').includes(lonely) ? alone : sharing).push(file)
+  const seconds = sharing.map((file) => secondsOf[file] ?? usualSeconds)
+  const total = seconds.reduce((sum, one) => sum + one, 0)
+  const count = Math.ceil(total / sharedSeconds)
+  // In the order of their names: the files of a folder stay together, because they mostly import the same.
+  let before = 0
+  const shares = Map.groupBy(sharing, (_, index) => {
+    const middle = before + seconds[index]! / 2
+    before += seconds[index]!
+    return Math.floor((count * middle) / total)
+  })
+  return [
+    ...alone,
+    ...[...shares].map(([at, members]) => {
+      if (members.length === 1) return members[0]!
+      const path = join(groups, `${at + 10}.test.mjs`)
+      writeFileSync(path, formatGroup(root, members))
+      return path
+    }),
+  ]
+}
+
+/** Each file is a suite, so that its hooks are its own. */
+function formatGroup(root: string, files: readonly string[]): string {
+  const suites = files.map((file) => {
+    const url = pathToFileURL(join(root, file)).href
+    return `suite(${JSON.stringify(file)}, async () => void (await import(${JSON.stringify(url)})))`
+  })
+  return `import { suite } from 'node:test'\n${suites.join('\n')}\n`
+}
