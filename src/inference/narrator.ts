@@ -2,8 +2,16 @@ import type { AnswerBlock, AnswerEvent, Fault, StopReason } from './answer.ts'
 import type { Sealed } from './request.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** Why an answer may end within a block: the model was cut, and says so. */
-export const cuttingReasons: ReadonlySet<StopReason> = new Set(['max_tokens', 'window', 'refused'])
+/** Whether an answer that ends for this reason may end within a block, because the model was cut. */
+export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
+  end: false,
+  calls: false,
+  max_tokens: true,
+  window: true,
+  stop_sequence: false,
+  refused: true,
+  paused: false,
+}
 
 /**
  * More calls than these no model makes at once: the most are some hundred. Each is told in several events, and those of one piece of
@@ -102,7 +110,7 @@ export class Narrator {
   /** The upstream's word that it is complete. A cap, a full window or a refusal cuts what is still open. */
   finish(reason: StopReason, stopSequence?: string): void {
     this.start()
-    for (const index of [...this.#open.keys()]) this.stop(index, cuttingReasons.has(reason))
+    for (const index of [...this.#open.keys()]) this.stop(index, cutsBlocks[reason])
     const isOrdinary = reason === 'end' || reason === 'calls'
     const end: AnswerEvent = {
       type: 'finish',

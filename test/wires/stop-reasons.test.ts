@@ -1,7 +1,13 @@
 import { equal } from 'node:assert/strict'
 import test from 'node:test'
-import { decodeStopReason } from '../../src/wires/chat/stop-reasons.ts'
-import { decodeStopReason as decodeMessages } from '../../src/wires/messages/stop-reasons.ts'
+import type { StopReason } from '../../src/inference/answer.ts'
+import { cutsBlocks } from '../../src/inference/narrator.ts'
+import { decodeStopReason, encodeStopReason } from '../../src/wires/chat/stop-reasons.ts'
+import {
+  decodeStopReason as decodeMessages,
+  encodeStopReason as encodeMessages,
+} from '../../src/wires/messages/stop-reasons.ts'
+import { encodeIncomplete } from '../../src/wires/responses/stop-reasons.ts'
 
 test('translation 3.1 a finish reason that means no whole answer is no ordinary end, however it is written', () => {
   for (const [word, reason] of [
@@ -36,3 +42,27 @@ test('translation 3.1 Y5 a messages model that was cut may say so in any case, o
   ] as const)
     equal(decodeMessages(word), reason, `${word}`)
 })
+
+/** A new stop reason does not compile without a row here, in the three wires, and in the narrator. */
+const ends: Record<StopReason, { chat: string; messages: string; incomplete: string | undefined; cuts: boolean }> = {
+  end: { chat: 'stop', messages: 'end_turn', incomplete: undefined, cuts: false },
+  calls: { chat: 'tool_calls', messages: 'tool_use', incomplete: undefined, cuts: false },
+  max_tokens: { chat: 'length', messages: 'max_tokens', incomplete: 'max_output_tokens', cuts: true },
+  window: {
+    chat: 'length',
+    messages: 'model_context_window_exceeded',
+    incomplete: 'max_output_tokens',
+    cuts: true,
+  },
+  stop_sequence: { chat: 'stop', messages: 'stop_sequence', incomplete: undefined, cuts: false },
+  refused: { chat: 'content_filter', messages: 'refusal', incomplete: 'content_filter', cuts: true },
+  paused: { chat: 'stop', messages: 'pause_turn', incomplete: undefined, cuts: false },
+}
+
+for (const [reason, end] of Object.entries(ends) as [StopReason, (typeof ends)[StopReason]][])
+  test(`translation 3.1 I8 the stop reason ${reason} has its word on each wire, and cuts a block or does not`, () => {
+    equal(encodeStopReason(reason), end.chat)
+    equal(encodeMessages(reason, false), end.messages)
+    equal(encodeIncomplete(reason)?.reason, end.incomplete)
+    equal(cutsBlocks[reason], end.cuts)
+  })

@@ -1,7 +1,7 @@
 import { ownCopy } from '../../bytes/own-copy.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import type { AnswerEvent, Fault } from '../answer.ts'
-import { cuttingReasons } from '../narrator.ts'
+import { cutsBlocks } from '../narrator.ts'
 
 const brokenCall: Fault = { kind: 'broken', text: 'The model sent a broken call.', unread: 'no_answer' }
 
@@ -50,7 +50,7 @@ export function requireWholeCalls(decode = (text: string) => text) {
       }
       case 'finish': {
         const broken = [...texts.keys()].filter(isBroken)
-        const isCut = cuttingReasons.has(event.reason) && broken.every((index) => index === last)
+        const isCut = cutsBlocks[event.reason] && broken.every((index) => index === last)
         return isCut || broken.length === 0 ? [...withheld, event] : push({ type: 'fail', fault: brokenCall })
       }
       case 'fail':

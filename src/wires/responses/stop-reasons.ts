@@ -1,23 +1,29 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** What `incomplete_details.reason` means; without one, or with another, it was the cap (translation 3.1). */
+/** The meaning of `incomplete_details.reason`. Without one, or with another, it was the cap (translation 3.1). */
 const decoded: Record<string, StopReason> = {
   max_output_tokens: 'max_tokens',
   content_filter: 'refused',
 }
 
-/** Why an answer is incomplete; a reason that is not here completes it. */
-const encoded: Partial<Record<StopReason, string>> = {
+/** Why an answer is incomplete; `null` for a reason that completes it. */
+const encoded: Record<StopReason, string | null> = {
+  end: null,
+  calls: null,
   max_tokens: 'max_output_tokens',
   window: 'max_output_tokens',
+  stop_sequence: null,
   refused: 'content_filter',
+  paused: null,
 }
 
+/** The stop reason of an incomplete answer. @param raw the upstream's `incomplete_details.reason` */
 export function decodeIncomplete(raw: unknown): StopReason {
   return typeof raw === 'string' && Object.hasOwn(decoded, raw) ? decoded[raw]! : 'max_tokens'
 }
 
+/** The `incomplete_details` of an answer; `null` if it is complete. */
 export function encodeIncomplete(reason: StopReason): { reason: string } | null {
   const word = encoded[reason]
-  return word === undefined ? null : { reason: word }
+  return word === null ? null : { reason: word }
 }
