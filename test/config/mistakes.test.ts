@@ -91,7 +91,12 @@ const mistakes: Mistake[] = [
   ]) satisfies Mistake[]),
   [
     'NEW-8 a price by the token, of a step',
-    file(model(', hosted_tools: refuse').replace('output: "1"', 'output: "1", steps: [{ above: 9, input: "1", output: "0.00001" }]')),
+    file(
+      model(', hosted_tools: refuse').replace(
+        'output: "1"',
+        'output: "1", steps: [{ above: 9, input: "1", output: "0.00001" }]',
+      ),
+    ),
     'warning: catalog.models[0].prices.steps[0].output is less than 0.001 for a million tokens: is it the price of one token? Multiply it by 1,000,000',
   ],
   [
@@ -306,9 +311,21 @@ const mistakes: Mistake[] = [
     file(model(', hosted_tools: refuse').replace('chat', 'openai')),
     '2: catalog.models[0].wire must be one of: messages, chat, responses',
   ],
-  ['a price as a sum of money', file(model(', hosted_tools: refuse').replace('"1"', '"$3"')), `2: catalog.models[0].prices.input ${price}`],
-  ['a price with a comma', file(model(', hosted_tools: refuse').replace('"1"', '"0,25"')), `2: catalog.models[0].prices.input ${price}`],
-  ['a price with an exponent', file(model(', hosted_tools: refuse').replace('"1"', '1e-7')), `2: catalog.models[0].prices.input ${price}`],
+  [
+    'a price as a sum of money',
+    file(model(', hosted_tools: refuse').replace('"1"', '"$3"')),
+    `2: catalog.models[0].prices.input ${price}`,
+  ],
+  [
+    'a price with a comma',
+    file(model(', hosted_tools: refuse').replace('"1"', '"0,25"')),
+    `2: catalog.models[0].prices.input ${price}`,
+  ],
+  [
+    'a price with an exponent',
+    file(model(', hosted_tools: refuse').replace('"1"', '1e-7')),
+    `2: catalog.models[0].prices.input ${price}`,
+  ],
   [
     'no price of output',
     file(model(', hosted_tools: refuse').replace(', output: "1"', '')),
