@@ -3,14 +3,14 @@
  * Each must end in an upstream body that is JSON, or in a 400 that we meant. Anything else is our bug and is printed.
  */
 import { type WireName, wireNames } from '../src/catalog/model.ts'
-import type { Profile } from '../src/catalog/profile.ts'
+import type { ProfileSetting } from '../src/catalog/profiles.ts'
 import { GatewayError } from '../src/errors.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 import { decode, encode } from '../test/translation/support/exchange.ts'
 
 export type FuzzCount = { inputs: number; encoded: number; refused: number; faults: string[] }
 
-const profiles: Partial<Profile>[] = [
+const profiles: ProfileSetting[] = [
   {},
   { operatorInPlace: 'first_only', stringOnly: true, toolImages: 'native', toolIdStyle: 'alnum9', shape: 'none' },
   {

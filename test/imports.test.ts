@@ -22,7 +22,7 @@ const rules: Record<string, ImportRule> = {
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
   inference: { may: ['ids', 'bytes'] },
-  catalog: { may: ['inference'] },
+  catalog: { may: ['inference'], outside: ['zod'] },
   wires: {
     may: ['wires/messages', 'wires/chat', 'wires/responses'],
     types: ['wires/requests', 'wires/answers', 'inference', 'catalog'],

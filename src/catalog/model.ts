@@ -1,19 +1,8 @@
 import type { Calls, Usage } from '../inference/usage.ts'
 import type { Profile } from './profile.ts'
+import type { WireName } from './wire-names.ts'
 
-/** The dialects, by the names the code uses for them (ruling N1); what each of them is stands in its folder in `wires/`. */
-export const wireNames = ['messages', 'chat', 'responses'] as const
-export type WireName = (typeof wireNames)[number]
-
-/**
- * The path of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's SDKs of one
- * wire add the version themselves. Those of the others expect it in the base (ruling P8).
- */
-export const wirePlaces: Readonly<Record<WireName, { path: string; keepsVersion: boolean }>> = {
-  messages: { path: '/v1/messages', keepsVersion: true },
-  chat: { path: '/v1/chat/completions', keepsVersion: false },
-  responses: { path: '/v1/responses', keepsVersion: false },
-}
+export { type WireName, wireNames, wirePlaces } from './wire-names.ts'
 
 /** Nano-credits per million tokens, one price for each kind of token (ruling C1). */
 export type Rates = {

@@ -1,24 +1,31 @@
 import { type WireName, wireNames } from './model.ts'
-import type { Profile } from './profile.ts'
+import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
 
 /** A part of a profile, laid over the one it extends. `reasoning` and `replayThought` are laid over key by key. */
-export type ProfileSetting = Partial<Omit<Profile, 'reasoning' | 'replayThought'>> & {
+export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
   /** A named profile; without it the plain one of the wire. */
   extends?: string
-  reasoning?: Partial<Profile['reasoning']>
-  replayThought?: Partial<Profile['replayThought']>
+  reasoning?: Partial<ProfileValues['reasoning']>
+  replayThought?: Partial<ProfileValues['replayThought']>
 }
 
-/** The profile of a model: a name of the table below, or a setting of its own, over the plain one of its wire. */
+/**
+ * The profile of a model: a name of the table below, or a setting of its own, over the plain one of its wire.
+ * @throws Error for a name that is unknown, or not for this wire
+ */
 export function resolveProfile(wire: WireName, setting?: string | ProfileSetting): Profile {
+  return groupByWire(resolveValues(wire, setting))
+}
+
+function resolveValues(wire: WireName, setting?: string | ProfileSetting): ProfileValues {
   if (setting === undefined) return plain[wire]
   if (typeof setting === 'string') {
     const mistake = findProfileMistake(wire, setting)
     if (mistake) throw new Error(`profile ${mistake}`)
     return layOver(plain[wire], named[setting]?.[wire] ?? {})
   }
-  return layOver(resolveProfile(wire, setting.extends), setting)
+  return layOver(resolveValues(wire, setting.extends), setting)
 }
 
 /** The reason why this profile is invalid for a model of this wire, as the end of a sentence. */
@@ -28,44 +35,8 @@ export function findProfileMistake(wire: WireName, name: string): string | undef
   return wires.includes(wire) ? undefined : `${name} is for ${wires.join(', ')}; this model's wire is ${wire}`
 }
 
-/** Keys of a profile, as they are written, that are not heard on every wire: by wire those that are. */
-const wireKeys: Readonly<Record<WireName, readonly string[]>> = {
-  chat: [
-    'max_field',
-    'tool_schemas',
-    'reasoning_field',
-    'replay_thought',
-    'tool_images',
-    'prefill',
-    'null_content',
-    'call_signature',
-    'after_results',
-    'string_only',
-    'max_stops',
-    'operator_in_place',
-    'developer_role',
-  ],
-  messages: [
-    'max_stops',
-    'operator_in_place',
-    'auto_cache',
-    'auto_cache_same_wire',
-    'assistant_first',
-    'unproven_thought',
-    'one_sampling_field',
-    'costly_betas',
-  ],
-  responses: ['developer_role', 'unproven_thought', 'tool_schemas'],
-}
-
-/** Which wires a key of a profile says something of. */
-export function wiresOfProfileKey(key: string): readonly WireName[] {
-  const found = wireNames.filter((wire) => wireKeys[wire].includes(key))
-  return found.length > 0 ? found : wireNames
-}
-
-function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Profile {
-  return Object.freeze({
+function layOver(base: ProfileValues, { extends: _, ...setting }: ProfileSetting): ProfileValues {
+  return {
     ...base,
     ...setting,
     reasoning: { ...base.reasoning, ...setting.reasoning },
@@ -73,7 +44,7 @@ function layOver(base: Profile, { extends: _, ...setting }: ProfileSetting): Pro
     // A profile only adds to what is dropped (ruling Y13).
     routingFields: [...base.routingFields, ...(setting.routingFields ?? [])],
     routingContainers: [...base.routingContainers, ...(setting.routingContainers ?? [])],
-  })
+  }
 }
 
 const anyChoice = ['auto', 'none', 'required', 'named'] as const
@@ -82,7 +53,7 @@ const anyChoice = ['auto', 'none', 'required', 'named'] as const
  * An upstream of which nothing is known, of a wire without ways of its own. A field that could make such an upstream refuse the
  * request (reasoning, fields of one vendor) is left out. An operator who knows better names a profile.
  */
-const plainest: Profile = {
+const plainest: ProfileValues = {
   maxField: 'max_completion_tokens',
   minOutput: 1,
   // A model that does not reason answers 400 to a reasoning wish.
@@ -161,7 +132,7 @@ const wireWays: Partial<Record<WireName, ProfileSetting>> = {
 
 const plain = Object.fromEntries(wireNames.map((wire) => [wire, layOver(plainest, wireWays[wire] ?? {})])) as Record<
   WireName,
-  Profile
+  ProfileValues
 >
 
 /** Fields that the reasoning models of the wire's author refuse, since they sample at fixed settings. */

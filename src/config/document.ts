@@ -102,6 +102,11 @@ function unreadable(line: number, message: string): Document {
   return { value: undefined, problems: [{ path: '', line, message: `the file ${message}` }], lineOf: () => line }
 }
 
+/** The reverse of `snakeCase`. */
+export function camelCase(key: string): string {
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** Spells `maxField` as `max_field`. Both are the same key. */
 export function snakeCase(key: string): string {
   return key.replace(/([a-z0-9])([A-Z])/g, (_, before: string, letter: string) => `${before}_${letter.toLowerCase()}`)

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { parseCredits } from '../accounts/credit.ts'
+import { filled, text } from '../catalog/kinds.ts'
 import { noProxy, proxyMistake } from './egress.ts'
 import { storeMistake } from './store-place.ts'
 import { timeZoneMistake } from './time-zones.ts'
@@ -31,31 +32,9 @@ export function complain(context: z.RefinementCtx, mistake: string | undefined, 
   if (mistake) context.addIssue({ code: 'custom', message: mistake, path })
 }
 
-export const text = (cure = 'must be text; a value that looks like a number needs quotes') => z.string({ error: cure })
-
-export const filled = (cure: string) => text().min(1, { error: cure })
-
 /** Makes a text field with a check. */
 const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) =>
   kind.superRefine((value, context) => complain(context, mistakeOf(value)))
-
-export const flag = z.boolean({ error: 'must be true or false' })
-
-export const count = (least: number, most = Number.MAX_SAFE_INTEGER) => {
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`
-  const error = `must be a whole number ${range}`
-  return z.int({ error }).min(least, { error }).max(most, { error })
-}
-
-export const oneOf = <const Words extends readonly [string, ...string[]]>(words: Words) =>
-  z.enum(words, { error: `must be one of: ${words.join(', ')}` })
-
-/** @param what the items, in the plural */
-export const listOf = <Item extends z.ZodType>(item: Item, what: string) =>
-  z.array(item, { error: `must be a list of ${what}` })
-
-/** Decides about parts of a request that refer to things outside it. */
-export const passage = oneOf(['pass', 'refuse'])
 
 /** Longer timers would overflow the 31 bits of Node's timers. */
 const durationMaxMs = 24 * 3_600_000

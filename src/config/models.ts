@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
 import type { Model, Prices, Rates, Route } from '../catalog/model.ts'
-import type { Profile } from '../catalog/profile.ts'
+import { type Profile, setKeys } from '../catalog/profile.ts'
 import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { foldName } from '../catalog/routing-fields.ts'
-import { snakeCase } from './document.ts'
+import { camelCase, snakeCase } from './document.ts'
 import type { ProfileMap } from './profile-map.ts'
 import type { ModelEntry, RouteEntry } from './schema.ts'
 
@@ -137,7 +137,7 @@ function snakeKeys(map: Record<string, unknown>): Record<string, unknown> {
 export function readProfile(profile: string | ProfileMap | undefined): ProfileSetting | string | undefined {
   if (profile === undefined || typeof profile === 'string') return profile
   const setting: Record<string, unknown> = camelKeys(profile)
-  for (const key of ['drops', 'accepts', 'toolChoice']) {
+  for (const key of setKeys) {
     if (setting[key]) setting[key] = new Set(setting[key] as string[])
   }
   for (const key of ['routingFields', 'routingContainers']) {
@@ -149,7 +149,7 @@ export function readProfile(profile: string | ProfileMap | undefined): ProfileSe
 
 function camelKeys(map: object): Record<string, unknown> {
   const entries = Object.entries(map).map(([key, value]) => [
-    key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
+    camelCase(key),
     typeof value === 'object' && value !== null && !Array.isArray(value) ? camelKeys(value) : value,
   ])
   return Object.fromEntries(entries)

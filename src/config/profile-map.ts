@@ -1,133 +1,17 @@
 import { z } from 'zod'
-import { chargeNames, reasoningLevels } from '../catalog/profile.ts'
+import { oneOf } from '../catalog/kinds.ts'
+import { profileKeys } from '../catalog/profile-keys.ts'
 import { profileNames } from '../catalog/profiles.ts'
-import { count, filled, flag, listOf, oneOf, passage, text } from './fields.ts'
 
-const level = oneOf(reasoningLevels)
-const fieldNames = listOf(filled('must name a request field'), 'request fields')
-const signatureCure = 'must be text of 1 to 200 characters'
+const { reasoning, replay_thought: replayThought } = profileKeys.shape
 
-/** A profile as users write it: the fields of `catalog/profile.ts` that differ from the profile it extends. */
+/** A profile of the configuration file: the profile that it extends, and the keys of `profile-keys.ts` that differ from it. */
 export const profileMap = z
   .strictObject({
     extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),
-    max_field: oneOf(['max_completion_tokens', 'max_tokens']).describe('chat: the field that caps the output.'),
-    min_output: count(1).describe('The smallest output cap the upstream takes; smaller ones are raised to it.'),
-    reasoning: z
-      .strictObject({
-        style: oneOf(['none', 'effort', 'budget', 'adaptive', 'switch', 'toggle']).describe(
-          'How it takes a reasoning wish; chat: `switch` is `thinking` enabled or disabled, and `reasoning_effort`.',
-        ),
-        levels: listOf(level, 'levels').describe('The levels it knows; a wish becomes the highest one not above it.'),
-        default: level.describe('What it does when nothing is asked.'),
-        can_disable: flag.describe('Whether it can be told not to reason.'),
-        field: filled('must name a request field').describe('toggle: the boolean field.'),
-      })
-      .partial()
-      .describe('Reasoning.'),
-    hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
-      'When it may reason without showing all of it in its stream; a summary is not all of it.',
-    ),
-    reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
-      'chat: where its reasoning text is.',
-    ),
-    replay_thought: z
-      .strictObject({
-        when: oneOf(['never', 'tool_turns', 'all']).describe('Which earlier turns get their reasoning back.'),
-        required: flag.describe('Whether it refuses a tool turn that lacks its reasoning.'),
-      })
-      .partial()
-      .describe('chat: reasoning of earlier turns.'),
-    think_tags: z
-      .union(
-        [
-          z.literal(false),
-          z.strictObject({
-            open: filled('must be the opening tag'),
-            close: filled('must be the closing tag'),
-            implicit_open: flag.prefault(false).describe('The answer starts inside the tags.'),
-          }),
-        ],
-        { error: 'must be false, or a map with `open` and `close`' },
-      )
-      .describe('Tags around reasoning inside the text, or `false`.'),
-    drops: fieldNames.describe('Request fields it rejects.'),
-    accepts: fieldNames.describe('Request fields beyond the plain wire that it takes.'),
-    tool_choice: listOf(oneOf(['auto', 'none', 'required', 'named']), 'tool choices').describe(
-      'The tool choices it knows.',
-    ),
-    tool_id_style: oneOf(['free', 're64', 'len40', 'alnum9', 'fn_index']).describe('What its tool call ids look like.'),
-    tool_schemas: oneOf(['any', 'plain']).describe(
-      'chat, responses: schemas of tools that it takes; `plain`: an object at the root that says its `properties`, and lists that say their `items`.',
-    ),
-    tool_name_max: count(11).describe('The longest tool name, in characters.'),
-    max_stops: count(0).describe('How many stop sequences it takes; the gateway enforces the rest.'),
-    operator_in_place: oneOf(['any', 'first_only', 'message_rule']).describe('Where it takes system turns.'),
-    developer_role: flag.describe('False: `developer` is sent as `system`.'),
-    images: flag.describe('Whether it takes images.'),
-    files: flag.describe('Whether it takes documents.'),
-    tool_images: oneOf(['native', 'follow_up']).describe('Images in a tool result: there, or in a user turn after it.'),
-    shape: oneOf(['schema', 'closed', 'json', 'none']).describe(
-      'The structured output it can be held to; `closed`: schemas whose objects are closed and that bound no number, length or list.',
-    ),
-    prefill: z
-      .union([z.enum(['none', 'native']), z.templateLiteral(['flag:', z.string().min(1)])], {
-        error: 'must be none, native, or flag: and the name of a request field',
-      })
-      .describe('How it continues a trailing assistant turn.'),
-    after_results: filled('must say something')
-      .optional()
-      .describe(
-        'chat: words of an assistant turn between results of tools and a user turn, which may not follow them.',
-      ),
-    call_signature: text(signatureCure)
-      .min(1, { error: signatureCure })
-      .max(200, { error: signatureCure })
-      .optional()
-      .describe(
-        'chat: what stands for the signature of each call of the conversation (Gemini), which other wires cannot carry.',
-      ),
-    null_content: oneOf(['null', 'empty']).describe('chat: the content beside tool calls where there is no text.'),
-    unproven_thought: oneOf(['remove', 'pass']).describe(
-      'messages, responses: thinking without a signature, or reasoning without `encrypted_content`, in same-wire conversations.',
-    ),
-    string_only: flag.describe('chat: text parts are joined to one string.'),
-    auto_cache: oneOf(['off', 'on_key', 'auto', 'always']).describe(
-      'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
-    ),
-    auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
-    usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
-      'Where its usage differs from its wire.',
-    ),
-    strict_fields: flag.describe('Whether it rejects fields its wire does not define.'),
-    assistant_first: flag.describe(
-      'messages: whether a conversation may begin with the assistant; else a small user turn is put before it.',
-    ),
-    one_sampling_field: flag.describe('messages: at most one of `temperature` and `top_p`.'),
-    remote_media: passage.describe('What becomes of addresses of media in same-wire requests.'),
-    stored_files: passage.describe('What becomes of ids of files and prompts that the provider stores.'),
-    charges: listOf(oneOf(chargeNames), 'charges').describe(
-      'What its provider charges for beside plain input and output; `check` tells where it has no price.',
-    ),
-    costly_betas: listOf(filled('must name a beta'), 'betas').describe(
-      'messages: betas of the client that raise the price and are dropped; `*` is any ending.',
-    ),
-    routing_fields: listOf(filled('must name a request field'), 'request fields').describe(
-      'Further request fields that choose another model, provider, host, key or price, and are dropped; `a.b` is the member `b` of the object `a`.',
-    ),
-    routing_containers: listOf(filled('must name a request field'), 'request fields').describe(
-      'Objects whose members the upstream reads as if they stood at the top level: such fields are dropped there too.',
-    ),
-    answer_names: listOf(filled('must name a model'), 'names').describe(
-      'Further names under which the model answers; `*` stands for any letters. An answer under any other name is flagged `model_differs`.',
-    ),
-    account_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
-      "Parts of a 4xx's text that tell of the provider account's own trouble. Choose words that no request can put into an error.",
-    ),
-    request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
-      "Parts of a 5xx's text that tell of a fault of the request, which is then a 400.",
-    ),
-    prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
+    ...profileKeys.shape,
+    reasoning: reasoning.partial().describe(reasoning.description!),
+    replay_thought: replayThought.partial().describe(replayThought.description!),
   })
   .partial()
 

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { weekStarts } from '../accounts/calendar.ts'
 import { callKind } from '../accounts/calls.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
+import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
 import { costFieldNames, wireNames } from '../catalog/model.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
@@ -10,25 +11,19 @@ import {
   baseUrl,
   collectorUrl,
   complain,
-  count,
   decimal,
   duration,
   filePath,
-  filled,
-  flag,
   folderPath,
   headers,
   headersToCollector,
   keyHeader,
   network,
-  oneOf,
-  passage,
   providerKey,
   proxyUrl,
   publicUrl,
   requestPath,
   storePlace,
-  text,
   textMap,
   timeZone,
   webhookSecret,

@@ -2,7 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
 import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
-import { wiresOfProfileKey } from '../catalog/profiles.ts'
+import { wiresOfProfileKey } from '../catalog/profile.ts'
+import { camelCase } from './document.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import type { ConfigProblem } from './problem.ts'
@@ -61,7 +62,7 @@ function warnOfProfiles({ wire, profile, upstream }: ModelEntry): ConfigWarning[
   const own = routes.map((route, at) => [['upstream', at, 'profile'], asObject(asObject(route)?.['profile'])] as const)
   return [[['profile'], asObject(profile)] as const, ...own].flatMap(([path, said]) =>
     Object.keys(said ?? {}).flatMap((key) => {
-      const wires = wiresOfProfileKey(key)
+      const wires = wiresOfProfileKey(camelCase(key))
       if (wires.includes(wire)) return []
       const message = `is for models of the wire ${wires.join(' or ')} and says nothing of this one, which is ${wire}; take it out`
       return [{ path: [...path, key], message }]
@@ -162,8 +163,8 @@ function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
 
 /** Without a price of its own, writing a cache is sold as plain input, although the provider charges more. */
 function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
-  const hasMarks = wiresOfProfileKey('auto_cache').includes(wire)
-  const isMarked = hasMarks && routes.some(({ serving }) => serving.profile.autoCache !== 'off')
+  const hasMarks = wiresOfProfileKey('autoCache').includes(wire)
+  const isMarked = hasMarks && routes.some(({ serving }) => serving.profile.messages.autoCache !== 'off')
   const charges = new Set(routes.flatMap(({ serving }) => serving.profile.charges))
   if (prices.cache_write === undefined && (isMarked || charges.has('cache_write'))) {
     const message = isMarked

@@ -31,7 +31,8 @@ function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: s
 }
 
 /** Removes betas that raise the price or let another model answer, unless the catalog entry allows them (rulings C7, Y13). */
-function priced(betas: string, { profile: { costlyBetas }, allowedFields }: Model): string {
+function priced(betas: string, { profile, allowedFields }: Model): string {
+  const { costlyBetas } = profile.messages
   const isCostly = patterns.get(costlyBetas) ?? compile([...routingBetas, ...costlyBetas])
   patterns.set(costlyBetas, isCostly)
   const names = betas.split(',').map((beta) => [beta, foldName(beta.trim())] as const)

@@ -402,6 +402,14 @@ for (const [name, source, told, env] of mistakes) {
   })
 }
 
+test('N-F18 a key of a profile that two wires read is reported on the third only', () => {
+  const warnings = (wire: string) =>
+    textsOf(file(model(', hosted_tools: refuse, profile: { prefill: native }').replace('chat', wire))).filter((text) =>
+      text.includes('prefill'),
+    )
+  assert.deepEqual([warnings('messages'), warnings('chat'), warnings('responses').length], [[], [], 1])
+})
+
 test('what looks like these mistakes and is none is taken', () => {
   assert.deepEqual(textsOf(`${upstream('', '"a$b"')}\nlog: {}`).length, 1)
   assert.deepEqual(textsOf('a: &x info\nlog: { level: *x }'.replace('a: &x info\n', 'store: &x error\n')), [])

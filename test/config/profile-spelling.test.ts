@@ -34,15 +34,15 @@ test('translation 1.6 a profile may be written in the words of the translation r
         thinkTags: { open: <think>, close: </think>, implicitOpen: true }
         reasoning: { style: effort, levels: [low, high], canDisable: true }
         drops: [temperature]`)
-  assert.equal(profile.maxField, 'max_tokens')
-  assert.deepEqual(profile.replayThought, { when: 'tool_turns', required: true })
+  assert.equal(profile.chat.maxField, 'max_tokens')
+  assert.deepEqual(profile.chat.replayThought, { when: 'tool_turns', required: true })
   assert.deepEqual(profile.thinkTags, { open: '<think>', close: '</think>', implicitOpen: true })
   assert.equal(profile.reasoning.canDisable, true)
   assert.deepEqual([...profile.drops], ['temperature'])
 })
 
 test('translation 1.6 snake_case is the same, and an unknown key of either spelling is refused with its line', () => {
-  assert.equal(load('        max_field: max_tokens\n        think_tags: off').maxField, 'max_tokens')
+  assert.equal(load('        max_field: max_tokens\n        think_tags: off').chat.maxField, 'max_tokens')
   for (const key of ['maxFields', 'max_fields']) {
     assert.throws(
       () => load(`        stringOnly: true\n        ${key}: max_tokens`),

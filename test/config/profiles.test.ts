@@ -1,5 +1,7 @@
 import assert from 'node:assert'
+import { globSync, readFileSync } from 'node:fs'
 import test from 'node:test'
+import { keysOfWires, type Profile } from '../../src/catalog/profile.ts'
 import { profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
 import { readProfile } from '../../src/config/models.ts'
 import { profileMap } from '../../src/config/profile-map.ts'
@@ -26,9 +28,9 @@ test('every named profile resolves on its wires and refuses the others', () => {
 test('T5 T17 the plain profiles have the floors and marks of their wires', () => {
   assert.strictEqual(resolveProfile('responses').minOutput, 16)
   assert.strictEqual(resolveProfile('chat').minOutput, 1)
-  assert.strictEqual(resolveProfile('messages').autoCache, 'auto')
-  assert.strictEqual(resolveProfile('chat').autoCache, 'off')
-  assert.strictEqual(resolveProfile('chat').maxField, 'max_completion_tokens')
+  assert.strictEqual(resolveProfile('messages').messages.autoCache, 'auto')
+  assert.strictEqual(resolveProfile('chat').messages.autoCache, 'off')
+  assert.strictEqual(resolveProfile('chat').chat.maxField, 'max_completion_tokens')
   assert.strictEqual(resolveProfile('chat').maxStops, 4)
   assert.strictEqual(resolveProfile('messages').toolNameMax, 128)
 })
@@ -45,7 +47,7 @@ test('a setting is laid over the profile it extends, reasoning key by key', () =
   assert.deepStrictEqual(profile.reasoning, { ...reasoning, style: 'effort' })
   assert.strictEqual(profile.images, true)
   assert.strictEqual(profile.usageQuirk, 'cache_hit_fields')
-  assert.deepStrictEqual(profile.replayThought, { when: 'tool_turns', required: true })
+  assert.deepStrictEqual(profile.chat.replayThought, { when: 'tool_turns', required: true })
 })
 
 test('Y13 a profile adds to the fields and containers of the one that it extends', () => {
@@ -74,7 +76,7 @@ test('the profile of the cases of translation can be written in the file', () =>
   assert.deepStrictEqual(profile.thinkTags, { open: '<think>', close: '</think>', implicitOpen: false })
   assert.deepStrictEqual(profile.accepts, new Set(['top_k', 'strict']))
   assert.deepStrictEqual(profile.drops, new Set(['seed']))
-  assert.strictEqual(profile.toolImages, 'native')
+  assert.strictEqual(profile.chat.toolImages, 'native')
   assert.strictEqual(profile.prefill, 'flag:continue_final_message')
   assert.strictEqual(profile.toolNameMax, 64)
 })
@@ -86,4 +88,32 @@ test('think_tags: false takes the tags of the extended profile away', () => {
     resolveProfile('chat', { ...tagged, ...(readProfile({ think_tags: false }) as object) }).thinkTags,
     undefined,
   )
+})
+
+test('a key that a single wire reads is in the group of that wire, and every other key is in no group', () => {
+  const places = (profile: Profile, key: string) =>
+    [profile, ...wires.map((wire) => profile[wire])].map((group) => Object.hasOwn(group, key))
+  for (const wire of wires) {
+    const profile = resolveProfile(wire, 'simulator')
+    for (const key of new Set(wires.flatMap((one) => keysOfWires[one]))) {
+      const readers = wires.filter((one) => (keysOfWires[one] as readonly string[]).includes(key))
+      const expected = readers.length === 1 ? [false, ...wires.map((one) => one === readers[0])] : [true, ...noGroup]
+      assert.deepStrictEqual(places(profile, key), expected, `${wire}: ${key}`)
+    }
+  }
+})
+
+const noGroup = wires.map(() => false)
+
+test('a wire reads its own group of a profile, and no group of another wire', () => {
+  for (const wire of wires) {
+    const folder = new URL(`../../src/wires/${wire}/`, import.meta.url)
+    const others = wires.filter((other) => other !== wire).join('|')
+    for (const file of globSync('*.ts', { cwd: folder }))
+      assert.doesNotMatch(
+        readFileSync(new URL(file, folder), 'utf8'),
+        new RegExp(`profile\\.(?:${others})\\b|\\{ (?:${others})(?::|,| \\}).*: Profile`),
+        `${wire}/${file}`,
+      )
+  }
 })

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Model } from '../../src/catalog/model.ts'
-import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
 import { Secret } from '../../src/config/config.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
@@ -455,9 +454,9 @@ test('U13 a request without anything sealed is refused as it is, and keeps its b
 })
 
 /** The second upstream serves the model with other quirks. */
-function twoProfiles(own: Partial<Model['profile']>, ask: Record<string, unknown>): RigOptions {
+function twoProfiles(own: ProfileSetting, ask: Record<string, unknown>): RigOptions {
   const model = modelOf('chat')
-  const profile = { ...resolveProfile('chat', {}), ...own }
+  const profile = resolveProfile('chat', own)
   const routes = [
     routeOf(model),
     routeOf({ ...model, profile, upstreamModel: 'theirs' }, { upstream: 'backup', priority: 2 }),

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { liteLlm, llamaCpp } from '../support/recorded.ts'
 import { accumulate } from './clients.ts'
 import { pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
@@ -326,8 +325,7 @@ const tool = { type: 'object', properties: {} }
 for (const name of ['vllm', 'litellm']) {
   test(`R-STOP max_stops holds on messages upstreams too: what ${name} does not take is enforced here`, () => {
     const body = { model: 'm', messages: [{ role: 'user', content: 'Hi' }], stop: stops }
-    const profile = resolveProfile('messages', name)
-    const { body: sent, encoded } = translate('chat', 'messages', body, { profile })
+    const { body: sent, encoded } = translate('chat', 'messages', body, { profile: name })
     assert.deepEqual(sent.stop_sequences, stops.slice(0, 4))
     assert.deepEqual(encoded.localStops, stops.slice(4))
   })
@@ -365,7 +363,6 @@ const switchedOff: [name: string, wire: WireName, sent: object][] = [
 
 for (const [name, wire, sent] of switchedOff) {
   test(`R-THINK reasoning that is switched off reaches ${name} on ${wire}`, () => {
-    const profile = resolveProfile(wire, name)
     const asks: [WireName, object][] = [
       ['messages', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'disabled' } }],
       ['chat', { messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'none' }],
@@ -373,7 +370,7 @@ for (const [name, wire, sent] of switchedOff) {
     ]
     for (const [from, body] of asks) {
       if (from === wire) continue
-      const { body: told } = translate(from, wire, { model: 'm', ...body }, { profile })
+      const { body: told } = translate(from, wire, { model: 'm', ...body }, { profile: name })
       for (const [field, value] of Object.entries(sent)) assert.deepEqual(told[field], value, from)
     }
   })

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { fuzzRequests } from '../../scripts/fuzz-requests.ts'
 import { Verbatim, writeJson } from '../../src/bytes/json-writer.ts'
 import type { WireName } from '../../src/catalog/model.ts'
-import type { Profile } from '../../src/catalog/profile.ts'
+import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import { renameCallIds } from '../../src/inference/call-ids.ts'
 import { assignNames } from '../../src/inference/names.ts'
 import { normalise } from '../../src/inference/normalise.ts'
@@ -18,7 +18,7 @@ const wires: WireName[] = ['messages', 'chat', 'responses']
 const pairs = wires.flatMap((from) => wires.filter((to) => to !== from).map((to) => [from, to] as const))
 
 /** Profiles under which a conversation is written in another way. */
-const profiles = fc.constantFrom<Partial<Profile>>(
+const profiles = fc.constantFrom<ProfileSetting>(
   {},
   { operatorInPlace: 'first_only', toolIdStyle: 'fn_index', toolImages: 'native' },
   { operatorInPlace: 'first_only', stringOnly: true, toolIdStyle: 'alnum9', developerRole: false },

@@ -2,7 +2,6 @@ import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import test from 'node:test'
 import type { WireName } from '../../src/catalog/model.ts'
 import type { Profile } from '../../src/catalog/profile.ts'
-import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { decode, encode, pdf, png, refusalOf, smallest, translate } from './support/exchange.ts'
 
 const user = { role: 'user', content: 'Hi' }
@@ -316,7 +315,7 @@ test('T5 marks are set where the conversation has a key: tool, system and the la
     ],
     tools: [chatTool('f'), chatTool('g')],
   })
-  const marks = (cacheKey: string | undefined, autoCache: Profile['autoCache'], asked = body) =>
+  const marks = (cacheKey: string | undefined, autoCache: Profile['messages']['autoCache'], asked = body) =>
     translate('chat', 'messages', asked, { cacheKey, profile: { autoCache } }).text.split(
       '"cache_control":{"type":"ephemeral"}',
     ).length - 1
@@ -679,7 +678,7 @@ test('R-SCHEMA a root choice is loosened for messages, a missing type is added',
 test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that say it; others get what the client wrote', () => {
   const sent = (to: 'chat' | 'responses', schema: object, profile: string) => {
     const ask = messagesAsk({ tools: [{ name: 'f', input_schema: schema }] })
-    const { body, encoded } = translate('messages', to, ask, { profile: resolveProfile(to, profile) })
+    const { body, encoded } = translate('messages', to, ask, { profile: profile })
     const [tool] = body.tools
     return [(tool.function ?? tool).parameters, encoded.losses.map((loss) => loss.what)]
   }
@@ -705,7 +704,7 @@ test('R-SCHEMA T16 a provider that refuses what is left out gets schemas that sa
   // What cannot be written again as it was stays as it was; and however long a list is, it is walked.
   const exact = '{"type":"object","properties":{"id":{"enum":[9007199254740993]},"a":{"type":"array"}}}'
   const body = `{"model":"m","max_tokens":9,"messages":[],"tools":[{"name":"f","input_schema":${exact}}]}`
-  const kept = translate('messages', 'chat', body, { profile: resolveProfile('chat', 'openai') })
+  const kept = translate('messages', 'chat', body, { profile: 'openai' })
   ok(kept.encoded.body.includes(exact))
   const wide = { type: 'object', properties: { a: { oneOf: Array.from({ length: 130_000 }, () => 1) } } }
   deepEqual(sent('chat', { ...wide, $defs: { list: { type: 'array' } } }, 'openai')[0], {
@@ -721,9 +720,7 @@ test('R-SYS R-PRE T23 the profiles of Anthropic take what its models of their ti
     messages: [user, { role: 'system', content: 'Be brief.' }, { role: 'assistant', content: 'Sure' }],
   })
   const roles = (profile: string) =>
-    translate('chat', 'messages', ask, { profile: resolveProfile('messages', profile) }).body.messages.map(
-      ({ role }: { role: string }) => role,
-    )
+    translate('chat', 'messages', ask, { profile: profile }).body.messages.map(({ role }: { role: string }) => role)
   deepEqual(roles('anthropic-budget'), ['user', 'assistant'])
   deepEqual(roles('anthropic'), ['user', 'assistant', 'user'])
   deepEqual(roles('anthropic-fixed-sampling'), ['user', 'system', 'assistant', 'user'])
@@ -743,7 +740,7 @@ test('R-RES R-SYS Mistral gets no user turn behind a result, and no system turn 
     { role: 'system', content: 'Be brief.' },
   ]
   const { body } = translate('messages', 'chat', messagesAsk({ messages }), {
-    profile: resolveProfile('chat', 'mistral'),
+    profile: 'mistral',
   })
   deepEqual(
     body.messages.slice(2).map(({ role, content }: { role: string; content: unknown }) => [role, content]),
@@ -865,7 +862,7 @@ test('R-SCHEMA T9 a root choice is never made tighter: each property is as any b
 })
 
 test('R-THINK a model that thinks unless it is told not to is told both, and not to where a turn lacks its thinking', () => {
-  const setting = { profile: resolveProfile('chat', 'deepseek') }
+  const setting = { profile: 'deepseek' }
   const thinkingOf = (body: object) => {
     const { thinking, reasoning_effort: effort } = translate('messages', 'chat', messagesAsk(body), setting).body
     return [thinking?.type, effort]
@@ -890,7 +887,7 @@ test('R-PRE a model that continues no turn of its own is asked to go on, and any
     { role: 'assistant', content: 'The answer is ' },
   ]
   const lastOf = (name: string) => {
-    const up = translate('chat', 'messages', chatAsk({ messages }), { profile: resolveProfile('messages', name) }).body
+    const up = translate('chat', 'messages', chatAsk({ messages }), { profile: name }).body
     return up.messages
       .slice(1)
       .map(({ role, content }: { role: string; content: { text: string }[] }) => [role, content[0]!.text])
@@ -903,7 +900,7 @@ test('R-PRE a model that continues no turn of its own is asked to go on, and any
   // Calls that wait for their results are no turn to go on with (T13).
   const open = [messages[0], { role: 'assistant', tool_calls: [call('c1', 'f', '{}')] }]
   const up = translate('chat', 'messages', chatAsk({ messages: open }), {
-    profile: resolveProfile('messages', 'anthropic-fixed-sampling'),
+    profile: 'anthropic-fixed-sampling',
   }).body
   equal(up.messages.at(-1).role, 'assistant')
 })
@@ -970,7 +967,7 @@ test('T9 a summary that stands for what was said before it is told to other mode
 test('R-THINK the last effort that a system turn asks for holds', () => {
   const say = (effort: string) => ({ role: 'system', output_config: { effort } })
   const user = { role: 'user', content: 'x' }
-  const setting = { profile: resolveProfile('chat', 'openai-reasoning') }
+  const setting = { profile: 'openai-reasoning' }
   const body = messagesAsk({
     thinking: { type: 'adaptive' },
     output_config: { effort: 'high' },
@@ -1152,8 +1149,7 @@ test('R-HIST calls of the conversation are signed for a model that wants it, and
     { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'x' }] },
   ]
   const callOf = (name: string) => {
-    const profile = resolveProfile('chat', name)
-    return translate('messages', 'chat', messagesAsk({ messages }), { profile }).body.messages[1].tool_calls[0]
+    return translate('messages', 'chat', messagesAsk({ messages }), { profile: name }).body.messages[1].tool_calls[0]
   }
   deepEqual(callOf('gemini-3').extra_content, {
     google: { thought_signature: 'skip_thought_signature_validator' },

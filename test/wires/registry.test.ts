@@ -14,7 +14,7 @@ const textOf = (file: string) => readFileSync(posix.join(src, file), 'utf8')
 /** Where a wire is called by its name outside its own folder, and why that is not the registry's business. */
 const allowed: Record<string, string> = {
   'catalog/built-in-scripts.ts': 'which wire each built-in model speaks',
-  'catalog/model.ts': 'the one list of names',
+  'catalog/wire-names.ts': 'the one list of names',
   'catalog/presets.ts': 'what providers speak, as data',
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',

@@ -88,7 +88,7 @@ export class AnswerReader implements FrameReader {
 
   #delta(delta: JsonObject, key: string, text: string) {
     const parts = partsOf(delta['content'])
-    this.#write('reasoning', reasoningOf(delta, this.#profile.reasoningField) || parts.reasoning)
+    this.#write('reasoning', reasoningOf(delta, this.#profile.chat.reasoningField) || parts.reasoning)
     this.#write('text', parts.text)
     this.#write('refusal', stringOf(delta['refusal']) ?? '')
     const entries = objectsOf(delta['tool_calls'])
@@ -126,7 +126,7 @@ export class AnswerReader implements FrameReader {
 }
 
 /** Text of the one field that has some: mirrored fields must not double it. */
-export function reasoningOf(delta: JsonObject, field: Profile['reasoningField']): string {
+export function reasoningOf(delta: JsonObject, field: Profile['chat']['reasoningField']): string {
   const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
   return (
     own ||

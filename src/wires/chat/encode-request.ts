@@ -25,7 +25,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     model: model.upstreamModel,
     stream: isStreamed,
     stream_options: isStreamed ? { include_usage: true } : undefined,
-    [profile.maxField]: request.outputTokensMax === undefined ? undefined : prepared.outputTokensCap,
+    [profile.chat.maxField]: request.outputTokensMax === undefined ? undefined : prepared.outputTokensCap,
     ...sampling(request, prepared, profile),
     stop: stops.sent.length > 0 ? stops.sent : undefined,
     ...reasoningFields(reasoning, profile.reasoning),
@@ -61,7 +61,7 @@ function sampling(request: InferenceRequest, prepared: Prepared, profile: Profil
  * send it (R-HIST). Then the request goes without reasoning where that is possible.
  */
 function reasoningForHistory(wish: Reasoning, prepared: Prepared, profile: Profile): Reasoning {
-  if (!profile.replayThought.required || !profile.reasoning.canDisable || profile.reasoning.style === 'none')
+  if (!profile.chat.replayThought.required || !profile.reasoning.canDisable || profile.reasoning.style === 'none')
     return wish
   if (!prepared.turns.some(lacksThought)) return wish
   if (wish.state === 'on') prepared.losses.add('reasoning', 'dropped', 'a turn of the history lacks its reasoning')

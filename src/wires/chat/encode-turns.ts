@@ -60,8 +60,8 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
     }
     const content = [...attached, ...rest.map(encodePart)]
     if (content.length === 0) return messages
-    if (messages.length > 0 && profile.afterResults !== undefined)
-      messages.push({ role: 'assistant', content: profile.afterResults })
+    if (messages.length > 0 && profile.chat.afterResults !== undefined)
+      messages.push({ role: 'assistant', content: profile.chat.afterResults })
     messages.push({ role: 'user', content: joinContent(content, profile) })
     return messages
   }
@@ -74,13 +74,13 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
       else if (part.type === 'document' && part.text !== undefined) texts.push(inlineText(part))
       else {
         media.push(encodePart(part))
-        if (profile.toolImages === 'follow_up')
+        if (profile.chat.toolImages === 'follow_up')
           texts.push(part.type === 'image' ? '[image attached below]' : '[file attached below]')
       }
     }
     const text = failedText(result, texts.join('\n'))
     const message = { role: 'tool', tool_call_id: result.callId }
-    if (profile.toolImages === 'native' && media.length > 0) {
+    if (profile.chat.toolImages === 'native' && media.length > 0) {
       return { ...message, content: [...(text ? [{ type: 'text', text }] : []), ...media] }
     }
     for (const part of media) attached.push(part)
@@ -109,7 +109,7 @@ function joinContent(content: unknown[], profile: Profile): unknown {
     return type === 'text' ? [text] : []
   })
   const isAllText = texts.length === content.length
-  if (isAllText && (texts.length === 1 || profile.stringOnly)) return texts.join('\n')
+  if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return texts.join('\n')
   return content
 }
 
@@ -124,7 +124,7 @@ function withoutThoughts(turn: Turn, prepared: Prepared, profile: Profile): Turn
 }
 
 function replays(turn: ModelTurn, profile: Profile): boolean {
-  const { when, required } = profile.replayThought
+  const { when, required } = profile.chat.replayThought
   return when === 'all' || ((when === 'tool_turns' || required) && hasCalls(turn))
 }
 
@@ -139,7 +139,7 @@ function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
   }
   return {
     role: 'assistant',
-    content: text || (calls.length > 0 && profile.nullContent === 'null' ? null : ''),
+    content: text || (calls.length > 0 && profile.chat.nullContent === 'null' ? null : ''),
     ...encodeThoughts(turn, thoughts, profile),
     tool_calls: calls.length > 0 ? calls : undefined,
   }
@@ -148,15 +148,15 @@ function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
 function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): ChatMessage {
   if (!replays(turn, profile)) return {}
   // The upstream refuses the turn without the field; nobody has its text.
-  const isMissing = profile.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
+  const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
   const text = isMissing ? ' ' : thoughts.join('\n\n')
   if (text === '') return {}
-  const { reasoningField } = profile
+  const { reasoningField } = profile.chat
   if (reasoningField === 'details') return { reasoning_details: [{ type: 'reasoning.text', text }] }
   return { [reasoningField === 'auto' ? 'reasoning_content' : reasoningField]: text }
 }
 
-function encodeCall(call: ToolCallPart, { callSignature }: Profile): unknown {
+function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): unknown {
   const args = call.argumentsText.trim() === '' ? '{}' : call.argumentsText
   return {
     id: call.callId,

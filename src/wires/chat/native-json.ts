@@ -26,12 +26,12 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: brokenFault('the answer has no choices') }
   }
   const usage = asObject(answer['usage'])
-  const { usageQuirk, reasoningField } = head.model.profile
+  const { usageQuirk, chat } = head.model.profile
   const report = noteModel(decodeUsage(usage ?? asObject(choices[0])?.['usage'], usageQuirk), answer['model'])
   return {
     state: 'finished',
     report,
-    estimateOutput: (enough) => estimateTexts(textsOf(choices, reasoningField), enough),
+    estimateOutput: (enough) => estimateTexts(textsOf(choices, chat.reasoningField), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
       const counters = encodeUsage(billed)
@@ -44,7 +44,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-function textsOf(choices: readonly unknown[], reasoningField: Profile['reasoningField']): string[] {
+function textsOf(choices: readonly unknown[], reasoningField: Profile['chat']['reasoningField']): string[] {
   const named: NamedCalls = new Set()
   // Not by spreading: an answer may have more of them than a call takes arguments.
   return objectsOf(choices).flatMap((choice) => producedTexts(choice, reasoningField, named))

@@ -81,7 +81,8 @@ function refuseAudio(body: ClientBody): void {
  * sent there is one, with the smaller value (ruling T17).
  */
 function setCap(body: ClientBody, model: Model, values: MemberValues): number {
-  const { maxField, drops } = model.profile
+  const { drops } = model.profile
+  const { maxField } = model.profile.chat
   const asked = capFields.filter((field) => body.has(field)).map((field) => body.value(field) as number)
   if (asked.length === 0) return model.outputTokensMax
   const cap = capTokens(model, Math.min(...asked))

@@ -139,7 +139,7 @@ export class ChatNativeStream extends NativeStream {
     for (const { index = 0, finish_reason: reason } of choices)
       if (!this.#ended.get(index) && (this.#ended.has(index) || this.#ended.size < choicesMax))
         this.#ended.set(index, isReason(reason))
-    const { reasoningField } = this.head.model.profile
+    const { reasoningField } = this.head.model.profile.chat
     const texts = choices.flatMap((choice) => producedTexts(choice, reasoningField, this.#named))
     // A chunk of another kind than those before has another shape, so that it comes by here.
     if (texts.length > 0) this.enter(choices.some(saysAnswer) ? 'speaking' : 'reasoning')

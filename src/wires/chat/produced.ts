@@ -17,7 +17,7 @@ const keyCharactersMax = 200
  */
 export function producedTexts(
   choice: Record<string, unknown>,
-  field: Profile['reasoningField'],
+  field: Profile['chat']['reasoningField'],
   named: NamedCalls,
 ): string[] {
   const delta = asObject(choice['delta']) ?? asObject(choice['message'])

@@ -12,7 +12,7 @@ import type { EncodedMessage } from './encode-turns.ts'
  * that only what is asked once is better left alone (ruling T5).
  * @param goesOn it declares tools, or has an answer in its history
  */
-function wantsMarks({ autoCache }: Profile, hasKey: boolean, goesOn: boolean): boolean {
+function wantsMarks({ messages: { autoCache } }: Profile, hasKey: boolean, goesOn: boolean): boolean {
   switch (autoCache) {
     case 'off':
       return false
@@ -49,7 +49,7 @@ export function markForCache(
  * (ruling T5): text that is a string becomes a block, which means the same on this wire.
  */
 export function markClientBody(body: ClientBody, profile: Profile, hasKey: boolean, values: MemberValues): Edit[] {
-  if (!profile.autoCacheSameWire || body.holdsString('cache_control')) return []
+  if (!profile.messages.autoCacheSameWire || body.holdsString('cache_control')) return []
   const messages = listAt(body, 'messages')
   const tools = values.has('tools') ? [] : listAt(body, 'tools')
   const goesOn = tools.length > 0 || messages.some((message) => roleOf(body, message) === 'assistant')

@@ -118,7 +118,7 @@ function sampling(request: InferenceRequest, profile: Profile, reasoning: Reason
     fields['temperature'] = Math.min(1, Math.max(0, temperature))
     losses.add('temperature', 'clamped', 'the wire takes 0 to 1')
   }
-  if (profile.oneSamplingField && temperature !== undefined && topP !== undefined)
+  if (profile.messages.oneSamplingField && temperature !== undefined && topP !== undefined)
     drop('top_p', 'the model takes one of both')
   if (reasoning.state === 'on') for (const field of Object.keys(fields)) drop(field, 'not together with thinking')
   return fields

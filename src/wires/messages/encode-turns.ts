@@ -87,7 +87,7 @@ const goingOn: Turn = { by: 'user', parts: [{ type: 'text', text: 'Continue.' }]
 
 /** A greeting of the assistant's, or a history whose beginning was cut off, where the user has to begin (ruling T23). */
 function beginWithUser(turns: Turn[], prepared: Prepared, profile: Profile): Turn[] {
-  if (profile.assistantFirst || turns[0]?.by !== 'model') return turns
+  if (profile.messages.assistantFirst || turns[0]?.by !== 'model') return turns
   prepared.losses.add(prepared.conversationField, 'rewritten', 'a user turn before the first, which is the assistant')
   return [opening, ...turns]
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Model, WireName } from '../../../src/catalog/model.ts'
-import type { Profile } from '../../../src/catalog/profile.ts'
+import { type ProfileSetting, resolveProfile } from '../../../src/catalog/profiles.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { InferenceRequest, Sealed } from '../../../src/inference/request.ts'
 import { checkFields, readModelId } from '../../../src/wires/requests/checks.ts'
@@ -10,7 +10,7 @@ import type { EncodedRequest } from '../../../src/wires/wire.ts'
 import { wires } from '../../../src/wires/wires.ts'
 
 /** The profile of translation 5: everything the wire has, effort in three levels, four stops, follow-up images. */
-const plainProfile: Profile = {
+const plainProfile: ProfileSetting = {
   maxField: 'max_completion_tokens',
   minOutput: 1,
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
@@ -54,14 +54,15 @@ const plainProfile: Profile = {
 }
 
 export type Setting = {
-  profile?: Partial<Profile>
+  /** A named profile, or what differs from the plain one of translation 5. */
+  profile?: string | ProfileSetting
   outputTokensMax?: number
   cacheKey?: string
   unseal?: (envelope: string) => Sealed | undefined
 }
 
 export function modelOf(wire: WireName, setting: Setting = {}): Model {
-  const ofWire: Partial<Profile> =
+  const ofWire: ProfileSetting =
     wire === 'messages' ? { operatorInPlace: 'message_rule', toolNameMax: 128, maxStops: 64, prefill: 'native' } : {}
   return {
     id: 'm-large',
@@ -74,7 +75,10 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
     contextWindow: undefined,
     prices: { inputNanos: 1n, cacheReadNanos: 1n, cacheWriteNanos: 1n, cacheWrite1hNanos: 1n, outputNanos: 1n },
     priceVersion: '1',
-    profile: { ...plainProfile, ...ofWire, ...setting.profile },
+    profile: resolveProfile(
+      wire,
+      typeof setting.profile === 'string' ? setting.profile : { ...plainProfile, ...ofWire, ...setting.profile },
+    ),
     allowedFields: new Set(),
     hostedTools: 'pass',
     remoteMedia: 'pass',
