@@ -4,6 +4,7 @@
  */
 import { type WireName, wireNames } from '../src/catalog/model.ts'
 import type { FieldOutcome } from '../src/wires/requests/field-table.ts'
+import { fateOf } from '../src/wires/requests/scalars.ts'
 import { wires } from '../src/wires/wires.ts'
 import { putGenerated } from './support/generated.ts'
 
@@ -36,9 +37,10 @@ function page(from: WireName, to: WireName): string {
     '',
   ]
   for (const [verdict, heading] of headings) {
-    const rows = [...wires[from].fields.values()].flatMap(({ field, to: fates }) =>
-      fates.filter(([wire, fate]) => wire === to && fate === verdict).map(([, , note]) => `| \`${field}\` | ${note} |`),
-    )
+    const rows = [...wires[from].fields.values()].flatMap((facts) => {
+      const [fate, note] = fateOf(facts, wires[to])
+      return fate === verdict ? [`| \`${facts.field}\` | ${note} |`] : []
+    })
     if (rows.length > 0) lines.push(`## ${heading}`, '', '| Field | |', '| --- | --- |', ...rows, '')
   }
   return lines.join('\n')

@@ -3,6 +3,7 @@ import { readFieldName } from '../catalog/routing-fields.ts'
 import type { Loss } from '../inference/request.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import type { FieldOutcome, FieldTable } from '../wires/requests/field-table.ts'
+import { fateOf } from '../wires/requests/scalars.ts'
 import { wires } from '../wires/wires.ts'
 
 /** The outcome of one field of a request. An `added` field is not in the client's body. */
@@ -32,7 +33,7 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
   return namesIn(body, fields).map((field): FieldFate => {
     const facts = fields.get(field)
     if (facts === undefined) return { field, what: 'dropped', why: 'not a field of this wire' }
-    const [, what, note] = facts.to.find(([to]) => to === model.wire)!
+    const [what, note] = fateOf(facts, wires[model.wire])
     const loss = losses.find((one) => one.field === field && one.what === 'dropped')
     if (loss && !isOfAPart(wire, field)) return { field, what: 'dropped', why: loss.why }
     // The table says `refused` for some values of the field. This value was not refused, so it was dropped.

@@ -24,16 +24,8 @@ export type InferenceRequest = {
   outputTokensMax?: number
   /** In the client's order, empty ones included (R-STOP cleans). */
   stops: string[]
-  sampling: {
-    temperature?: number
-    topP?: number
-    topK?: number
-    frequencyPenalty?: number
-    presencePenalty?: number
-    seed?: number
-  }
+  scalars: Scalars
   reasoning: ReasoningWish
-  verbosity?: string
   /** Whom the client acts for (R-WHO). `either`: its one id for both purposes, where it could not tell them apart. */
   identity: { user?: string; safetyId?: string; either?: string }
   /** The client's conversation key, already checked and scoped to its account (R-CACHE); undefined if it has none. */
@@ -41,6 +33,10 @@ export type InferenceRequest = {
   /** What decoding dropped, clamped or rewrote: field names for the log, never content (ruling T9). */
   losses: Loss[]
 }
+
+/** Fields that are one value, by the names in the rows of the wires (`wires/requests/scalars.ts`). */
+export type Scalars = Readonly<Record<string, Scalar>>
+export type Scalar = number | string
 
 export type Loss = { field: string; what: 'dropped' | 'clamped' | 'rewritten'; why: string }
 

@@ -10,7 +10,7 @@ import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
 import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
 import type { ClientBody } from './requests/client-body.ts'
 import type { RequestWords } from './requests/client-words.ts'
-import type { FieldTable } from './requests/field-table.ts'
+import type { FieldTable, ScalarRow } from './requests/field-table.ts'
 
 /** Everything that a wire is. Its folder makes one, `wires.ts` lists them, and nobody else asks for a wire by its name. */
 export type Wire = {
@@ -20,6 +20,8 @@ export type Wire = {
   request: RequestFacts
   /** What becomes of each request field on a model of another wire. */
   fields: FieldTable
+  /** The request fields of one value that its models take. */
+  scalars: readonly ScalarRow[]
   /** An answer's calls have ids that begin so: its clients look for it (R-ID). */
   callIdPrefix: string
   /** The header an upstream of this wire looks for its key in; `bearer` is `authorization: Bearer`. */

@@ -5,9 +5,8 @@ import OpenAI from 'openai'
 import { memberText } from '../../src/bytes/json.ts'
 import { scanObject } from '../../src/bytes/scan.ts'
 import type { WireName } from '../../src/catalog/model.ts'
-import { chatFields } from '../../src/wires/chat/fields.ts'
-import { messagesFields } from '../../src/wires/messages/fields.ts'
-import { responsesFields } from '../../src/wires/responses/fields.ts'
+import { fateOf } from '../../src/wires/requests/scalars.ts'
+import { wires as wireTable } from '../../src/wires/wires.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import type { Json } from './cases.ts'
 import { png } from './support/exchange.ts'
@@ -247,11 +246,10 @@ for (const client of wires) {
 /** Whether the page of the pair says of the field that it is dropped, or that it reaches the model in another form. */
 function isLossOfPage(client: WireName, wire: WireName, field: string): boolean {
   if (field === 'image detail') return true // A member of a part; pages tell of fields.
-  const verdict = tables[client].get(field)?.to.find(([name]) => name === wire)?.[1]
-  return verdict === 'dropped' || verdict === 'mapped'
+  const facts = wireTable[client].fields.get(field)
+  const [fate] = facts ? fateOf(facts, wireTable[wire]) : []
+  return fate === 'dropped' || fate === 'mapped'
 }
-
-const tables = { messages: messagesFields, chat: chatFields, responses: responsesFields }
 
 /** Arguments as values that were parsed: their numbers are JavaScript's. */
 function asParsed(line: string): string {

@@ -3,18 +3,21 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { translationPages } from '../../scripts/translation-docs.ts'
 import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import type { ScalarRow } from '../../src/wires/requests/field-table.ts'
+import { fateOf } from '../../src/wires/requests/scalars.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { refusalOf, smallest, translate } from './support/exchange.ts'
 
 /** The tables say what becomes of every field; here each field is sent and it is seen to. */
 
 const schema = { type: 'object', properties: {} }
+const scalars = wireNames.flatMap((wire) => wires[wire].scalars.map(({ name }) => name))
 const profile = {
-  accepts: new Set(['top_k', 'verbosity', 'prompt_cache_key', 'safety_identifier']),
+  accepts: new Set([...scalars, 'prompt_cache_key', 'safety_identifier']),
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
 } as const
 
-/** A value of each field that says something; a refused field gets one that is refused. */
+/** A value of each field that says something; a refused field gets one that is refused. A scalar gets one of its kind. */
 const values: Record<WireName, Record<string, unknown>> = {
   messages: {
     model: 'm-other',
@@ -22,9 +25,6 @@ const values: Record<WireName, Record<string, unknown>> = {
     messages: [{ role: 'user', content: 'Other' }],
     system: 'S',
     stream: true,
-    temperature: 0.5,
-    top_p: 0.5,
-    top_k: 5,
     stop_sequences: ['END'],
     tools: [{ name: 'f', input_schema: schema }],
     tool_choice: { type: 'any' },
@@ -47,23 +47,17 @@ const values: Record<WireName, Record<string, unknown>> = {
     max_completion_tokens: 77,
     max_tokens: 77,
     stream: true,
-    temperature: 0.5,
-    top_p: 0.5,
     stop: 'END',
     tools: [{ type: 'function', function: { name: 'f' } }],
     tool_choice: 'required',
     parallel_tool_calls: false,
     response_format: { type: 'json_schema', json_schema: { name: 'n', schema } },
     reasoning_effort: 'low',
-    verbosity: 'low',
     prompt_cache_key: 'k',
     user: 'u',
     safety_identifier: 's',
     n: 2,
     modalities: ['audio'],
-    seed: 1,
-    frequency_penalty: 1,
-    presence_penalty: 1,
   },
   responses: {
     model: 'm-other',
@@ -71,14 +65,11 @@ const values: Record<WireName, Record<string, unknown>> = {
     instructions: 'S',
     max_output_tokens: 77,
     stream: true,
-    temperature: 0.5,
-    top_p: 0.5,
     tools: [{ type: 'function', name: 'f' }],
     tool_choice: 'required',
     parallel_tool_calls: false,
     text: { format: { type: 'json_object' } },
     'text.format': { type: 'json_schema', name: 'n', schema },
-    'text.verbosity': 'low',
     reasoning: { effort: 'low' },
     include: ['reasoning.encrypted_content'],
     prompt_cache_key: 'k',
@@ -96,16 +87,21 @@ const beside: Record<string, (wire: WireName) => object> = {
   parallel_tool_calls: (wire) => ({ tools: values[wire]['tools'] }),
 }
 
+const ofKind = { number: 0.5, text: 'low' }
+
 function bodyWith(wire: WireName, field: string): Record<string, unknown> {
-  const value = field in values[wire] ? values[wire][field] : { any: 'value' }
+  const { scalar, kind = scalar?.kind } = wires[wire].fields.get(field)!
+  const value = kind ? ofKind[kind] : field in values[wire] ? values[wire][field] : { any: 'value' }
   const base = { ...smallest[wire], ...beside[field]?.(wire) }
   const [top = '', member] = field.split('.')
   return { ...base, [top]: member === undefined ? value : { [member]: value } }
 }
 
 for (const wire of wireNames) {
-  for (const { field, to } of wires[wire].fields.values()) {
-    for (const [target, verdict] of to) {
+  for (const facts of wires[wire].fields.values()) {
+    const { field } = facts
+    for (const target of wireNames.filter((name) => name !== wire)) {
+      const [verdict] = fateOf(facts, wires[target])
       test(`T9 ${wire}→${target} the field ${field} is ${verdict}`, () => {
         const top = field.split('.')[0]
         const setting = { profile, cacheKey: field === 'prompt_cache_key' ? 'k' : undefined }
@@ -149,4 +145,71 @@ test('T9 the pages of docs/translation are what the tables say', () => {
   for (const [name, text] of pages) {
     equal(readFileSync(new URL(`../../docs/translation/${name}`, import.meta.url), 'utf8'), text)
   }
+})
+
+/** Each scalar of each client's wire with each other wire of a model. */
+const pairsOfScalars = wireNames.flatMap((from) =>
+  scalarRows(from).flatMap((row) => wireNames.filter((to) => to !== from).map((to) => ({ from, to, row }))),
+)
+
+function scalarRows(wire: WireName): ScalarRow[] {
+  return [...wires[wire].fields.values()].flatMap(({ scalar }) => scalar ?? [])
+}
+
+for (const { from, to, row } of pairsOfScalars)
+  test(`T9 R10 ${from}→${to} the scalar ${row.field} reaches the row of its name, or is a loss`, () => {
+    const taken = wires[to].scalars.find(({ name }) => name === row.name)
+    const [least, most] = taken?.range ?? [-9, 9]
+    const send = (value: unknown, accepts: ReadonlySet<string>) => {
+      const [top = '', member] = row.field.split('.')
+      const body = { ...smallest[from], [top]: member === undefined ? value : { [member]: value } }
+      return translate(from, to, body, { profile: { accepts } })
+    }
+    const values = row.kind === 'text' ? ['low', ''] : [least, most, (least + most) / 2]
+    for (const value of values) {
+      const { body, encoded } = send(value, new Set(scalars))
+      equal(taken && valueAt(body, taken.field), taken && value)
+      deepEqual(encoded.losses, taken ? [] : [{ field: row.name, what: 'dropped', why: 'the wire has no such field' }])
+    }
+    if (taken?.range)
+      for (const [value, sent] of [
+        [least - 1, least],
+        [most + 1, most],
+      ]) {
+        const { body, encoded } = send(value, new Set(scalars))
+        equal(valueAt(body, taken.field), sent)
+        deepEqual(
+          encoded.losses.map(({ field, what }) => [field, what]),
+          [[row.name, 'clamped']],
+        )
+      }
+    if (taken?.ifAccepted) {
+      const { body, encoded } = send(values[0], new Set())
+      equal(valueAt(body, taken.field), undefined)
+      deepEqual(
+        encoded.losses.map(({ field, why }) => [field, why]),
+        [[row.name, 'the model does not take it']],
+      )
+    }
+    const error = refusalOf(from, to, { ...smallest[from], ...wrong(row) })
+    deepEqual([error.status, error.param], [400, row.field.split('.')[0]])
+  })
+
+function valueAt(body: Record<string, unknown>, field: string): unknown {
+  const [top = '', member] = field.split('.')
+  return member === undefined ? body[top] : Object(body[top])[member]
+}
+
+function wrong({ field, kind }: ScalarRow): Record<string, unknown> {
+  const [top = '', member] = field.split('.')
+  const value = kind === 'text' ? 5 : '5'
+  return { [top]: member === undefined ? value : { [member]: value } }
+}
+
+test('T9 a scalar of a client has a row of its name on another wire; a field that no other wire has is `dropped`', () => {
+  for (const from of wireNames)
+    for (const { field, name } of scalarRows(from)) {
+      const others = wireNames.filter((to) => to !== from && wires[to].scalars.some((row) => row.name === name))
+      ok(others.length > 0, `${from}: ${field}`)
+    }
 })

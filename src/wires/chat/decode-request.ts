@@ -11,12 +11,12 @@ import {
   readArray,
   readBoolean,
   readLevel,
-  readNumber,
   readObject,
   readPositiveInteger,
   readString,
 } from '../requests/read-value.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+import { readScalars } from '../requests/scalars.ts'
 import { checkStop, readStops } from '../requests/stops.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
@@ -47,13 +47,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
     format: readFormat(fields['response_format'], 'response_format', body, 'nested'),
     outputTokensMax: readCap(fields),
     stops: readStop(fields['stop']),
-    sampling: {
-      temperature: optional(readNumber, fields['temperature'], 'temperature'),
-      topP: optional(readNumber, fields['top_p'], 'top_p'),
-      frequencyPenalty: optional(readNumber, fields['frequency_penalty'], 'frequency_penalty'),
-      presencePenalty: optional(readNumber, fields['presence_penalty'], 'presence_penalty'),
-      seed: optional(readNumber, fields['seed'], 'seed'),
-    },
+    scalars: readScalars(fields, chatFields),
     reasoning: {
       level: optional(readLevel, fields['reasoning_effort'], 'reasoning_effort'),
       // The wire shows reasoning whenever the model gives it (R-THINK).
@@ -61,7 +55,6 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
       isAsked: false,
       wantsSealed: false,
     },
-    verbosity: optional(readString, fields['verbosity'], 'verbosity'),
     identity: {
       user: optional(readString, fields['user'], 'user'),
       safetyId: optional(readString, fields['safety_identifier'], 'safety_identifier'),

@@ -4,9 +4,11 @@ import type { InferenceRequest } from '../../inference/request.ts'
 import { encodeFormat, strictOf, toolFields } from '../requests/encode-tools.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
+import { encodeScalars } from '../requests/scalars.ts'
 import { shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeMessages, lacksThought } from './encode-turns.ts'
+import { chatScalars } from './fields.ts'
 
 /** A hub request for a chat model (translation 2.2, 2.6). What grows with the conversation stands last (ruling T8). */
 export function encodeRequest(request: InferenceRequest, model: Model): EncodedRequest {
@@ -20,40 +22,24 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const { losses, stops } = prepared
   const wish = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
   const reasoning = reasoningForHistory(wish, prepared, profile)
+  const { verbosity, ...scalars } = encodeScalars(request.scalars, chatScalars, profile.accepts, losses)
   const isStreamed = request.stream || profile.preferStream
   const body: Record<string, unknown> = {
     model: model.upstreamModel,
     stream: isStreamed,
     stream_options: isStreamed ? { include_usage: true } : undefined,
     [profile.chat.maxField]: request.outputTokensMax === undefined ? undefined : prepared.outputTokensCap,
-    ...sampling(request, prepared, profile),
+    ...scalars,
     stop: stops.sent.length > 0 ? stops.sent : undefined,
     ...reasoningFields(reasoning, profile.reasoning),
-    verbosity: profile.accepts.has('verbosity') ? request.verbosity : undefined,
+    verbosity,
     response_format: encodeFormat(prepared.format, 'nested'),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
     ...toolFields(prepared, 'nested', profile, (tool) => strictOf(tool, profile, losses)),
     messages: encodeMessages(prepared, profile),
   }
-  if (request.verbosity !== undefined && !profile.accepts.has('verbosity')) {
-    losses.add('verbosity', 'dropped', 'the model does not take it')
-  }
   return finishRequest(body, 'messages', prepared, profile)
-}
-
-function sampling(request: InferenceRequest, prepared: Prepared, profile: Profile): Record<string, unknown> {
-  const { temperature, topP, topK, frequencyPenalty, presencePenalty, seed } = request.sampling
-  const takesTopK = profile.accepts.has('top_k')
-  if (topK !== undefined && !takesTopK) prepared.losses.add('top_k', 'dropped', 'the model does not take it')
-  return {
-    temperature,
-    top_p: topP,
-    top_k: takesTopK ? topK : undefined,
-    frequency_penalty: frequencyPenalty,
-    presence_penalty: presencePenalty,
-    seed,
-  }
 }
 
 /**

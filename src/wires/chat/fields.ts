@@ -1,6 +1,7 @@
 import { createRows, type FieldTable, fieldTable } from '../requests/field-table.ts'
+import { scalarsOf } from '../requests/scalars.ts'
 
-const { field, dropped, refused } = createRows(['messages', 'responses'])
+const { field, scalar, dropped, refused } = createRows(['messages', 'responses'])
 
 /** Every field of a chat request and what becomes of it on a model of the other wires (translation 2.4, 2.5). */
 export const chatFields: FieldTable = fieldTable([
@@ -22,11 +23,11 @@ export const chatFields: FieldTable = fieldTable([
   ),
   field('stream', ['carried', '`stream`'], ['carried', '`stream`']),
   dropped('stream_options', 'usage is always sent'),
-  field('temperature', ['carried', '`temperature`, at most 1; dropped under thinking'], ['carried', '`temperature`']),
-  field('top_p', ['carried', '`top_p`; dropped under thinking'], ['carried', '`top_p`']),
-  dropped('frequency_penalty', 'the wire has no such field'),
-  dropped('presence_penalty', 'the wire has no such field'),
-  dropped('seed', 'the wire has no such field'),
+  scalar('temperature', 'number'),
+  scalar('top_p', 'number'),
+  dropped('frequency_penalty', 'the wire has no such field', 'number'),
+  dropped('presence_penalty', 'the wire has no such field', 'number'),
+  dropped('seed', 'the wire has no such field', 'number'),
   dropped('logit_bias', 'the wire has no such field'),
   dropped('logprobs', 'never translated'),
   dropped('top_logprobs', 'never translated'),
@@ -40,7 +41,7 @@ export const chatFields: FieldTable = fieldTable([
   ),
   field('response_format', ['mapped', '`output_config.format`, or a line in `system`'], ['mapped', '`text.format`']),
   field('reasoning_effort', ['mapped', '`thinking` and `output_config.effort`'], ['mapped', '`reasoning.effort`']),
-  field('verbosity', ['dropped', 'the wire has no such field'], ['mapped', '`text.verbosity`']),
+  scalar('verbosity', 'text', { ifAccepted: true, note: ' where the model takes it' }),
   field(
     'prompt_cache_key',
     ['mapped', 'cache marks'],
@@ -61,4 +62,9 @@ export const chatFields: FieldTable = fieldTable([
   refused('web_search_options', 'this model has no web search: remove the field.'),
   refused('functions', 'legacy functions are not translated: declare them in tools, and remove the field.'),
   refused('function_call', 'legacy functions are not translated: remove the field, tool_choice is read.'),
+])
+
+/** The scalars that models of this wire take; no client of the wire has the last one. */
+export const chatScalars = scalarsOf(chatFields, [
+  scalar('top_k', 'number', { ifAccepted: true, note: ' where the model takes it, else dropped' }),
 ])

@@ -6,7 +6,7 @@ import { decodeRequest, keptKeys } from './decode-request.ts'
 import { createDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
-import { chatFields } from './fields.ts'
+import { chatFields, chatScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { ChatNativeStream } from './native-stream.ts'
@@ -31,6 +31,7 @@ export const chat: Wire = {
     cacheKey: 'prompt_cache_key',
   },
   fields: chatFields,
+  scalars: chatScalars,
   callIdPrefix: 'call_',
   credential: 'bearer',
   signsReasoning: false,

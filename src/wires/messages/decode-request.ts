@@ -10,13 +10,13 @@ import {
   optional,
   parseBody,
   readLevel,
-  readNumber,
   readObject,
   readPositiveInteger,
   readRawObject,
   readString,
 } from '../requests/read-value.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
+import { readScalars } from '../requests/scalars.ts'
 import { readStops } from '../requests/stops.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readToolChoice, readTools } from './decode-tools.ts'
@@ -52,11 +52,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
       : readFormat(body, outputConfig['format'], 'output_config.format'),
     outputTokensMax: fields['max_tokens'] as number,
     stops: optional(readStops, fields['stop_sequences'], 'stop_sequences') ?? [],
-    sampling: {
-      temperature: optional(readNumber, fields['temperature'], 'temperature'),
-      topP: optional(readNumber, fields['top_p'], 'top_p'),
-      topK: optional(readNumber, fields['top_k'], 'top_k'),
-    },
+    scalars: readScalars(fields, messagesFields),
     reasoning: readReasoning(fields['thinking'], conversation.effort ?? effort),
     identity: { either: readUser(fields) },
     cacheKey: context.cacheKey,

@@ -7,10 +7,12 @@ import { plainSchema, strictOf } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
+import { encodeScalars } from '../requests/scalars.ts'
 import { opaqueId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
+import { messagesScalars } from './fields.ts'
 import { callsUnthought } from './thought.ts'
 
 type Fields = Record<string, unknown>
@@ -36,7 +38,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     max_tokens: outputTokensCap,
     stream: request.stream || profile.preferStream,
     ...reasoningFields(reasoning, prepared.format, profile),
-    ...sampling(request, profile, reasoning, losses),
+    ...scalarFields(request, profile, reasoning, losses),
     stop_sequences: stops.sent.length > 0 ? stops.sent : undefined,
     metadata: identity(request),
     tool_choice: encodeChoice(choice),
@@ -44,7 +46,6 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     system: system.length > 0 ? system : undefined,
     messages,
   }
-  if (request.verbosity !== undefined) losses.add('verbosity', 'dropped', 'the wire has no such field')
   if (prepared.format.kind === 'schema' && prepared.format.description !== undefined)
     losses.add('format.description', 'dropped', 'the wire has no such field')
   return finishRequest(body, 'messages', prepared, profile)
@@ -110,17 +111,14 @@ function reasoningFields(reasoning: Reasoning, format: OutputFormat, profile: Pr
   }
 }
 
-/** The wire knows temperatures up to 1 and, with thinking, none at all (R-THINK, translation 2.4). */
-function sampling(request: InferenceRequest, profile: Profile, reasoning: Reasoning, losses: Losses): Fields {
-  const { temperature, topP, topK } = request.sampling
-  const fields: Fields = { temperature, top_p: topP, top_k: topK }
-  if (temperature !== undefined && (temperature > 1 || temperature < 0)) {
-    fields['temperature'] = Math.min(1, Math.max(0, temperature))
-    losses.add('temperature', 'clamped', 'the wire takes 0 to 1')
-  }
-  if (profile.messages.oneSamplingField && temperature !== undefined && topP !== undefined)
+const samplingFields = ['temperature', 'top_p', 'top_k']
+
+/** The scalars, with thinking without a sampling setting (R-THINK, translation 2.4). */
+function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Reasoning, losses: Losses): Fields {
+  const fields = encodeScalars(request.scalars, messagesScalars, profile.accepts, losses)
+  if (profile.messages.oneSamplingField && fields['temperature'] !== undefined)
     drop('top_p', 'the model takes one of both')
-  if (reasoning.state === 'on') for (const field of Object.keys(fields)) drop(field, 'not together with thinking')
+  if (reasoning.state === 'on') for (const field of samplingFields) drop(field, 'not together with thinking')
   return fields
 
   function drop(field: string, why: string) {

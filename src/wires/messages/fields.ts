@@ -1,6 +1,7 @@
 import { createRows, type FieldTable, fieldTable } from '../requests/field-table.ts'
+import { scalarsOf } from '../requests/scalars.ts'
 
-const { field, dropped, refused } = createRows(['chat', 'responses'])
+const { field, scalar, dropped, refused } = createRows(['chat', 'responses'])
 
 /** Every field of a messages request and what becomes of it on a model of the other wires (translation 2.2, 2.3). */
 export const messagesFields: FieldTable = fieldTable([
@@ -17,13 +18,9 @@ export const messagesFields: FieldTable = fieldTable([
   ),
   field('system', ['mapped', 'the first `system` message'], ['mapped', '`instructions`']),
   field('stream', ['carried', 'with `stream_options.include_usage`'], ['carried', '`stream`']),
-  field('temperature', ['carried', '`temperature`'], ['carried', '`temperature`']),
-  field('top_p', ['carried', '`top_p`'], ['carried', '`top_p`']),
-  field(
-    'top_k',
-    ['carried', '`top_k` where the model takes it, else dropped'],
-    ['dropped', 'the wire has no such field'],
-  ),
+  scalar('temperature', 'number', { range: [0, 1], note: ', at most 1; dropped under thinking' }),
+  scalar('top_p', 'number', { note: '; dropped under thinking' }),
+  scalar('top_k', 'number'),
   field(
     'stop_sequences',
     ['mapped', '`stop`; what is more than the model takes is enforced by the gateway'],
@@ -66,3 +63,6 @@ export const messagesFields: FieldTable = fieldTable([
     'tools of the provider',
   ),
 ])
+
+/** The scalars that models of this wire take. */
+export const messagesScalars = scalarsOf(messagesFields)

@@ -7,7 +7,7 @@ import { createDecoder } from './decode-stream.ts'
 import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
 import { envelope } from './envelope.ts'
-import { messagesFields } from './fields.ts'
+import { messagesFields, messagesScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
@@ -33,6 +33,7 @@ export const messages: Wire = {
     check: refuseThread,
   },
   fields: messagesFields,
+  scalars: messagesScalars,
   callIdPrefix: 'toolu_',
   credential: 'x-api-key',
   versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },

@@ -35,7 +35,7 @@ export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses)
     if (facts?.refusal && Array.isArray(value) && value.length === 0) continue
     if (facts?.refusal) refuse(field, facts.refusal)
     if (!facts) losses.add('(unknown)', 'dropped', 'not a field of this wire')
-    else if (facts.to.every(([, verdict]) => verdict === 'dropped'))
+    else if (facts.scalar === undefined && [...facts.to.values()].every(([fate]) => fate === 'dropped'))
       losses.add(field, 'dropped', 'no other wire has it')
   }
 }

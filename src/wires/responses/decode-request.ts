@@ -10,11 +10,11 @@ import {
   readArray,
   readBoolean,
   readLevel,
-  readNumber,
   readObject,
   readString,
 } from '../requests/read-value.ts'
 import { wrongType } from '../requests/refusals.ts'
+import { readScalars } from '../requests/scalars.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTools } from './decode-tools.ts'
 import { readTurns } from './decode-turns.ts'
@@ -45,12 +45,8 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
     format: readFormat(text['format'], 'text.format', body, 'beside'),
     outputTokensMax: (fields['max_output_tokens'] as number | null) ?? undefined,
     stops: [],
-    sampling: {
-      temperature: optional(readNumber, fields['temperature'], 'temperature'),
-      topP: optional(readNumber, fields['top_p'], 'top_p'),
-    },
+    scalars: readScalars(fields, responsesFields),
     reasoning: readReasoning(fields),
-    verbosity: optional(readString, text['verbosity'], 'text.verbosity'),
     identity: {
       user: optional(readString, fields['user'], 'user'),
       safetyId: optional(readString, fields['safety_identifier'], 'safety_identifier'),

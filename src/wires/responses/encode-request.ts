@@ -1,12 +1,15 @@
+import { asObject } from '../../bytes/json.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import { encodeFormat, toolFields } from '../requests/encode-tools.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
+import { encodeScalars } from '../requests/scalars.ts'
 import { shortId } from '../requests/stand-ins.ts'
 import type { EncodedRequest } from '../wire.ts'
 import { encodeInput } from './encode-turns.ts'
+import { responsesScalars } from './fields.ts'
 
 /** The smallest cap this wire takes, in tokens (R-MAX). */
 const outputTokensMin = 16
@@ -22,22 +25,21 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   })
   const { losses } = prepared
   const reasoning = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
+  const { text, ...scalars } = encodeScalars(request.scalars, responsesScalars, profile.accepts, losses)
   const body: Record<string, unknown> = {
     model: model.upstreamModel,
     stream: request.stream || profile.preferStream,
     store: false,
     max_output_tokens: request.outputTokensMax === undefined ? undefined : prepared.outputTokensCap,
-    temperature: request.sampling.temperature,
-    top_p: request.sampling.topP,
+    ...scalars,
     ...reasoningFields(reasoning, request, profile),
-    text: encodeText(request, prepared, profile),
+    text: encodeText(prepared, text),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
     // An omitted `strict` means "try" here and makes optional properties required: always said (R-SCHEMA).
     ...toolFields(prepared, 'beside', profile, (tool) => tool.strict ?? false),
     ...encodeInput(request, prepared, profile),
   }
-  if (request.sampling.topK !== undefined) losses.add('top_k', 'dropped', 'the wire has no such field')
   return finishRequest(body, 'input', prepared, profile)
 }
 
@@ -50,13 +52,11 @@ function reasoningFields(reasoning: Reasoning, request: InferenceRequest, profil
   return { reasoning: { effort: isOn ? reasoning.level : 'none', summary: wantsSummary ? 'auto' : undefined } }
 }
 
-function encodeText({ verbosity }: InferenceRequest, { format, losses }: Prepared, profile: Profile): unknown {
+/** @param scalars those that are members of it */
+function encodeText({ format }: Prepared, scalars: unknown): unknown {
   // Strictness is said in any case: what is not said is read as an attempt at it.
   const encoded = encodeFormat(format, 'beside', false)
-  const isTaken = profile.accepts.has('verbosity')
-  if (verbosity !== undefined && !isTaken) losses.add('verbosity', 'dropped', 'the model does not take it')
-  const wish = isTaken ? verbosity : undefined
-  return encoded || wish !== undefined ? { format: encoded, verbosity: wish } : undefined
+  return encoded || scalars ? { format: encoded, ...asObject(scalars) } : undefined
 }
 
 /** R-WHO: the one identifier of a client goes to the field that is for it, where the model has that. */

@@ -1,6 +1,7 @@
 import { createRows, type FieldTable, fieldTable } from '../requests/field-table.ts'
+import { scalarsOf } from '../requests/scalars.ts'
 
-const { field, dropped, refused } = createRows(['messages', 'chat'])
+const { field, scalar, dropped, refused } = createRows(['messages', 'chat'])
 
 /** Every field of a responses request and what becomes of it on a model of the other wires (translation 2.6, 2.7). */
 export const responsesFields: FieldTable = fieldTable([
@@ -18,8 +19,8 @@ export const responsesFields: FieldTable = fieldTable([
   ),
   field('stream', ['carried', '`stream`'], ['carried', 'with `stream_options.include_usage`']),
   dropped('stream_options', 'nothing in it changes the answer'),
-  field('temperature', ['carried', '`temperature`, at most 1; dropped under thinking'], ['carried', '`temperature`']),
-  field('top_p', ['carried', '`top_p`; dropped under thinking'], ['carried', '`top_p`']),
+  scalar('temperature', 'number'),
+  scalar('top_p', 'number'),
   dropped('top_logprobs', 'never translated'),
   field(
     'tools',
@@ -35,11 +36,7 @@ export const responsesFields: FieldTable = fieldTable([
   dropped('max_tool_calls', 'counts hosted tools, which translated models lack'),
   field('text', ['mapped', 'see its members'], ['mapped', 'see its members']),
   field('text.format', ['mapped', '`output_config.format`, or a line in `system`'], ['mapped', '`response_format`']),
-  field(
-    'text.verbosity',
-    ['dropped', 'the wire has no such field'],
-    ['carried', '`verbosity` where the model takes it'],
-  ),
+  scalar('text.verbosity', 'text', { ifAccepted: true }),
   field('reasoning', ['mapped', '`thinking` and `output_config.effort`'], ['mapped', '`reasoning_effort`']),
   field('include', ['mapped', 'sealed reasoning, with `reasoning.summary`'], ['dropped', 'nothing in it can be given']),
   dropped('store', 'nothing is stored'),
@@ -70,3 +67,6 @@ export const responsesFields: FieldTable = fieldTable([
   field('conversation', ['refused', 'any value'], ['refused', 'any value']),
   refused('prompt', 'templates are stored at their vendor: send the text in instructions and input.'),
 ])
+
+/** The scalars that models of this wire take. */
+export const responsesScalars = scalarsOf(responsesFields)

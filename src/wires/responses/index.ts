@@ -7,7 +7,7 @@ import { createDecoder } from './decode-stream.ts'
 import { echo } from './echo.ts'
 import { encodeRequest } from './encode-request.ts'
 import { createEncoder } from './encode-stream.ts'
-import { responsesFields } from './fields.ts'
+import { responsesFields, responsesScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { ResponsesNativeStream } from './native-stream.ts'
@@ -36,6 +36,7 @@ export const responses: Wire = {
     check: checkStateless,
   },
   fields: responsesFields,
+  scalars: responsesScalars,
   callIdPrefix: 'call_',
   credential: 'bearer',
   probeStatus: 426,

@@ -1,0 +1,84 @@
+import type { WireName } from '../../catalog/wire-names.ts'
+import type { Scalar, Scalars } from '../../inference/request.ts'
+import { type FieldFacts, type FieldTable, lastOf, type NotedFate, type ScalarRow } from './field-table.ts'
+import type { Losses } from './losses.ts'
+import { type Json, optional, readNumber, readObject, readString } from './read-value.ts'
+
+/*
+ * Request fields that are one value: a number or a text. A row of each wire does all the work for such a field: reading it from a
+ * client, writing it for a model, the losses, and its line in docs/translation.
+ */
+
+const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) => Scalar>> = {
+  number: readNumber,
+  text: readString,
+}
+
+/** The scalars that models of a wire take: those of its clients, and further ones that only models have. */
+export function scalarsOf(table: FieldTable, further: readonly FieldFacts[] = []): readonly ScalarRow[] {
+  return [...table.values(), ...further].flatMap(({ scalar }) => scalar ?? [])
+}
+
+/**
+ * The scalars of a client's request.
+ * @throws GatewayError 400 naming the field, for a value of another kind
+ */
+export function readScalars(fields: Json, table: FieldTable): Scalars {
+  const scalars: Record<string, Scalar> = {}
+  for (const { field, scalar, kind = scalar?.kind } of table.values()) {
+    if (kind === undefined) continue
+    const value = optional(readers[kind], valueAt(fields, field), field)
+    if (scalar && value !== undefined) scalars[scalar.name] = value
+  }
+  return scalars
+}
+
+function valueAt(fields: Json, field: string): unknown {
+  const [outer = '', member] = field.split('.')
+  return member === undefined ? fields[outer] : optional(readObject, fields[outer], outer)?.[member]
+}
+
+/** The scalars of a request as fields for a model. What the wire or the model does not take is a loss (ruling T9). */
+export function encodeScalars(
+  scalars: Scalars,
+  rows: readonly ScalarRow[],
+  accepts: ReadonlySet<string>,
+  losses: Losses,
+): Json {
+  const body: Json = {}
+  for (const row of rows) {
+    const value = scalars[row.name]
+    if (value === undefined) continue
+    if (row.ifAccepted && !accepts.has(row.name)) losses.add(row.name, 'dropped', 'the model does not take it')
+    else setAt(body, row.field, clamp(value, row, losses))
+  }
+  for (const name of Object.keys(scalars))
+    if (!rows.some((row) => row.name === name)) losses.add(name, 'dropped', noSuchField)
+  return body
+}
+
+const noSuchField = 'the wire has no such field'
+
+function setAt(body: Json, field: string, value: Scalar): void {
+  const [outer = '', member] = field.split('.')
+  body[outer] = member === undefined ? value : { ...(body[outer] as Json | undefined), [member]: value }
+}
+
+function clamp(value: Scalar, { name, range }: ScalarRow, losses: Losses): Scalar {
+  if (range === undefined || typeof value !== 'number') return value
+  const [least, most] = range
+  const clamped = Math.min(most, Math.max(least, value))
+  if (clamped !== value) losses.add(name, 'clamped', `the wire takes ${least} to ${most}`)
+  return clamped
+}
+
+/** The fate of a client's field on a model of another wire. */
+export function fateOf(
+  { field, scalar, to }: FieldFacts,
+  model: { name: WireName; scalars: readonly ScalarRow[] },
+): NotedFate {
+  if (scalar === undefined) return to.get(model.name)!
+  const row = model.scalars.find(({ name }) => name === scalar.name)
+  if (row === undefined) return ['dropped', noSuchField]
+  return [row.field === lastOf(field) ? 'carried' : 'mapped', `\`${row.field}\`${row.note ?? ''}`]
+}
