@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { wires } from '../src/wires/wires.ts'
 
 /** The answers of the benchmark's upstream, by the first part of the path, or of the name of a model. */
@@ -38,7 +38,7 @@ export function billNanos(answer: AnswerName): bigint {
 }
 
 /** How often an answer contains the mark, as a client of this wire receives it. */
-export function marksOf(answer: AnswerName, wire: WireName): number {
+export function marksOf(answer: AnswerName, wire: ClientWire): number {
   // The events that end a stream of responses repeat all of its text four times.
   return sizes[answer].words * (wire === 'responses' && isStream(answer) ? 5 : 1)
 }
@@ -69,7 +69,7 @@ export function prepareAnswers(): Map<string, PreparedAnswer> {
       const pieces = isStream(answer)
         ? streamPieces(wire, sizes[answer], eventsPerPiece[answer] ?? sizes[answer].words)
         : [whole(wire, answer)]
-      const { path } = wires[wire]
+      const { path } = wires[wire].client
       // A base URL with a path replaces `/v1`; releases before 0.2.0 appended the whole path.
       for (const asked of [path, path.replace(/^\/v1/, '')])
         prepared.set(`/${answer}${asked}`, { pieces, paceMs: paceMs[answer] ?? 1 })
@@ -86,25 +86,25 @@ function wordsOf({ words }: Size): string[] {
 }
 
 /** A whole JSON answer as its model sends it. */
-export function wholeBody(wire: WireName, answer: AnswerName): string {
+export function wholeBody(wire: ClientWire, answer: AnswerName): string {
   const size = sizes[answer]
   return JSON.stringify(answerBody[wire](wordsOf(size).join(''), size.tokens))
 }
 
-function whole(wire: WireName, answer: AnswerName): Buffer {
+function whole(wire: ClientWire, answer: AnswerName): Buffer {
   const body = wholeBody(wire, answer)
   const head = ['HTTP/1.1 200 OK', 'content-type: application/json', `content-length: ${Buffer.byteLength(body)}`]
   return Buffer.from(`${head.join('\r\n')}\r\n\r\n${body}`)
 }
 
 /** The events of a stream: its beginning, one for each word, and its end. */
-export function streamEvents(wire: WireName, size: Size = sizes['stream-1']) {
+export function streamEvents(wire: ClientWire, size: Size = sizes['stream-1']) {
   const words = wordsOf(size)
   const { begin, delta, end } = events[wire](words.join(''), size.tokens)
   return { begin, deltas: words.map(delta), end }
 }
 
-function streamPieces(wire: WireName, size: Size, together: number): Buffer[] {
+function streamPieces(wire: ClientWire, size: Size, together: number): Buffer[] {
   const { begin, deltas, end } = streamEvents(wire, size)
   const pieces = [begin]
   for (let i = 0; i < deltas.length; i += together) pieces.push(deltas.slice(i, i + together).join(''))
@@ -160,7 +160,7 @@ function outputItem(text: string) {
   return { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content }
 }
 
-const answerBody: Record<WireName, (text: string, tokens: number) => object> = {
+const answerBody: Record<ClientWire, (text: string, tokens: number) => object> = {
   messages: (text, tokens) => ({
     ...message,
     content: [{ type: 'text', text }],
@@ -186,7 +186,7 @@ const answerBody: Record<WireName, (text: string, tokens: number) => object> = {
 
 type Events = { begin: string; delta: (text: string, i: number) => string; end: string }
 
-const events: Record<WireName, (text: string, tokens: number) => Events> = {
+const events: Record<ClientWire, (text: string, tokens: number) => Events> = {
   messages: (_, tokens) => {
     const started = { ...message, content: [], stop_reason: null, stop_sequence: null, usage: usageOf.messages(1) }
     return {

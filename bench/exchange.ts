@@ -1,5 +1,6 @@
-import type { Model, WireName } from '../src/catalog/model.ts'
+import type { Model } from '../src/catalog/model.ts'
 import { resolveProfile } from '../src/catalog/profiles.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 import type { Call } from '../src/gateway/call.ts'
 import type { CheckedRequest, Exchange } from '../src/gateway/exchange.ts'
 import type { Gateway } from '../src/gateway/gateway.ts'
@@ -18,15 +19,15 @@ const gateway = {
  * An exchange with a model that accepts everything, as the gateway opens it after the checks of account and limits.
  * @param wire of the client. @throws GatewayError when the request is refused
  */
-export function openExchange(bytes: Buffer, wire: WireName, modelWire: WireName): Exchange {
+export function openExchange(bytes: Buffer, wire: ClientWire, modelWire: ModelWire): Exchange {
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
   const model = modelOf(modelWire)
-  const body = new ClientBody(bytes, wires[wire].translator.keptKeys)
+  const body = new ClientBody(bytes, wires[wire].client.keptKeys)
   const asked: CheckedRequest = { gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined }
   return wire === modelWire ? exchangeNatively(asked) : translate(asked)
 }
 
-function modelOf(wire: WireName): Model {
+function modelOf(wire: ClientWire): Model {
   return {
     ...{ id: 'm', entryId: 'm', aliases: [], wire, routes: [], upstreamModel: 'upstream-model' },
     ...{ contextWindow: undefined, outputTokensMax: 8192, priceVersion: 'v1', allowedFields: new Set<string>() },

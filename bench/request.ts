@@ -17,7 +17,9 @@ export function askOf(workload: Workload, server: TestedServer): Ask {
   const model = peer?.modelOf(workload) ?? `${workload.answer}-${workload.modelWire}`
   const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
   // A pipe passes on the answers that the gateway gets from its model.
-  const path = isGateway(server) ? wires[workload.wire].path : `/${workload.answer}${wires[workload.modelWire].path}`
+  const path = isGateway(server)
+    ? wires[workload.wire].client.path
+    : `/${workload.answer}${wires[workload.modelWire].client.path}`
   const headers = {
     host: `127.0.0.1:${port}`,
     ...(peer?.headers ?? { authorization: `Bearer ${key}` }),

@@ -1,4 +1,4 @@
-import { type WireName, wireNames } from '../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import type { Exchange } from '../src/gateway/exchange.ts'
 import { streamEvents, wholeBody } from './answers.ts'
 import { openExchange } from './exchange.ts'
@@ -14,8 +14,8 @@ const part = process.argv[2] ?? ''
 const zero = { inputTokens: 20, cacheReadTokens: 0, cacheWriteTokens: 0, cacheWrite1hTokens: 0 }
 const usage = { ...zero, outputTokens: 400, reasoningTokens: 0, estimated: false }
 
-for (const wire of wireNames)
-  for (const modelWire of wireNames) {
+for (const wire of clientWireNames)
+  for (const modelWire of clientWireNames) {
     const pair = wire === modelWire ? wire : `${wire} → ${modelWire}`
     for (const { name, body } of bodiesOf(wire)) {
       const bytes = Buffer.from(JSON.stringify({ model: 'm', ...body }))
@@ -46,7 +46,7 @@ function show(name: string, run: () => number, count: number, unit: string): voi
   if (name.includes(part)) console.log(formatCost(name, measureCost(run), { count, unit }))
 }
 
-function bodiesOf(wire: WireName) {
+function bodiesOf(wire: ClientWire) {
   const own = workloads.filter((row) => row.wire === wire && row.modelWire === wire && row.connections === 32)
   return ['1 KB', '60 KB'].map((name) => ({ name, body: own.find((row) => row.name.startsWith(name))!.body }))
 }

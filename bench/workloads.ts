@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 import { type AnswerName, eventsPerStream, isStream } from './answers.ts'
 
 /** One row of the benchmark: a request, the number of repetitions, and the unit of its work. */
@@ -6,9 +6,9 @@ export type Workload = {
   name: string
   unit: 'request' | 'event'
   /** The wire of the request. */
-  wire: WireName
+  wire: ClientWire
   /** The wire of the gateway's model, whose answers the pipes pass on; if it is another one, the gateway translates. */
-  modelWire: WireName
+  modelWire: ModelWire
   answer: AnswerName
   body: Record<string, unknown>
   connections: number
@@ -18,7 +18,7 @@ export type Workload = {
   warmRequests: number
 }
 
-const wireNames = ['chat', 'messages', 'responses'] as const
+const rowWires = ['chat', 'messages', 'responses'] as const
 
 // With larger bodies, fewer requests do as much work.
 const heavy = { requests: 4_000, warmRequests: 12_000 }
@@ -30,20 +30,20 @@ const code =
 
 /** To measure something else, add a row. */
 export const workloads: readonly Workload[] = [
-  ...wireNames.flatMap((wire) => wireNames.map((modelWire) => json('1 KB', wire, { modelWire }))),
+  ...rowWires.flatMap((wire) => rowWires.map((modelWire) => json('1 KB', wire, { modelWire }))),
   json('1 KB', 'chat', { connections: 1, requests: 3_000 }),
   json('1 KB', 'chat', { connections: 8, requests: 6_000 }),
   json('1 KB', 'chat', { connections: 200 }),
   json('1 KB, 400 tokens', 'chat', { answer: 'long' }),
   json('1 KB, 400 tokens', 'messages', { modelWire: 'chat', answer: 'long' }),
-  ...wireNames.map((wire) => json('60 KB agent', wire, { body: agentTurn(wire), ...heavy })),
+  ...rowWires.map((wire) => json('60 KB agent', wire, { body: agentTurn(wire), ...heavy })),
   json('60 KB agent', 'messages', { modelWire: 'chat', body: agentTurn('messages'), ...heavy }),
   json('1 MB text', 'chat', { body: prompt('chat', text(1_000_000)), ...huge }),
   json('1 MB text', 'messages', { modelWire: 'chat', body: prompt('messages', text(1_000_000)), ...huge }),
   json('1 MB image', 'chat', { body: prompt('chat', image('chat')), ...huge }),
   json('1 MB image', 'messages', { body: prompt('messages', image('messages')), ...huge }),
-  ...wireNames.flatMap((wire) => wireNames.map((modelWire) => stream('stream-1', wire, modelWire))),
-  ...wireNames.map((wire) => stream('stream-8', wire)),
+  ...rowWires.flatMap((wire) => rowWires.map((modelWire) => stream('stream-1', wire, modelWire))),
+  ...rowWires.map((wire) => stream('stream-8', wire)),
   stream('stream-8', 'messages', 'chat'),
 ]
 
@@ -54,21 +54,21 @@ export function unitsOf({ answer }: Workload): number {
 
 type Given = Partial<Pick<Workload, 'modelWire' | 'answer' | 'body' | 'connections' | 'requests' | 'warmRequests'>>
 
-function json(what: string, wire: WireName, given: Given = {}): Workload {
+function json(what: string, wire: ClientWire, given: Given = {}): Workload {
   const { modelWire = wire, connections = 32, requests = 10_000, warmRequests = 40_000 } = given
   const { answer = 'short', body = prompt(wire, text(868)) } = given
   const name = `${what}, ${pairOf(wire, modelWire)}, ${connections} conn.`
   return { name, unit: 'request', wire, modelWire, answer, body, connections, requests, warmRequests }
 }
 
-function stream(answer: 'stream-1' | 'stream-8', wire: WireName, modelWire = wire): Workload {
+function stream(answer: 'stream-1' | 'stream-8', wire: ClientWire, modelWire = wire): Workload {
   const name = `stream, ${answer.slice(7)} a piece, ${pairOf(wire, modelWire)}`
   const body = { ...prompt(wire, text(868)), stream: true }
   const requests = answer === 'stream-1' ? 200 : 400
   return { name, unit: 'event', wire, modelWire, answer, body, connections: 100, requests, warmRequests: 2 * requests }
 }
 
-function pairOf(wire: WireName, modelWire: WireName): string {
+function pairOf(wire: ClientWire, modelWire: ModelWire): string {
   return wire === modelWire ? wire : `${wire} → ${modelWire}`
 }
 
@@ -77,7 +77,7 @@ function text(characters: number): string {
   return sentence.repeat(Math.ceil(characters / sentence.length)).slice(0, characters)
 }
 
-function prompt(wire: WireName, content: unknown): Record<string, unknown> {
+function prompt(wire: ClientWire, content: unknown): Record<string, unknown> {
   const messages = [{ role: 'user', content }]
   return wire === 'responses' ? { input: messages, max_output_tokens: 500 } : { messages, max_tokens: 500 }
 }
@@ -95,7 +95,7 @@ function image(wire: 'chat' | 'messages'): object[] {
 }
 
 /** The request of an agent in the middle of its work: instructions, thirty tools, and turns with code in their results. */
-function agentTurn(wire: WireName): Record<string, unknown> {
+function agentTurn(wire: ClientWire): Record<string, unknown> {
   const tools = Array.from({ length: 30 }, (_, i) => toolOf(wire, `tool_${i}`))
   const turns = Array.from({ length: 20 }, (_, turn) => turnOf(wire, turn)).flat()
   if (wire === 'messages') return { system: instructions, tools, messages: turns, max_tokens: 500 }
@@ -103,7 +103,7 @@ function agentTurn(wire: WireName): Record<string, unknown> {
   return { tools, messages: [{ role: 'system', content: instructions }, ...turns], max_tokens: 500 }
 }
 
-function toolOf(wire: WireName, name: string): object {
+function toolOf(wire: ClientWire, name: string): object {
   const description = 'Reads, searches or edits files of the project.\nUse it before you guess. '.repeat(3)
   const parameters = {
     type: 'object',
@@ -120,7 +120,7 @@ function toolOf(wire: WireName, name: string): object {
   return wire === 'responses' ? { type: 'function', ...said } : { type: 'function', function: said }
 }
 
-function turnOf(wire: WireName, turn: number): object[] {
+function turnOf(wire: ClientWire, turn: number): object[] {
   const id = `call_${turn}`
   const asked = `Now look at file ${turn}.`
   const input = { path: `/project/src/file-${turn}.ts`, offset: turn * 100 }

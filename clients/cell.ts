@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 import type { FailureName } from './agents/agent.ts'
 
 /** One client on one of its wires with one kind of model, as the suite found it. */
@@ -6,8 +6,8 @@ export type Cell = {
   client: string
   package: string
   version: string
-  clientWire: WireName
-  modelWire: WireName
+  clientWire: ClientWire
+  modelWire: ModelWire
   /** What went wrong; nothing when it passed. */
   failures: string[]
   /** What the client has no words for, and why. */
@@ -24,4 +24,4 @@ export type Cell = {
 
 export type After = 'recovers' | 'gives up' | 'runs half a call'
 
-export const wires = ['messages', 'chat', 'responses'] as const satisfies readonly WireName[]
+export const wires = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]

@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
 import { pythonAgents } from './agents/python.ts'
@@ -13,8 +13,8 @@ export type Entry = {
   source: Source
   /** It is a program of its own, and no library that the suite calls. */
   isProgram: boolean
-  wires: readonly WireName[]
-  run(clientWire: WireName, modelWire: WireName): Promise<Cell>
+  wires: readonly ClientWire[]
+  run(clientWire: ClientWire, modelWire: ModelWire): Promise<Cell>
 }
 
 const sdks = [
@@ -23,7 +23,7 @@ const sdks = [
   ['ai-sdk', 'ai', ['messages', 'chat', 'responses']],
   ['langchain', '@langchain/openai', ['messages', 'chat', 'responses']],
   ['openai-agents', '@openai/agents', ['chat', 'responses']],
-] as const satisfies readonly (readonly [string, string, readonly WireName[]])[]
+] as const satisfies readonly (readonly [string, string, readonly ClientWire[]])[]
 
 /** In the order of the page. What they import is looked for when they run: it may have to be installed first. */
 export const entries: readonly Entry[] = [

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { Script } from '../src/simulator/script.ts'
 import { startTestGateway, type TestGateway, testModel } from '../test/support/gateway.ts'
 import { wires } from './cell.ts'
@@ -20,7 +20,7 @@ export type Place = {
 }
 
 /** The catalog id of the model that a client talks to. */
-export function modelOf(wire: WireName): string {
+export function modelOf(wire: ClientWire): string {
   return `large-${wire}`
 }
 
@@ -95,7 +95,7 @@ export async function openPlace(autoCache?: 'on_key'): Promise<Place> {
 export type Settings = { env?: Record<string, string>; file?: { path: string }; run?: string; code?: string }
 
 /** What `triwire setup` says, its file written where it says. */
-export async function setUp(place: Place, client: string, wire: WireName, model: string): Promise<Settings> {
+export async function setUp(place: Place, client: string, wire: ClientWire, model: string): Promise<Settings> {
   const { gateway, env } = place
   const cli = join(root, 'src/cli/cli.ts')
   const base = [cli, '--config', gateway.configPath, '--json', 'setup', client, '--wire', wire]

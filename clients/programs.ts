@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { everyWire } from './agents/agent.ts'
 import type { Source } from './installs.ts'
 
@@ -9,7 +9,7 @@ export type Program = {
   source: Source
   /** What runs it, behind its interpreter. */
   file?: string
-  wires: readonly WireName[]
+  wires: readonly ClientWire[]
   /** As `triwire setup` names it: what it prints is run as well. */
   setup?: string
 }
@@ -26,7 +26,7 @@ export const programs: readonly Program[] = [
   go('anthropic-sdk-go', 'github.com/anthropics/anthropic-sdk-go', ['messages']),
 ]
 
-function go(client: string, name: string, wires: readonly WireName[]): Program {
+function go(client: string, name: string, wires: readonly ClientWire[]): Program {
   return { client, kind: 'go', source: { from: 'go', package: name, bin: client }, wires }
 }
 
@@ -35,7 +35,7 @@ function python(
   name: string,
   set: string,
   file: string,
-  wires: readonly WireName[],
+  wires: readonly ClientWire[],
   setup?: string,
 ): Program {
   const source: Source = { from: 'python', package: name, set, bin: 'python' }

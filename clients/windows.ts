@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { RecordedRequest } from '../src/simulator/simulator.ts'
 import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
@@ -36,7 +36,7 @@ function behind(text: string, pattern: RegExp): string {
   return pattern.exec(text)?.[1] ?? 'not reported'
 }
 
-const looks: Readonly<Record<string, { wire: WireName; look: Look }>> = {
+const looks: Readonly<Record<string, { wire: ClientWire; look: Look }>> = {
   'claude-code': {
     wire: 'messages',
     async look({ start, asked, place }) {
@@ -235,7 +235,7 @@ console.log(
   `| Agent | Window (told: ${figures.contextWindow}) | Longest answer (told: ${figures.outputTokensMax}) | Names |\n|---|---|---|---|\n${rows.join('\n')}`,
 )
 
-async function look(agent: Agent, wire: WireName, by: Look): Promise<Seen> {
+async function look(agent: Agent, wire: ClientWire, by: Look): Promise<Seen> {
   const place = await openPlace()
   try {
     const settings = await setUp(place, agent.client, wire, modelOf(wire))

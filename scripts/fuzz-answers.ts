@@ -6,7 +6,7 @@
  *     node bin/node.mjs scripts/fuzz-answers.ts 200000 [seed]
  */
 import assert from 'node:assert/strict'
-import { wireNames } from '../src/catalog/model.ts'
+import { clientWireNames } from '../src/catalog/wire-names.ts'
 import { accumulate } from '../test/translation/clients.ts'
 import { pump, pumpJson, wires } from '../test/translation/pump.ts'
 import { jsonSeeds, streamSeeds } from '../test/translation/seeds.ts'
@@ -47,8 +47,8 @@ let slowestMs = 0
 
 for (let run = 0; run < runs; run++) {
   const before = state
-  const upstream = wireNames[below(3)]!
-  const client = wireNames[below(3)]!
+  const upstream = clientWireNames[below(3)]!
+  const client = clientWireNames[below(3)]!
   const isJson = below(8) === 0
   const seeds = isJson ? jsonSeeds[upstream] : streamSeeds[upstream]
   let script = seeds[below(seeds.length)]!

@@ -6,7 +6,8 @@
  *
  * Each must end in a body that is JSON, or in a 400 that we meant (ruling R9); anything else is our bug.
  */
-import { type Model, type WireName, wireNames } from '../src/catalog/model.ts'
+import type { Model } from '../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import { GatewayError } from '../src/errors.ts'
 import { checkFields, readModelId } from '../src/wires/requests/checks.ts'
 import { ClientBody } from '../src/wires/requests/client-body.ts'
@@ -15,8 +16,11 @@ import { wires } from '../src/wires/wires.ts'
 import { modelOf } from '../test/translation/page.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 
-const models = Object.fromEntries(wireNames.map((wire) => [wire, modelOf(wire, undefined)])) as Record<WireName, Model>
-const seeds = wireNames.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
+const models = Object.fromEntries(clientWireNames.map((wire) => [wire, modelOf(wire, undefined)])) as Record<
+  ClientWire,
+  Model
+>
+const seeds = clientWireNames.map((wire) => ({ wire, bytes: Buffer.from(JSON.stringify(fullBodies[wire])) }))
 
 /** Pieces of JSON, whole and broken, to insert. */
 const tokens = [
@@ -45,21 +49,21 @@ const tokens = [
  * Takes a body through the gateway to a native model and to the translated ones.
  * @throws any error that is not a refusal of ours
  */
-export function walkBody(wire: WireName, bytes: Buffer): 'sent' | 'refused' {
+export function walkBody(wire: ClientWire, bytes: Buffer): 'sent' | 'refused' {
   let outcome: 'sent' | 'refused' = 'refused'
-  for (const to of wireNames) {
+  for (const to of clientWireNames) {
     try {
-      const body = new ClientBody(bytes, wires[wire].translator.keptKeys)
+      const body = new ClientBody(bytes, wires[wire].client.keptKeys)
       readModelId(body)
-      const cacheKey = readConversationKey(wires[wire], body, () => undefined)
-      checkFields(wires[wire], body)
+      const cacheKey = readConversationKey(wires[wire].client, body, () => undefined)
+      checkFields(wires[wire].client, body)
       const sent =
         to === wire
           ? wires[wire].native
               .adaptRequest(body, models[to], { scopedKey: cacheKey, isOurSeal: () => false })
               .body.toString()
-          : wires[to].translator.encodeRequest(
-              wires[wire].translator.decodeRequest(body, { cacheKey, unseal: () => undefined }),
+          : wires[to].model.encodeRequest(
+              wires[wire].client.decodeRequest(body, { cacheKey, unseal: () => undefined }),
               models[to],
             ).body
       JSON.parse(sent)

@@ -2,8 +2,9 @@
  * Mutates valid requests and translates them: `node bin/node.mjs scripts/fuzz-requests.ts [inputs] [seed]`.
  * Each must end in an upstream body that is JSON, or in a 400 that we meant. Anything else is our bug and is printed.
  */
-import { type WireName, wireNames } from '../src/catalog/model.ts'
+
 import type { ProfileSetting } from '../src/catalog/profiles.ts'
+import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import { GatewayError } from '../src/errors.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 import { decode, encode } from '../test/translation/support/exchange.ts'
@@ -35,7 +36,7 @@ export function fuzzRequests(inputs: number, seed: number): FuzzCount {
   const random = createRandom(seed)
   const count: FuzzCount = { inputs: 0, encoded: 0, refused: 0, faults: [] }
   while (count.inputs < inputs) {
-    const from = pick(wireNames, random)
+    const from = pick(clientWireNames, random)
     const body = mutate(from, random)
     count.inputs++
     const fault = tryOne(from, body, random, count)
@@ -44,10 +45,10 @@ export function fuzzRequests(inputs: number, seed: number): FuzzCount {
   return count
 }
 
-function tryOne(from: WireName, body: string, random: () => number, count: FuzzCount): string | undefined {
+function tryOne(from: ClientWire, body: string, random: () => number, count: FuzzCount): string | undefined {
   const profile = random() < 0.5 ? {} : pick(profiles, random)
   const to = pick(
-    wireNames.filter((wire) => wire !== from),
+    clientWireNames.filter((wire) => wire !== from),
     random,
   )
   const unseal = () => ({ kind: 'signature', data: 'sig' }) as const
@@ -65,7 +66,7 @@ function tryOne(from: WireName, body: string, random: () => number, count: FuzzC
 }
 
 /** Makes one to four random changes, mostly one, to the full body of a wire. @returns JSON */
-function mutate(wire: WireName, random: () => number): string {
+function mutate(wire: ClientWire, random: () => number): string {
   const body = structuredClone(fullBodies[wire])
   // A bad top-level field hides all others, so half of the bodies keep only the required fields and two more.
   if (random() < 0.5) {

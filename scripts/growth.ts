@@ -8,7 +8,7 @@
  * A finding is measured again, at four and sixteen times the size. If it holds, the exit code is 1.
  */
 import { openExchange } from '../bench/exchange.ts'
-import { type WireName, wireNames } from '../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import { GatewayError } from '../src/errors.ts'
 import type { Exchange } from '../src/gateway/exchange.ts'
 import { jsonSeeds, streamSeeds } from '../test/translation/seeds.ts'
@@ -38,8 +38,8 @@ const refusal = { type: 'error', error: { type: 'bad', code: 'c', message: 'No.'
 const found: Found[] = []
 let shapes = 0
 
-for (const client of wireNames)
-  for (const model of wireNames) {
+for (const client of clientWireNames)
+  for (const model of clientWireNames) {
     for (const way of waysOf(client, model)) tryAll(way)
     console.log(`${client} and ${model}: ${shapes} shapes so far, ${found.length} of them grow too fast`)
   }
@@ -47,7 +47,7 @@ for (const { name, kilobytes, ms } of found)
   console.log(`${name}: ${kilobytes.map((size, i) => `${size} KB ${ms[i]!.toFixed(1)} ms`).join(', ')}`)
 if (found.length > 0 || shapes === 0) process.exitCode = 1
 
-function* waysOf(client: WireName, model: WireName): Iterable<Way> {
+function* waysOf(client: ClientWire, model: ClientWire): Iterable<Way> {
   const pair = client === model ? client : `${client} → ${model}`
   const ask = (stream: boolean) =>
     openExchange(Buffer.from(JSON.stringify({ ...smallest[client], stream })), client, model)

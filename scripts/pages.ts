@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { rewritePage } from '../test/translation/page.ts'
-import type { WireName } from '../test/translation/pump.ts'
+import type { ClientWire } from '../test/translation/pump.ts'
 
 /*
  * Rewrites the computed parts of the pages in test/pages: the request to the upstream, and the answer to the client.
@@ -12,7 +12,7 @@ import type { WireName } from '../test/translation/pump.ts'
 
 const folder = join(import.meta.dirname, '../test/pages')
 
-export type PageFile = { path: string; client: WireName; upstream: WireName; name: string }
+export type PageFile = { path: string; client: ClientWire; upstream: ClientWire; name: string }
 
 export function findPages(): PageFile[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -20,7 +20,7 @@ export function findPages(): PageFile[] {
     .sort()
     .map((file) => {
       const [pair, name] = file.split(/[/\\]/) as [string, string]
-      const [client, upstream] = pair.split('-to-') as [WireName, WireName]
+      const [client, upstream] = pair.split('-to-') as [ClientWire, ClientWire]
       return { path: join(folder, file), client, upstream, name: name.slice(0, -3) }
     })
 }

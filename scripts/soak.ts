@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createBooks } from '../src/accounts/books.ts'
 import { parseCredits } from '../src/accounts/credit.ts'
-import { wireNames } from '../src/catalog/model.ts'
+import { clientWireNames } from '../src/catalog/wire-names.ts'
 import { startSimulator } from '../src/simulator/simulator.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 import { wires } from '../src/wires/wires.ts'
@@ -99,7 +99,7 @@ if (problems.length > 0) process.exitCode = 1
 rmSync(folder, { recursive: true })
 
 async function ask(): Promise<void> {
-  const [client, wire] = [pick(wireNames), pick(wireNames)]
+  const [client, wire] = [pick(clientWireNames), pick(clientWireNames)]
   const fault = Math.random() < 0.02 ? pick(faults) : undefined
   const kind = fault === undefined || fault === 'leave' ? 'good' : fault
   const stream = fault === 'cut' || fault === 'leave' || Math.random() < 0.6
@@ -112,7 +112,7 @@ async function ask(): Promise<void> {
   }
   const leaving = new AbortController()
   try {
-    const response = await fetch(`${program.url}${wires[client].path}`, {
+    const response = await fetch(`${program.url}${wires[client].client.path}`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'x-session-id': `talk-${Math.floor(Math.random() * 50)}` },
       body: JSON.stringify(body),
@@ -175,7 +175,7 @@ function configuration(): string {
     'catalog:',
     '  pinned: 2026-11-01',
     '  models:',
-    ...Object.entries(kinds).flatMap(([kind, name]) => wireNames.map((wire) => model(kind, wire, name))),
+    ...Object.entries(kinds).flatMap(([kind, name]) => clientWireNames.map((wire) => model(kind, wire, name))),
     '',
   ].join('\n')
 }

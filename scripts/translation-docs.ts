@@ -2,7 +2,7 @@
  * Writes docs/translation/<client>-to-<model>.md, one page per pair of wires, from the field tables:
  * node bin/node.mjs scripts/translation-docs.ts [--check]
  */
-import { type WireName, wireNames } from '../src/catalog/model.ts'
+import { type ClientWire, clientWireNames, type ModelWire, modelWireNames } from '../src/catalog/wire-names.ts'
 import type { FieldOutcome } from '../src/wires/requests/field-table.ts'
 import { fateOf } from '../src/wires/requests/scalars.ts'
 import { wires } from '../src/wires/wires.ts'
@@ -18,15 +18,15 @@ const headings: [FieldOutcome, string][] = [
 /** File name → text of every page. */
 export function translationPages(): Map<string, string> {
   const pages = new Map<string, string>()
-  for (const from of wireNames) {
-    for (const to of wireNames.filter((wire) => wire !== from)) {
+  for (const from of clientWireNames) {
+    for (const to of modelWireNames.filter((wire) => wire !== from)) {
       pages.set(`${from}-to-${to}.md`, page(from, to))
     }
   }
   return pages
 }
 
-function page(from: WireName, to: WireName): string {
+function page(from: ClientWire, to: ModelWire): string {
   const lines = [
     `# A ${from} request to a ${to} model`,
     '',
@@ -37,8 +37,8 @@ function page(from: WireName, to: WireName): string {
     '',
   ]
   for (const [verdict, heading] of headings) {
-    const rows = [...wires[from].fields.values()].flatMap((facts) => {
-      const [fate, note] = fateOf(facts, wires[to])
+    const rows = [...wires[from].client.fields.values()].flatMap((facts) => {
+      const [fate, note] = fateOf(facts, from, wires[to])
       return fate === verdict ? [`| \`${facts.field}\` | ${note} |`] : []
     })
     if (rows.length > 0) lines.push(`## ${heading}`, '', '| Field | |', '| --- | --- |', ...rows, '')

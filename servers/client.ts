@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { chatClient } from './sdks/chat.ts'
 import { messagesClient } from './sdks/messages.ts'
 import { responsesClient } from './sdks/responses.ts'
@@ -36,7 +36,7 @@ export type Told = {
 }
 
 export type Client = {
-  wire: WireName
+  wire: ClientWire
   /** Whether the wire has a field for it. */
   can: { stop: boolean; countTokens: boolean }
   ask(model: string, asked: Ask, isStreamed: boolean): Promise<Told>
@@ -47,7 +47,7 @@ export type Client = {
 export type Place = { url: string; key: string; onRequest(id: string): void }
 
 /** The official SDK of a wire, which tries nothing twice. */
-export function clientOf(wire: WireName, place: Place): Client {
+export function clientOf(wire: ClientWire, place: Place): Client {
   const makers = { messages: messagesClient, chat: chatClient, responses: responsesClient }
   return makers[wire](place)
 }

@@ -4,12 +4,12 @@ import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { stringify } from 'yaml'
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { ModelServer } from './model-server.ts'
 
 const program = join(import.meta.dirname, '../bin/triwire.mjs')
 
-export const wires = ['messages', 'chat', 'responses'] as const satisfies readonly WireName[]
+export const wires = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]
 
 /** An entry of the ledger, as `ledger list --json` has it. */
 export type Entry = {
@@ -36,11 +36,11 @@ export type Gateway = {
 
 /** The ids of the catalog: the model as a wire's upstream has it. */
 export const modelIds = {
-  plain: (wire: WireName) => `tiny-${wire}`,
+  plain: (wire: ClientWire) => `tiny-${wire}`,
   /** It is said of it that it takes no images. */
-  textOnly: (wire: WireName) => `text-${wire}`,
+  textOnly: (wire: ClientWire) => `text-${wire}`,
   /** At the same server with a key that it refuses. */
-  locked: (wire: WireName) => `locked-${wire}`,
+  locked: (wire: ClientWire) => `locked-${wire}`,
 }
 
 /** The longest silence of a server, in ms: as long as a busy machine takes for a long prompt; and while one is frozen. */
@@ -91,7 +91,7 @@ export async function startGateway(folder: string, server: ModelServer): Promise
 function configuration(server: ModelServer, silenceMs: number): object {
   const { profile } = server
   const prices = { input: '1', cache_read: '0.1', output: '2' }
-  const model = (id: string, wire: WireName, more: object) => ({
+  const model = (id: string, wire: ClientWire, more: object) => ({
     id,
     wire,
     upstream: 'server',

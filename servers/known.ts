@@ -1,9 +1,9 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 
 /** What a server does wrong itself, on one of its wires, whoever asks. */
 export type KnownFault = {
   /** The wires that its models are declared with. */
-  modelWires: readonly WireName[]
+  modelWires: readonly ClientWire[]
   /** Names of features. */
   features: readonly string[]
   /** Only for clients of the same wire: a translation works around it. */

@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { wires } from './gateway.ts'
 import { knownFaults } from './known.ts'
 import type { Cell, Results, Verdict } from './results.ts'
@@ -121,6 +121,6 @@ function ownFaults({ server, version, cells }: Results): string {
   ].join('\n')
 }
 
-function isOwn(cells: readonly Cell[], feature: string, modelWires: readonly WireName[]): boolean {
+function isOwn(cells: readonly Cell[], feature: string, modelWires: readonly ClientWire[]): boolean {
   return cells.some((cell) => cell.feature === feature && modelWires.includes(cell.modelWire) && cell.verdict === 'own')
 }

@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 
 /** `pass`, not on the client's wire, the server's own fault, or ours. */
 export type Verdict = 'pass' | 'none' | 'own' | 'ours'
@@ -7,8 +7,8 @@ export type Verdict = 'pass' | 'none' | 'own' | 'ours'
 export type Cell = {
   feature: string
   /** Undefined where the server was asked directly. */
-  clientWire: WireName | 'direct'
-  modelWire: WireName
+  clientWire: ClientWire | 'direct'
+  modelWire: ModelWire
   verdict: Verdict
   /** What failed. */
   words: string[]

@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 import { serverFaults } from './faults.ts'
 import { type Feature, features } from './features.ts'
 import { type Gateway, silences, wires } from './gateway.ts'
@@ -49,8 +49,8 @@ export async function runSuite(server: ModelServer, gateway: Gateway, tell: (cel
 async function runCell(
   feature: Feature,
   side: Side,
-  clientWire: WireName | 'direct',
-  modelWire: WireName,
+  clientWire: ClientWire | 'direct',
+  modelWire: ModelWire,
   server: ModelServer,
 ): Promise<Cell> {
   const words: string[] = []
@@ -67,8 +67,8 @@ async function runCell(
 
 function cellOf(
   feature: string,
-  clientWire: WireName | 'direct',
-  modelWire: WireName,
+  clientWire: ClientWire | 'direct',
+  modelWire: ModelWire,
   words: string[],
   { name }: ModelServer,
 ): Cell {

@@ -1,4 +1,4 @@
-import type { WireName } from '../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
 import { type Ask, type Client, clientOf, type Told } from './client.ts'
 import type { Feature, Trial } from './features.ts'
 import { modelIds } from './gateway.ts'
@@ -10,7 +10,7 @@ export type Bill = { id: string; usage: Told['usage']; what: string }
 export type Side = {
   url: string
   key: string
-  modelOf(wire: WireName): string
+  modelOf(wire: ClientWire): string
   bills?: Bill[]
   /** Answers that were begun and not told to their end, and requests that were refused. */
   cut?: Asked[]
@@ -22,8 +22,8 @@ type Asked = { id: string; what: string }
 /** One client on one pair. */
 export function openTrial(
   side: Side,
-  clientWire: WireName,
-  modelWire: WireName,
+  clientWire: ClientWire,
+  modelWire: ModelWire,
   isStreamed: boolean,
   what: string,
 ): Trial {

@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { isStream, mark, marksOf } from '../answers.ts'
 import { askOf, isGateway } from '../request.ts'
 import type { TestedServer } from '../servers.ts'
@@ -22,7 +22,7 @@ export async function probe(server: TestedServer, workload: Workload): Promise<P
 }
 
 /** Patterns that only a whole answer of a wire has. */
-const forms: Record<WireName, { whole: RegExp; stream: RegExp }> = {
+const forms: Record<ClientWire, { whole: RegExp; stream: RegExp }> = {
   chat: { whole: /"choices"\s*:/, stream: /^data: ?\[DONE\]/m },
   messages: { whole: /"type"\s*:\s*"message"/, stream: /^data: ?\{.*"type"\s*:\s*"message_stop"/m },
   responses: { whole: /"object"\s*:\s*"response"/, stream: /^data: ?\{.*"type"\s*:\s*"response.completed"/m },

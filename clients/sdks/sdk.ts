@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire, ModelWire } from '../../src/catalog/wire-names.ts'
 import type { Script } from '../../src/simulator/script.ts'
 
 /** What every SDK is asked to do. A case is a run that throws, or the reason why the SDK has no words for it. */
@@ -11,7 +11,7 @@ export type Sdk = {
   client: string
   /** As package.json pins them; the first gives the version. */
   packages: readonly string[]
-  wires: readonly WireName[]
+  wires: readonly ClientWire[]
   cases(target: Target): Record<CaseName, (() => Promise<void>) | string>
 }
 
@@ -20,8 +20,8 @@ export type Target = {
   origin: string
   key: string
   model: string
-  wire: WireName
-  modelWire: WireName
+  wire: ClientWire
+  modelWire: ModelWire
   /** What the model does from now on, instead of what it does by itself. */
   script(script: Script): void
 }

@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { chunk, data, errorOf, framesOf, type Told, wholeOf } from './wires.ts'
 
-export type Asked = { wire: WireName; isStream: boolean; asked: string; response: ServerResponse }
+export type Asked = { wire: ClientWire; isStream: boolean; asked: string; response: ServerResponse }
 
 /** The answer of a payer's model: its figures follow from the nonce, so that they can be checked. */
 export function figuresOf(nonce: string): { text: string; told: Told } {

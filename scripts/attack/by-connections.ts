@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createKey } from '../../src/accounts/keys.ts'
-import { wireNames } from '../../src/catalog/model.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Attack } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
@@ -66,7 +66,7 @@ export const attacksByConnections: Attack[] = [
     run: (attacker) =>
       attacker.loops(4, async (loop) => {
         const texts = Array.from({ length: 50 }, (_, i) => {
-          const wire = wireNames[i % 3]!
+          const wire = clientWireNames[i % 3]!
           const text =
             i % 2 === 0 ? bodyOf(wire, `refuse-${wire}`, 'Hi') : bodyOf(wire, `stall-${wire}`, 'Hi', { stream: true })
           return requestOf(paths[wire], attacker.key(), loop % 2 === 0 ? bodyOf(wire, 'nobody', 'Hi') : text)
@@ -80,7 +80,7 @@ export const attacksByConnections: Attack[] = [
     finding: 'F-C5',
     run: (attacker) =>
       attacker.loops(24, async (loop) => {
-        const wire = wireNames[loop % 3]!
+        const wire = clientWireNames[loop % 3]!
         const socket = await attacker.open()
         const text = requestOf(
           paths[wire],
@@ -116,7 +116,7 @@ export const attacksByConnections: Attack[] = [
     // Half of the connections come from the payers' own address.
     run: (attacker) =>
       attacker.loops(24, (loop) => {
-        const wire = wireNames[loop % 3]!
+        const wire = clientWireNames[loop % 3]!
         const localAddress = loop % 2 === 0 ? '127.0.0.1' : `127.0.0.${2 + (loop % 200)}`
         const key = loop % 4 < 2 ? wrongKey() : `sk-tri-${'x'.repeat(46)}`
         return attacker.post(paths[wire], bodyOf(wire, `payer-${wire}`, 'Hi'), { key, localAddress })

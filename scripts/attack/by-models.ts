@@ -1,4 +1,4 @@
-import { wireNames } from '../../src/catalog/model.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Attack, Attacker } from './attacker.ts'
 import { bodyOf, paths } from './wires.ts'
 
@@ -18,8 +18,8 @@ function askAll(
 ): Promise<void> {
   let turn = 0
   return attacker.loops(parallel, () => {
-    const client = wireNames[turn % 3]!
-    const model = wireNames[Math.floor(turn / 3) % 3]!
+    const client = clientWireNames[turn % 3]!
+    const model = clientWireNames[Math.floor(turn / 3) % 3]!
     const isStream = options.isStream ?? turn % 2 === 0
     turn++
     const body = bodyOf(client, `${behaviour}-${model}`, options.text?.() ?? 'Go on', {
@@ -69,7 +69,7 @@ export const attacksByModels: Attack[] = [
     finding: 'B9',
     run: (attacker) =>
       attacker.loops(100, async (loop) => {
-        const client = wireNames[loop % 3]!
+        const client = clientWireNames[loop % 3]!
         const body = bodyOf(client, 'tail-responses', 'Go on', { stream: true })
         await attacker.post(paths[client], body, { leavesAtFirst: true })
         await attacker.wait(100)
@@ -80,7 +80,7 @@ export const attacksByModels: Attack[] = [
     finding: 'B9',
     run: (attacker) =>
       attacker.loops(100, async (loop) => {
-        const client = wireNames[loop % 3]!
+        const client = clientWireNames[loop % 3]!
         await attacker.post(paths[client], bodyOf(client, `hang-${client}`, 'Go on'), { leaveMs: 100 })
       }),
   },
@@ -126,7 +126,7 @@ export const attacksByModels: Attack[] = [
     finding: 'B10',
     async run(attacker) {
       for (let i = 0; i < 300 && !attacker.signal.aborted; i++) {
-        const [client, model] = [wireNames[i % 3]!, wireNames[Math.floor(i / 3) % 3]!]
+        const [client, model] = [clientWireNames[i % 3]!, clientWireNames[Math.floor(i / 3) % 3]!]
         const socket = await attacker.open()
         socket.pause()
         const body = bodyOf(client, `endless-${model}`, 'Go on', { stream: true })

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Agent, type IncomingHttpHeaders, request } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { figuresOf } from './behaviours.ts'
 import { askProbe, probesEveryMs } from './probes.ts'
 import { bodyOf, hearStream, hearWhole, paths, type Told } from './wires.ts'
@@ -42,8 +42,8 @@ const directEach = 3
 const { url, honestUrl, keys, probeKey, perSecond } = workerData as PayerData
 const agent = new Agent({ keepAlive: true, maxSockets: 256 })
 const directAgent = new Agent({ keepAlive: true })
-const kinds = wireNames.flatMap((client) =>
-  wireNames.flatMap((model) => [false, true].map((isStream) => ({ client, model, isStream }))),
+const kinds = clientWireNames.flatMap((client) =>
+  clientWireNames.flatMap((model) => [false, true].map((isStream) => ({ client, model, isStream }))),
 )
 const filler = 'It is a long way to the end of this sentence, and nobody knows what waits there. '.repeat(8)
 let asked = 0
@@ -108,7 +108,7 @@ async function askDirectly(into: Window): Promise<void> {
 /** Checks an answer against the interface (spec 1 to 9). @returns what is wrong with it */
 function checkAnswer(
   { status, headers, body }: Answer,
-  wire: WireName,
+  wire: ClientWire,
   model: string,
   isStream: boolean,
   nonce: string,

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads'
 import { stringify } from 'yaml'
 import { createBooks } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 
 /** With so many, each payer stays below the 300 requests a minute of an account (spec 8). */
@@ -114,7 +114,7 @@ function configuration(honestUrl: string, hostileUrl: string, hasPassing: boolea
     },
     catalog: {
       pinned: '2026-11-01',
-      models: wireNames.flatMap((wire) => [
+      models: clientWireNames.flatMap((wire) => [
         model('payer', wire, 'honest', 'echo'),
         // Models with which attackers use the payers' own upstream account.
         model('trouble', wire, 'honest', 'trouble'),
@@ -126,7 +126,7 @@ function configuration(honestUrl: string, hostileUrl: string, hasPassing: boolea
   }
 }
 
-function model(name: string, wire: WireName, upstream: string, behaviour: string): Record<string, unknown> {
+function model(name: string, wire: ClientWire, upstream: string, behaviour: string): Record<string, unknown> {
   return {
     id: `${name}-${wire}`,
     wire,

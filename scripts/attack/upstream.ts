@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { platform, setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { behaviours } from './behaviours.ts'
 import { paths } from './wires.ts'
 
@@ -18,11 +18,11 @@ const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) =>
   void answer(request).catch(() => response.destroy())
 
   async function answer(request: IncomingMessage): Promise<void> {
-    const wire = wireNames.find((name) => request.url === paths[name])
+    const wire = clientWireNames.find((name) => request.url === paths[name])
     const text = await read(request)
     if (!wire) throw new Error('the upstream does not serve this path')
     const { model, stream } = JSON.parse(text) as { model: string; stream?: boolean }
-    await behaviours[model]!({ wire: wire as WireName, isStream: stream === true, asked: text, response })
+    await behaviours[model]!({ wire: wire as ClientWire, isStream: stream === true, asked: text, response })
   }
 })
 server.listen(0, '127.0.0.1', 4096, () => parentPort!.postMessage((server.address() as AddressInfo).port))

@@ -1,8 +1,8 @@
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
 /* The three wires as a model answers on them, and as a client reads that: only as much as makes an answer whole. */
 
-export const paths: Record<WireName, string> = {
+export const paths: Record<ClientWire, string> = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
@@ -11,7 +11,7 @@ export const paths: Record<WireName, string> = {
 export type Told = { input: number; output: number }
 
 /** A request with one turn. */
-export function bodyOf(wire: WireName, model: string, text: string, more: Record<string, unknown> = {}): string {
+export function bodyOf(wire: ClientWire, model: string, text: string, more: Record<string, unknown> = {}): string {
   const turn = [{ role: 'user', content: text }]
   const conversation = {
     messages: { max_tokens: 4096, messages: turn },
@@ -21,14 +21,14 @@ export function bodyOf(wire: WireName, model: string, text: string, more: Record
   return JSON.stringify({ model, ...conversation, ...more })
 }
 
-const usageOf: Record<WireName, (told: Told) => Record<string, unknown>> = {
+const usageOf: Record<ClientWire, (told: Told) => Record<string, unknown>> = {
   messages: ({ input, output }) => ({ input_tokens: input, output_tokens: output }),
   chat: ({ input, output }) => ({ prompt_tokens: input, completion_tokens: output, total_tokens: input + output }),
   responses: ({ input, output }) => ({ input_tokens: input, output_tokens: output, total_tokens: input + output }),
 }
 
 /** A whole JSON answer. */
-export function wholeOf(wire: WireName, text: string, told: Told): Record<string, unknown> {
+export function wholeOf(wire: ClientWire, text: string, told: Told): Record<string, unknown> {
   const usage = usageOf[wire](told)
   const part = { type: 'output_text', text, annotations: [] }
   const item = { id: 'msg_1', type: 'message', status: 'completed', role: 'assistant', content: [part] }
@@ -49,7 +49,7 @@ const place = { item_id: 'msg_1', output_index: 0, content_index: 0 }
 /** The events of a stream in three parts: up to the first word, for each piece of text, and after the last piece. */
 export type Frames = { opening: string[]; piece(text: string): string; closing(text: string, told: Told): string[] }
 
-export const framesOf: Record<WireName, Frames> = {
+export const framesOf: Record<ClientWire, Frames> = {
   messages: {
     opening: [
       named('message_start', {
@@ -100,7 +100,7 @@ export const framesOf: Record<WireName, Frames> = {
 }
 
 /** An error in the form of the wire's vendor: as a body, and as an event of a stream. */
-export function errorOf(wire: WireName, text: string): { body: string; event: string } {
+export function errorOf(wire: ClientWire, text: string): { body: string; event: string } {
   const error = { message: text, type: 'invalid_request_error', param: null, code: null }
   if (wire === 'messages') {
     const body = { type: 'error', error: { type: 'invalid_request_error', message: text } }
@@ -115,7 +115,7 @@ export function errorOf(wire: WireName, text: string): { body: string; event: st
 export type Heard = { model: unknown; id: unknown; text: string; told: Told }
 
 /** Reads a JSON answer. @throws if it is not whole, or does not follow the wire */
-export function hearWhole(wire: WireName, body: string): Heard {
+export function hearWhole(wire: ClientWire, body: string): Heard {
   const { model, id, usage, content, choices, output } = JSON.parse(body)
   const text = {
     messages: () => content[0].text,
@@ -126,7 +126,7 @@ export function hearWhole(wire: WireName, body: string): Heard {
 }
 
 /** Reads the answer of a stream, in the same way. */
-export function hearStream(wire: WireName, body: string): Heard {
+export function hearStream(wire: ClientWire, body: string): Heard {
   const ends = { messages: 'message_stop', chat: '[DONE]', responses: 'response.completed' }
   const last = body.trimEnd().split('\n').at(-1) ?? ''
   if (!last.includes(ends[wire])) throw new Error(`no ${ends[wire]} at the end`)

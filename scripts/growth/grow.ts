@@ -1,4 +1,4 @@
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
 /** An input that can be enlarged in one place, by so many bytes. */
 export type Growth = { where: string; grow: (bytes: number) => string }
@@ -37,7 +37,7 @@ export function* growthsOf(body: unknown): Iterable<Growth> {
 }
 
 /** Enlarges the values of each frame, repeats each frame, and repeats each run of frames after the first. */
-export function* growthsOfStream(wire: WireName, stream: string): Iterable<Growth> {
+export function* growthsOfStream(wire: ClientWire, stream: string): Iterable<Growth> {
   const frames = stream.split(/(?<=\n\n)/)
   for (const [at, frame] of frames.entries()) {
     const [before, behind] = [frames.slice(0, at).join(''), frames.slice(at + 1).join('')]
@@ -75,7 +75,7 @@ function* waysToEnlarge(value: unknown): Iterable<[how: string, enlarge: (bytes:
 }
 
 /** Repeats a run of frames. The blocks, items or calls of each copy are numbered after those of the one before. */
-function repeatRun(wire: WireName, frames: readonly string[], until: number, bytes: number): string {
+function repeatRun(wire: ClientWire, frames: readonly string[], until: number, bytes: number): string {
   const run = frames.slice(1, until)
   const span = Math.max(0, ...run.flatMap((frame) => numbersOf(wire, eventOf(frame)).map(({ is }) => is + 1)))
   const copies = Array.from({ length: timesOf(run.join('').length, bytes) }, (_, copy) =>
@@ -84,14 +84,14 @@ function repeatRun(wire: WireName, frames: readonly string[], until: number, byt
   return frames[0] + copies.join('') + frames.slice(until).join('')
 }
 
-function shifted(wire: WireName, text: string, copy: number, span: number): string {
+function shifted(wire: ClientWire, text: string, copy: number, span: number): string {
   const event = renamed(JSON.parse(text), copy) as Json
   for (const { of, name, is } of numbersOf(wire, event)) of[name] = is + copy * span
   return JSON.stringify(event)
 }
 
 /** The numbers in an event that say which part of the answer it is about. */
-function numbersOf(wire: WireName, event: Json | undefined): { of: Json; name: string; is: number }[] {
+function numbersOf(wire: ClientWire, event: Json | undefined): { of: Json; name: string; is: number }[] {
   const name = wire === 'responses' ? 'output_index' : 'index'
   const numbered = wire === 'chat' ? callsIn(event) : [event]
   return numbered.flatMap((of) => (typeof of?.[name] === 'number' ? [{ of, name, is: of[name] }] : []))

@@ -1,4 +1,5 @@
-import type { Prices, WireName } from '../catalog/model.ts'
+import type { Prices } from '../catalog/model.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { Account } from './account.ts'
 
@@ -24,10 +25,10 @@ export type RequestOutcome = (typeof outcomes)[number]
  */
 export type Origin = {
   keyId: string | undefined
-  clientWire: WireName | undefined
+  clientWire: ClientWire | undefined
   /** Catalog id. */
   model: string
-  modelWire: WireName | undefined
+  modelWire: ModelWire | undefined
   /** Names in the configuration. */
   upstream: string | undefined
   upstreamAccount: string | undefined

@@ -40,7 +40,7 @@ export function createPlayground(
     const beganMs = gateway.clockMs()
     const sinceMs = () => gateway.clockMs() - beganMs
     const wire = wires[asked.wire]
-    const named = { id: requestId, method: 'POST', path: wire.path, ip, walk: 'infer', wire: wire.name } as const
+    const named = { id: requestId, method: 'POST', path: wire.client.path, ip, walk: 'infer', wire: wire.name } as const
     const record: CallRecord = { ...named, startedMs: gateway.nowMs(), beganMs }
     const { limits, timeouts } = gateway.snapshots.current.config
     const body = { bytes: Buffer.from(asked.body), release: () => share?.release() }
@@ -61,7 +61,7 @@ export function createPlayground(
       const { status, retryAfterSeconds } = error
       const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
       const lines = `${formHeaders(record)}cache-control: ${noStore}\r\n${retry}content-type: application/json\r\n`
-      exchange.answer(status, lines, errorBody(error, requestId, wire))
+      exchange.answer(status, lines, errorBody(error, requestId, wire.client))
       exchange.watchStall(timeouts.writeStallMs)
     }
   }

@@ -1,8 +1,6 @@
 import type { Calls, Usage } from '../inference/usage.ts'
 import type { Profile } from './profile.ts'
-import type { WireName } from './wire-names.ts'
-
-export { type WireName, wireNames, wirePlaces } from './wire-names.ts'
+import type { ModelWire } from './wire-names.ts'
 
 /** Nano-credits per million tokens, one price for each kind of token (ruling C1). */
 export type Rates = {
@@ -59,7 +57,7 @@ export type Model = Serving & {
   /** Its further names; each is an id of the list. */
   aliases: readonly string[]
   /** The one wire that all its upstreams speak. */
-  wire: WireName
+  wire: ModelWire
   /** The upstreams that serve it, in the order in which they are asked. The `Serving` of the model itself is that of the first. */
   routes: readonly Route[]
   outputTokensMax: number

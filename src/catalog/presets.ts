@@ -1,4 +1,4 @@
-import type { WireName } from './model.ts'
+import type { ModelWire } from './wire-names.ts'
 
 /**
  * The entries that `triwire catalog add` writes: providers, and models of theirs with figures that can be looked up. One credit
@@ -10,9 +10,9 @@ import type { WireName } from './model.ts'
  */
 export type Preset = {
   /** The provider's address, and the variable that holds its key. */
-  upstream: { baseUrl: string; keyVariable: string; paths?: Readonly<Partial<Record<WireName, string>>> }
+  upstream: { baseUrl: string; keyVariable: string; paths?: Readonly<Partial<Record<ModelWire, string>>> }
   /** The wire of its models, and their profiles: another one for those that reason or take no sampling settings, if it differs. */
-  wire: WireName
+  wire: ModelWire
   profile: string
   reasoningProfile?: string
   fixedSamplingProfile?: string

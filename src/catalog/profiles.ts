@@ -1,6 +1,6 @@
-import { type WireName, wireNames } from './model.ts'
 import { groupByWire, type Profile, type ProfileValues } from './profile.ts'
 import { refusals } from './refusals.ts'
+import { type ModelWire, modelWireNames } from './wire-names.ts'
 
 /** A part of a profile, laid over the one it extends. `reasoning` and `replayThought` are laid over key by key. */
 export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayThought'>> & {
@@ -14,11 +14,11 @@ export type ProfileSetting = Partial<Omit<ProfileValues, 'reasoning' | 'replayTh
  * The profile of a model: a name of the table below, or a setting of its own, over the plain one of its wire.
  * @throws Error for a name that is unknown, or not for this wire
  */
-export function resolveProfile(wire: WireName, setting?: string | ProfileSetting): Profile {
+export function resolveProfile(wire: ModelWire, setting?: string | ProfileSetting): Profile {
   return groupByWire(resolveValues(wire, setting))
 }
 
-function resolveValues(wire: WireName, setting?: string | ProfileSetting): ProfileValues {
+function resolveValues(wire: ModelWire, setting?: string | ProfileSetting): ProfileValues {
   if (setting === undefined) return plain[wire]
   if (typeof setting === 'string') {
     const mistake = findProfileMistake(wire, setting)
@@ -29,7 +29,7 @@ function resolveValues(wire: WireName, setting?: string | ProfileSetting): Profi
 }
 
 /** The reason why this profile is invalid for a model of this wire, as the end of a sentence. */
-export function findProfileMistake(wire: WireName, name: string): string | undefined {
+export function findProfileMistake(wire: ModelWire, name: string): string | undefined {
   if (!Object.hasOwn(named, name)) return `must be a map, or one of: ${profileNames.join(', ')}`
   const wires = Object.keys(named[name]!)
   return wires.includes(wire) ? undefined : `${name} is for ${wires.join(', ')}; this model's wire is ${wire}`
@@ -101,7 +101,7 @@ const plainest: ProfileValues = {
 }
 
 /** Differences of a plain upstream by its wire: what it takes beside that, and limits of the wire itself. */
-const wireWays: Partial<Record<WireName, ProfileSetting>> = {
+const wireWays: Partial<Record<ModelWire, ProfileSetting>> = {
   messages: {
     maxField: 'max_tokens',
     accepts: new Set(['top_k']),
@@ -130,10 +130,9 @@ const wireWays: Partial<Record<WireName, ProfileSetting>> = {
   },
 }
 
-const plain = Object.fromEntries(wireNames.map((wire) => [wire, layOver(plainest, wireWays[wire] ?? {})])) as Record<
-  WireName,
-  ProfileValues
->
+const plain = Object.fromEntries(
+  modelWireNames.map((wire) => [wire, layOver(plainest, wireWays[wire] ?? {})]),
+) as Record<ModelWire, ProfileValues>
 
 /** Fields that the reasoning models of the wire's author refuse, since they sample at fixed settings. */
 const fixedSampling = new Set([
@@ -258,7 +257,7 @@ const gemini: ProfileSetting = {
 }
 
 /** By name and wire: what differs from the plain profile of that wire, and why. */
-const named: Record<string, Partial<Record<WireName, ProfileSetting>>> = {
+const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'default-chat': { chat: {} },
   'default-messages': { messages: {} },
   'default-responses': { responses: {} },

@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type WireName, wireNames } from '../catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../catalog/wire-names.ts'
 import type { DescribedAnswer, DescribedRequest, RefusedTranslation, Translation } from '../live/translation.ts'
 import type { GlobalOptions } from './options.ts'
 import { formatFields, formatTable, printError } from './print.ts'
 import { unreadable } from './unreadable.ts'
 
 type TranslateOptions = GlobalOptions & {
-  from: WireName
+  from: ClientWire
   model?: string
   upstream?: string
   account?: string
@@ -25,7 +25,7 @@ export function addTranslateCommand(program: Command): void {
     .command('translate')
     .argument('[request]', 'a file with the body of a request, or - for stdin')
     .description('show what a model would be sent for a request (a file, - for stdin), or its client for an answer')
-    .addOption(new Option('--from <wire>', 'the wire of the client').choices(wireNames).makeOptionMandatory())
+    .addOption(new Option('--from <wire>', 'the wire of the client').choices(clientWireNames).makeOptionMandatory())
     .option('--model <model>', 'a model of the catalog (default: the one that the request names)')
     .option('--upstream <name>', 'of several upstreams of the model the one that is asked (default: the first)')
     .option(

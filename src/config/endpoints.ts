@@ -1,10 +1,10 @@
-import { type WireName, wireNames, wirePlaces } from '../catalog/model.ts'
+import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 
 /** The place of the upstream's name for the model in a path of `paths`. */
 export const modelPlace = '{model}'
 
 /** The path of requests by wire, from the host's root, with the query. */
-export type Endpoints = Readonly<Record<WireName, string>>
+export type Endpoints = Readonly<Record<ModelWire, string>>
 
 export type EndpointSettings = {
   /** Without a slash at the end. */
@@ -19,12 +19,12 @@ export function endpointsOf({ baseUrl, paths = {}, query = {} }: EndpointSetting
   const base = pathOf(baseUrl)
   const fixed = new URLSearchParams(query).toString()
   const behind = fixed && `?${fixed}`
-  const entries = wireNames.map((wire) => [wire, (paths[wire] ?? endpointOf(wire, base)) + behind] as const)
+  const entries = modelWireNames.map((wire) => [wire, (paths[wire] ?? endpointOf(wire, base)) + behind] as const)
   return Object.fromEntries(entries) as Endpoints
 }
 
 /** @param base the path of a base URL, without a slash at the end */
-function endpointOf(wire: WireName, base: string): string {
+function endpointOf(wire: ModelWire, base: string): string {
   const { path, keepsVersion } = wirePlaces[wire]
   const isWhole = base === '' || (keepsVersion && !isVersioned(base))
   return base + (isWhole ? path : path.slice(version.length))
@@ -44,7 +44,7 @@ function isVersioned(path: string): boolean {
 }
 
 /** Whether requests of this wire use the base's path as it is, although they did not before 0.2.0. */
-export function isTakenAsItStands(wire: WireName, path: string): boolean {
+export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
   return !wirePlaces[wire].keepsVersion && path !== '' && !isVersioned(path)
 }
 

@@ -1,6 +1,6 @@
 import { asObject } from '../bytes/json.ts'
-import { type WireName, wireNames } from '../catalog/model.ts'
 import { findProfileMistake } from '../catalog/profiles.ts'
+import { type ModelWire, modelWireNames } from '../catalog/wire-names.ts'
 import { formatPath } from './document.ts'
 
 /**
@@ -16,10 +16,10 @@ export function* modelMistakes(raw: unknown): Mistakes {
   for (const [index, model] of models.entries()) {
     const path = ['catalog', 'models', index]
     const { upstream, upstream_model: upstreamName, wire, profile, id } = (model ?? {}) as Record<string, unknown>
-    const isWire = wireNames.includes(wire as WireName)
+    const isWire = modelWireNames.includes(wire as ModelWire)
     yield* figureMistakes(model, path)
     if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
-    if (isWire) yield* profileMistakes(wire as WireName, profile, [...path, 'profile'])
+    if (isWire) yield* profileMistakes(wire as ModelWire, profile, [...path, 'profile'])
     if (!Array.isArray(upstream)) continue
     yield* repeatedRoutes(upstream, upstreamName ?? id, [...path, 'upstream'])
     for (const [place, route] of upstream.entries()) {
@@ -30,7 +30,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
         yield* upstreamMistakes(name, names, [...at, 'name'])
         yield* keyHeaderMistakes(asObject(asObject(upstreams)?.[name])?.['key_header'], headers, [...at, 'headers'])
       }
-      if (isWire) yield* profileMistakes(wire as WireName, own, [...at, 'profile'])
+      if (isWire) yield* profileMistakes(wire as ModelWire, own, [...at, 'profile'])
     }
   }
 }
@@ -113,7 +113,7 @@ function* repeatedRoutes(routes: readonly unknown[], upstreamName: unknown, path
   }
 }
 
-function* profileMistakes(wire: WireName, profile: unknown, path: PropertyKey[]): Mistakes {
+function* profileMistakes(wire: ModelWire, profile: unknown, path: PropertyKey[]): Mistakes {
   const name = typeof profile === 'string' ? profile : asObject(profile)?.['extends']
   const mistake = typeof name === 'string' ? findProfileMistake(wire, name) : undefined
   if (mistake) yield { path: [...path, ...(name === profile ? [] : ['extends'])], message: mistake }

@@ -3,9 +3,10 @@ import { weekStarts } from '../accounts/calendar.ts'
 import { callKind } from '../accounts/calls.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
-import { costFieldNames, wireNames } from '../catalog/model.ts'
+import { costFieldNames } from '../catalog/model.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
+import { modelWireNames } from '../catalog/wire-names.ts'
 import {
   address,
   baseUrl,
@@ -106,7 +107,7 @@ const model = z.strictObject({
     .array(modelId, { error: 'must be a list of ids' })
     .prefault([])
     .describe('Further ids of the same model. Each is in the models list; all are billed as `id`.'),
-  wire: oneOf(wireNames).describe('The wire its upstreams speak, all of them.'),
+  wire: oneOf(modelWireNames).describe('The wire its upstreams speak, all of them.'),
   upstream: z
     .union(
       [
@@ -200,7 +201,7 @@ const upstream = z
       "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
     ),
     paths: z
-      .partialRecord(z.enum(wireNames), requestPath, { error: 'must be a map of paths by wire' })
+      .partialRecord(z.enum(modelWireNames), requestPath, { error: 'must be a map of paths by wire' })
       .prefault({})
       .describe(
         "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model.",

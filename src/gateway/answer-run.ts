@@ -4,7 +4,7 @@ import { composeFilters, type FilterOptions } from '../inference/filters/index.t
 import { Meter } from '../inference/meter.ts'
 import { noteModel, type UsageReport } from '../inference/usage.ts'
 import type { OnModel } from '../wires/answers/decode-frames.ts'
-import type { Translator } from '../wires/wire.ts'
+import type { ModelHalf } from '../wires/wire.ts'
 
 /**
  * The largest translated answer, in characters and in blocks (B10, ruling R18). The whole answer is kept, as JSON or for the
@@ -18,8 +18,8 @@ const blocksMax = 10_000
  * refer to the request body, not even indirectly. A kept body of 1 MB would cost more memory than everything else.
  */
 export type AnswerPlan = {
-  /** The model's wire. */
-  source: Translator
+  /** The model's side of its wire. */
+  source: ModelHalf
   profile: Profile
   filters: Omit<FilterOptions, 'profile'>
 }

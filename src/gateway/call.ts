@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { BodyShare } from './fairness/bodies.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { BodyShare } from './fairness/bodies.ts'
  */
 export interface Call {
   readonly requestId: string
-  readonly wire: WireName
+  readonly wire: ClientWire
   /** The peer's address, or the one that a trusted proxy reports (ruling R4). */
   readonly ip: string
   /** True once the client has left. Bytes written after that reach nobody. */

@@ -26,9 +26,9 @@ export async function countTokens(gateway: Gateway, call: Call, record: CallReco
   const body = new ClientBody(bytes)
   findModel(gateway.snapshots.current.config, body, record, bounds)
   readSessionId((name) => call.header(name))
-  const wire = wires[call.wire]
-  checkConversation(wire, body)
-  const inputTokens = wire.counter!.countTokens(JSON.parse(body.text()))
+  const { client } = wires[call.wire]
+  checkConversation(client, body)
+  const inputTokens = client.counter!.countTokens(JSON.parse(body.text()))
   call.reply(200, 'application/json', JSON.stringify({ input_tokens: inputTokens }))
 }
 

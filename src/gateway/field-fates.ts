@@ -1,5 +1,6 @@
-import type { Model, WireName } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
 import { readFieldName } from '../catalog/routing-fields.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Loss } from '../inference/request.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import type { FieldOutcome, FieldTable } from '../wires/requests/field-table.ts'
@@ -11,7 +12,7 @@ export type FieldFate = { field: string; what: FieldOutcome | 'added'; why: stri
 
 type SentToModel = {
   /** The client's wire. `bytes` is the client's body. */
-  wire: WireName
+  wire: ClientWire
   bytes: Buffer
   model: Model
   /** The body that the model is sent. */
@@ -29,11 +30,11 @@ export function fieldFates(sent: SentToModel): FieldFate[] {
 }
 
 function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody): FieldFate[] {
-  const { fields } = wires[wire]
+  const { fields } = wires[wire].client
   return namesIn(body, fields).map((field): FieldFate => {
     const facts = fields.get(field)
     if (facts === undefined) return { field, what: 'dropped', why: 'not a field of this wire' }
-    const [what, note] = fateOf(facts, wires[model.wire])
+    const [what, note] = fateOf(facts, wire, wires[model.wire])
     const loss = losses.find((one) => one.field === field && one.what === 'dropped')
     if (loss && !isOfAPart(wire, field)) return { field, what: 'dropped', why: loss.why }
     // The table says `refused` for some values of the field. This value was not refused, so it was dropped.
@@ -42,8 +43,8 @@ function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody)
 }
 
 /** Whether a loss with the field's name may concern only a part of the field. */
-function isOfAPart(wire: WireName, field: string): boolean {
-  return field === wires[wire].request.conversation.field || partly.has(field)
+function isOfAPart(wire: ClientWire, field: string): boolean {
+  return field === wires[wire].client.request.conversation.field || partly.has(field)
 }
 
 const partly = new Set(['system', 'tools', 'stop'])
@@ -89,7 +90,7 @@ const edits = new Map([
   ['cache_control', 'marks what a cache may keep'],
 ])
 
-function editOf(wire: WireName, field: string): string {
-  if (wires[wire].request.caps.includes(field)) return 'within what the model and its upstream take'
+function editOf(wire: ClientWire, field: string): string {
+  if (wires[wire].client.request.caps.includes(field)) return 'within what the model and its upstream take'
   return edits.get(field) ?? 'edited inside, else as it is'
 }

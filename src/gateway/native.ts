@@ -17,9 +17,9 @@ const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOut
 
 /** The exchange within one wire: the request's bytes with the edits of ruling P1, the answer's with those of P2. */
 export function exchangeNatively(asked: CheckedRequest): Exchange {
-  const { gateway, model, body, scopedKey } = asked
+  const { gateway, call, model, body, scopedKey } = asked
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
-  const adapted = wires[model.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal })
+  const adapted = wires[call.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal })
   return new NativeExchange(asked, adapted)
 }
 
@@ -41,7 +41,10 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly #head: NativeHead
 
   constructor({ gateway, call, model, body }: CheckedRequest, adapted: AdaptedRequest) {
-    const { native, credential } = wires[model.wire]
+    const {
+      native,
+      model: { credential },
+    } = wires[call.wire]
     super(adapted.body, model, native.sealing)
     this.profile = model.profile
     this.credential = credential

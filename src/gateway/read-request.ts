@@ -37,11 +37,11 @@ export type ReadRequest = {
  */
 export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadRequest {
   const { gateway, config, call, record, accountId, bounds } = reading
-  const wire = wires[call.wire]
-  const body = new ClientBody(bytes, wire.translator.keptKeys)
+  const { client } = wires[call.wire]
+  const body = new ClientBody(bytes, client.keptKeys)
   const model = findModel(config, body, record, bounds)
-  const conversationKey = readConversationKey(wire, body, (name) => call.header(name))
-  checkFields(wire, body)
+  const conversationKey = readConversationKey(client, body, (name) => call.header(name))
+  checkFields(client, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey)
   const connect = model.wire === call.wire ? exchangeNatively : translate
   const exchangeFor = (served: Model) => connect({ gateway, call, accountId, model: served, body, scopedKey })

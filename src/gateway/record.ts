@@ -1,6 +1,7 @@
 import type { RequestOutcome } from '../accounts/ledger.ts'
 import type { LiveBounds } from '../accounts/live-bounds.ts'
-import type { Prices, WireName } from '../catalog/model.ts'
+import type { Prices } from '../catalog/model.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { StopReason as FinishReason } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
@@ -70,11 +71,11 @@ export type CallRecord = {
   keyLabel?: string
   /** The limits of a key that is narrower than its account (ruling R15). */
   bounds?: LiveBounds
-  wire?: WireName
+  wire?: ClientWire
   /** The id of the model's entry. `alias` is the name that the client used, if it is another one (ruling R14). */
   model?: string
   alias?: string
-  modelWire?: WireName
+  modelWire?: ModelWire
   stream?: boolean
   /** The cap on output tokens that the model got, for all choices together. */
   outputTokensCap?: number

@@ -4,12 +4,12 @@ import { hostingWords } from '../upstream/hosting-words.ts'
 import { refusalOf } from '../upstream/refusal.ts'
 import type { Target } from '../upstream/target.ts'
 import type { Failure, Verdict } from '../upstream/verdict.ts'
-import { wires } from '../wires/wires.ts'
+import { clientWires } from '../wires/wires.ts'
 import type { Exchange } from './exchange.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** The paths that clients know. */
-const ownPaths = Object.values(wires).flatMap(({ path, counter }) => (counter ? [path, counter.path] : [path]))
+const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))
 
 /**
  * Makes the client's error for a failed request. The snapshot and the exchange say which words its text must not contain.

@@ -1,7 +1,8 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Debit, Ledger } from '../accounts/ledger.ts'
 import type { Sealer } from '../accounts/seal.ts'
-import type { Model, WireName } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Config, UpstreamAccount } from '../config/config.ts'
 import { type ErrorCode, GatewayError } from '../errors.ts'
 import { Roster } from '../registers.ts'
@@ -22,7 +23,7 @@ import { createSnapshots } from './snapshot.ts'
 /** A request that runs without an account that pays and without an upstream that receives it. */
 export type Rehearsal = {
   config: Config
-  wire: WireName
+  wire: ClientWire
   /** The client's headers, by lower-case name. */
   header: (name: string) => string | undefined
   /** The account whose conversation keys and envelopes are used. */
@@ -74,7 +75,7 @@ export type ClientAnswer = {
  */
 export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = bytes.length): Promise<Rehearsed> {
   const { config, wire, accountId } = rehearsal
-  const { path } = wires[wire]
+  const { path } = wires[wire].client
   const record: CallRecord = { id: requestId, startedMs: rehearsal.nowMs(), method: 'POST', path, ip: '', wire }
   const { header } = rehearsal
   const stage = openStage(wire, rehearsal.answer)
@@ -98,9 +99,9 @@ export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = b
 /** Looks like a request id, but no real request has it. */
 const requestId = `req_${'0'.repeat(20)}`
 
-function tell(error: GatewayError, wire: WireName): ToldError {
+function tell(error: GatewayError, wire: ClientWire): ToldError {
   const { status, code, param, message, details } = error
-  const body = wires[wire].envelope({ status, code, message, param, details }, requestId)
+  const body = wires[wire].client.envelope({ status, code, message, param, details }, requestId)
   return { status, code, param, message, body }
 }
 
@@ -161,7 +162,7 @@ function keyOf({ key }: UpstreamAccount): LiveKey {
 type RehearsalStage = ReturnType<typeof openStage>
 
 /** Stands in for client, upstream and ledger: each keeps what it gets, and the upstream answers immediately. */
-function openStage(wire: WireName, answer: PlayedAnswer | undefined) {
+function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
   let status = 0
   let contentType = ''
   let isEnded = false

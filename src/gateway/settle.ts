@@ -2,7 +2,8 @@ import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
 import type { Debit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
-import { type Model, priceNanos, type WireName } from '../catalog/model.ts'
+import { type Model, priceNanos } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import {
   type Calls,
   type Usage,
@@ -84,7 +85,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, targ
 export type Billed = {
   requestId: string
   key: ApiKey
-  clientWire: WireName
+  clientWire: ClientWire
   model: Model
   target: Target
   bill: Bill

@@ -17,10 +17,13 @@ const envelopeStart = `"${envelopePrefix}`
 
 /** The exchange between two wires: the client's wire decodes the request and the model's encodes it; the answer goes back. */
 export function translate({ gateway, call, accountId, model, body, scopedKey }: CheckedRequest): Exchange {
-  const theirs = wires[call.wire]
-  const client = theirs.translator
-  const { translator: source, credential, signsReasoning } = wires[model.wire]
+  const { client } = wires[call.wire]
+  const { model: source } = wires[model.wire]
   const { sealer } = gateway
+  const {
+    callIdPrefix,
+    request: { echo },
+  } = client
   const request = client.decodeRequest(body, {
     cacheKey: scopedKey,
     unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
@@ -28,26 +31,25 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
-  const seals = wantsSealed && signsReasoning
+  const seals = wantsSealed && source.signsReasoning
   const head: AnswerHead = {
     requestId: call.requestId,
     modelId: model.id,
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
     inputTokensEstimate,
-    echo: theirs.request.echo ? theirs.request.echo.write(body.values(theirs.request.echo.fields)) : '',
+    echo: echo ? echo.write(body.values(echo.fields)) : '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
   const { names, stops, localStops } = encoded
-  const { callIdPrefix } = theirs
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
-  const wantsWholeCalls = request.stream && theirs.streamsObjects === true
+  const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, profile: model.profile, filters }
   const bytes = Buffer.from(encoded.body)
   return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,
-    credential,
+    credential: source.credential,
     headersFor: upstreamHeaders(call, model).headersFor,
     stream: request.stream,
     outputTokensCap: encoded.outputTokensCap,
@@ -63,7 +65,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
       return whole.whole()
     },
     openFold: () => new TranslatedWhole(plan, client, head),
-    inClientWords: (text: string) => inClientWords(text, wires[model.wire], theirs),
+    inClientWords: (text: string) => inClientWords(text, source.speech, client.request),
     readRefusal: decodeRefusal,
   })
 }

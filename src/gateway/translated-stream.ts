@@ -7,7 +7,7 @@ import type { Decoder } from '../wires/answers/decode-frames.ts'
 import type { ErrorFacts } from '../wires/answers/envelope.ts'
 import { faultOfFacts } from '../wires/answers/faults.ts'
 import type { RelayState, StreamRelay } from '../wires/answers/relay.ts'
-import type { AnswerHead, Encoder, Translator } from '../wires/wire.ts'
+import type { AnswerHead, ClientHalf, Encoder } from '../wires/wire.ts'
 import { type AnswerPlan, AnswerRun } from './answer-run.ts'
 
 /**
@@ -27,7 +27,7 @@ export class TranslatedStream implements StreamRelay {
   readonly #encoder: Encoder
   #finish: Extract<AnswerEvent, { type: 'finish' }> | undefined
 
-  constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
+  constructor(plan: AnswerPlan, target: ClientHalf, head: AnswerHead) {
     this.#plan = plan
     this.#run = new AnswerRun(plan)
     this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onModel)

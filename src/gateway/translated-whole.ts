@@ -4,7 +4,7 @@ import { createFold } from '../inference/fold.ts'
 import type { Stage } from '../inference/meter.ts'
 import type { Usage, UsageReport } from '../inference/usage.ts'
 import type { RelayState, StreamFold, WholeAnswer } from '../wires/answers/relay.ts'
-import type { AnswerHead, Translator } from '../wires/wire.ts'
+import type { AnswerHead, ClientHalf } from '../wires/wire.ts'
 import { type AnswerPlan, AnswerRun } from './answer-run.ts'
 
 /**
@@ -16,14 +16,14 @@ export class TranslatedWhole implements StreamFold {
   #fault: Fault | undefined
   events = 0
   readonly #plan: AnswerPlan
-  readonly #target: Translator
+  readonly #target: ClientHalf
   readonly #head: AnswerHead
   readonly #run
   readonly #fold = createFold()
   readonly #reader = createSseReader()
   readonly #decoder
 
-  constructor(plan: AnswerPlan, target: Translator, head: AnswerHead) {
+  constructor(plan: AnswerPlan, target: ClientHalf, head: AnswerHead) {
     this.#plan = plan
     this.#target = target
     this.#head = head

@@ -14,7 +14,7 @@ export function upstreamHeaders(
   call: Pick<Call, 'wire' | 'header'>,
   model: Model,
 ): { headersFor: Exchange['headersFor']; losses: readonly Loss[] } {
-  const { versionHeaders } = wires[model.wire]
+  const { versionHeaders } = wires[model.wire].model
   if (!versionHeaders) return { headersFor: () => [], losses: [] }
   const isTheirs = call.wire === model.wire
   const version = (isTheirs && sent(call, versionHeaders, 'version')) || versionHeaders.versionDefault

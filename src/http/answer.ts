@@ -1,6 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import { plainEnvelope } from '../wires/answers/envelope.ts'
-import type { Wire } from '../wires/wire.ts'
+import type { ClientHalf } from '../wires/wire.ts'
 import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
@@ -8,7 +8,7 @@ import { Leftovers } from './leftovers.ts'
 import { wireAt } from './paths.ts'
 
 /** The body of an error, in the envelope of its wire (spec 7.1), or in the plain one if it has no wire. */
-export function errorBody(error: GatewayError, requestId: string, wire: Wire | undefined): string {
+export function errorBody(error: GatewayError, requestId: string, wire: ClientHalf | undefined): string {
   const { status, code, message, param, details } = error
   const facts = { status, code, message, param, details }
   return wire ? wire.envelope(facts, requestId) : plainEnvelope(facts)

@@ -1,6 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import type { ToldStanding } from '../gateway/standing.ts'
-import type { Wire } from '../wires/wire.ts'
+import type { ClientHalf } from '../wires/wire.ts'
 
 /** The headers that a page in a browser may read (rulings R8, R13). */
 const exposed = [
@@ -29,7 +29,7 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
 const onEvery = `access-control-allow-origin: *\r\naccess-control-expose-headers: ${exposed}\r\n`
 
 /** The headers of every answer (rulings R5, R8). @param wire the wire of the endpoint, if it has one */
-export function commonLines(requestId: string, wire: Wire | undefined): string {
+export function commonLines(requestId: string, wire: ClientHalf | undefined): string {
   const name = wire?.requestIdHeader
   const own = `x-request-id: ${requestId}\r\n${onEvery}`
   return name === undefined ? own : `${own}${name}: ${requestId}\r\n`
@@ -39,7 +39,7 @@ export function commonLines(requestId: string, wire: Wire | undefined): string {
 const challengeLine = 'www-authenticate: Bearer\r\n'
 
 /** The headers of an error (ruling R6). */
-export function errorLines(requestId: string, wire: Wire | undefined, error: GatewayError): string {
+export function errorLines(requestId: string, wire: ClientHalf | undefined, error: GatewayError): string {
   const { shouldRetry, retryAfterSeconds } = error
   const retry = retryAfterSeconds === undefined ? '' : `retry-after: ${retryAfterSeconds}\r\n`
   const challenge = error.status === 401 ? challengeLine : ''

@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/bodies.ts'
 import type { CallRecord } from '../gateway/record.ts'
@@ -15,7 +15,7 @@ export type ReadyBody = { bytes: Buffer; release(): void }
 
 export type HttpCallParts = {
   exchange: HttpExchange
-  wire: WireName
+  wire: ClientWire
   record: CallRecord
   limits: CallLimits
   formHeaders: FormHeaders
@@ -28,7 +28,7 @@ export type HttpCallParts = {
 /** A request and its answer as a walk sees them, without the socket. */
 export class HttpCall implements Call, AnswerListener {
   readonly requestId: string
-  readonly wire: WireName
+  readonly wire: ClientWire
   readonly ip: string
   isGone = false
   listener: CallListener | undefined

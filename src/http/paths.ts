@@ -1,22 +1,23 @@
-import type { WireName } from '../catalog/model.ts'
-import type { Wire } from '../wires/wire.ts'
-import { wires } from '../wires/wires.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
+import type { ClientHalf, SharedWire } from '../wires/wire.ts'
+import { clientWires } from '../wires/wires.ts'
 
 /** A served path. Paths match exactly, and the query is ignored everywhere (spec 4, ruling R3). */
-export type ServedPath = { walk: 'infer' | 'count_tokens'; wire: WireName } | { walk: 'list_models' }
+export type ServedPath = { walk: 'infer' | 'count_tokens'; wire: ClientWire } | { walk: 'list_models' }
 
 const routes = new Map<string, { methods: readonly string[]; route: ServedPath }>()
-const wireByPath = new Map<string, Wire>()
-for (const wire of Object.values(wires)) {
-  addRoute(wire.path, 'infer', wire)
-  if (wire.counter) addRoute(wire.counter.path, 'count_tokens', wire)
+const wireByPath = new Map<string, ClientHalf>()
+for (const wire of clientWires) {
+  const { path, counter } = wire.client
+  addRoute(path, 'infer', wire)
+  if (counter) addRoute(counter.path, 'count_tokens', wire)
 }
 const posted = [...routes.keys()]
 routes.set('/v1/models', { methods: ['GET', 'HEAD'], route: { walk: 'list_models' } })
 
-function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: Wire): void {
+function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: SharedWire): void {
   routes.set(path, { methods: ['POST'], route: { walk, wire: wire.name } })
-  wireByPath.set(path, wire)
+  wireByPath.set(path, wire.client)
 }
 
 /** A list of the served paths, for the error about any other path. */
@@ -56,6 +57,6 @@ export function pathOf(target: string | undefined): string {
 }
 
 /** Returns the wire whose endpoint a path is, whatever the method and the body; undefined for other paths. */
-export function wireAt(path: string): Wire | undefined {
+export function wireAt(path: string): ClientHalf | undefined {
   return wireByPath.get(path)
 }

@@ -29,7 +29,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds)
     return standing ? standingLines(standing, config!.headers.balance) : ''
   }
-  const formCommon: FormHeaders = ({ id, wire }) => commonLines(id, wire && wires[wire])
+  const formCommon: FormHeaders = ({ id, wire }) => commonLines(id, wire && wires[wire].client)
   const formHeaders: FormHeaders = (record) => formCommon(record) + formStanding(record)
 
   return (exchange, requestId) => {

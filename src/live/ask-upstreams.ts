@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
 import { within } from '../host/within.ts'
 import { createKeyring } from '../upstream/keyring.ts'
@@ -18,7 +18,7 @@ export type UpstreamAnswered = {
   /** The model that was asked for, by its id in the catalog, and what the upstream calls it. */
   model: string
   upstream_model: string
-  wire: WireName
+  wire: ModelWire
   ok: boolean
   /** The kind of trouble; null if there is none. */
   trouble: Trouble | null
@@ -154,13 +154,13 @@ function send(upstreams: Upstreams, target: Target, request: UpstreamRequest, ti
 
 /** As the gateway would make it of a client's, for this very target. */
 function requestFor(target: Target): UpstreamRequest {
-  const { translator, credential, versionHeaders } = wires[target.model.wire]
+  const { encodeRequest, credential, versionHeaders } = wires[target.model.wire].model
   const context = { cacheKey: undefined, unseal: () => undefined }
   const body = new ClientBody(Buffer.from(JSON.stringify(question)))
-  const asked = wires.messages.translator.decodeRequest(body, context)
+  const asked = wires.messages.client.decodeRequest(body, context)
   const { messagesHeaders } = target.upstream
   return {
-    body: Buffer.from(translator.encodeRequest(asked, target.model).body),
+    body: Buffer.from(encodeRequest(asked, target.model).body),
     credential,
     headers: versionHeaders ? [[`${messagesHeaders}-version`, versionHeaders.versionDefault]] : [],
   }

@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
 import type { ClientRow, Setup } from '../operations/live-shapes.ts'
 import type { SetupAsked } from '../operations/operation.ts'
@@ -82,7 +82,7 @@ function titleOf(client: string): string {
   return titles[client] ?? client.charAt(0).toUpperCase() + client.slice(1)
 }
 
-function chooseWire({ wires }: Program, modelWire: WireName | undefined, asked: WireName | undefined): WireName {
+function chooseWire({ wires }: Program, modelWire: ModelWire | undefined, asked: ClientWire | undefined): ClientWire {
   if (asked !== undefined && !wires.includes(asked)) throw wrongField('wire', `must be one of ${wires.join(', ')}`)
   return asked ?? wires.find((wire) => wire === modelWire) ?? wires[0]!
 }

@@ -3,7 +3,8 @@ import { formatCredits } from '../accounts/credit.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
-import type { Model, WireName } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
 import { withSimulator } from '../config/load.ts'
 import { GatewayError } from '../errors.ts'
@@ -29,7 +30,7 @@ export type TranslationOptions = {
 }
 
 /** A request as its model gets it, if there is a request, and an answer as its client gets it. */
-export type Translation = { ok: true; model: string; from: WireName; to: WireName; upstream: string } & (
+export type Translation = { ok: true; model: string; from: ClientWire; to: ModelWire; upstream: string } & (
   | DescribedRequest
   | { path?: never }
 ) & { answer?: DescribedAnswer }
@@ -80,7 +81,7 @@ const nobody = 'acct_0000000000000000'
  */
 export async function describeTranslation(
   config: Config,
-  wire: WireName,
+  wire: ClientWire,
   bytes: Buffer | undefined,
   modelId: string | undefined,
   options: TranslationOptions = {},
@@ -157,12 +158,12 @@ function readBody(bytes: Buffer): ClientBody | undefined {
 
 /** The smallest request of a wire, with all the output that the model has, so that no figure is too large for it. */
 function smallestRequest(
-  wire: WireName,
+  wire: ClientWire,
   model: Model | undefined,
   modelId: string | undefined,
   answer: PlayedAnswer | undefined,
 ): Buffer {
-  const { conversation, caps, isCapRequired } = wires[wire].request
+  const { conversation, caps, isCapRequired } = wires[wire].client.request
   return Buffer.from(
     JSON.stringify({
       model: modelId,
@@ -184,7 +185,7 @@ function playedAnswer({ body, status = 200 }: NonNullable<TranslationOptions['an
 
 function describeRequest(
   config: Config,
-  wire: WireName,
+  wire: ClientWire,
   bytes: Buffer,
   { model, sent, record }: SentRehearsal,
 ): DescribedRequest {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { wireNames } from '../catalog/model.ts'
+import { clientWireNames } from '../catalog/wire-names.ts'
 import { amount, when } from './fields.ts'
 
 /* Answers about requests, the process, and current events: names, counts, times and fixed words (ruling U5). */
@@ -93,8 +93,8 @@ export const translationShape = z.object({
   ok: z.boolean(),
   refusal: refusal.optional().describe('where `ok` is false, and nothing else then'),
   model: z.string().optional(),
-  from: z.enum(wireNames).optional(),
-  to: z.enum(wireNames).optional(),
+  from: z.enum(clientWireNames).optional(),
+  to: z.enum(clientWireNames).optional(),
   upstream: z.string().optional(),
   path: z.string().optional(),
   headers: z.array(z.array(z.string())).optional().describe('all but the credential'),
@@ -115,7 +115,7 @@ const file = z.object({
 export const clientRow = z.object({
   client: z.string(),
   title: z.string(),
-  wires: z.array(z.enum(wireNames)).readonly(),
+  wires: z.array(z.enum(clientWireNames)).readonly(),
 })
 
 export type ClientRow = z.output<typeof clientRow>
@@ -124,7 +124,7 @@ export type ClientRow = z.output<typeof clientRow>
 export const setupShape = z.object({
   client: z.string(),
   title: z.string(),
-  wire: z.enum(wireNames),
+  wire: z.enum(clientWireNames),
   model: z.string(),
   base_url: z.string(),
   files: z.array(file),

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { ProblemName } from './problem.ts'
 import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } from './request-order.ts'
@@ -125,7 +125,7 @@ export type Running = {
 }
 
 export type TranslationAsked = {
-  from: WireName
+  from: ClientWire
   model: string | undefined
   upstream: string | undefined
   /** JSON. */
@@ -135,7 +135,7 @@ export type TranslationAsked = {
 
 export type SetupAsked = {
   model: string | undefined
-  wire: WireName | undefined
+  wire: ClientWire | undefined
   url: string | undefined
   /** An owner of a key does not see which wire a model speaks (ruling X14). */
   isOwner: boolean
@@ -144,7 +144,7 @@ export type SetupAsked = {
 /** A request that the gateway serves for an account, although no key of it was shown. */
 export type Play = {
   account: { id: string; name: string; state: 'active' | 'suspended' }
-  wire: WireName
+  wire: ClientWire
   /** JSON. */
   body: string
 }

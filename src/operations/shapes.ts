@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { WebhookEvent } from '../accounts/warnings.ts'
-import { wireNames } from '../catalog/model.ts'
+import { modelWireNames } from '../catalog/wire-names.ts'
 import { amount } from './fields.ts'
 
 /* Answers of the running gateway, for programs: names, counts, times and fixed words, and no content (ruling U5). */
@@ -53,7 +53,7 @@ const prices = z
   })
   .describe('credits per million tokens; of `calls` for each')
 
-const wire = z.enum(wireNames)
+const wire = z.enum(modelWireNames)
 
 export const modelRow = z.object({
   id: z.string(),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { wireNames } from '../catalog/model.ts'
+import { clientWireNames } from '../catalog/wire-names.ts'
 import * as field from './fields.ts'
 import { clientRow, setupShape, translationShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
@@ -10,7 +10,7 @@ import type { ModelRow } from './shapes.ts'
 
 const word = field.text('must be a text').optional()
 
-const wire = z.enum(wireNames)
+const wire = z.enum(clientWireNames)
 
 /** JSON as a text, which is used unchanged, or as an object, which is serialized again and may spell numbers differently. */
 const json = (what: string) =>

@@ -1,4 +1,4 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { SetupSource } from './figures.ts'
 import type { Program } from './program.ts'
 import type { Settings } from './settings.ts'
@@ -52,7 +52,12 @@ export function describeWindow(
 }
 
 /** Makes the command that an operator sends to a colleague without the file. It has the figures, because no list has them. */
-export function colleagueLine(name: string, wire: WireName, { access, figures }: SetupSource, url: string | undefined) {
+export function colleagueLine(
+  name: string,
+  wire: ClientWire,
+  { access, figures }: SetupSource,
+  url: string | undefined,
+) {
   const { model, small } = access
   const { contextWindow, outputTokensMax } = figures
   const words: Word[] = [

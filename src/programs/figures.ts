@@ -1,5 +1,6 @@
-import type { Model, WireName } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
 import { presets } from '../catalog/presets.ts'
+import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures } from './program.ts'
 
 /** The figures of a model, and their source. The list of a gateway has neither window nor maximum (spec 2.9). */
@@ -10,7 +11,7 @@ export type SetupSource = {
   access: Access
   figures: SourcedFigures
   /** The model's own wire, if it is known from the operator's file; a list does not have it (spec 2.9). */
-  modelWire: WireName | undefined
+  modelWire: ModelWire | undefined
   /** Whether the command runs beside the operator's file. */
   isOperator: boolean
   /** Sentences for the person. */

@@ -1,15 +1,15 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Settings } from './settings.ts'
 
 /** An agent, editor or SDK that can be set up for the gateway. docs/setup.md says which settings are tested. */
 export type Program = {
   /** The wires that it can use, the preferred one first. */
-  wires: readonly WireName[]
+  wires: readonly ClientWire[]
   /** The context window that it assumes by default; undefined if it needs none. */
   assumes?: string
   /** A text that the installed program must provide before its files are written, and the sentences shown if it does not. */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
-  settings(access: Access, wire: WireName): Settings
+  settings(access: Access, wire: ClientWire): Settings
 }
 
 /** The figures of a model; undefined if they are not known. */

@@ -1,5 +1,6 @@
-import type { Model, WireName } from '../catalog/model.ts'
+import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Answer, AnswerEvent, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { Usage } from '../inference/usage.ts'
@@ -9,48 +10,83 @@ import type { NativeHead } from './answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
 import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
 import type { ClientBody } from './requests/client-body.ts'
-import type { RequestWords } from './requests/client-words.ts'
-import type { FieldTable, ScalarRow } from './requests/field-table.ts'
+import type { WireSpeech } from './requests/client-words.ts'
+import type { FieldTable, NotedFate, ScalarRow } from './requests/field-table.ts'
 
-/** Everything that a wire is. Its folder makes one, `wires.ts` lists them, and nobody else asks for a wire by its name. */
+/** A wire with all its facts. Its folder makes one, `wires.ts` lists them, and no other module asks for a wire by its name. */
 export type Wire = {
-  name: WireName
-  /** Where it is served, by us and by upstreams (spec 1.2). */
+  name: ModelWire
+  /** The client's side; absent if only models speak the wire. */
+  client?: ClientHalf
+  model: ModelHalf
+  /** The exchange within the wire; absent as the client's side. */
+  native?: Native
+}
+
+/** A wire that clients and models speak. */
+export type SharedWire = Required<Wire> & { name: ClientWire }
+
+/** The client's side of a wire. The functions are pure and never await. */
+export type ClientHalf = {
+  /** The path at which the gateway serves it (spec 1.2). */
   path: string
   request: RequestFacts
-  /** What becomes of each request field on a model of another wire. */
+  /** The fate of each request field on a model of another wire. */
   fields: FieldTable
-  /** The request fields of one value that its models take. */
-  scalars: readonly ScalarRow[]
-  /** An answer's calls have ids that begin so: its clients look for it (R-ID). */
+  /** The beginning of the ids of an answer's calls: clients of the wire look for it (R-ID). */
   callIdPrefix: string
-  /** The header an upstream of this wire looks for its key in; `bearer` is `authorization: Bearer`. */
-  credential: 'x-api-key' | 'bearer'
-  /** Headers that tell version and betas, where the wire has them (spec 9.2, ruling N3). */
-  versionHeaders?: VersionHeaders
-  /** A second name of the request id, where its SDKs look for it (ruling R5). */
+  /** A second name of the request id, if SDKs of the wire look for it there (ruling R5). */
   requestIdHeader?: string
-  /** What a WebSocket probe of its path is told, so that agents turn to HTTP at once (ruling R3). */
+  /** The answer to a WebSocket probe of its path, so that agents turn to HTTP at once (ruling R3). */
   probeStatus?: number
   envelope(facts: ErrorFacts, requestId: string): string
   /** Counts the tokens of a request without asking a model, at a path of its own (spec 4.2). */
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
-  /** Its models prove their reasoning with a signature that their next turn wants back (ruling T7). */
-  signsReasoning: boolean
   /** The clients of its streams make an object of a call's arguments (ruling Y5). */
   streamsObjects?: true
-  native: Native
-  translator: Translator
+  /** Keys of a request whose objects and arrays are carried as they were written (ruling T16). */
+  keptKeys: readonly string[]
+  /**
+   * @param body of a request that `checkFields` has passed
+   * @throws GatewayError 400 with the top-level field as `param`, for what cannot be read or carried.
+   */
+  decodeRequest(body: ClientBody, context: DecodeContext): InferenceRequest
+  /** The whole JSON answer for a client, with the counters that were billed. */
+  encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
+  /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
+  createEncoder(head: AnswerHead): Encoder
+}
+
+/** The model's side of a wire. The functions are pure and never await. */
+export type ModelHalf = {
+  /** The fields of a request by which a model's refusal names its parts. */
+  speech: WireSpeech
+  /** The request fields of one value that its models take. */
+  scalars: readonly ScalarRow[]
+  /** The fate of fields of each client's wire; only if no client speaks this wire, since the tables of clients do not name it. */
+  fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
+  /** The header an upstream of this wire looks for its key in; `bearer` is `authorization: Bearer`. */
+  credential: 'x-api-key' | 'bearer'
+  /** Headers with version and betas, if the wire has them (spec 9.2, ruling N3). */
+  versionHeaders?: VersionHeaders
+  /** Its models prove their reasoning with a signature that their next turn wants back (ruling T7). */
+  signsReasoning: boolean
+  /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
+  encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
+  /**
+   * The events of a whole JSON answer, as the model would have streamed them (laws I1–I10). Never throws.
+   * @param onModel is given what the answer names as its model, whatever that is (ruling Y13)
+   */
+  decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[]
+  /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
+  createDecoder(profile: Profile, onModel?: OnModel): Decoder
 }
 
 /** What is checked of every request of a wire, whatever the model's (ruling R10), and what its answers repeat. */
-export type RequestFacts = {
+export type RequestFacts = WireSpeech & {
   /** The top-level field that holds the conversation, and what it may be, in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
-  /** Fields that cap the output. */
-  caps: readonly string[]
   isCapRequired: boolean
-  words: RequestWords
   /** The field that names the conversation, where the wire has one (spec 4.1). */
   cacheKey?: string
   /** What of a request its answers repeat, where they do (ruling T12). */
@@ -102,30 +138,6 @@ export type Encoder = {
   write(event: BilledEvent): string
   /** Its client does not read: what it keeps for later is to take little memory. */
   compact(): void
-}
-
-/** The half of a wire that translates: what a dialect must be able to do for the hub. Pure, and it never awaits. */
-export type Translator = {
-  /** Keys of a request whose objects and arrays are carried as they were written (ruling T16). */
-  keptKeys: readonly string[]
-  /**
-   * @param body of a request that `checkFields` has passed
-   * @throws GatewayError 400 with the top-level field as `param`, for what cannot be read or carried.
-   */
-  decodeRequest(body: ClientBody, context: DecodeContext): InferenceRequest
-  /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
-  encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
-  /**
-   * A whole JSON answer of a model, told as the events it would have streamed (laws I1–I10). Never throws.
-   * @param onModel is given what the answer names as its model, whatever that is (ruling Y13)
-   */
-  decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[]
-  /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
-  createDecoder(profile: Profile, onModel?: OnModel): Decoder
-  /** The whole JSON answer for a client, with the counters that were billed. */
-  encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string
-  /** The stream for a client: SSE text, each event whole. On `fail` an error frame without terminator (ruling T4). */
-  createEncoder(head: AnswerHead): Encoder
 }
 
 /** What decoding a client's request needs beside its body. */

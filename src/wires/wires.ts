@@ -1,8 +1,13 @@
-import type { WireName } from '../catalog/model.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import { chat } from './chat/index.ts'
 import { messages } from './messages/index.ts'
 import { responses } from './responses/index.ts'
-import type { Wire } from './wire.ts'
+import type { SharedWire, Wire } from './wire.ts'
 
-/** The wires that are spoken, by clients and by models. */
-export const wires: Readonly<Record<WireName, Wire>> = { messages, chat, responses }
+const shared: Readonly<Record<ClientWire, SharedWire>> = { messages, chat, responses }
+
+/** The wires that clients speak. */
+export const clientWires: readonly SharedWire[] = Object.values(shared)
+
+/** All wires: those of clients, and those that only models speak. */
+export const wires: typeof shared & Readonly<Record<Exclude<ModelWire, ClientWire>, Wire>> = { ...shared }

@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import test, { after, before } from 'node:test'
-import { priceNanos, type WireName } from '../../src/catalog/model.ts'
+import { priceNanos } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../support/gateway.ts'
-import { answers, asks, frames, paths, wireNames } from '../support/native.ts'
+import { answers, asks, frames, paths } from '../support/native.ts'
 import { isConnected } from '../support/peer.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type RawAnswer, type RawResult, raw } from '../support/raw.ts'
@@ -20,10 +21,10 @@ import { until } from '../support/waiting.ts'
  */
 
 /** A client's wire, and the wire of the model behind the gateway. */
-export type Way = { name: string; client: WireName; model: WireName }
+export type Way = { name: string; client: ClientWire; model: ClientWire }
 
 export const ways: readonly Way[] = [
-  ...wireNames.map((wire) => ({ name: wire, client: wire, model: wire })),
+  ...clientWireNames.map((wire) => ({ name: wire, client: wire, model: wire })),
   { name: 'messages→chat', client: 'messages', model: 'chat' },
 ]
 
@@ -106,7 +107,7 @@ export type Got = {
   text: string
   /** The connection ended before the answer did. */
   isBroken: boolean
-  wire: WireName
+  wire: ClientWire
 }
 
 export type Client = {
@@ -178,7 +179,7 @@ export async function openBench(options: TestOptions = {}): Promise<Bench> {
     farTrio: { base_url: network.url, accounts: [account('a'), account('b'), account('c')] },
   }
   const to = { native: 'sim', far: 'net', trio: 'trio', 'far-trio': 'farTrio' }
-  const models = wireNames.flatMap((wire) =>
+  const models = clientWireNames.flatMap((wire) =>
     Object.entries(to).map(([name, upstream]) => testModel(`${name}-${wire}`, wire, { upstream })),
   )
   const { upstreams: more, ...config } = options.config ?? {}

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
-import { wireNames } from '../support/native.ts'
+
 import { isConnected } from '../support/peer.ts'
 import type { Answer } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
@@ -46,7 +47,7 @@ const everywhere = (answer: Answer) => ({ a: answer, b: answer, c: answer })
 const dead = { base_url: 'http://127.0.0.1:9', accounts: [{ name: 'a', key: 'upstream-key-a' }] }
 const withDead = {
   ...own,
-  models: wireNames.flatMap((wire) => [
+  models: clientWireNames.flatMap((wire) => [
     testModel(`half-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'sim', priority: 2 }] }),
     testModel(`none-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'dead2', priority: 2 }] }),
   ]),
@@ -67,7 +68,7 @@ row(
   { isSlow: true, own: {} },
   async (bench) => {
     const hanging = { ...dead, base_url: `http://127.0.0.1:${(await deafPort()).port}` }
-    const models = wireNames.flatMap((wire) => [
+    const models = clientWireNames.flatMap((wire) => [
       testModel(`half-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'sim', priority: 2 }] }),
       testModel(`none-${wire}`, wire, { upstream: [{ name: 'dead' }, { name: 'dead2', priority: 2 }] }),
     ])

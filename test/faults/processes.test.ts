@@ -4,11 +4,12 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, wri
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseCredits } from '../../src/accounts/credit.ts'
-import { priceNanos, type WireName } from '../../src/catalog/model.ts'
+import { priceNanos } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { createFirstRelease } from '../store/first-release.ts'
 import { createHeld } from '../support/held.ts'
 import { listen } from '../support/listen.ts'
-import { answers, asks, paths, wireNames } from '../support/native.ts'
+import { answers, asks, paths } from '../support/native.ts'
 import { openStore } from '../support/operator.ts'
 import { openRaw } from '../support/raw.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
@@ -34,9 +35,9 @@ type Program = {
   /** Lets the streams that wait go on. */
   letGo(): void
   start(options?: ServeOptions): Promise<Served>
-  ask(more?: { wire?: WireName; stream?: boolean }): Promise<Got>
+  ask(more?: { wire?: ClientWire; stream?: boolean }): Promise<Got>
   /** Asks for a stream, and waits until something of it is shown. */
-  begin(wire: WireName): Promise<Stream>
+  begin(wire: ClientWire): Promise<Stream>
   /** What the ledger has of it; undefined: nothing. */
   sourceOf(id: string): string | undefined
   lines(): Record<string, unknown>[]
@@ -58,7 +59,7 @@ async function startProgram(options: ProgramOptions = {}): Promise<Program> {
   const held = createHeld()
   upstream.play((socket, request) => {
     if (request.json()['stream'] === true) return held.answer(socket, request)
-    const wire = wireNames.find((name) => request.path.endsWith(paths[name]))!
+    const wire = clientWireNames.find((name) => request.path.endsWith(paths[name]))!
     return whole(answers[wire])(socket, request)
   })
   const folder = newFolder()
@@ -123,7 +124,7 @@ async function startProgram(options: ProgramOptions = {}): Promise<Program> {
 }
 
 function configOf(upstreamUrl: string, { timeouts }: ProgramOptions): string {
-  const models = wireNames.map(
+  const models = clientWireNames.map(
     (wire) =>
       `    - { id: native-${wire}, wire: ${wire}, upstream: sim, upstream_model: up-${wire}, max_output_tokens: 999, prices: { input: "3", output: "15" } }`,
   )
@@ -140,7 +141,7 @@ limits: { requests_per_minute: 100000 }
 `
 }
 
-async function send(program: Program, wire: WireName, stream: boolean): Promise<Response> {
+async function send(program: Program, wire: ClientWire, stream: boolean): Promise<Response> {
   return fetch((await program.run.url()) + paths[wire], {
     method: 'POST',
     headers: { authorization: `Bearer ${program.key}` },
@@ -167,7 +168,7 @@ async function read(response: Response): Promise<Got> {
 type Columns = { client: 'whole' | 'cut' | number; ledger: string | undefined; outcome: string }
 
 /** The three columns of one request. */
-async function check(program: Program, got: Got, wire: WireName, told: Columns): Promise<void> {
+async function check(program: Program, got: Got, wire: ClientWire, told: Columns): Promise<void> {
   const { client, ledger, outcome } = told
   const shown = `${got.status} ${got.text.slice(-300)}`
   assert.equal(got.status, typeof client === 'number' ? client : 200, shown)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Call } from '../../src/gateway/call.ts'
 import { Bodies, tooLarge } from '../../src/gateway/fairness/bodies.ts'
 import { createCounting } from '../../src/gateway/fairness/counting.ts'
@@ -8,7 +9,7 @@ import type { Gateway } from '../../src/gateway/gateway.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { modelOf } from '../native/models.ts'
-import { asks, chunk, frames, wireNames } from '../support/native.ts'
+import { asks, chunk, frames } from '../support/native.ts'
 import { startRig } from './rig.ts'
 
 test('R18 B6 bodies have so many bytes in all, and an account a quarter of them; what is let go is free again', () => {
@@ -197,8 +198,8 @@ test('B10 a stream that brings too much again as it is let on is asked in the ne
 })
 
 test('B10 a client who stops behind every piece is told what others are, for every pair of wires', async () => {
-  for (const wire of wireNames) {
-    for (const client of wireNames) {
+  for (const wire of clientWireNames) {
+    for (const client of clientWireNames) {
       // Its first words ten times over.
       const told = frames[wire].flatMap((frame) => (frame.includes('Hé "') ? Array<string>(10).fill(frame) : [frame]))
       const bytes = Buffer.from(told.join(''))

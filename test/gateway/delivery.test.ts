@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { Secret } from '../../src/config/config.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { modelOf, routeOf } from '../native/models.ts'
 import { collect } from '../support/garbage.ts'
-import { answers, chunk, frames, wireNames } from '../support/native.ts'
+import { answers, chunk, frames } from '../support/native.ts'
 import { until } from '../support/waiting.ts'
 import { type Rig, startRig } from './rig.ts'
 
@@ -53,7 +54,7 @@ const documents = {
   },
 }
 
-const pairs = wireNames.flatMap((client) => wireNames.map((wire) => ({ client, wire })))
+const pairs = clientWireNames.flatMap((client) => clientWireNames.map((wire) => ({ client, wire })))
 // A chat model's documents are its own wire's matter.
 for (const { client, wire } of pairs.filter((pair) => pair.wire !== 'chat' || pair.client === 'chat'))
   test(`C3 C14 what a document of a few bytes comes to only the model knows: ${client} to ${wire}`, async () => {
@@ -470,7 +471,7 @@ test('F-P7 a bug in any entry of a delivery ends that request and no other', asy
 })
 
 test('F-P7 a bug in what an upstream sends: a 500 before anything is seen, a billed cut behind it', async () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const unseen = startRig({ wire })
     unseen.sent[0]!.listener.onHead(200, 'application/json', undefined as never)
     await unseen.turn()

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { modelOf } from '../native/models.ts'
-import { answers, chunk, frames, named, wireNames } from '../support/native.ts'
+import { answers, chunk, frames, named } from '../support/native.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
 /*
@@ -34,7 +34,7 @@ function assertOver(rig: Rig): void {
 }
 
 /** Frames up to the first words, and those behind. */
-const wordsAt: Record<WireName, number> = { messages: 3, chat: 2, responses: 4 }
+const wordsAt: Record<ClientWire, number> = { messages: 3, chat: 2, responses: 4 }
 
 /** A stream whose client has seen its first words. */
 function startShown(options: RigOptions = {}): Rig {
@@ -46,7 +46,7 @@ function startShown(options: RigOptions = {}): Rig {
   return rig
 }
 
-const rest = (wire: WireName) => frames[wire].slice(wordsAt[wire])
+const rest = (wire: ClientWire) => frames[wire].slice(wordsAt[wire])
 
 // Who is read on.
 
@@ -75,7 +75,7 @@ const allButTheEnd = [
 ]
 
 test('C3 C12 T19 the figures of a whole answer count, also where its client leaves, time is up or the process goes before its last word', async () => {
-  for (const client of wireNames)
+  for (const client of clientWireNames)
     for (const how of ['leave', 'total', 'shutDown'] as const) {
       const rig = startRig({ wire: 'chat', client, stream: true })
       begin(rig)
@@ -114,7 +114,7 @@ test('C12: a stream that has told what was cached, or where that costs the same,
 
 test('B9, C12: reasoning that its stream does not show is waited for: by the profile, and by what the request asks', async () => {
   const thinks = { thinking: { type: 'enabled', budget_tokens: 2_000 } }
-  const rows: [wire: WireName, profile: string | undefined, ask: Record<string, unknown>, isReadOn: boolean][] = [
+  const rows: [wire: ClientWire, profile: string | undefined, ask: Record<string, unknown>, isReadOn: boolean][] = [
     ['chat', undefined, {}, false],
     ['chat', undefined, { reasoning_effort: 'high' }, true],
     ['chat', undefined, { reasoning_effort: 'none' }, false],
@@ -420,7 +420,7 @@ test('C12: a client that does not read at a stop of ours does not hold up the fi
 const piece = 'The answer to this is long. '
 const spokenTokens = estimateTextTokens(piece.repeat(10))
 
-const shownWords: Record<WireName, string> = {
+const shownWords: Record<ClientWire, string> = {
   messages: named({ type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: piece } }),
   chat: words(piece),
   responses: named({
@@ -436,7 +436,7 @@ const item = (type: string) => ({
 })
 
 /** What stands around the reasoning where the wire marks it. */
-const marks: Record<WireName, [begin: string[], end: string[]]> = {
+const marks: Record<ClientWire, [begin: string[], end: string[]]> = {
   messages: [
     [
       frames.messages[0]!,
@@ -457,7 +457,7 @@ const marks: Record<WireName, [begin: string[], end: string[]]> = {
   ],
 }
 
-const wishes: Record<WireName, Record<string, unknown>> = {
+const wishes: Record<ClientWire, Record<string, unknown>> = {
   messages: { max_tokens: 8_000, thinking: { type: 'enabled', budget_tokens: 4_000 } },
   chat: { reasoning_effort: 'high' },
   responses: { reasoning: { effort: 'high' } },
@@ -485,8 +485,8 @@ function startThinking(options: RigOptions, { before = 0, summary = '' } = {}): 
 }
 
 test('B2, B9, C12: reasoning that nobody counted is billed by its time, at the pace of the words behind it', async () => {
-  for (const wire of wireNames) {
-    for (const client of wireNames) {
+  for (const wire of clientWireNames) {
+    for (const client of clientWireNames) {
       const options = { wire, client, ask: wishes[client] }
       const profile = resolveProfile(wire, { reasoning: { style: wire === 'messages' ? 'adaptive' : 'effort' } })
       const rig = startThinking({ ...options, model: { profile } })

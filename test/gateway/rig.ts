@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { createCatalog } from '../../src/catalog/catalog.ts'
-import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Model } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Config, Upstream } from '../../src/config/config.ts'
 import { Secret } from '../../src/config/config.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
@@ -42,9 +43,9 @@ export type Sent = UpstreamRequest & {
 
 export type RigOptions = {
   /** The model's wire. */
-  wire?: WireName
+  wire?: ClientWire
   /** The client's; default: the same. */
-  client?: WireName
+  client?: ClientWire
   stream?: boolean
   /** More of the request. */
   ask?: Record<string, unknown>

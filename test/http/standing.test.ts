@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { formatCredits } from '../../src/accounts/credit.ts'
-import { wireNames } from '../../src/catalog/model.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { startTestGateway, type TestOptions } from '../support/gateway.ts'
 import { asks, paths } from '../support/native.ts'
 
@@ -22,7 +22,7 @@ test('R13 each answer to an inference request tells the window and the balance, 
   const gateway = await start(t, { config: { limits: { requests_per_minute: 20 } } })
   const balance = () => formatCredits(gateway.store.findAccount('tester')!.balanceNanos)
   let left = 20
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     for (const more of [{}, { stream: true }, { model: 'nobody' }, { stream: 'yes' }]) {
       const before = balance()
       const response = await gateway.post(paths[wire], { ...asks[wire], ...more })

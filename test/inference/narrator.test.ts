@@ -58,7 +58,7 @@ test('F-U32 thinking and text may change as often as a server likes', () => {
 })
 
 test('reliability §3 items of a responses answer are counted whether or not anything is told of them', () => {
-  const decoder = wires.responses.translator.createDecoder(resolveProfile('responses'))
+  const decoder = wires.responses.model.createDecoder(resolveProfile('responses'))
   const item = { type: 'unknown' }
   const events = Array.from({ length: 9_000 }, (_, i) => {
     const event = { type: 'response.output_item.added', output_index: i, item }

@@ -3,26 +3,26 @@ import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import fc from 'fast-check'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import type { WireName } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { collect } from '../support/garbage.ts'
-import { wireNames } from '../support/native.ts'
+
 import { pump, pumpJson } from '../translation/pump.ts'
 import * as up from '../translation/upstreams.ts'
 import { modelOf } from './models.ts'
 import { bodies, escaped, type Said, streams, textOf } from './tellings.ts'
 
-const headOf = (wire: WireName) => ({
+const headOf = (wire: ClientWire) => ({
   requestId: 'req_1',
   model: modelOf(wire),
   createdSeconds: 1,
   inputTokensEstimate: 11,
 })
-const clientOf = (wire: WireName) => (wire === 'messages' ? 'chat' : 'messages')
+const clientOf = (wire: ClientWire) => (wire === 'messages' ? 'chat' : 'messages')
 
 /** What the stream of a model without usage is estimated at, for a client of its own wire. */
-function ofStream(wire: WireName, script: string, pieceBytes = 1500): number {
+function ofStream(wire: ClientWire, script: string, pieceBytes = 1500): number {
   const relay = wires[wire].native.openStream(headOf(wire))
   const bytes = Buffer.from(script)
   for (let at = 0; at < bytes.length; at += pieceBytes) relay.push(bytes.subarray(at, at + pieceBytes))
@@ -30,14 +30,14 @@ function ofStream(wire: WireName, script: string, pieceBytes = 1500): number {
   return relay.estimateOutput()
 }
 
-function ofBody(wire: WireName, body: string): number {
+function ofBody(wire: ClientWire, body: string): number {
   const answer = wires[wire].native.readAnswer(Buffer.from(body), headOf(wire))
   assert.ok(answer.state !== 'failed')
   return answer.estimateOutput()
 }
 
 /** The same answer on the ways of H-F3. */
-function everyWay(wire: WireName, said: Said): Record<string, number> {
+function everyWay(wire: ClientWire, said: Said): Record<string, number> {
   const sizes = [3, 5, 1, 17, 4, 60]
   const script = streams[wire](said, sizes)
   return {
@@ -67,7 +67,7 @@ const languages = {
 }
 
 for (const [language, text] of Object.entries(languages)) {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     test(`C10 H-F3 ${language} without usage costs the same on every path (${wire} model)`, () => {
       const tokens = estimateTextTokens(text)
       const ways = everyWay(wire, { text })
@@ -78,7 +78,7 @@ for (const [language, text] of Object.entries(languages)) {
   }
 }
 
-for (const wire of wireNames) {
+for (const wire of clientWireNames) {
   test(`C10 reasoning, text, names and arguments count on every path, each once (${wire} model)`, () => {
     // In a whole message the input stands as the model's server wrote it, and is counted so.
     const city = wire === 'messages' ? 'Tokyo' : '東京'
@@ -214,7 +214,7 @@ test('C10 a messages call with its input in the start event, or with none, count
   }
 })
 
-for (const wire of wireNames) {
+for (const wire of clientWireNames) {
   test(`C10 a ${wire} stream of any length keeps none of its text`, () => {
     const [first, ...rest] = streams[wire]({ text: '漢字 and words, '.repeat(4_000) }, [13]).split(/(?<=\n\n)/)
     const deltas = rest.filter((frame) => /delta/.test(frame) && frame.includes('words'))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { UsageReport } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { answers, chunk, frames, named } from '../support/native.ts'
@@ -9,21 +9,21 @@ import { modelOf } from './models.ts'
 /* What answers tell of calls of their provider's own tools (ruling C11). */
 
 const priced = { prices: { ...modelOf('chat').prices, calls: { web_search: 5n } } }
-const headOf = (wire: WireName, isPriced = true) => ({
+const headOf = (wire: ClientWire, isPriced = true) => ({
   requestId: 'req_1',
   model: modelOf(wire, isPriced ? priced : {}),
   createdSeconds: 1,
   inputTokensEstimate: 11,
 })
 
-function ofWhole(wire: WireName, more: object, isPriced = true): UsageReport {
+function ofWhole(wire: ClientWire, more: object, isPriced = true): UsageReport {
   const body = Buffer.from(JSON.stringify({ ...answers[wire], ...more }))
   const answer = wires[wire].native.readAnswer(body, headOf(wire, isPriced))
   assert.ok(answer.state !== 'failed')
   return answer.report
 }
 
-function ofStream(wire: WireName, pieces: readonly string[], isPriced = true): UsageReport {
+function ofStream(wire: ClientWire, pieces: readonly string[], isPriced = true): UsageReport {
   const relay = wires[wire].native.openStream(headOf(wire, isPriced))
   const shown = pieces.map((piece) => relay.push(Buffer.from(piece))).join('')
   assert.notEqual(relay.state, 'failed')
@@ -33,7 +33,7 @@ function ofStream(wire: WireName, pieces: readonly string[], isPriced = true): U
   return relay.report
 }
 
-const usageOf = (wire: WireName) => answers[wire]['usage'] as object
+const usageOf = (wire: ClientWire) => answers[wire]['usage'] as object
 const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'x' } }
 const item = (type: string, more: object = {}) => ({ id: 'ws_1', type, status: 'completed', ...more })
 const items = [

@@ -1,8 +1,9 @@
-import type { Model, Route, Serving, WireName } from '../../src/catalog/model.ts'
+import type { Model, Route, Serving } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
 /** A model as the catalog has it, called `m` here and `up` by its upstream. */
-export function modelOf(wire: WireName, more: Partial<Model> = {}, setting: ProfileSetting = {}): Model {
+export function modelOf(wire: ClientWire, more: Partial<Model> = {}, setting: ProfileSetting = {}): Model {
   const profile = more.profile ?? resolveProfile(wire, setting)
   const serving: Serving = {
     upstreamModel: more.upstreamModel ?? 'up',

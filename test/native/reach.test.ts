@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Model } from '../../src/catalog/model.ts'
 import { profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { checkFields } from '../../src/wires/requests/checks.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -10,11 +11,11 @@ import { modelOf } from './models.ts'
 
 type Fields = Record<string, unknown>
 
-function adapt(wire: WireName, fields: Fields | string, more: Partial<Model> = {}): Fields {
+function adapt(wire: ClientWire, fields: Fields | string, more: Partial<Model> = {}): Fields {
   const base = { model: 'm', ...(wire === 'messages' && { max_tokens: 5 }), [fieldOf[wire]]: [] }
   const text = typeof fields === 'string' ? fields : JSON.stringify({ ...base, ...fields })
   const body = new ClientBody(Buffer.from(text))
-  checkFields(wires[wire], body)
+  checkFields(wires[wire].client, body)
   const context = { scopedKey: undefined, isOurSeal: () => false }
   return JSON.parse(wires[wire].native.adaptRequest(body, modelOf(wire, more), context).body.toString())
 }
@@ -34,7 +35,7 @@ function refusedAt(path: string) {
 const turn = (...content: unknown[]) => [{ role: 'user', content }]
 const hosted = { type: 'mcp', server_url: 'https://x.example' }
 
-const hostedCases: [WireName, string, Fields][] = [
+const hostedCases: [ClientWire, string, Fields][] = [
   ['chat', 'web_search_options', { web_search_options: {} }],
   ['chat', 'plugins', { plugins: [{ id: 'web' }] }],
   ['chat', 'search_parameters', { search_parameters: { mode: 'on' } }],
@@ -69,7 +70,7 @@ const image = (url: string) => ({ type: 'image_url', image_url: { url } })
 const block = (source: Fields) => ({ type: 'image', source })
 const result = (...content: unknown[]) => ({ type: 'tool_result', tool_use_id: 't', content })
 
-const mediaCases: [WireName, string, Fields][] = [
+const mediaCases: [ClientWire, string, Fields][] = [
   ['chat', 'messages[0].content[0].image_url', { messages: turn(image('http://169.254.169.254/latest')) }],
   [
     'chat',
@@ -163,7 +164,7 @@ test('B13 U12 an address is found behind escapes, and in the last of repeated me
 })
 
 /** Members of a part that are harmless, and others of the same name that are not. */
-const twins: [wire: WireName, path: string, harmless: string, other: string, body: (members: string) => string][] = [
+const twins: [wire: ClientWire, path: string, harmless: string, other: string, body: (members: string) => string][] = [
   ...(
     [
       ['chat', 'image_url', '{"url":"data:,x"}', '{"url":"http://x"}'],
@@ -253,7 +254,7 @@ test('Y12 T11 of members that occur twice each says whether an item is a referen
 
 test('U12 data, links in texts and addresses in the arguments of calls are no media that is fetched', () => {
   const data = 'data:image/png;base64,AA=='
-  const passing: [WireName, Fields][] = [
+  const passing: [ClientWire, Fields][] = [
     [
       'chat',
       {
@@ -285,7 +286,7 @@ test('U12 data, links in texts and addresses in the arguments of calls are no me
   }
 })
 
-const storedCases: [WireName, string, Fields][] = [
+const storedCases: [ClientWire, string, Fields][] = [
   ['chat', 'messages[0].content[0].file.file_id', { messages: turn({ type: 'file', file: { file_id: 'file-1' } }) }],
   ['messages', 'messages[0].content[0].source.file_id', { messages: turn(block({ type: 'file', file_id: 'file_1' })) }],
   ['messages', 'messages[0].content[0].file_id', { messages: turn({ type: 'container_upload', file_id: 'file_1' }) }],
@@ -350,7 +351,7 @@ test('B12 C7 spec 1.7 a chat request stores nothing, and asks for at most 128 ch
 })
 
 test('C14 what a request reaches beyond itself lifts the bounds on what its answer may count', () => {
-  const isSelfContained = (wire: WireName, fields: Fields | string) => {
+  const isSelfContained = (wire: ClientWire, fields: Fields | string) => {
     const base = { model: 'm', max_tokens: 5, [fieldOf[wire]]: [] }
     const text = typeof fields === 'string' ? fields : JSON.stringify({ ...base, ...fields })
     const context = { scopedKey: undefined, isOurSeal: () => false }
@@ -365,7 +366,7 @@ test('C14 what a request reaches beyond itself lifts the bounds on what its answ
   assert.equal(isSelfContained('responses', { context_management: [{ type: 'compaction' }] }), false)
   const hidden = String.raw`{"model":"m","messages":[{"content":[{"image\u005furl":{"url":"http:\/\/x"}}]}]}`
   assert.equal(isSelfContained('chat', hidden), false)
-  const plain: [WireName, Fields | string][] = [
+  const plain: [ClientWire, Fields | string][] = [
     ['chat', { messages: turn({ type: 'text', text: '// see a/b, é \u2028' }), tools: [{ type: 'function' }] }],
     ['messages', { messages: turn(block({ type: 'base64', media_type: 'image/png', data: 'AA//' })) }],
     ['responses', { input: 'hello', tools: [{ type: 'function', name: 'f' }] }],

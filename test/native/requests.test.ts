@@ -2,25 +2,33 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import test from 'node:test'
 import fc from 'fast-check'
-import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Model } from '../../src/catalog/model.ts'
 import type { ProfileSetting } from '../../src/catalog/profiles.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { GatewayError } from '../../src/errors.ts'
 import type { AdaptedRequest } from '../../src/wires/requests/adapt-bytes.ts'
 import { checkFields } from '../../src/wires/requests/checks.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires } from '../../src/wires/wires.ts'
-import { wireNames } from '../support/native.ts'
+
 import { modelOf } from './models.ts'
 
 const ours = 'triwire-sealed'
 
 function adapt(text: string, model: Model, scopedKey?: string): AdaptedRequest {
   const body = new ClientBody(Buffer.from(text))
-  checkFields(wires[model.wire], body)
+  checkFields(wires[model.wire].client, body)
   return wires[model.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal: (sealed) => sealed === ours })
 }
 
-type Case = { rule: string; wire: WireName; model?: Partial<Model>; profile?: ProfileSetting; from: string; to: string }
+type Case = {
+  rule: string
+  wire: ClientWire
+  model?: Partial<Model>
+  profile?: ProfileSetting
+  from: string
+  to: string
+}
 
 const user = '{"role":"user","content":"Hi"}'
 const unsigned = '{"type":"thinking","thinking":"a","signature":""}'
@@ -277,7 +285,7 @@ test('P6 the conversation key goes upstream only scoped to the account', () => {
 })
 
 test('C7 hosted tools are refused where the model entry says so', () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const text = `{"model":"m","max_tokens":5,"messages":[],"input":"x","tools":[{"type":"function","name":"f","function":{"name":"f"}},{"type":"web_search"}]}`
     const from = wire === 'messages' ? text.replace('"type":"function",', '') : text
     assert.throws(
@@ -322,7 +330,7 @@ test('P1 whatever the body: the upstream gets it with the edits, and every other
   ]
   fc.assert(
     fc.property(
-      fc.constantFrom(...wireNames),
+      fc.constantFrom(...clientWireNames),
       extra,
       fc.array(fc.nat(20), { minLength: 6, maxLength: 6 }),
       space,
@@ -350,36 +358,37 @@ test('P1 whatever the body: the upstream gets it with the edits, and every other
 })
 
 const many = Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`m${i}`, i]))
-const crowded: [place: string, wire: WireName, profile: ProfileSetting | undefined, body: Record<string, unknown>][] = [
-  ['stream_options', 'chat', undefined, { messages: [], stream: true, stream_options: many }],
+const crowded: [place: string, wire: ClientWire, profile: ProfileSetting | undefined, body: Record<string, unknown>][] =
   [
-    'metadata beside user',
-    'messages',
-    { strictFields: true },
-    { messages: [], max_tokens: 5, user: 'u', metadata: many },
-  ],
-  [
-    'thinking with a budget that is lowered',
-    'messages',
-    undefined,
-    { messages: [], max_tokens: 99_999, thinking: { ...many, type: 'enabled', budget_tokens: 90_000 } },
-  ],
-  [
-    'a message of a developer',
-    'chat',
-    { developerRole: false },
-    { messages: [{ ...many, role: 'developer', content: 'x' }] },
-  ],
-  [
-    'a message with unsigned thinking',
-    'messages',
-    undefined,
-    {
-      max_tokens: 5,
-      messages: [{ ...many, role: 'assistant', content: [{ type: 'thinking', thinking: 'x', signature: '' }] }],
-    },
-  ],
-]
+    ['stream_options', 'chat', undefined, { messages: [], stream: true, stream_options: many }],
+    [
+      'metadata beside user',
+      'messages',
+      { strictFields: true },
+      { messages: [], max_tokens: 5, user: 'u', metadata: many },
+    ],
+    [
+      'thinking with a budget that is lowered',
+      'messages',
+      undefined,
+      { messages: [], max_tokens: 99_999, thinking: { ...many, type: 'enabled', budget_tokens: 90_000 } },
+    ],
+    [
+      'a message of a developer',
+      'chat',
+      { developerRole: false },
+      { messages: [{ ...many, role: 'developer', content: 'x' }] },
+    ],
+    [
+      'a message with unsigned thinking',
+      'messages',
+      undefined,
+      {
+        max_tokens: 5,
+        messages: [{ ...many, role: 'assistant', content: [{ type: 'thinking', thinking: 'x', signature: '' }] }],
+      },
+    ],
+  ]
 
 for (const [place, wire, profile, body] of crowded) {
   test(`B21 R9 an object of 10,001 members, ${place}, is refused in our words`, () => {

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Model } from '../../src/catalog/model.ts'
 import { findProfileMistake, profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
 import { readFieldName, routingFields } from '../../src/catalog/routing-fields.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires } from '../../src/wires/wires.ts'
-import { wireNames } from '../support/native.ts'
+
 import { modelOf } from './models.ts'
 
 const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) }
@@ -42,7 +43,7 @@ const named = [
 /** What LiteLLM reads in metadata, and its containers; written here anew, so that a table that loses one is noticed. */
 const containers: Record<string, readonly string[]> = { litellm: ['extra_body', 'litellm_params', 'litellm_metadata'] }
 
-const kinds = wireNames.flatMap((wire) =>
+const kinds = clientWireNames.flatMap((wire) =>
   profileNames.filter((name) => !findProfileMistake(wire, name)).map((name) => [wire, name] as const),
 )
 
@@ -78,13 +79,13 @@ const value = fc.constantFrom(
   '[{"model":"dear"}]',
 )
 
-function adapt(wire: WireName, text: string, more: Partial<Model>) {
+function adapt(wire: ClientWire, text: string, more: Partial<Model>) {
   const context = { scopedKey: undefined, isOurSeal: () => false }
   return wires[wire].native.adaptRequest(new ClientBody(Buffer.from(text)), modelOf(wire, more), context)
 }
 
 /** The words where nothing may be touched: messages, tools, schemas, arguments and metadata, in the shape of the wire. */
-function untouched(wire: WireName, words: string): Record<string, string> {
+function untouched(wire: ClientWire, words: string): Record<string, string> {
   const schema = `{"type":"object","properties":{${words}},"x":[{${words}}]}`
   const metadata = `{${words},"user_id":"u"}`
   if (wire === 'messages') {
@@ -183,7 +184,7 @@ function unique(members: readonly string[]): string[] {
 
 test('Y12 Y13 the same name twice is refused, and in another case both are dropped', () => {
   const ask = (members: string) => `{"model":"m","max_tokens":5,"messages":[],"input":"x",${members}}`
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     assert.throws(
       () => adapt(wire, ask(`"models":["a"],"mod\\u0065ls":["b"]`), {}),
       (error) => error instanceof GatewayError && error.code === 'invalid_body' && error.param === 'models',
@@ -209,7 +210,7 @@ test('Y13 what the gateway judges itself passes in no other case, and not in a c
     'service_tier',
     'web_search_options',
   ]
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     for (const name of judged) {
       const cased = name[0]!.toUpperCase() + name.slice(1)
       const profile = resolveProfile(wire, 'litellm')
@@ -271,8 +272,8 @@ test('Y13 the entry of a model lets a field through, in a container too, and its
 })
 
 test('Y13 no field that a wire documents falls under the table, but for those of the ruling', () => {
-  for (const wire of wireNames) {
-    const caught = [...wires[wire].fields.keys()].filter((name) => readFieldName(name).row !== undefined)
+  for (const wire of clientWireNames) {
+    const caught = [...wires[wire].client.fields.keys()].filter((name) => readFieldName(name).row !== undefined)
     assert.deepEqual(caught, wire === 'messages' ? ['fallbacks', 'fallback_credit_token'] : [], wire)
   }
   for (const row of routingFields) assert.equal(readFieldName(row.replaceAll('*', 'x')).row !== undefined, true, row)

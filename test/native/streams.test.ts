@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { dataOf } from '../../src/bytes/frame-cutter.ts'
-import type { Model, WireName } from '../../src/catalog/model.ts'
+import type { Model } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { noUsage, weighUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
-import { answers, chunk, frames, named, wireNames } from '../support/native.ts'
+import { answers, chunk, frames, named } from '../support/native.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from '../translation/grammar.ts'
 import { modelOf } from './models.ts'
 
 const grammar = { messages: checkMessagesStream, chat: checkChatStream, responses: checkResponsesStream }
 const utf8 = (text: string) => Buffer.from(text)
 
-function open(wire: WireName, more: Partial<Model> = {}) {
+function open(wire: ClientWire, more: Partial<Model> = {}) {
   return wires[wire].native.openStream({
     requestId: 'req_1',
     model: modelOf(wire, more),
@@ -30,7 +31,7 @@ type Played = {
 }
 
 /** What a client gets of these bytes, the end included once the answer is complete. */
-function play(wire: WireName, pieces: readonly Uint8Array[], more: Partial<Model> = {}): Played {
+function play(wire: ClientWire, pieces: readonly Uint8Array[], more: Partial<Model> = {}): Played {
   const relay = open(wire, more)
   let text = ''
   const isOver = () => relay.state === 'finished' || relay.state === 'failed'
@@ -53,7 +54,7 @@ function play(wire: WireName, pieces: readonly Uint8Array[], more: Partial<Model
   return { text: shown, fault: relay.fault?.kind, input: report.inputTokens, output: report.outputTokens, ends }
 }
 
-function played(wire: WireName, text: string, more: Partial<Model> = {}): Played {
+function played(wire: ClientWire, text: string, more: Partial<Model> = {}): Played {
   return play(wire, [utf8(text)], more)
 }
 
@@ -63,7 +64,7 @@ function eventsOf(text: string): unknown[] {
   return events.filter((data) => data !== undefined).map((data) => (data === '[DONE]' ? data : JSON.parse(data)))
 }
 
-for (const wire of wireNames) {
+for (const wire of clientWireNames) {
   const all = frames[wire].join('')
   const own: Partial<Model> = { id: `up-${wire}`, upstreamModel: `up-${wire}` }
 
@@ -168,7 +169,7 @@ for (const wire of wireNames) {
 
 test('P3 an id without its prefix is replaced through the whole answer', () => {
   const prefix = { messages: 'msg_', chat: 'chatcmpl-', responses: 'resp_' }
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const foreign = frames[wire].join('').replaceAll(`"${answers[wire]['id']}"`, '"gen-7"')
     const { text } = played(wire, foreign)
     assert.doesNotMatch(text.replaceAll('"item_id":"gen-7"', ''), wire === 'messages' ? /gen-7/ : /"id":"gen-7"/)
@@ -404,7 +405,7 @@ test('B5 what a responses stream ends with is shown however many tokens and memb
 
 const ofOther = (frame: string) => frame.replaceAll('"index":0', '"index":1')
 
-const broken: [what: string, wire: WireName, text: string, isWhole: boolean][] = [
+const broken: [what: string, wire: ClientWire, text: string, isWhole: boolean][] = [
   ['chat, behind the reason', 'chat', role + first + reason, true],
   ['chat, within the usage', 'chat', `${role}${first}${reason}data: {"usa`, true],
   ['chat, before the reason', 'chat', role + first, false],
@@ -426,7 +427,7 @@ for (const [what, wire, text, isWhole] of broken) {
 
 test('C3 C10 what was produced is counted from the deltas, however short they are', () => {
   const pieces = ['Hel', 'lo ', 'wor', 'ld,', ' \\"', 'yes']
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const at = { messages: 2, chat: 1, responses: 3 }[wire]
     const relay = open(wire)
     relay.push(utf8(frames[wire].slice(0, at).join('')))
@@ -439,7 +440,7 @@ test('C3 C10 what was produced is counted from the deltas, however short they ar
 
 test('C4 what comes when nobody is shown any more is not counted, in whichever event', () => {
   const more = 'much more than that '.repeat(100)
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const relay = open(wire)
     const at = { messages: 3, chat: 2, responses: 4 }[wire]
     relay.push(utf8(frames[wire].slice(0, at).join('')))
@@ -496,7 +497,7 @@ test('translation 4.2 an end without a beginning is no messages answer', () => {
     ]) {
       if (wire === 'messages') assert.notEqual(played('messages', text).fault, undefined, text)
       else {
-        const decoder = wires.messages.translator.createDecoder(modelOf('messages').profile)
+        const decoder = wires.messages.model.createDecoder(modelOf('messages').profile)
         const frames = text
           .trim()
           .split('\n\n')
@@ -552,7 +553,7 @@ test('C6 the output of message_start is not the final one where message_delta ha
 })
 
 /** Figures of each wire, as its model tells them, that are corrected before they are billed. */
-const corrected: [wire: WireName, usage: object, billed: object][] = [
+const corrected: [wire: ClientWire, usage: object, billed: object][] = [
   ['messages', { input_tokens: 5, output_tokens: 1e6 }, { input_tokens: 5, output_tokens: 4 }],
   ['messages', { input_tokens: 0, output_tokens: 0 }, { input_tokens: 5, output_tokens: 4 }],
   [

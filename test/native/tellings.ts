@@ -1,4 +1,4 @@
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import * as up from '../translation/upstreams.ts'
 
 /** What a model says: the kinds of blocks that all wires have, in the order in which all can tell them. */
@@ -10,7 +10,7 @@ export function textOf({ reasoning = '', text, call }: Said): string {
 }
 
 /** The stream of a model that says this in pieces of these sizes, in turn, and never reports its usage. */
-export const streams: Record<WireName, (said: Said, sizes: readonly number[]) => string> = {
+export const streams: Record<ClientWire, (said: Said, sizes: readonly number[]) => string> = {
   chat({ reasoning = '', text, call }, sizes) {
     const calls = call
       ? up.call([0, 'call_hosted', call.name, '']) +
@@ -56,7 +56,7 @@ export const streams: Record<WireName, (said: Said, sizes: readonly number[]) =>
 }
 
 /** The same as one JSON body. */
-export const bodies: Record<WireName, (said: Said) => string> = {
+export const bodies: Record<ClientWire, (said: Said) => string> = {
   chat({ reasoning = '', text, call }) {
     const fn = call && { name: call.name, arguments: call.args }
     const calls = fn && { tool_calls: [{ id: 'call_hosted', type: 'function', function: fn }] }

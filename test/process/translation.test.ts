@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import test, { after, before } from 'node:test'
 import fc from 'fast-check'
 import { findPages } from '../../scripts/pages.ts'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { describeTranslation, type TranslationOptions } from '../../src/live/translation.ts'
 import { blockOf } from '../translation/page.ts'
 import { fullBodies } from '../translation/support/bodies.ts'
@@ -36,7 +36,7 @@ before(async () => {
 })
 after(() => gateway.close())
 
-function describe(wire: WireName, body: string | undefined, modelId?: string, options: TranslationOptions = {}) {
+function describe(wire: ClientWire, body: string | undefined, modelId?: string, options: TranslationOptions = {}) {
   const { config } = gateway.server.gateway.snapshots.current
   const bytes = body === undefined ? undefined : Buffer.from(body)
   return describeTranslation(config, wire, bytes, modelId, { accountId, nowMs: gateway.nowMs, ...options })
@@ -51,8 +51,8 @@ function withoutIds(text: string): string {
 
 type Page = {
   name: string
-  client: WireName
-  upstream: WireName
+  client: ClientWire
+  upstream: ClientWire
   asks: string
   answers: { language: string; text: string }
 }
@@ -73,7 +73,7 @@ const pages: Page[] = findPages().map(({ path, client, upstream, name }) => {
 type Compared = { id: string; losses: string[]; outcome: string; cost: unknown; flags: unknown }
 
 /** What a request is asked upstream, and answered, is what is described. @returns what its line in the log must say */
-async function compare(wire: WireName, body: string, answer: Page['answers']): Promise<Compared[]> {
+async function compare(wire: ClientWire, body: string, answer: Page['answers']): Promise<Compared[]> {
   gateway.play(answer.language === 'json' ? json(answer.text) : sse(answer.text))
   const response = await gateway.post(paths[wire], body)
   const text = await response.text()

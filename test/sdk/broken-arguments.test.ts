@@ -3,7 +3,7 @@ import test, { after, before, type TestContext } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
 import OpenAI from 'openai'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import {
   checkStream,
   json,
@@ -83,7 +83,7 @@ const whole = [
 const blank = ['', ' ', '\n\t ']
 
 /** What a model of a wire answers that calls `rm` with arguments of this text, in pieces of these many characters. */
-const streams: Record<WireName, (pieces: readonly string[], reason?: string) => string> = {
+const streams: Record<ClientWire, (pieces: readonly string[], reason?: string) => string> = {
   messages: (pieces, stop = 'tool_use') =>
     messageStart() + toolBlock(0, 'rm', ...pieces) + messageDelta(stop, { output_tokens: 7 }) + messageStop,
   chat: (pieces, stop = 'tool_calls') =>
@@ -104,7 +104,7 @@ const streams: Record<WireName, (pieces: readonly string[], reason?: string) => 
     ),
 }
 
-const bodies: Record<WireName, (text: string) => string> = {
+const bodies: Record<ClientWire, (text: string) => string> = {
   // Here arguments are no text: one that is sent as a text is as it is.
   messages: (text) =>
     JSON.stringify({
@@ -124,7 +124,7 @@ const bodies: Record<WireName, (text: string) => string> = {
   responses: (text) => JSON.stringify(terminal('completed', [functionCall(0, 'rm', text)])['response']),
 }
 
-const helpers: Record<WireName, (body: Json, stream: boolean) => Promise<Called[]>> = {
+const helpers: Record<ClientWire, (body: Json, stream: boolean) => Promise<Called[]>> = {
   async messages(body, stream) {
     const params = body as unknown as Anthropic.MessageCreateParamsNonStreaming
     const message = await (stream
@@ -156,7 +156,7 @@ const helpers: Record<WireName, (body: Json, stream: boolean) => Promise<Called[
 }
 
 /** What a helper made of a call: the text itself, what it means, a text under the key of R-ARGS, an error, or something else. */
-async function judge(client: WireName, wire: WireName, text: string, stream: boolean): Promise<string> {
+async function judge(client: ClientWire, wire: ClientWire, text: string, stream: boolean): Promise<string> {
   gateway.play(replyOf(wire, text, stream))
   let called: Called[]
   try {
@@ -177,7 +177,7 @@ async function judge(client: WireName, wire: WireName, text: string, stream: boo
   return equals(one.input, meaningOf(text)) ? 'object' : `another call: ${JSON.stringify(one)}`
 }
 
-function replyOf(wire: WireName, text: string, stream: boolean): Reply {
+function replyOf(wire: ClientWire, text: string, stream: boolean): Reply {
   const pieces = text.match(/[\s\S]{1,5}/g) ?? []
   // Of the longest a few pieces are enough.
   return stream ? sse(streams[wire](text.length > 1_000 ? [text] : pieces)) : json(bodies[wire](text))
@@ -231,7 +231,7 @@ function report(t: TestContext, count: number, found: ReadonlyMap<string, number
 }
 
 /** The first of two calls is `ok`, the second `rm`. */
-const pairs: Record<WireName, (first: string, second: string, reason?: string) => string> = {
+const pairs: Record<ClientWire, (first: string, second: string, reason?: string) => string> = {
   messages: (first, second, stop = 'tool_use') =>
     messageStart({ input_tokens: 9, output_tokens: 0 }) +
     toolBlock(0, 'ok', first) +
@@ -245,12 +245,12 @@ const pairs: Record<WireName, (first: string, second: string, reason?: string) =
 }
 
 /** The words for a cap, a full window and a refusal; a responses model has none but the status. */
-const cuts: Record<WireName, readonly string[]> = {
+const cuts: Record<ClientWire, readonly string[]> = {
   messages: ['max_tokens', 'MAX_TOKENS', 'length', 'max_output_tokens', 'model_context_window_exceeded', 'refusal'],
   chat: ['length', 'LENGTH', 'max_tokens', 'max_output_tokens', 'model_length', 'content_filter', 'refusal'],
   responses: ['incomplete'],
 }
-const ends: Record<WireName, readonly string[]> = {
+const ends: Record<ClientWire, readonly string[]> = {
   messages: ['tool_use', 'end_turn', 'stop_sequence', 'pause_turn', 'other'],
   chat: ['tool_calls', 'function_call', 'stop', 'STOP', 'eos', 'other'],
   responses: ['completed'],

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import OpenAI from 'openai'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { longKey, longText, model } from './stories.ts'
 
 /** What openai says of a refusal: its class, and the fields of the envelope (spec 7.3). */
@@ -10,7 +10,7 @@ type ErrorClass = new (...args: never[]) => InstanceType<typeof OpenAI.APIError>
 type Refusal = { name: string; rule: string; error: ErrorClass; says: Says; body: object }
 
 /** What is put into a good request, and the error that openai throws for it. */
-export function refusals(wire: WireName): Refusal[] {
+export function refusals(wire: ClientWire): Refusal[] {
   return [
     {
       name: 'of an unknown model',

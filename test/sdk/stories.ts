@@ -1,4 +1,4 @@
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../support/gateway.ts'
 import { until } from '../support/waiting.ts'
 
@@ -8,7 +8,7 @@ import { until } from '../support/waiting.ts'
  */
 
 /** The wires that models speak. */
-export const modelWires = ['messages', 'chat', 'responses'] as const satisfies readonly WireName[]
+export const modelWires = ['messages', 'chat', 'responses'] as const satisfies readonly ClientWire[]
 
 const behaviours = {
   plain: 'sim',
@@ -22,7 +22,7 @@ const behaviours = {
 export type Behaviour = keyof typeof behaviours | 'once-busy'
 
 /** The catalog id of a model that behaves so. */
-export function model(behaviour: Behaviour, wire: WireName): string {
+export function model(behaviour: Behaviour, wire: ClientWire): string {
   return `${behaviour}-${wire}`
 }
 

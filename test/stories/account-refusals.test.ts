@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
 import { refusals } from '../../src/catalog/refusals.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { commonRefusals } from '../../src/upstream/verdict.ts'
 import { type Sample, samples } from '../support/account-refusals.ts'
 import { testModel } from '../support/gateway.ts'
-import { answers, frames, type Native, startNative, wireNames } from '../support/native.ts'
+import { answers, frames, type Native, startNative } from '../support/native.ts'
 import { type Answer, type RawRequest, stream, whole } from '../support/raw-upstream.ts'
 
 /*
@@ -20,7 +20,7 @@ import { type Answer, type RawRequest, stream, whole } from '../support/raw-upst
 const forms = ['json', 'stream', 'body', 'event', 'event of a translated answer'] as const
 type Form = (typeof forms)[number]
 
-type Case = { sample: Sample; wire: WireName; form: Form; pool: 'duo' | 'solo'; id: string }
+type Case = { sample: Sample; wire: ClientWire; form: Form; pool: 'duo' | 'solo'; id: string }
 
 const cases: readonly Case[] = samples
   .flatMap((sample) => sample.wires.map((wire) => ({ sample, wire })))
@@ -44,8 +44,8 @@ let native: Native
 before(async () => {
   const models = [
     ...cases.map(({ sample: { profile }, wire, pool, id }) => testModel(id, wire, { profile, upstream: pool })),
-    ...wireNames.map((wire) => testModel(`seen-${wire}`, wire, { upstream: 'duo' })),
-    ...wireNames.map((wire) => testModel(`echo-${wire}`, wire, { upstream: 'duo', profile: profileOf(wire) })),
+    ...clientWireNames.map((wire) => testModel(`seen-${wire}`, wire, { upstream: 'duo' })),
+    ...clientWireNames.map((wire) => testModel(`echo-${wire}`, wire, { upstream: 'duo', profile: profileOf(wire) })),
     testModel('waits', 'chat', { upstream: 'duo', profile: 'qwen' }),
   ]
   const at = (base_url: string) => ({
@@ -62,7 +62,7 @@ before(async () => {
 })
 after(() => native.close())
 
-function profileOf(wire: WireName): string {
+function profileOf(wire: ClientWire): string {
   return { messages: 'anthropic', chat: 'gemini', responses: 'xai' }[wire]
 }
 
@@ -85,7 +85,7 @@ function play(...answers: Answer[]): void {
 }
 
 /** The error as an event of the wire's streams. */
-function eventOf(wire: WireName, { error }: Sample): string {
+function eventOf(wire: ClientWire, { error }: Sample): string {
   if (wire === 'messages') return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
   if (wire === 'chat') return `data: ${JSON.stringify({ error })}\n\n`
   const { code, type, message } = error
@@ -200,7 +200,7 @@ test('U2 every row is said by one of the samples, and no row that shuts an accou
 })
 
 test('U1 an account that refuses behind something that was shown is left alone, and the stream fails', async () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const shown = frames[wire].slice(0, wire === 'responses' ? 5 : 3)
     const sample = { error: { message: 'Refused.', type: 'insufficient_quota' } } as unknown as Sample
     play(stream([...shown, eventOf(wire, sample)]))
@@ -246,7 +246,7 @@ test('U2 a client that has the words of an account’s refusal quoted is refused
   const spoken = samples.filter(
     (sample) => isAccounts(sample) && !sample.isPartial && sample.error.message !== 'Refused.',
   )
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const texts = spoken.filter(({ profile, status }) => profile === profileOf(wire) && status === 400)
     assert.ok(texts.length >= 2)
     for (const { error } of texts)

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { testModel } from '../support/gateway.ts'
-import { answers, asks, frames, paths, readAll, startNative, wireNames } from '../support/native.ts'
+import { answers, asks, frames, paths, readAll, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
-const nickOf = (wire: WireName) => `nick-${wire}`
+const nickOf = (wire: ClientWire) => `nick-${wire}`
 const rates = { input: '3', cache_read: '0.3', cache_write: '3.75', output: '15' }
 const above = { input: '30', cache_read: '3', cache_write: '37.5', output: '150' }
-const aliased = wireNames.map((wire) => testModel(`native-${wire}`, wire, { also: [nickOf(wire), `other-${wire}`] }))
+const aliased = clientWireNames.map((wire) =>
+  testModel(`native-${wire}`, wire, { also: [nickOf(wire), `other-${wire}`] }),
+)
 const priced = testModel('priced', 'messages', {
   prices: { ...rates, steps: [{ above: 8, ...above }], calls: { web_search: '0.01', code_execution: '1' } },
 })
@@ -26,7 +28,7 @@ test('R14 an alias is a row of the list, answered under its own id on every wire
     ['native-messages', 'nick-messages', 'other-messages'],
   )
   for (const row of listed.data) assert.deepEqual(Object.keys(row), ['id', 'object', 'created', 'owned_by'])
-  const told = async (client: WireName, model: WireName, isStream: boolean) => {
+  const told = async (client: ClientWire, model: ClientWire, isStream: boolean) => {
     upstream.play(isStream ? stream(frames[model]) : whole(answers[model]))
     const response = await gateway.post(paths[client], { ...asks[client], model: nickOf(model), stream: isStream })
     const { text } = await readAll(response)
@@ -36,9 +38,9 @@ test('R14 an alias is a row of the list, answered under its own id on every wire
     assert.equal(upstream.requests.at(-1)!.json()['model'], `up-${model}`)
     return response.headers.get('x-request-id')!
   }
-  for (const wire of wireNames) await told(wire, wire, true)
+  for (const wire of clientWireNames) await told(wire, wire, true)
   const id = await told('messages', 'chat', true)
-  for (const wire of wireNames) await told(wire, wire, false)
+  for (const wire of clientWireNames) await told(wire, wire, false)
   await told('responses', 'messages', false)
 
   assert.equal(gateway.store.findEntry(id)!.bill!.model, 'native-chat')

@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test, { after, before } from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { Backlog } from '../../src/http/backlog.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { watchExchanges } from '../support/exchanges.ts'
-import {
-  answerNanos,
-  answers,
-  asks,
-  chunk,
-  frames,
-  type Native,
-  paths,
-  startNative,
-  wireNames,
-} from '../support/native.ts'
+import { answerNanos, answers, asks, chunk, frames, type Native, paths, startNative } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { openRaw } from '../support/raw.ts'
 import { type Answer, stream, whole, writeChunk } from '../support/raw-upstream.ts'
@@ -26,7 +17,7 @@ before(async () => {
 })
 after(() => native.close())
 
-type Wire = (typeof wireNames)[number]
+type Wire = (typeof clientWireNames)[number]
 
 /** A client that can leave: by a reset, as a closed laptop does not, but as a stopped program does. */
 function leaver(wire: Wire, more: Record<string, unknown> = { stream: true }) {
@@ -61,7 +52,7 @@ async function last() {
 const isAsked = () => native.upstream.requests.length > 0
 const isReadOn = () => native.gateway.server.gateway.readers.count > 0
 
-for (const wire of wireNames) {
+for (const wire of clientWireNames) {
   test(`C4 F-C4 client gone before the head of a ${wire} answer: what comes within the window is billed in full`, async () => {
     for (const isStream of [false, true]) {
       let go = () => {}

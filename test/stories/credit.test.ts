@@ -3,11 +3,12 @@ import { mkdirSync } from 'node:fs'
 import test from 'node:test'
 import fc from 'fast-check'
 import { priceNanos } from '../../src/catalog/model.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { readLogLine } from '../../src/cli/access-log.ts'
 import type { Status } from '../../src/operations/live-shapes.ts'
 import { testModel } from '../support/gateway.ts'
 import { holdStore } from '../support/hold-store.ts'
-import { answerNanos, answers, asks, chunk, frames, paths, startNative, wireNames } from '../support/native.ts'
+import { answerNanos, answers, asks, chunk, frames, paths, startNative } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
@@ -66,7 +67,7 @@ test('C1 one token of a price of one nano-credit per million costs one nano-cred
 
 test('C1 C3 what a whole answer of each wire costs, cached tokens at their own price, JSON and stream alike', async () => {
   const native = await startNative()
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     for (const isStream of [false, true]) {
       native.upstream.play(isStream ? stream(frames[wire]) : whole(answers[wire]))
       const { id } = await native.ask(wire, { stream: isStream })

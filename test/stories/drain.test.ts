@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { createHeld } from '../support/held.ts'
-import { asks, type Native, paths, startNative, wireNames } from '../support/native.ts'
+import { asks, type Native, paths, startNative } from '../support/native.ts'
 import { openRaw } from '../support/raw.ts'
 import { until } from '../support/waiting.ts'
 
-type Wire = (typeof wireNames)[number]
+type Wire = (typeof clientWireNames)[number]
 
 const end = {
   messages: /event: message_stop\ndata: [^\n]+\n\n$/,
@@ -49,7 +50,7 @@ test('F-P2 a drain: not ready, new requests served during the delay with connect
   const native = await startHeld()
   const { gateway } = native
   assert.equal(await isReady(gateway), 200)
-  const running = await Promise.all(wireNames.map((wire) => ask(native, wire)))
+  const running = await Promise.all(clientWireNames.map((wire) => ask(native, wire)))
   await openRaw(gateway.url)
   const drained = gateway.server.drain(60_000, 600_000)
   assert.equal(await isReady(gateway), 503)
@@ -62,7 +63,7 @@ test('F-P2 a drain: not ready, new requests served during the delay with connect
   await untilClosed(gateway)
   native.letGo()
   const texts = await Promise.all([...running, lateStream].map((response) => response.text()))
-  for (const [i, wire] of [...wireNames, 'chat' as const].entries()) assert.match(texts[i]!, end[wire])
+  for (const [i, wire] of [...clientWireNames, 'chat' as const].entries()) assert.match(texts[i]!, end[wire])
   await drained
   for (const response of [...running, lateStream]) {
     const id = response.headers.get('x-request-id')!
@@ -100,7 +101,7 @@ for (const [title, hurry] of [
   test(`${title} streams are cut without a terminator and billed once, durably`, async () => {
     const native = await startHeld()
     const { gateway } = native
-    const running = await Promise.all(wireNames.map((wire) => ask(native, wire)))
+    const running = await Promise.all(clientWireNames.map((wire) => ask(native, wire)))
     const drained = gateway.server.drain(hurry ? 5_000_000 : 0, 60_000)
     const texts = Promise.all(running.map((response) => response.text()))
     if (hurry) gateway.server.hurry()
@@ -112,7 +113,7 @@ for (const [title, hurry] of [
     }
     await drained
     for (const [i, text] of (await texts).entries()) {
-      const wire = wireNames[i]!
+      const wire = clientWireNames[i]!
       assert.doesNotMatch(text, end[wire])
       assert.match(text, wire === 'responses' ? /event: response\.failed/ : /"error"/)
       const id = running[i]!.headers.get('x-request-id')!

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer, request, type ServerResponse } from 'node:http'
 import test, { before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { collect } from '../support/garbage.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { listen } from '../support/listen.ts'
@@ -48,7 +48,7 @@ function open(path: string, body: Buffer): Promise<() => Promise<void>> {
   })
 }
 
-for (const wire of ['chat', 'messages', 'responses'] as readonly WireName[]) {
+for (const wire of ['chat', 'messages', 'responses'] as readonly ClientWire[]) {
   test(`H-F4 live streams of ${wire} clients keep no request, on the same wire and translated`, async () => {
     const text = 'word '.repeat(bodyBytes / 5)
     const said = wire === 'responses' ? { input: text } : { messages: [{ role: 'user', content: text }] }

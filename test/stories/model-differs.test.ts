@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { runWarm } from '../cli/run.ts'
-import { answerNanos, answers, asks, frames, type Native, paths, startNative, wireNames } from '../support/native.ts'
+import { answerNanos, answers, asks, frames, type Native, paths, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 
 let native: Native
@@ -24,7 +25,7 @@ const named: [name: string | undefined, differs: boolean][] = [
   ['up-WIRE-pro', true],
 ]
 
-const pairs = wireNames.flatMap((client) => wireNames.map((model) => [client, model] as const))
+const pairs = clientWireNames.flatMap((client) => clientWireNames.map((model) => [client, model] as const))
 
 for (const [client, model] of pairs) {
   for (const isStream of [false, true]) {
@@ -87,7 +88,7 @@ test('Y13 explain shows it, the debit is made, and a name that the profile gives
 test('Y13 fields that choose another model go to nobody, and are listed in the log', async () => {
   const own = await startNative()
   const fields = { models: ['dear'], Provider: { order: ['x'] }, fallbacks: [{ model: 'dear' }], num_retries: 50 }
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     own.upstream.play(whole(answers[wire]))
     const { id } = await own.ask(wire, fields)
     const sent = own.upstream.requests.at(-1)!.json()

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import test, { after, before } from 'node:test'
 import { createServer } from 'node:tls'
 import { parse } from 'yaml'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
 import { profileNames } from '../../src/catalog/profiles.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Authority, createAuthority, type Pair } from '../support/certificates.ts'
@@ -313,7 +313,7 @@ test('N-F4 U1 what a proxy itself answers to plain HTTP is told from what it bri
 type Row = {
   provider: string
   settings: { base_url: string; key_header?: string }
-  wire: WireName
+  wire: ClientWire
   profiles: string[]
   goesTo: string
 }
@@ -329,7 +329,7 @@ function readRows(page: string): Row[] {
     .map(([provider = '', settings, wire, profiles, goesTo]) => ({
       provider: provider.slice(2),
       settings: parse(`{ ${inside(settings)[0]} }`) as Row['settings'],
-      wire: wire as WireName,
+      wire: wire as ClientWire,
       profiles: inside(profiles),
       goesTo: inside(goesTo)[0]!,
     }))
@@ -369,5 +369,5 @@ test('P8 N-F3 the table has an address for every named profile', () => {
   const told = new Set(rows.flatMap(({ profiles }) => profiles))
   const missing = profileNames.filter((name) => !told.has(name) && !/^(default-|simulator)/.test(name))
   assert.deepEqual(missing, [])
-  assert.deepEqual([...new Set(rows.map(({ wire }) => wire))].sort(), [...wireNames].sort())
+  assert.deepEqual([...new Set(rows.map(({ wire }) => wire))].sort(), [...clientWireNames].sort())
 })

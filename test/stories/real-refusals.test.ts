@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
-import { startNative, wireNames } from '../support/native.ts'
+import { startNative } from '../support/native.ts'
 import { whole } from '../support/raw-upstream.ts'
 import { liteLlm, llamaCpp } from '../support/recorded.ts'
 
@@ -11,9 +12,9 @@ const settings = { profile: 'llama-cpp', upstream_model: 'tiny' }
 
 test('U8 llama.cpp’s 500 for an image is the client’s 400 in the server’s words, asked once and not again', async () => {
   const { upstream, ask } = await startNative({
-    models: wireNames.map((wire) => testModel(`native-${wire}`, wire, settings)),
+    models: clientWireNames.map((wire) => testModel(`native-${wire}`, wire, settings)),
   })
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     upstream.play(whole(llamaCpp('image-500.json'), 500))
     const { status, text, headers } = await ask(wire)
     const { error } = JSON.parse(text) as { error: Record<string, unknown> }
@@ -29,9 +30,9 @@ test('U8 llama.cpp’s 500 for an image is the client’s 400 in the server’s 
 
 test('U3 llama.cpp’s refusal of an over-long prompt is told in words that agents know', async () => {
   const { upstream, ask } = await startNative({
-    models: wireNames.map((wire) => testModel(`native-${wire}`, wire, settings)),
+    models: clientWireNames.map((wire) => testModel(`native-${wire}`, wire, settings)),
   })
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     upstream.play(whole(llamaCpp('too-long-400.json'), 400))
     const { status, text } = await ask(wire)
     assert.equal(status, 400)
@@ -41,7 +42,7 @@ test('U3 llama.cpp’s refusal of an over-long prompt is told in words that agen
 
 const startLiteLlm = () =>
   startNative({
-    models: wireNames.map((wire) =>
+    models: clientWireNames.map((wire) =>
       testModel(`native-${wire}`, wire, { profile: 'litellm', upstream_model: 'nomodel' }),
     ),
   })
@@ -70,7 +71,7 @@ const wrapped: [file: string, status: number, message: string][] = [
 for (const [file, from, message] of wrapped) {
   test(`U8 U3 LiteLLM’s ${file} is told in the words of the server behind it, and names nobody`, async () => {
     const { upstream, ask } = await startLiteLlm()
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       upstream.play(whole(inEnvelope(file, wire), from))
       const { status, text } = await ask(wire)
       assert.equal(status, 400)
@@ -86,7 +87,7 @@ for (const [file, status, what] of [
   ['unknown-model-400.json', 502, 'a model that it does not have, which it answers with 400,'],
 ] as const) {
   test(`U2 LiteLLM’s word of ${what} is no fault of the client’s`, async () => {
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       const { upstream, ask } = await startLiteLlm()
       upstream.play(whole(inEnvelope(file, wire), 400))
       const answer = await ask(wire)

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
-import { type Native, startNative, wireNames } from '../support/native.ts'
+import { type Native, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 
 /* What of a model's words reaches the client, and what does not, through the whole gateway. */
@@ -27,7 +27,7 @@ const message = 'msg_68c4a0a1d2c48190a5b6c7d8e9f0a1b20f1e2d3c4b5a6978'
 const functionCall = 'fc_68c4a0a1d2c48190a5b6c7d8e9f0a1b20f1e2d3c4b5a6978'
 
 /** What vendors say to a developer who must mend his request; the second text is what is told where it is not the same. */
-const wordings: Record<WireName, [said: string, told?: string][]> = {
+const wordings: Record<ClientWire, [said: string, told?: string][]> = {
   messages: [
     [
       `messages.2: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${toolUse}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
@@ -136,7 +136,7 @@ test('E2, U9: at least 29 wordings of vendors, with the ids and links they have,
   assert.ok(Object.values(wordings).flat().length >= 29)
   const heard: string[] = []
   const wanted: string[] = []
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     for (const [said, told = said] of wordings[wire]) {
       heard.push(await tell(wire, said))
       wanted.push(told)
@@ -162,7 +162,7 @@ test('E2, U9: an id without a prefix is known where it stands in the request, a 
 })
 
 test('E2, U9: an error with status 200 comes when the request may be gone; ids are known by their prefix then', async () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const [[said]] = wordings[wire] as [[string]]
     const error = { type: 'invalid_request_error', message: said }
     const frame = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
@@ -179,7 +179,7 @@ test('E2, U9: an error with status 200 comes when the request may be gone; ids a
 })
 
 test('B1, U11: 64 KB in a refusal, an error body and an error event are cut before they are searched', async () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const error = { type: 'invalid_request_error', message: 'a-'.repeat(32_000) }
     const frame = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
     for (const [play, more] of [
@@ -205,7 +205,7 @@ test('E7, U9: an upstream’s code model_not_found is our name for the model, at
     message: "The requested model 'gpt-5.2-proo' does not exist.",
   }
   const frame = `event: error\ndata: ${JSON.stringify({ type: 'error', error: { ...error, type: 'invalid_request_error' } })}\n\n`
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     for (const [play, more] of [
       [whole({ error }, 400), {}],
       [whole({ error: { ...error, type: 'invalid_request_error' } }, 403), {}],
@@ -223,10 +223,11 @@ test('E7, U9: an upstream’s code model_not_found is our name for the model, at
 })
 
 test('B22, U11: the key of the upstream account is not told', async () => {
-  for (const wire of wireNames) assert.equal(await tell(wire, 'the credential upstream-key-1 was refused'), generic)
+  for (const wire of clientWireNames)
+    assert.equal(await tell(wire, 'the credential upstream-key-1 was refused'), generic)
 })
 
-async function tell(wire: WireName, said: string, more: Record<string, unknown> = {}): Promise<string> {
+async function tell(wire: ClientWire, said: string, more: Record<string, unknown> = {}): Promise<string> {
   native.upstream.play(whole({ type: 'error', error: { type: 'invalid_request_error', message: said } }, 400))
   const { status, text } = await native.ask(wire, more)
   assert.equal(status, 400, text)
@@ -234,7 +235,7 @@ async function tell(wire: WireName, said: string, more: Record<string, unknown> 
 }
 
 /** What a model of one wire says, and what the client of another is told of it. */
-const foreign: [model: WireName, said: string, told: Partial<Record<WireName, string>>][] = [
+const foreign: [model: ClientWire, said: string, told: Partial<Record<ClientWire, string>>][] = [
   [
     'chat',
     "messages[0]: the tool message 'call_a1' must follow an assistant message with 'tool_calls'",
@@ -288,7 +289,7 @@ const foreign: [model: WireName, said: string, told: Partial<Record<WireName, st
 
 test("N-F16 U2 spec 7.3 a refusal that is relayed between wires names the fields of the client, and no place of the model's", async () => {
   for (const [model, said, told] of foreign) {
-    for (const [wire, text] of Object.entries(told) as [WireName, string][]) {
+    for (const [wire, text] of Object.entries(told) as [ClientWire, string][]) {
       native.upstream.play(whole(JSON.stringify({ error: { type: 'invalid_request_error', message: said } }), 400))
       const asked = await native.ask(wire, { model: `native-${model}` })
       const { error } = JSON.parse(asked.text)

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { createHeld } from '../support/held.ts'
-import { answers, asks, paths, startNative, wireNames } from '../support/native.ts'
+import { answers, asks, paths, startNative } from '../support/native.ts'
 import { whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
@@ -20,14 +21,16 @@ test('U14 a reload lets running answers end on the connections they have, and re
     if (asked.json()['stream']) return answer(socket, asked)
     tell = () => void whole(answers.chat)(socket, asked)
   })
-  const streams = await Promise.all(wireNames.map((wire) => gateway.post(paths[wire], { ...asks[wire], stream: true })))
+  const streams = await Promise.all(
+    clientWireNames.map((wire) => gateway.post(paths[wire], { ...asks[wire], stream: true })),
+  )
   const waiting = native.ask('chat')
   await upstream.untilHeard(4)
   gateway.reload({ timeouts: { idle: '90s' } })
   assert.equal(upstream.closed, 0)
   letGo()
   tell()
-  for (const [i, wire] of wireNames.entries()) assert.match(await streams[i]!.text(), end[wire])
+  for (const [i, wire] of clientWireNames.entries()) assert.match(await streams[i]!.text(), end[wire])
   assert.equal((await waiting).status, 200)
   await until(() => upstream.closed === 4, 'the old connections close')
   // Whoever asks now comes on a connection of the new configuration.

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
-import { type Native, startNative, wireNames } from '../support/native.ts'
+import { type Native, startNative } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { whole } from '../support/raw-upstream.ts'
 
 let native: Native
 before(async () => {
-  native = await startNative({ models: wireNames.map((wire) => testModel(`native-${wire}`, wire)) })
+  native = await startNative({ models: clientWireNames.map((wire) => testModel(`native-${wire}`, wire)) })
 })
 after(() => native.close())
 
@@ -19,7 +20,7 @@ const threads: [string, unknown][] = [
 ]
 for (const [name, thread] of threads) {
   test(`A1, T22: a thread of ${name} is refused on every model, in the words by which SDKs send the whole conversation`, async () => {
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       native.upstream.play(whole({}))
       const asked = await native.ask('messages', { model: `native-${wire}`, thread })
       const { error, type } = JSON.parse(asked.text)
@@ -44,7 +45,7 @@ for (const [name, thread] of threads) {
 
 for (const thread of [false, null]) {
   test(`T22 a thread of ${thread} is none`, async () => {
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       native.upstream.play(whole({ error: { message: 'it was asked' } }, 400))
       const { text } = await native.ask('messages', { model: `native-${wire}`, thread })
       assert.match(text, /it was asked/)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import { asks, frames, type Native, paths, readAll, startNative, wireNames } from '../support/native.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
+import { asks, frames, type Native, paths, readAll, startNative } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type Answer, stream, writeChunk } from '../support/raw-upstream.ts'
 
@@ -87,7 +88,7 @@ for (const { name, wire, stream } of commented) {
 }
 
 test('translation 4.1 the head goes out 10 s after the upstream’s, if it lives; a failure then costs nothing', async () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     let socket!: Parameters<Answer>[0]
     const begun = await begin(wire, async (raw, request) => {
       socket = raw
@@ -115,7 +116,7 @@ test('translation 4.1 the head goes out 10 s after the upstream’s, if it lives
 
 test('U4 F-U8 a started stream that falls silent: keep-alives every 10 s, cut and billed after 120 s', async () => {
   const ping = { messages: 'event: ping\ndata: {"type":"ping"}\n\n', chat: ': ping\n\n', responses: ': ping\n\n' }
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const response = await (await begin(wire, stream(frames[wire].slice(0, half[wire]), { end: false }))).answer
     for (let i = 0; i < 12; i++) {
       native.gateway.advance(10_000)

@@ -1,16 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import {
-  answerNanos,
-  answers,
-  asks,
-  frames,
-  type Native,
-  paths,
-  readAll,
-  startNative,
-  wireNames,
-} from '../support/native.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
+import { answerNanos, answers, asks, frames, type Native, paths, readAll, startNative } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type Answer, head, stream, whole } from '../support/raw-upstream.ts'
 
@@ -38,7 +29,7 @@ for (const [name, cut] of [
   ['closed', close],
 ] as const) {
   test(`U1 F-U6 a reused connection that is ${name} before any byte: one transparent retry`, async () => {
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       native.upstream.play(good[wire], cut, good[wire])
       assert.equal((await native.ask(wire)).status, 200)
       native.gateway.rest()
@@ -107,7 +98,7 @@ const unusable: [string, Answer][] = [
 ]
 for (const [name, play] of unusable) {
   test(`${name} is a 502 that says nothing of it and costs nothing, streamed or whole`, async () => {
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       for (const isStream of [false, true]) {
         native.upstream.play(play)
         const { status, id, text } = await native.ask(wire, { stream: isStream })
@@ -121,7 +112,7 @@ for (const [name, play] of unusable) {
 }
 
 test('P2 a stream where JSON was asked and JSON where a stream was asked are a 502 on the same wire', async () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     native.upstream.play(stream(frames[wire]))
     assert.equal((await native.ask(wire)).status, 502)
     native.upstream.play(good[wire])
@@ -253,7 +244,7 @@ const cuts: [string, (wire: 'messages' | 'chat' | 'responses') => Answer][] = [
 ]
 for (const [name, play] of cuts) {
   test(`spec 7.4.4 ${name} in the middle of a stream: an error frame, no terminator, the evidence is billed`, async () => {
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       native.upstream.play(play(wire))
       toReset = undefined
       const response = await native.gateway.post(paths[wire], { ...asks[wire], stream: true })

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test, { after, before } from 'node:test'
 import { createCatalog } from '../../src/catalog/catalog.ts'
-import { answers, asks, frames, type Native, named, paths, startNative, wireNames } from '../support/native.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
+import { answers, asks, frames, type Native, named, paths, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 
 let native: Native
@@ -107,7 +108,7 @@ test('P4 of the client’s headers nothing else travels; the credential is ours'
     'x-request-id': 'mine',
     'user-agent': 'theirs',
   }
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     native.upstream.play(whole(answers[wire]))
     await native.ask(wire, {}, sent)
     const { headers, header } = native.upstream.requests[0]!
@@ -138,7 +139,7 @@ test('P4 F-U46 of the upstream’s headers nothing travels', async () => {
     'x-should-retry': 'false',
     'retry-after': '9',
   }
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     for (const play of [
       whole(answers[wire], 200, theirs),
       stream(frames[wire], { headers: theirs }),

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
-import { type Native, startNative, wireNames } from '../support/native.ts'
+import { type Native, startNative } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
 
@@ -81,7 +82,7 @@ const types: Record<number, string> = { 400: 'invalid_request_error', 404: 'not_
 for (const [name, status, answer, told, code, message] of table) {
   test(`U2 an upstream's ${name} is told as ${told} ${code}, once, and costs nothing`, async () => {
     // The row about the model's name has the chat model's.
-    for (const wire of name.includes('model name') ? (['chat'] as const) : wireNames) {
+    for (const wire of name.includes('model name') ? (['chat'] as const) : clientWireNames) {
       native.upstream.play(whole(answer, status, { location: 'http://127.0.0.1:1/', 'x-request-id': 'req_theirs' }))
       const { text, headers, id, ...got } = await native.ask(wire, { stream: wire === 'chat' })
       const { error } = JSON.parse(text)
@@ -138,7 +139,7 @@ const faulty: [string, object, number][] = [
 for (const [name, error, told] of faulty) {
   test(`F-U25 F-U26 an error of ${name} with status 200, as body or first event, is an ordinary ${told}`, async () => {
     const frame = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
-    for (const wire of wireNames) {
+    for (const wire of clientWireNames) {
       const answers = [
         { play: whole({ error }), ask: {} },
         { play: whole({ error }), ask: { stream: true } },

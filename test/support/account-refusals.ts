@@ -1,9 +1,9 @@
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 
 /** A refusal in the words of a provider. The source of each text is beside its row in src/catalog/refusals.ts. */
 export type Sample = {
   profile: string
-  wires: readonly WireName[]
+  wires: readonly ClientWire[]
   status: number
   about: 'spent' | 'key' | 'denied' | 'busy' | 'request'
   /** The account still serves other requests. */

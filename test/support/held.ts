@@ -1,4 +1,5 @@
-import { frames, paths, wireNames } from './native.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
+import { frames, paths } from './native.ts'
 import { type Answer, stream, writeChunk } from './raw-upstream.ts'
 
 /** The number of frames up to the first part of the answer. */
@@ -9,7 +10,7 @@ export function createHeld(): { answer: Answer; letGo(): void } {
   const rests: (() => void)[] = []
   return {
     async answer(socket, asked) {
-      const wire = wireNames.find((name) => asked.path.endsWith(paths[name]))!
+      const wire = clientWireNames.find((name) => asked.path.endsWith(paths[name]))!
       await stream(frames[wire].slice(0, shown[wire]), { end: false })(socket, asked)
       rests.push(() => {
         for (const frame of frames[wire].slice(shown[wire])) writeChunk(socket, frame)

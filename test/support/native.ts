@@ -1,25 +1,23 @@
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { startTestGateway, type TestGateway, type TestOptions } from './gateway.ts'
 import { closeQuietly } from './quiet.ts'
 import { type RawUpstream, startRawUpstream } from './raw-upstream.ts'
 
-export const wireNames: readonly WireName[] = ['messages', 'chat', 'responses']
-
-export const paths: Record<WireName, string> = {
+export const paths: Record<ClientWire, string> = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
 }
 
 /** The smallest request of each wire. */
-export const asks: Record<WireName, Record<string, unknown>> = {
+export const asks: Record<ClientWire, Record<string, unknown>> = {
   messages: { model: 'native-messages', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] },
   chat: { model: 'native-chat', messages: [{ role: 'user', content: 'Hi' }] },
   responses: { model: 'native-responses', input: 'Hi' },
 }
 
 /** A small answer of each wire, as the upstream sends it: 9 input tokens, of which 4 are cached, and 3 output tokens. */
-export const answers: Record<WireName, Record<string, unknown>> = {
+export const answers: Record<ClientWire, Record<string, unknown>> = {
   messages: {
     id: 'msg_up1',
     type: 'message',
@@ -90,7 +88,7 @@ const part = { item_id: 'msg_up1', output_index: 0, content_index: 0 }
 const text = { type: 'output_text', text: 'Hé 😀', annotations: [] }
 
 /** The same answers as frames. */
-export const frames: Record<WireName, string[]> = {
+export const frames: Record<ClientWire, string[]> = {
   messages: [
     named({
       type: 'message_start',
@@ -152,7 +150,7 @@ export type Native = {
   gateway: TestGateway
   upstream: RawUpstream
   /** Sends the smallest request with more fields, and reads the answer until it ends or is cut. */
-  ask(wire: WireName, more?: Record<string, unknown>, headers?: Record<string, string>): Promise<Asked>
+  ask(wire: ClientWire, more?: Record<string, unknown>, headers?: Record<string, string>): Promise<Asked>
   close(): Promise<void>
 }
 

@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { HttpExchange } from '../../src/http/http-exchange.ts'
 import { type Asked, checkAnswer, modelNamed } from '../schemas/check-answer.ts'
 
@@ -25,7 +25,7 @@ const started = 'triwire:http:exchange'
  * @param wireOf the wire of a catalog model, undefined for a model that is not in the catalog
  * @param keepsAnswers keeps all answers in `answers`, for tests with few of them: they are never freed
  */
-export function openTap(port: number, wireOf: (model: string) => WireName | undefined, keepsAnswers = false): Tap {
+export function openTap(port: number, wireOf: (model: string) => ClientWire | undefined, keepsAnswers = false): Tap {
   const answers: TappedAnswer[] = []
   const violations: string[] = []
   /** For each answer under way, a function that checks it. */
@@ -108,7 +108,7 @@ function violationsOf(
   exchange: HttpExchange,
   { contentType, status }: Said,
   body: string,
-  wireOf: (model: string) => WireName | undefined,
+  wireOf: (model: string) => ClientWire | undefined,
 ): string[] {
   const isStream = contentType.startsWith('text/event-stream')
   // An incomplete JSON body is not checked; of an incomplete stream, the whole events are.

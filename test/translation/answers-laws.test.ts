@@ -7,11 +7,11 @@ import { decodeUsage as decodeMessages, encodeUsage as messagesUsage } from '../
 import { decodeUsage as decodeResponses, encodeUsage as responsesUsage } from '../../src/wires/responses/usage.ts'
 import { characters } from '../support/characters.ts'
 import { accumulate } from './clients.ts'
-import { pump, pumpEvents, type WireName, wires } from './pump.ts'
+import { type ClientWire, pump, pumpEvents, wires } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
 
 const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 200) }
-const names: WireName[] = ['messages', 'chat', 'responses']
+const names: ClientWire[] = ['messages', 'chat', 'responses']
 const anyWire = fc.constantFrom(...names)
 
 test('TP1 where the network cuts the bytes changes nothing', () => {
@@ -102,7 +102,7 @@ const end = (reason: StopReason): AnswerEvent => ({
   report: { inputTokens: 9, outputTokens: 2 },
 })
 
-function tell(events: AnswerEvent[], client: WireName, showsReasoning: boolean) {
+function tell(events: AnswerEvent[], client: ClientWire, showsReasoning: boolean) {
   return pumpEvents(client, events, { showsReasoning })
 }
 

@@ -6,7 +6,7 @@ import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import type { Json } from './cases.ts'
 import { modelOf } from './page.ts'
-import { pump, type WireName } from './pump.ts'
+import { type ClientWire, pump } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
 import {
   call,
@@ -23,7 +23,7 @@ import {
 } from './upstreams.ts'
 
 /** Each wire's model calls f twice, with ids of its own. */
-const twoCalls: Record<WireName, string> = {
+const twoCalls: Record<ClientWire, string> = {
   chat: call([0, 'up_1', 'f', '{"n":1}']) + call([1, 'up_2', 'f', '{"n":2}']) + reason('tool_calls') + done,
   messages:
     messageStart() +
@@ -35,7 +35,7 @@ const twoCalls: Record<WireName, string> = {
 }
 
 /** What a client sends as its next turn: the answer it got, and a result for each call, the second one first. */
-const nextTurns: Record<WireName, (answer: Json) => Json> = {
+const nextTurns: Record<ClientWire, (answer: Json) => Json> = {
   messages: ({ content }) => ({
     max_tokens: 100,
     tools: [{ name: 'f', input_schema: { type: 'object' } }],
@@ -67,7 +67,7 @@ const nextTurns: Record<WireName, (answer: Json) => Json> = {
 }
 
 /** Which result a call's id has in an upstream request: `arguments → result` for each call. */
-const pairings: Record<WireName, (body: Json) => string[]> = {
+const pairings: Record<ClientWire, (body: Json) => string[]> = {
   messages: ({ messages }) => {
     const blocks: Json[] = messages.flatMap((message: Json) =>
       Array.isArray(message['content']) ? message['content'] : [],
@@ -96,17 +96,17 @@ function textOf(content: unknown): string {
   return typeof content === 'string' ? content : (content as Json[]).map((part) => part['text']).join('')
 }
 
-const names: WireName[] = ['messages', 'chat', 'responses']
+const names: ClientWire[] = ['messages', 'chat', 'responses']
 for (const client of names) {
   for (const upstream of names.filter((name) => name !== client)) {
     test(`A122 ${client} to ${upstream}: calls go out, results come back, the second request pairs their ids`, () => {
       const told = pump(client, upstream, twoCalls[upstream])
       const body = { model: 'catalog/model', ...nextTurns[client](JSON.parse(told.json!)) }
-      const request = spoken[client].translator.decodeRequest(new ClientBody(Buffer.from(JSON.stringify(body))), {
+      const request = spoken[client].client.decodeRequest(new ClientBody(Buffer.from(JSON.stringify(body))), {
         cacheKey: undefined,
         unseal: () => undefined,
       })
-      const encoded = spoken[upstream].translator.encodeRequest(request, modelOf(upstream, undefined))
+      const encoded = spoken[upstream].model.encodeRequest(request, modelOf(upstream, undefined))
       assert.deepEqual(pairings[upstream](JSON.parse(encoded.body)), ['1 → result 1', '2 → result 2'])
     })
   }

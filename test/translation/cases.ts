@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { accumulate } from './clients.ts'
 import { framesOf } from './grammar.ts'
-import { type Arrival, type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
+import { type Arrival, type ClientWire, type Options, pump, pumpJson, type Told, wires } from './pump.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reaches into JSON it has just checked.
 export type Json = Record<string, any>
@@ -12,8 +12,8 @@ export type Case = {
   id: string
   /** What the client must see, as a sentence. */
   says: string
-  upstream: WireName
-  client: WireName
+  upstream: ClientWire
+  client: ClientWire
   script: string
   options?: Options
   arrival?: Arrival

@@ -1,11 +1,11 @@
 import { framesOf } from './grammar.ts'
-import type { WireName } from './pump.ts'
+import type { ClientWire } from './pump.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a test reaches into JSON it has just checked.
 type Json = Record<string, any>
 
 /** What a plain client makes of a stream: the same JSON answer it would have got without streaming (fold parity). */
-export function accumulate(wire: WireName, text: string): Json {
+export function accumulate(wire: ClientWire, text: string): Json {
   const data = framesOf(text).map((frame) => frame.data)
   const events: Json[] = data.filter((piece) => piece !== '[DONE]').map((piece) => JSON.parse(piece))
   if (wire === 'messages') return accumulateMessage(events)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test, { after, before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { testModel } from '../support/gateway.ts'
 import { untilRead } from '../support/peer.ts'
@@ -71,7 +71,7 @@ const said = 100
 type Input = { fresh: number; cached: number }
 
 /** The figures of the whole answer, as each wire has them. */
-const figures: Record<WireName, (input: Input) => Json> = {
+const figures: Record<ClientWire, (input: Input) => Json> = {
   messages: ({ fresh, cached }) => ({
     ...{ input_tokens: fresh, cache_read_input_tokens: cached, cache_creation_input_tokens: 0 },
     output_tokens: reasoned + said,
@@ -98,14 +98,14 @@ const spoken = (words: string) => [
 ]
 
 /** What comes while it reasons, when it has, and with its words. */
-const reasons: Record<WireName, (input: Input) => string> = {
+const reasons: Record<ClientWire, (input: Input) => string> = {
   messages: (input) =>
     messageStart({ ...figures.messages(input), output_tokens: 1 }) +
     blockStart(0, { type: 'thinking', thinking: '', signature: '' }),
   chat: () => text(''),
   responses: () => events(created, ...spoken('').slice(0, 1)),
 }
-const speaks: Record<WireName, (words: string) => string> = {
+const speaks: Record<ClientWire, (words: string) => string> = {
   messages: () =>
     blockDelta(0, { type: 'signature_delta', signature: 'c2lnbmVk' }) +
     blockStop(0) +
@@ -113,16 +113,16 @@ const speaks: Record<WireName, (words: string) => string> = {
   chat: () => '',
   responses: (words) => events(...spoken(words).slice(1, 3)),
 }
-const says: Record<WireName, (words: string) => string> = {
+const says: Record<ClientWire, (words: string) => string> = {
   messages: (words) => blockDelta(1, { type: 'text_delta', text: words }),
   chat: text,
   responses: (words) => events(...spoken(words).slice(3, 4)),
 }
-const opening = (wire: WireName, input: Input, words: string) =>
+const opening = (wire: ClientWire, input: Input, words: string) =>
   reasons[wire](input) + speaks[wire](words) + says[wire](words)
 
 /** And what comes behind them. */
-const ending: Record<WireName, (input: Input, words: string) => string> = {
+const ending: Record<ClientWire, (input: Input, words: string) => string> = {
   messages: (input) => blockStop(1) + messageDelta('end_turn', figures.messages(input)) + messageStop,
   chat: (input) => reason('stop') + usage(figures.chat(input)) + done,
   responses: (input, words) =>
@@ -132,7 +132,7 @@ const ending: Record<WireName, (input: Input, words: string) => string> = {
     ),
 }
 
-const wholes: Record<WireName, (input: Input, words: string) => string> = {
+const wholes: Record<ClientWire, (input: Input, words: string) => string> = {
   messages: (input, words) =>
     JSON.stringify({
       ...{ id: 'msg_hosted', type: 'message', role: 'assistant', model: 'hosted-model', stop_reason: 'end_turn' },
@@ -146,7 +146,7 @@ const wholes: Record<WireName, (input: Input, words: string) => string> = {
     ),
 }
 
-function bodyOf(client: WireName, wire: WireName, prompt: string, more: Json): Json {
+function bodyOf(client: ClientWire, wire: ClientWire, prompt: string, more: Json): Json {
   const model = `plain-${wire}`
   const turns = [{ role: 'user', content: prompt }]
   const wish = { ...wishes[client], ...(client === 'messages' && { max_tokens: 64_000 }) }
@@ -171,7 +171,7 @@ const nanosOf = ({ fresh, cached }: Input) => BigInt(fresh * 3_000 + cached * 30
 /** Reading on, or hung up. */
 const isDecided = () => gateway.server.gateway.readers.count > 0
 
-const stopFields: Partial<Record<WireName, string>> = { messages: 'stop_sequences', chat: 'stop' }
+const stopFields: Partial<Record<ClientWire, string>> = { messages: 'stop_sequences', chat: 'stop' }
 /** More than a chat model takes; the last one, of white space alone, is none that a messages model takes. */
 const stops = ['1', '2', '3', '4', mark]
 
@@ -291,6 +291,6 @@ for (const { client, wire } of directions.filter((pair) => stopFields[pair.clien
   }
 }
 
-function pair(client: WireName, wire: WireName): string {
+function pair(client: ClientWire, wire: ClientWire): string {
   return `${client} client, ${wire} model`
 }

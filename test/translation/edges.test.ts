@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { dataOf, type Json } from './cases.ts'
-import { pump, type WireName, wires } from './pump.ts'
+import { type ClientWire, pump, wires } from './pump.ts'
 import {
   added,
   argumentsDelta,
@@ -133,7 +133,7 @@ const reasons: [what: string, upstream: 'chat' | 'messages', script: string, isW
 ]
 
 for (const [what, upstream, script, isWhole] of reasons) {
-  const clients: WireName[] = ['messages', 'chat', 'responses']
+  const clients: ClientWire[] = ['messages', 'chat', 'responses']
   for (const client of clients.filter((name) => name !== upstream)) {
     test(`T19 a connection that breaks ends the answer well or badly: ${what} (${client} client)`, () => {
       const { text, json, outcome } = pump(client, upstream, script, {}, { end: 'reset' })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
 import { untilRead } from '../support/peer.ts'
 import { patienceMs, until } from '../support/waiting.ts'
@@ -61,7 +61,7 @@ after(() => gateway.close())
 
 type Entry = NonNullable<ReturnType<ScriptedGateway['store']['findEntry']>>
 
-async function ask(client: WireName, body: Json): Promise<{ response: Response; told: string }> {
+async function ask(client: ClientWire, body: Json): Promise<{ response: Response; told: string }> {
   const response = await gateway.post(paths[client], body)
   const told = await response.text()
   assert.equal(response.status, 200, told)
@@ -322,7 +322,7 @@ function waitForEvents(): Promise<void> {
   return untilRead(gateway.asked[0]!.response.socket!)
 }
 
-function pingOf(client: WireName): RegExp {
+function pingOf(client: ClientWire): RegExp {
   return client === 'messages' ? /event: ping\n/ : /^:/m
 }
 
@@ -340,7 +340,7 @@ async function readOn(reader: ReadableStreamDefaultReader<Uint8Array>, words: st
   return told
 }
 
-function wordsOf(client: WireName, answer: Json): string {
+function wordsOf(client: ClientWire, answer: Json): string {
   if (client === 'chat') return answer['choices'][0].message.content
   const parts: Json[] =
     client === 'messages' ? answer['content'] : answer['output'].flatMap((item: Json) => item['content'] ?? [])
@@ -348,7 +348,7 @@ function wordsOf(client: WireName, answer: Json): string {
 }
 
 const helloItems = [created, ...wholeMessage(0, 'Hello')]
-const wholes: Record<WireName, string> = {
+const wholes: Record<ClientWire, string> = {
   messages: JSON.stringify({
     id: 'msg_hosted',
     type: 'message',
@@ -362,12 +362,12 @@ const wholes: Record<WireName, string> = {
   responses: JSON.stringify(terminal('completed', [message(0, 'Hello')])['response']),
 }
 /** Answers without counters. */
-const silent: Record<WireName, string> = {
+const silent: Record<ClientWire, string> = {
   messages: messageStart({}) + textBlock(0, 'Hello') + messageDelta('end_turn', {}) + messageStop,
   chat: text('Hello') + reason('stop') + done,
   responses: events(...helloItems, terminal('completed', [message(0, 'Hello')], { usage: null })),
 }
-const thoughtful: Record<WireName, string> = {
+const thoughtful: Record<ClientWire, string> = {
   messages:
     messageStart() +
     thinkingBlock(0, 'secret plan') +
@@ -388,22 +388,22 @@ const thoughtful: Record<WireName, string> = {
 
 /** `Hello there, friend` in three parts: signs of life, the words up to `friend`, and the rest. */
 const spoken = wholeMessage(0, 'Hello ', 'there, ', 'fri', 'end')
-const starts: Record<WireName, string> = {
+const starts: Record<ClientWire, string> = {
   messages: messageStart(),
   chat: text(''),
   responses: events(created),
 }
-const openings: Record<WireName, string> = {
+const openings: Record<ClientWire, string> = {
   messages: messageStart() + textBlock(0, 'Hello ', 'there, ').split('event: content_block_stop')[0]!,
   chat: text('') + text('Hello ') + text('there, '),
   responses: events(created, ...spoken.slice(0, 4)),
 }
-const goingOn: Record<WireName, string> = {
+const goingOn: Record<ClientWire, string> = {
   messages: '',
   chat: text('fri') + text('end and so on'),
   responses: events(...spoken.slice(4, 6)),
 }
-const endings: Record<WireName, string> = {
+const endings: Record<ClientWire, string> = {
   messages: textBlock(0, 'friend').slice(textBlock(0).indexOf('\n\n') + 2) + messageDelta('end_turn') + messageStop,
   chat: text('friend') + reason('stop') + usage(counts(9, 2)) + done,
   responses: events(...spoken.slice(4), terminal('completed', [message(0, 'Hello there, friend')])),

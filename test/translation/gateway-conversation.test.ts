@@ -4,7 +4,7 @@ import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { memberText } from '../../src/bytes/json.ts'
 import { scanObject } from '../../src/bytes/scan.ts'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { fateOf } from '../../src/wires/requests/scalars.ts'
 import { wires as wireTable } from '../../src/wires/wires.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
@@ -72,7 +72,7 @@ const dataUrl = `data:image/png;base64,${png}`
 
 /** Each client: one request with the list so far, and what its user's side adds to the list. */
 const clients: Record<
-  WireName,
+  ClientWire,
   {
     ask: (model: string, list: Json[], stream: boolean) => Promise<{ added: Json[]; callIds: string[] }>
     say: (said: Said, callIds: string[]) => Json[]
@@ -244,10 +244,10 @@ for (const client of wires) {
 }
 
 /** Whether the page of the pair says of the field that it is dropped, or that it reaches the model in another form. */
-function isLossOfPage(client: WireName, wire: WireName, field: string): boolean {
+function isLossOfPage(client: ClientWire, wire: ClientWire, field: string): boolean {
   if (field === 'image detail') return true // A member of a part; pages tell of fields.
-  const facts = wireTable[client].fields.get(field)
-  const [fate] = facts ? fateOf(facts, wireTable[wire]) : []
+  const facts = wireTable[client].client.fields.get(field)
+  const [fate] = facts ? fateOf(facts, client, wireTable[wire]) : []
   return fate === 'dropped' || fate === 'mapped'
 }
 
@@ -258,7 +258,7 @@ function asParsed(line: string): string {
 }
 
 /** T8: the later body is the earlier one with more at the end of the conversation, cache marks aside. */
-function assertGrown(wire: WireName, earlier: string, later: string): void {
+function assertGrown(wire: ClientWire, earlier: string, later: string): void {
   const [before, now] = [earlier, later].map((text) => {
     const plain = Buffer.from(text.replaceAll(/,"cache_control":\{[^}]*\}/g, ''))
     return new Map(scanObject(plain).map((member) => [member.key, memberText(plain, member)]))

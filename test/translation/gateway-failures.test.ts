@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Json } from './cases.ts'
 import { framesOf } from './grammar.ts'
 import {
@@ -42,13 +42,13 @@ before(async () => {
 after(() => gateway.close())
 
 const responsesBegun = [created, added(0, message(0)), textDelta(0, 'Hel')]
-const begun: Record<WireName, string> = {
+const begun: Record<ClientWire, string> = {
   messages:
     messageStart() + blockStart(0, { type: 'text', text: '' }) + blockDelta(0, { type: 'text_delta', text: 'Hel' }),
   chat: text('Hel'),
   responses: events(...responsesBegun),
 }
-const callBegun: Record<WireName, string> = {
+const callBegun: Record<ClientWire, string> = {
   messages:
     messageStart() +
     blockStart(0, { type: 'tool_use', id: 'a', name: 'f', input: {} }) +
@@ -57,7 +57,7 @@ const callBegun: Record<WireName, string> = {
   responses: events(created, added(0, functionCall(0, 'f', '')), argumentsDelta(0, '{"a":')),
 }
 /** Each vendor's error within a stream, of a kind; the texts tell of hosting. */
-const failing: Record<WireName, Record<'server' | 'busy' | 'long', string>> = {
+const failing: Record<ClientWire, Record<'server' | 'busy' | 'long', string>> = {
   messages: {
     server: messagesError('api_error', 'hosted-model failed at https://hosted.example'),
     busy: messagesError('overloaded_error', 'hosted-model is full'),
@@ -146,14 +146,14 @@ for (const { client, wire } of directions) {
   }
 }
 
-function assertFrame(client: WireName, told: string, word: string): void {
+function assertFrame(client: ClientWire, told: string, word: string): void {
   const last: Json = JSON.parse(framesOf(told).at(-1)!.data)
   if (client === 'messages') assert.equal(last['error'].type, word)
   else if (client === 'chat') assert.equal(last['error'].code, word)
   else assert.equal(last['response'].error.code, word)
 }
 
-async function assertRefusal(client: WireName, response: Response, says: typeof broken): Promise<void> {
+async function assertRefusal(client: ClientWire, response: Response, says: typeof broken): Promise<void> {
   const told = await response.text()
   assert.equal(response.status, says.status, told)
   assert.match(response.headers.get('content-type')!, /^application\/json/)

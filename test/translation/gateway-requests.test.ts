@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
 import type { Json } from './cases.ts'
 import { accumulate } from './clients.ts'
@@ -46,24 +46,24 @@ before(async () => {
 })
 after(() => gateway.close())
 
-const plainAnswers: Record<WireName, string> = {
+const plainAnswers: Record<ClientWire, string> = {
   messages: messageStart() + textBlock(0, 'Hi') + messageDelta('end_turn') + messageStop,
   chat: completion({ content: 'Hi' }),
   responses: events(created, ...wholeMessage(0, 'Hi'), terminal('completed', [message(0, 'Hi')])),
 }
 
-function playPlain(wire: WireName): void {
+function playPlain(wire: ClientWire): void {
   gateway.play(wire === 'chat' ? json(plainAnswers.chat) : sse(plainAnswers[wire]))
 }
 
-const tool: Record<WireName, Json> = {
+const tool: Record<ClientWire, Json> = {
   messages: { name: 'f', input_schema: { type: 'object' } },
   chat: { type: 'function', function: { name: 'f', parameters: { type: 'object' } } },
   responses: { type: 'function', name: 'f', parameters: { type: 'object' } },
 }
 
 /** A field that is refused on each client's wire, and the field that is named. */
-const refused: Record<WireName, { body: Json; param: string }[]> = {
+const refused: Record<ClientWire, { body: Json; param: string }[]> = {
   messages: [
     { body: { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }, param: 'tools' },
     { body: { mcp_servers: [{ url: 'x' }] }, param: 'mcp_servers' },
@@ -119,7 +119,7 @@ for (const { client, wire } of directions) {
   }
 }
 
-const lossy: Record<WireName, { body: Json; losses: Partial<Record<WireName, string[]>> }> = {
+const lossy: Record<ClientWire, { body: Json; losses: Partial<Record<ClientWire, string[]>> }> = {
   messages: {
     body: { top_k: 3, service_tier: 'auto', 'canary-own-field': 'canary-value' },
     losses: { chat: ['service_tier', '(unknown)', 'top_k'], responses: ['service_tier', '(unknown)', 'top_k'] },
@@ -151,7 +151,7 @@ test('Q112 P6 one conversation key of two accounts is two keys upstream, each al
   const { key: otherKey } = gateway.store.createKey('other')
   await gateway.untilKnown(otherKey)
   playPlain('chat')
-  const asking: [WireName, Json, Record<string, string>][] = [
+  const asking: [ClientWire, Json, Record<string, string>][] = [
     ['responses', say('responses', 'chat', { prompt_cache_key: 'k' }), {}],
     ['messages', say('messages', 'chat'), { 'x-session-id': 'k' }],
   ]

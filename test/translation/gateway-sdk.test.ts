@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
 import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
 import { cases as toChat } from './answers/to-chat.cases.ts'
@@ -31,7 +31,7 @@ after(() => gateway.close())
 
 /** Of each client's SDK: the JSON answer, and what its helper makes of the stream. */
 const sdks: Record<
-  WireName,
+  ClientWire,
   { whole: (body: never) => Promise<unknown>; streamed: (body: never) => Promise<unknown> }
 > = {
   messages: {
@@ -51,13 +51,13 @@ const sdks: Record<
 const rows = [...chatToMessages, ...responsesToMessages, ...toChat, ...toResponses]
 
 /** Every stream that a model of the wire tells in the cases, once; those whose connection is lost are told apart. */
-const scripts: Record<WireName, Map<string, { script: string; isReset: boolean }>> = {
+const scripts: Record<ClientWire, Map<string, { script: string; isReset: boolean }>> = {
   messages: scriptsOf('messages'),
   chat: scriptsOf('chat'),
   responses: scriptsOf('responses'),
 }
 
-function scriptsOf(wire: WireName): Map<string, { script: string; isReset: boolean }> {
+function scriptsOf(wire: ClientWire): Map<string, { script: string; isReset: boolean }> {
   const found = new Map<string, { script: string; isReset: boolean }>()
   for (const row of rows.filter((one) => one.upstream === wire && !one.isJson)) {
     const isReset = row.arrival?.end === 'reset'
@@ -96,7 +96,7 @@ for (const client of wires) {
 }
 
 /** The JSON answer failed with a status; so does the stream, before it began or within it. */
-function assertFailed(client: WireName, reason: Json, streamed: PromiseSettledResult<unknown>, script: string): void {
+function assertFailed(client: ClientWire, reason: Json, streamed: PromiseSettledResult<unknown>, script: string): void {
   const isBusy = reason['status'] === 429 && /The model is overloaded/.test(String(reason))
   assert.ok(isBusy || [400, 502].includes(reason['status']), `${String(reason)}\n${script}`)
   if (streamed.status === 'rejected') {
@@ -109,7 +109,7 @@ function assertFailed(client: WireName, reason: Json, streamed: PromiseSettledRe
 }
 
 /** What an SDK adds to an answer, and what is new in every answer, aside. */
-function comparable(client: WireName, answer: unknown): unknown {
+function comparable(client: ClientWire, answer: unknown): unknown {
   const own = [
     'id',
     'call_id',

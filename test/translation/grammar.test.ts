@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from './grammar.ts'
-import { pump, type WireName, wires } from './pump.ts'
+import { type ClientWire, pump, wires } from './pump.ts'
 import { streamSeeds } from './seeds.ts'
 
 /** A sound stream for a client: text and two calls that interleave. */
-function sound(client: WireName): string {
+function sound(client: ClientWire): string {
   return pump(client, 'chat', streamSeeds.chat[1]!, { showsReasoning: true }).text
 }
 

@@ -2,7 +2,7 @@ import type { Model } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
-import { type Options, pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
+import { type ClientWire, type Options, pump, pumpJson, type Told, wires } from './pump.ts'
 
 /*
  * A page shows one exchange between two wires as a person reads it. What the client asks and what the upstream answers
@@ -14,16 +14,16 @@ type Block = { language: string; text: string }
 /** The page with its two computed blocks as they must be, and what is wrong with the answer's grammar. */
 export function rewritePage(
   page: string,
-  client: WireName,
-  upstream: WireName,
+  client: ClientWire,
+  upstream: ClientWire,
 ): { page: string; violations: string[] } {
   const asks = blockOf(page, 'Client asks')!
   const answers = blockOf(page, 'Upstream answers')!
   const setting = blockOf(page, 'Profile of the model')
   const model = modelOf(upstream, setting ? JSON.parse(setting.text) : undefined)
   const body = new ClientBody(Buffer.from(asks.text))
-  const request = spoken[client].translator.decodeRequest(body, { cacheKey: undefined, unseal: () => undefined })
-  const encoded = spoken[upstream].translator.encodeRequest(request, model)
+  const request = spoken[client].client.decodeRequest(body, { cacheKey: undefined, unseal: () => undefined })
+  const encoded = spoken[upstream].model.encodeRequest(request, model)
   const told = tell(client, upstream, answers, {
     profile: model.profile,
     showsReasoning: request.reasoning.isShown,
@@ -40,21 +40,21 @@ export function rewritePage(
   }
 }
 
-function tell(client: WireName, upstream: WireName, answers: Block, options: Options): Told {
+function tell(client: ClientWire, upstream: ClientWire, answers: Block, options: Options): Told {
   return answers.language === 'json'
     ? pumpJson(client, upstream, answers.text, options)
     : pump(client, upstream, answers.text.endsWith('…') ? answers.text.slice(0, -1) : `${answers.text}\n\n`, options)
 }
 
 /** A failure before the first byte is an ordinary error response (spec 7.4). */
-function answerOf(client: WireName, told: Told): Block {
+function answerOf(client: ClientWire, told: Told): Block {
   const facts = told.refusal
   if (facts === undefined) return { language: 'sse', text: told.text.trimEnd() }
-  const body = spoken[client].envelope(facts, 'req_1')
+  const body = spoken[client].client.envelope(facts, 'req_1')
   return { language: 'http', text: `HTTP/1.1 ${facts.status}\n\n${body}` }
 }
 
-export function modelOf(wire: WireName, setting: ProfileSetting | undefined): Model {
+export function modelOf(wire: ClientWire, setting: ProfileSetting | undefined): Model {
   return {
     id: 'catalog/model',
     entryId: 'catalog/model',

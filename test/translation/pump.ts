@@ -11,7 +11,7 @@ import { type Usage, weighUsage } from '../../src/inference/usage.ts'
 import { refusalOf } from '../../src/upstream/refusal.ts'
 import { judge } from '../../src/upstream/verdict.ts'
 import type { ErrorFacts } from '../../src/wires/answers/envelope.ts'
-import type { AnswerHead, Translator } from '../../src/wires/wire.ts'
+import type { AnswerHead, ClientHalf, ModelHalf } from '../../src/wires/wire.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
 import { checkChatStream, checkMessagesStream, checkResponsesStream } from './grammar.ts'
@@ -21,16 +21,20 @@ import { checkChatStream, checkMessagesStream, checkResponsesStream } from './gr
  * around them in a delivery: pieces are pushed until the answer is over, the evidence is weighed, the end is asked for.
  */
 
-export type WireName = 'messages' | 'chat' | 'responses'
+export type ClientWire = 'messages' | 'chat' | 'responses'
 
 export const wires = {
-  messages: { ...spoken.messages.translator, check: checks('messages', checkMessagesStream) },
-  chat: { ...spoken.chat.translator, check: checks('chat', checkChatStream) },
-  responses: { ...spoken.responses.translator, check: checks('responses', checkResponsesStream) },
+  messages: { ...spoken.messages.client, ...spoken.messages.model, check: checks('messages', checkMessagesStream) },
+  chat: { ...spoken.chat.client, ...spoken.chat.model, check: checks('chat', checkChatStream) },
+  responses: {
+    ...spoken.responses.client,
+    ...spoken.responses.model,
+    check: checks('responses', checkResponsesStream),
+  },
 }
 
 /** The order of a stream's events and what each of them holds. */
-function checks(wire: WireName, checkOrder: (text: string) => string[]): (text: string) => string[] {
+function checks(wire: ClientWire, checkOrder: (text: string) => string[]): (text: string) => string[] {
   return (text) => [...checkOrder(text), ...checkAnswer(wire, 'translated', 'text/event-stream', text)]
 }
 
@@ -61,19 +65,19 @@ export type Arrival = { cut?: 'whole' | 'bytes' | number[]; end?: 'clean' | 'res
 
 /** A stream of the upstream. */
 export function pump(
-  client: WireName,
-  upstream: WireName,
+  client: ClientWire,
+  upstream: ClientWire,
   script: string,
   options: Options = {},
   { cut = 'whole', end = 'clean' }: Arrival = {},
 ): Told {
-  const setting = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+  const setting = settingOf(client, spoken[upstream].model, resolveProfile(upstream), options)
   return play(setting, chunksOf(script, cut), end)
 }
 
 /** The same for an upstream that answers with one JSON body. */
-export function pumpJson(client: WireName, upstream: WireName, body: string, options: Options = {}): Told {
-  const setting = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+export function pumpJson(client: ClientWire, upstream: ClientWire, body: string, options: Options = {}): Told {
+  const setting = settingOf(client, spoken[upstream].model, resolveProfile(upstream), options)
   const relay = new TranslatedStream(setting.plan, setting.target, setting.head)
   const whole = wholeOf(setting)
   whole.pushWhole(Buffer.from(body))
@@ -81,13 +85,13 @@ export function pumpJson(client: WireName, upstream: WireName, body: string, opt
 }
 
 /** An upstream of no wire: its decoder tells these events, whatever they are. */
-export function pumpEvents(client: WireName, events: readonly AnswerEvent[], options: Options = {}): Told {
+export function pumpEvents(client: ClientWire, events: readonly AnswerEvent[], options: Options = {}): Told {
   const frames = events.map((event) => Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
   return play(settingOf(client, eventSource, resolveProfile('chat'), options), frames, 'clean')
 }
 
 /** The same, to be pushed by hand. */
-export function openEvents(client: WireName, options: Options = {}) {
+export function openEvents(client: ClientWire, options: Options = {}) {
   const { plan, target, head } = settingOf(client, eventSource, resolveProfile('chat'), options)
   const relay = new TranslatedStream(plan, target, head)
   const push = (event: AnswerEvent) => relay.push(Buffer.from(`data: ${JSON.stringify(event)}\n\n`))
@@ -95,14 +99,14 @@ export function openEvents(client: WireName, options: Options = {}) {
 }
 
 /** A stream that is pushed by hand. */
-export function openStream(client: WireName, upstream: WireName, options: Options = {}): TranslatedStream {
-  const { plan, target, head } = settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options)
+export function openStream(client: ClientWire, upstream: ClientWire, options: Options = {}): TranslatedStream {
+  const { plan, target, head } = settingOf(client, spoken[upstream].model, resolveProfile(upstream), options)
   return new TranslatedStream(plan, target, head)
 }
 
 /** A stream for a client that wants JSON, pushed by hand. */
-export function openWhole(client: WireName, upstream: WireName, options: Options = {}): TranslatedWhole {
-  return wholeOf(settingOf(client, spoken[upstream].translator, resolveProfile(upstream), options))
+export function openWhole(client: ClientWire, upstream: ClientWire, options: Options = {}): TranslatedWhole {
+  return wholeOf(settingOf(client, spoken[upstream].model, resolveProfile(upstream), options))
 }
 
 /** What is asked for as JSON has no need of whole calls. */
@@ -112,15 +116,15 @@ function wholeOf({ plan, target, head }: Setting): TranslatedWhole {
 }
 
 type Setting = {
-  client: WireName
+  client: ClientWire
   plan: AnswerPlan
   head: AnswerHead
   /** The client's wire, overheard. */
-  target: Translator
+  target: ClientHalf
   heard: BilledEvent[]
 }
 
-function settingOf(client: WireName, source: Translator, own: Profile, options: Options): Setting {
+function settingOf(client: ClientWire, source: ModelHalf, own: Profile, options: Options): Setting {
   const { requestId = 'req_1', showsReasoning = false, inputTokensEstimate = 11 } = options
   const { stops = [], localStops = [], names = new Map() } = options
   const wantsSealed = options.seal !== undefined
@@ -137,8 +141,8 @@ function settingOf(client: WireName, source: Translator, own: Profile, options: 
         localStops,
         names,
         requestId,
-        callIdPrefix: spoken[client].callIdPrefix,
-        wantsWholeCalls: spoken[client].streamsObjects === true,
+        callIdPrefix: spoken[client].client.callIdPrefix,
+        wantsWholeCalls: spoken[client].client.streamsObjects === true,
       },
     },
     head: {
@@ -146,13 +150,13 @@ function settingOf(client: WireName, source: Translator, own: Profile, options: 
       modelId: 'catalog/model',
       createdSeconds: 1_795_000_000,
       inputTokensEstimate,
-      echo: spoken[client].request.echo?.write(options.echo ?? {}) ?? '',
+      echo: spoken[client].client.request.echo?.write(options.echo ?? {}) ?? '',
       ...(options.seal && { seal: options.seal }),
     },
     target: {
-      ...spoken[client].translator,
+      ...spoken[client].client,
       createEncoder(head) {
-        const encoder = spoken[client].translator.createEncoder(head)
+        const encoder = spoken[client].client.createEncoder(head)
         return {
           write(event) {
             heard.push(event)
@@ -243,8 +247,8 @@ function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[
 }
 
 /** A model that speaks in events of ours, so that a law can be tried on any run of them. */
-const eventSource: Translator = {
-  ...spoken.chat.translator,
+const eventSource: ModelHalf = {
+  ...spoken.chat.model,
   createDecoder: () => ({ isEnough: false, push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
 }
 

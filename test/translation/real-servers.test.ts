@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { liteLlm, llamaCpp } from '../support/recorded.ts'
 import { accumulate } from './clients.ts'
-import { pump, pumpJson, type Told, type WireName, wires } from './pump.ts'
+import { type ClientWire, pump, pumpJson, type Told, wires } from './pump.ts'
 import { translate } from './support/exchange.ts'
 import {
   added,
@@ -22,7 +22,7 @@ import {
   textDelta,
 } from './upstreams.ts'
 
-const clients = Object.keys(wires) as WireName[]
+const clients = Object.keys(wires) as ClientWire[]
 
 /** The blocks of an answer, each as `kind text` or `name arguments`; or what became of it. */
 function blocksOf({ outcome }: Told): string[] | string {
@@ -350,7 +350,7 @@ for (const to of ['chat', 'messages'] as const) {
 }
 
 /** By which words a server is told not to reason. */
-const switchedOff: [name: string, wire: WireName, sent: object][] = [
+const switchedOff: [name: string, wire: ClientWire, sent: object][] = [
   ['vllm', 'chat', { reasoning_effort: 'none' }],
   ['vllm', 'messages', { thinking: { type: 'disabled' } }],
   ['vllm', 'responses', { reasoning: { effort: 'none' } }],
@@ -363,7 +363,7 @@ const switchedOff: [name: string, wire: WireName, sent: object][] = [
 
 for (const [name, wire, sent] of switchedOff) {
   test(`R-THINK reasoning that is switched off reaches ${name} on ${wire}`, () => {
-    const asks: [WireName, object][] = [
+    const asks: [ClientWire, object][] = [
       ['messages', { max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], thinking: { type: 'disabled' } }],
       ['chat', { messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'none' }],
       ['responses', { input: 'Hi', reasoning: { effort: 'none' } }],

@@ -2,7 +2,7 @@ import { deepEqual, equal, notEqual, ok } from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import test from 'node:test'
 import { translationPages } from '../../scripts/translation-docs.ts'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { ScalarRow } from '../../src/wires/requests/field-table.ts'
 import { fateOf } from '../../src/wires/requests/scalars.ts'
 import { wires } from '../../src/wires/wires.ts'
@@ -11,14 +11,14 @@ import { refusalOf, smallest, translate } from './support/exchange.ts'
 /** The tables say what becomes of every field; here each field is sent and it is seen to. */
 
 const schema = { type: 'object', properties: {} }
-const scalars = wireNames.flatMap((wire) => wires[wire].scalars.map(({ name }) => name))
+const scalars = clientWireNames.flatMap((wire) => wires[wire].model.scalars.map(({ name }) => name))
 const profile = {
   accepts: new Set([...scalars, 'prompt_cache_key', 'safety_identifier']),
   reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], canDisable: true },
 } as const
 
 /** A value of each field that says something; a refused field gets one that is refused. A scalar gets one of its kind. */
-const values: Record<WireName, Record<string, unknown>> = {
+const values: Record<ClientWire, Record<string, unknown>> = {
   messages: {
     model: 'm-other',
     max_tokens: 77,
@@ -82,26 +82,26 @@ const values: Record<WireName, Record<string, unknown>> = {
 }
 
 /** What must be there besides for a field to have something to act on. */
-const beside: Record<string, (wire: WireName) => object> = {
+const beside: Record<string, (wire: ClientWire) => object> = {
   tool_choice: (wire) => ({ tools: values[wire]['tools'] }),
   parallel_tool_calls: (wire) => ({ tools: values[wire]['tools'] }),
 }
 
 const ofKind = { number: 0.5, text: 'low' }
 
-function bodyWith(wire: WireName, field: string): Record<string, unknown> {
-  const { scalar, kind = scalar?.kind } = wires[wire].fields.get(field)!
+function bodyWith(wire: ClientWire, field: string): Record<string, unknown> {
+  const { scalar, kind = scalar?.kind } = wires[wire].client.fields.get(field)!
   const value = kind ? ofKind[kind] : field in values[wire] ? values[wire][field] : { any: 'value' }
   const base = { ...smallest[wire], ...beside[field]?.(wire) }
   const [top = '', member] = field.split('.')
   return { ...base, [top]: member === undefined ? value : { [member]: value } }
 }
 
-for (const wire of wireNames) {
-  for (const facts of wires[wire].fields.values()) {
+for (const wire of clientWireNames) {
+  for (const facts of wires[wire].client.fields.values()) {
     const { field } = facts
-    for (const target of wireNames.filter((name) => name !== wire)) {
-      const [verdict] = fateOf(facts, wires[target])
+    for (const target of clientWireNames.filter((name) => name !== wire)) {
+      const [verdict] = fateOf(facts, wire, wires[target])
       test(`T9 ${wire}→${target} the field ${field} is ${verdict}`, () => {
         const top = field.split('.')[0]
         const setting = { profile, cacheKey: field === 'prompt_cache_key' ? 'k' : undefined }
@@ -130,7 +130,7 @@ for (const wire of wireNames) {
 }
 
 /** `include` asks for something of the answer: nothing of the request is lost. */
-function isQuiet(wire: WireName, field: string, target: WireName): boolean {
+function isQuiet(wire: ClientWire, field: string, target: ClientWire): boolean {
   return wire === 'responses' && field === 'include' && target === 'chat'
 }
 
@@ -148,17 +148,17 @@ test('T9 the pages of docs/translation are what the tables say', () => {
 })
 
 /** Each scalar of each client's wire with each other wire of a model. */
-const pairsOfScalars = wireNames.flatMap((from) =>
-  scalarRows(from).flatMap((row) => wireNames.filter((to) => to !== from).map((to) => ({ from, to, row }))),
+const pairsOfScalars = clientWireNames.flatMap((from) =>
+  scalarRows(from).flatMap((row) => clientWireNames.filter((to) => to !== from).map((to) => ({ from, to, row }))),
 )
 
-function scalarRows(wire: WireName): ScalarRow[] {
-  return [...wires[wire].fields.values()].flatMap(({ scalar }) => scalar ?? [])
+function scalarRows(wire: ClientWire): ScalarRow[] {
+  return [...wires[wire].client.fields.values()].flatMap(({ scalar }) => scalar ?? [])
 }
 
 for (const { from, to, row } of pairsOfScalars)
   test(`T9 R10 ${from}→${to} the scalar ${row.field} reaches the row of its name, or is a loss`, () => {
-    const taken = wires[to].scalars.find(({ name }) => name === row.name)
+    const taken = wires[to].model.scalars.find(({ name }) => name === row.name)
     const [least, most] = taken?.range ?? [-9, 9]
     const send = (value: unknown, accepts: ReadonlySet<string>) => {
       const [top = '', member] = row.field.split('.')
@@ -207,9 +207,11 @@ function wrong({ field, kind }: ScalarRow): Record<string, unknown> {
 }
 
 test('T9 a scalar of a client has a row of its name on another wire; a field that no other wire has is `dropped`', () => {
-  for (const from of wireNames)
+  for (const from of clientWireNames)
     for (const { field, name } of scalarRows(from)) {
-      const others = wireNames.filter((to) => to !== from && wires[to].scalars.some((row) => row.name === name))
+      const others = clientWireNames.filter(
+        (to) => to !== from && wires[to].model.scalars.some((row) => row.name === name),
+      )
       ok(others.length > 0, `${from}: ${field}`)
     }
 })

@@ -3,8 +3,8 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { fuzzRequests } from '../../scripts/fuzz-requests.ts'
 import { Verbatim, writeJson } from '../../src/bytes/json-writer.ts'
-import type { WireName } from '../../src/catalog/model.ts'
 import type { ProfileSetting } from '../../src/catalog/profiles.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { renameCallIds } from '../../src/inference/call-ids.ts'
 import { assignNames } from '../../src/inference/names.ts'
 import { normalise } from '../../src/inference/normalise.ts'
@@ -14,7 +14,7 @@ import { conversation, requestAt } from './support/conversations.ts'
 import { decode, encode, smallest, translate, type Upstream } from './support/exchange.ts'
 
 const runs = { numRuns: Math.max(200, Number(process.env['TRIWIRE_RUNS'] ?? 0)) }
-const wires: WireName[] = ['messages', 'chat', 'responses']
+const wires: ClientWire[] = ['messages', 'chat', 'responses']
 const pairs = wires.flatMap((from) => wires.filter((to) => to !== from).map((to) => [from, to] as const))
 
 /** Profiles under which a conversation is written in another way. */
@@ -140,7 +140,7 @@ function isAnswered(one: { says: string; calls: unknown[] }): boolean {
 }
 
 /** The text of the result with the id of each call, in the order of the calls. */
-function resultsInOrderOfCalls(wire: WireName, body: Upstream): unknown[] {
+function resultsInOrderOfCalls(wire: ClientWire, body: Upstream): unknown[] {
   const calls: string[] = []
   const results = new Map<string, unknown>()
   const entries: Upstream[] = wire === 'responses' ? body.input : body.messages

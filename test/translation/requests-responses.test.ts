@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import test from 'node:test'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { type Case, png, runCase, smallest, translate } from './support/exchange.ts'
 
 const user = { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'Hi' }] }
@@ -234,7 +234,7 @@ const toMessages: Case[] = [
 for (const one of toChat) test(`${one.id} R→C ${one.title}`, () => runCase('responses', 'chat', one))
 for (const one of toMessages) test(`${one.id} R→M ${one.title}`, () => runCase('responses', 'messages', one))
 
-const wires: WireName[] = ['messages', 'chat', 'responses']
+const wires: ClientWire[] = ['messages', 'chat', 'responses']
 for (const from of wires) {
   for (const to of wires.filter((wire) => wire !== from)) {
     test(`Q111 X ${from}→${to} the same request twice is the same bytes`, () => {

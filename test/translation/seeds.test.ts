@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { walkBody } from '../../scripts/fuzz-bodies.ts'
-import type { WireName } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { accumulate } from './clients.ts'
 import { pump, pumpJson, wires } from './pump.ts'
 
@@ -14,14 +14,14 @@ const names = readdirSync(folder).filter((name) => /^(answer|body)-/.test(name))
 test('there are seeds', () => assert.ok(names.length > 0))
 
 for (const name of names) {
-  const [kind, wire] = name.split('-') as [string, WireName]
+  const [kind, wire] = name.split('-') as [string, ClientWire]
   const bytes = readFileSync(new URL(name, folder))
   if (kind === 'body') {
     test(`R9 the body of seed ${name} is sent on or refused`, () => {
       assert.match(walkBody(wire, bytes), /^(sent|refused)$/)
     })
   } else {
-    for (const client of Object.keys(wires) as WireName[]) {
+    for (const client of Object.keys(wires) as ClientWire[]) {
       test(`TP3 the answer of seed ${name} obeys the grammar of a ${client} client`, () => {
         const script = bytes.toString('utf8')
         for (const showsReasoning of [true, false]) {

@@ -1,4 +1,4 @@
-import type { WireName } from './pump.ts'
+import type { ClientWire } from './pump.ts'
 import {
   added,
   argumentsDelta,
@@ -35,7 +35,7 @@ import {
 } from './upstreams.ts'
 
 /** Sound streams of each wire, to be cut and damaged. */
-export const streamSeeds: Record<WireName, string[]> = {
+export const streamSeeds: Record<ClientWire, string[]> = {
   chat: [
     text('Hel') + text('lo a b') + reason('stop') + usage(counts(9, 2)) + done,
     `: ping\n\n${reasoning('r')}${text('<think>x</think>é😀')}${call([0, 'a', 'f', '{"x":'])}${call([1, 'b', 'g', '{"y":2}'])}${call([0, undefined, undefined, '1}'])}${reason('tool_calls')}${usage(counts(10, 5, { prompt_tokens_details: { cached_tokens: 4 } }))}${done}`,
@@ -96,7 +96,7 @@ export const streamSeeds: Record<WireName, string[]> = {
 }
 
 /** Sound whole answers of each wire. */
-export const jsonSeeds: Record<WireName, string[]> = {
+export const jsonSeeds: Record<ClientWire, string[]> = {
   chat: [
     completion({ content: 'Hello', reasoning_content: 'r' }),
     completion(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { asks, paths } from '../support/native.ts'
 
@@ -16,7 +16,7 @@ before(async () => {
 after(() => gateway.close())
 
 const [name, schema] = ['get_weather', { type: 'object', properties: { city: { type: 'string' } } }]
-const shapes: Record<WireName, object[]> = {
+const shapes: Record<ClientWire, object[]> = {
   messages: [
     { name, input_schema: schema },
     { type: 'custom', name, input_schema: schema },
@@ -24,25 +24,25 @@ const shapes: Record<WireName, object[]> = {
   chat: [{ type: 'function', function: { name, parameters: schema } }, { function: { name, parameters: schema } }],
   responses: [{ type: 'function', name, parameters: schema }],
 }
-const wanted: Record<WireName, RegExp> = {
+const wanted: Record<ClientWire, RegExp> = {
   messages: /^tools\[0\]: .* here it is \{"name": …, "description": …, "input_schema": \{…\}\}\.$/,
   chat: /^tools\[0\]: .* here it is \{"type": "function", "function": \{"name": …, .*\}\}\.$/,
   responses: /^tools\[0\]: .* here it is \{"type": "function", "name": …, .*\}\.$/,
 }
-const translated: Record<WireName, string> = {
+const translated: Record<ClientWire, string> = {
   messages: 'native-chat',
   chat: 'native-messages',
   responses: 'native-messages',
 }
 
-async function ask(wire: WireName, more: object) {
+async function ask(wire: ClientWire, more: object) {
   const response = await gateway.post(paths[wire], { ...asks[wire], model: translated[wire], ...more })
   const { error } = (await response.json()) as { error?: { message: string; param?: string } }
   return { status: response.status, error }
 }
 
-for (const wire of wireNames) {
-  for (const other of wireNames) {
+for (const wire of clientWireNames) {
+  for (const other of clientWireNames) {
     for (const [number, tool] of shapes[other].entries()) {
       test(`R9 a tool in the shape of ${other} (${number + 1}) on ${wire} is ${wire === other ? 'taken' : 'told the shape of this wire'}`, async () => {
         const { status, error } = await ask(wire, { tools: [tool] })
@@ -55,7 +55,7 @@ for (const wire of wireNames) {
 }
 
 test('R9 a choice in the words of another wire is told those of this one', async () => {
-  const rows: [wire: WireName, choice: unknown, told: RegExp][] = [
+  const rows: [wire: ClientWire, choice: unknown, told: RegExp][] = [
     ['messages', 'auto', /^tool_choice: must be an object here: \{"type": "auto"\}/],
     ['messages', 'required', /^tool_choice: must be an object here/],
     ['chat', { type: 'auto' }, /^tool_choice: must be "auto", "none" or "required" here/],

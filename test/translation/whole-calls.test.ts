@@ -5,7 +5,7 @@ import { wires as spoken } from '../../src/wires/wires.ts'
 import { modelOf } from '../native/models.ts'
 import { characters } from '../support/characters.ts'
 import { checkMessagesStream, framesOf } from './grammar.ts'
-import { pump, type WireName } from './pump.ts'
+import { type ClientWire, pump } from './pump.ts'
 import {
   added,
   argumentsDelta,
@@ -66,7 +66,7 @@ function stoppedInputs(told: readonly Event[]): string[] {
     .map(({ index }) => told.map((one) => (one.index === index ? (one.delta?.partial_json ?? '') : '')).join(''))
 }
 
-const streams: Record<WireName, (pieces: readonly string[]) => string> = {
+const streams: Record<ClientWire, (pieces: readonly string[]) => string> = {
   messages: (pieces) => play(start + toolBlock(0, 'f', ...pieces) + end()),
   chat: (pieces) => {
     const rest = pieces.map((piece) => call([0, undefined, undefined, piece]))
@@ -124,7 +124,7 @@ test('Y5 a messages stream ends in an error, or its call has the arguments that 
   const seen = new Map<string, number>()
   fc.assert(
     fc.property(
-      fc.constantFrom<WireName>('messages', 'chat', 'responses'),
+      fc.constantFrom<ClientWire>('messages', 'chat', 'responses'),
       anyArguments(),
       fc.array(fc.integer({ min: 1, max: 9 }), { maxLength: 12 }),
       (wire, text, sizes) => {

@@ -3,8 +3,8 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { parseKeeping, parseKept } from '../../src/bytes/json.ts'
 import { holdsWord } from '../../src/bytes/search.ts'
-import type { WireName } from '../../src/catalog/model.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires } from '../../src/wires/wires.ts'
@@ -14,15 +14,15 @@ const source = '{"n": 12345678901234567890, "s":"a\\"}b"}'
 const callsMax = 100
 const calls = Array.from({ length: callsMax }, (_, i) => `"id":"t${i}"`)
 
-const answers: Partial<Record<WireName, string>> = {
+const answers: Partial<Record<ClientWire, string>> = {
   messages: `{"type":"message","content":[${calls.map((id) => `{"type":"tool_use",${id},"name":"f","input":${source}}`)}],"stop_reason":"tool_use","usage":{}}`,
   chat: `{"choices":[{"index":0,"finish_reason":"tool_calls","message":{"tool_calls":[${calls.map((id) => `{${id},"type":"function","function":{"name":"f","arguments":${source}}}`)}]}}]}`,
 }
 
-for (const [wire, text] of Object.entries(answers) as [WireName, string][])
+for (const [wire, text] of Object.entries(answers) as [ClientWire, string][])
   test(`T16 B25 ${wire}: a whole answer is read as often whether it makes one call or a hundred`, (t) => {
     const parse = t.mock.method(JSON, 'parse')
-    const events = wires[wire].translator.decodeAnswer(text, resolveProfile(wire))
+    const events = wires[wire].model.decodeAnswer(text, resolveProfile(wire))
     assert.ok(parse.mock.callCount() <= 2, `${parse.mock.callCount()} times`)
     const written = events.flatMap((event) => (event.type === 'block_delta' ? [event.text] : []))
     assert.deepEqual(written, new Array(callsMax).fill(source))
@@ -35,7 +35,7 @@ test('T16 B25 chat: a chunk is read as often whether one of its choices calls or
     const call = `{${id},"type":"function","function":{"name":"f${i}","arguments":${sourceOf(i)}}}`
     return `{"index":0,"delta":{"content":null${i % 3 === 1 ? '' : `,"tool_calls":[${call}]`}}}`
   })
-  const decoder = wires.chat.translator.createDecoder(resolveProfile('chat'))
+  const decoder = wires.chat.model.createDecoder(resolveProfile('chat'))
   const parse = t.mock.method(JSON, 'parse')
   const events = [...decoder.push({ event: undefined, data: `{"choices":[${choices}]}` })]
   assert.ok(parse.mock.callCount() <= 2, `${parse.mock.callCount()} times`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { GatewayError } from '../../src/errors.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { fullBodies } from '../translation/support/bodies.ts'
@@ -11,13 +11,13 @@ type Json = Record<string, unknown>
 type Told = { status: number; code: string; message: string; param: string | null }
 
 /** What a client of one wire is told when it names a model of another, or of its own; undefined: nothing is wrong. */
-function refusal(from: WireName, to: WireName, body: Json): Told | undefined {
+function refusal(from: ClientWire, to: ClientWire, body: Json): Told | undefined {
   try {
     const checked = checkBody(from, body)
     const context = { scopedKey: undefined, isOurSeal: () => false }
     if (from === to) wires[to].native.adaptRequest(checked, { ...modelOf(to), hostedTools: 'refuse' }, context)
     else {
-      const { decodeRequest } = wires[from].translator
+      const { decodeRequest } = wires[from].client
       encode(to, decodeRequest(checked, { cacheKey: undefined, unseal: () => undefined }))
     }
     return undefined
@@ -28,28 +28,28 @@ function refusal(from: WireName, to: WireName, body: Json): Told | undefined {
   }
 }
 
-type Fault = { name: string; wires: readonly WireName[]; change: Json }
+type Fault = { name: string; wires: readonly ClientWire[]; change: Json }
 
-const stateless: readonly WireName[] = ['responses']
-const withKey: readonly WireName[] = ['chat', 'responses']
+const stateless: readonly ClientWire[] = ['responses']
+const withKey: readonly ClientWire[] = ['chat', 'responses']
 
 /** Every fault that is checked on all pairs (R10, spec 4.4, T11), as what it changes in a good body. */
 const faults: Fault[] = [
-  ...[undefined, null, 5, ['m']].map((model) => ({ name: 'model', wires: wireNames, change: { model } })),
+  ...[undefined, null, 5, ['m']].map((model) => ({ name: 'model', wires: clientWireNames, change: { model } })),
   ...[undefined, 5, {}].flatMap((value) =>
-    wireNames.map((wire) => ({
+    clientWireNames.map((wire) => ({
       name: 'conversation',
       wires: [wire],
-      change: { [wires[wire].request.conversation.field]: value },
+      change: { [wires[wire].client.request.conversation.field]: value },
     })),
   ),
-  ...wireNames.flatMap((wire) =>
-    wires[wire].request.caps.flatMap((cap) =>
+  ...clientWireNames.flatMap((wire) =>
+    wires[wire].client.request.caps.flatMap((cap) =>
       [0, -1, 1.5, '5', true, {}].map((value) => ({ name: cap, wires: [wire], change: { [cap]: value } })),
     ),
   ),
   { name: 'cap missing', wires: ['messages'], change: { max_tokens: undefined } },
-  ...['yes', 1, {}].map((stream) => ({ name: 'stream', wires: wireNames, change: { stream } })),
+  ...['yes', 1, {}].map((stream) => ({ name: 'stream', wires: clientWireNames, change: { stream } })),
   ...[5, {}, 'k'.repeat(257)].map((key) => ({ name: 'key', wires: withKey, change: { prompt_cache_key: key } })),
   { name: 'previous', wires: stateless, change: { previous_response_id: 'resp_1' } },
   { name: 'conversation', wires: stateless, change: { conversation: { id: 'c' } } },
@@ -68,7 +68,7 @@ test('R9 H-F5 a fault that is checked on all pairs is told alike on every model:
   for (const { name, wires: from, change } of faults) {
     for (const wire of from) {
       for (const base of [smallest[wire], fullBodies[wire]]) {
-        const [first, ...others] = wireNames.map((to) => refusal(wire, to, { ...base, ...change }))
+        const [first, ...others] = clientWireNames.map((to) => refusal(wire, to, { ...base, ...change }))
         assert.equal(first?.status, 400, `${wire}: ${name}`)
         for (const other of others) assert.deepEqual(other, first, `${wire}: ${name}`)
       }
@@ -77,14 +77,14 @@ test('R9 H-F5 a fault that is checked on all pairs is told alike on every model:
 })
 
 test('R9 of several faults at once the same one is told on every model', () => {
-  const some = fc.constantFrom(...wireNames).chain((wire) => {
+  const some = fc.constantFrom(...clientWireNames).chain((wire) => {
     const own = faults.filter((fault) => fault.wires.includes(wire))
     return fc.tuple(fc.constant(wire), fc.subarray(own, { minLength: 1, maxLength: 4 }))
   })
   fc.assert(
     fc.property(some, ([wire, chosen]) => {
       const body = Object.assign({}, fullBodies[wire], ...chosen.map((fault) => fault.change)) as Json
-      const [first, ...others] = wireNames.map((to) => refusal(wire, to, body))
+      const [first, ...others] = clientWireNames.map((to) => refusal(wire, to, body))
       assert.ok(first)
       for (const other of others) assert.deepEqual(other, first)
     }),
@@ -94,7 +94,7 @@ test('R9 of several faults at once the same one is told on every model', () => {
 const image = { type: 'image', source: { type: 'url', url: 'https://canary.example/a.png' } }
 
 /** A fault deep in a body, and what its client is told. */
-const placed: [title: string, from: WireName, change: Json, message: string][] = [
+const placed: [title: string, from: ClientWire, change: Json, message: string][] = [
   [
     'a text that is none',
     'messages',
@@ -195,7 +195,7 @@ const placed: [title: string, from: WireName, change: Json, message: string][] =
 ]
 
 for (const [title, from, change, message] of placed) {
-  for (const to of wireNames.filter((wire) => wire !== from)) {
+  for (const to of clientWireNames.filter((wire) => wire !== from)) {
     test(`R17 ${title} is refused with its place (${from}→${to})`, () => {
       const error = refusalOf(from, to, { ...smallest[from], ...change })
       assert.equal(error.message, message)
@@ -227,7 +227,7 @@ test('R17 what a model cannot be given is refused with its place, however the tu
 test('T16 arguments that are a list are refused: a token of ours never stands for them in an upstream body', () => {
   const call = { id: 'c', type: 'function', function: { name: 'f', arguments: [1] } }
   const item = { type: 'function_call', call_id: 'c', name: 'f', arguments: [1] }
-  const asked: [WireName, WireName, Json, string][] = [
+  const asked: [ClientWire, ClientWire, Json, string][] = [
     [
       'chat',
       'messages',

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { posix } from 'node:path'
 import test from 'node:test'
-import { type WireName, wireNames } from '../../src/catalog/model.ts'
-import { wires } from '../../src/wires/wires.ts'
+import { type ClientWire, clientWireNames, modelWireNames } from '../../src/catalog/wire-names.ts'
+import { clientWires, wires } from '../../src/wires/wires.ts'
 
 const src = new URL('../../src/', import.meta.url).pathname
 const files = globSync('**/*.ts', { cwd: src })
@@ -27,30 +27,31 @@ const allowed: Record<string, string> = {
 }
 
 test('N1 a wire is called by its name in its folder and in a few listed files only', () => {
-  const found = files.filter((file) => wireNames.some((wire) => !isOwn(file, wire) && names(file, wire)))
+  const found = files.filter((file) => clientWireNames.some((wire) => !isOwn(file, wire) && names(file, wire)))
   assert.deepEqual(found, Object.keys(allowed).sort())
 })
 
 /** Its own folder; and the simulator, which is an upstream of our own and shares no code with the wires. */
-function isOwn(file: string, wire: WireName): boolean {
+function isOwn(file: string, wire: ClientWire): boolean {
   // An agent or SDK speaks the wires it speaks.
   if (file.startsWith('programs/known/')) return true
   if (file.startsWith('simulator/') || file.startsWith(`wires/${wire}/`)) return true
   // One wire's name is also what another calls its conversation.
-  return wireNames.some(
-    (other) => file.startsWith(`wires/${other}/`) && wires[other].request.conversation.field === wire,
+  return clientWireNames.some(
+    (other) => file.startsWith(`wires/${other}/`) && wires[other].client.request.conversation.field === wire,
   )
 }
 
-function names(file: string, wire: WireName): boolean {
+function names(file: string, wire: ClientWire): boolean {
   const code = textOf(file).replace(/\/\*[\s\S]*?\*\/|(?<!:)\/\/.*$/gm, '')
   return new RegExp(`['"\`]${wire}['"\`]|\\bwires\\.${wire}\\b`).test(code)
 }
 
 test('N1 the registry has every wire under its name, and no two at one path', () => {
-  assert.deepEqual(Object.keys(wires).sort(), [...wireNames].sort())
-  for (const wire of wireNames) assert.equal(wires[wire].name, wire)
-  const paths = Object.values(wires).flatMap((wire) => [wire.path, ...(wire.counter ? [wire.counter.path] : [])])
+  assert.deepEqual(Object.keys(wires).sort(), [...modelWireNames].sort())
+  for (const wire of modelWireNames) assert.equal(wires[wire].name, wire)
+  assert.deepEqual(clientWires.map(({ name }) => name).sort(), [...clientWireNames].sort())
+  const paths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))
   assert.equal(new Set(paths).size, paths.length)
 })
 
@@ -73,7 +74,7 @@ const common = [
 ]
 
 test('N1 the folders of the wires have the same files for the same things', () => {
-  for (const wire of wireNames) {
+  for (const wire of clientWireNames) {
     const own = files.filter((file) => file.startsWith(`wires/${wire}/`)).map((file) => posix.basename(file))
     assert.deepEqual(
       common.filter((file) => !own.includes(file)),
@@ -84,15 +85,8 @@ test('N1 the folders of the wires have the same files for the same things', () =
 })
 
 test('N2 the hub knows no wire: neither a name nor a prefix of an id stands in it', () => {
-  const prefixes = [
-    'msg_',
-    'chatcmpl-',
-    'resp_',
-    'fc_',
-    'rs_',
-    ...Object.values(wires).map((wire) => wire.callIdPrefix),
-  ]
-  const words = new RegExp(`\\b(?:${[...wireNames, ...prefixes].join('|')})`)
+  const prefixes = ['msg_', 'chatcmpl-', 'resp_', 'fc_', 'rs_', ...clientWires.map(({ client }) => client.callIdPrefix)]
+  const words = new RegExp(`\\b(?:${[...clientWireNames, ...prefixes].join('|')})`)
   const hub = files.filter((file) => file.startsWith('inference/'))
   assert.ok(hub.length > 15)
   assert.deepEqual(

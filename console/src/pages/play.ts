@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Refusal, send } from '../api/ask.ts'
-import { eventReader, pieceOf, textOf, type WireName } from '../pure/wires.ts'
+import { type ClientWire, eventReader, pieceOf, textOf } from '../pure/wires.ts'
 
 export type Played = {
   state: 'running' | 'over' | 'stopped'
@@ -40,11 +40,11 @@ export function usePlay() {
   useEffect(() => stop, [])
   return {
     played: played.value,
-    play: (account: string, wire: WireName, body: string) => void play(account, wire, body),
+    play: (account: string, wire: ClientWire, body: string) => void play(account, wire, body),
     stop,
   }
 
-  async function play(account: string, wire: WireName, body: string): Promise<void> {
+  async function play(account: string, wire: ClientWire, body: string): Promise<void> {
     stop()
     const own = new AbortController()
     run.current = own
@@ -73,7 +73,7 @@ export function usePlay() {
 
 async function readStream(
   response: Response,
-  wire: WireName,
+  wire: ClientWire,
   since: () => number,
   set: (changes: Partial<Played>) => void,
   now: () => Played,
@@ -97,7 +97,7 @@ async function readStream(
   }
 }
 
-function readText(wire: WireName, text: string): string {
+function readText(wire: ClientWire, text: string): string {
   return textOf(wire, parse(text))
 }
 

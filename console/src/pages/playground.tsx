@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { useLoad } from '../api/load.ts'
 import { pageHref, place, setQuery } from '../location.ts'
-import { questionBody, spread, type WireName, wireNames } from '../pure/wires.ts'
+import { type ClientWire, clientWireNames, questionBody, spread } from '../pure/wires.ts'
 import { isAdmin } from '../session.ts'
 import type { Account, Explanation, Listed, ModelRow } from '../shapes.ts'
 import { Code, Copy } from '../ui/copy.tsx'
@@ -51,7 +51,7 @@ export function Playground() {
 type ComposerProps = {
   models: readonly ModelRow[]
   accounts: readonly Account[]
-  play(account: string, wire: WireName, body: string): void
+  play(account: string, wire: ClientWire, body: string): void
   stop(): void
   isRunning: boolean
 }
@@ -60,7 +60,7 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
   const { query } = place.value
   const model = query['model'] ?? models[0]?.id ?? ''
   const wire =
-    wireNames.find((one) => one === query['wire']) ?? models.find(({ id }) => id === model)?.wire ?? 'messages'
+    clientWireNames.find((one) => one === query['wire']) ?? models.find(({ id }) => id === model)?.wire ?? 'messages'
   const account = accounts.find(({ id }) => id === query['account'])?.id ?? accounts[0]!.id
   const [question, setQuestion] = useState('Say hello in three languages.')
   const [isStream, setStream] = useState(true)
@@ -95,7 +95,7 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
         <Select
           label="Wire"
           value={wire}
-          options={wireNames.map((one) => [one, one] as const)}
+          options={clientWireNames.map((one) => [one, one] as const)}
           onChange={(next) => setQuery({ wire: next }, 'replace')}
         />
       </div>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import { act } from '../api/act.ts'
 import { useLoad } from '../api/load.ts'
 import { place, setQuery } from '../location.ts'
-import { questionBody, spread, type WireName, wireNames } from '../pure/wires.ts'
+import { type ClientWire, clientWireNames, questionBody, spread } from '../pure/wires.ts'
 import type { Listed, ModelRow, Translation } from '../shapes.ts'
 import { Code, Copy } from '../ui/copy.tsx'
 import { FormRefusal, Select, useForm } from '../ui/form.tsx'
@@ -29,7 +29,7 @@ export function Translate() {
   )
 }
 
-const samples: Record<WireName, (model: string) => object> = {
+const samples: Record<ClientWire, (model: string) => object> = {
   messages: (model) => ({
     ...questionBody('messages', model, 'What is the weather in Bergen?', true),
     system: [{ type: 'text', text: 'Answer in one sentence.', cache_control: { type: 'ephemeral' } }],
@@ -56,7 +56,7 @@ const samples: Record<WireName, (model: string) => object> = {
 
 function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Translation | undefined): void }) {
   const { query } = place.value
-  const from = wireNames.find((wire) => wire === query['from']) ?? 'messages'
+  const from = clientWireNames.find((wire) => wire === query['from']) ?? 'messages'
   const model = query['model'] ?? models.find(({ wire }) => wire !== from)?.id ?? models[0]?.id ?? ''
   const [own, setOwn] = useState<string | undefined>(undefined)
   const [answer, setAnswer] = useState('')
@@ -80,7 +80,7 @@ function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Tr
         <Select
           label="From wire"
           value={from}
-          options={wireNames.map((wire) => [wire, wire] as const)}
+          options={clientWireNames.map((wire) => [wire, wire] as const)}
           onChange={(next) => setQuery({ from: next }, 'replace')}
         />
         <Select

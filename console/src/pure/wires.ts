@@ -1,9 +1,9 @@
 /* The facts of the wires that the playground needs: the smallest body of a request, and the place of the text in an answer. */
 
-export const wireNames = ['messages', 'chat', 'responses'] as const
-export type WireName = (typeof wireNames)[number]
+export const clientWireNames = ['messages', 'chat', 'responses'] as const
+export type ClientWire = (typeof clientWireNames)[number]
 
-export function questionBody(wire: WireName, model: string, question: string, isStream: boolean): object {
+export function questionBody(wire: ClientWire, model: string, question: string, isStream: boolean): object {
   const asked = [{ role: 'user', content: question }]
   if (wire === 'messages') return { model, max_tokens: 1024, messages: asked, stream: isStream }
   if (wire === 'responses') return { model, input: question, stream: isStream }
@@ -13,7 +13,7 @@ export function questionBody(wire: WireName, model: string, question: string, is
 export type Piece = { kind: 'text' | 'reasoning'; text: string }
 
 /** The text that an event of a stream adds to the answer. */
-export function pieceOf(wire: WireName, data: unknown): Piece | undefined {
+export function pieceOf(wire: ClientWire, data: unknown): Piece | undefined {
   const event = data as Loose
   if (wire === 'messages') {
     const { delta } = event
@@ -32,7 +32,7 @@ export function pieceOf(wire: WireName, data: unknown): Piece | undefined {
 }
 
 /** The text of an answer that is no stream. */
-export function textOf(wire: WireName, body: unknown): string {
+export function textOf(wire: ClientWire, body: unknown): string {
   const answer = body as Loose
   if (wire === 'messages') return (answer.content ?? []).map(({ text }) => text ?? '').join('')
   if (wire === 'responses')

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
 import type { Command } from 'commander'
-import type { WireName } from '../../catalog/model.ts'
 import { type Preset, presets } from '../../catalog/presets.ts'
+import type { ModelWire } from '../../catalog/wire-names.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
 import { type ListedModel, readPriceFile } from './price-files.ts'
 import { type Proposal, type ProposeOptions, propose, readSource, today } from './propose.ts'
 
-type ImportOptions = ProposeOptions & { upstream?: string; wire?: WireName; profile?: string }
+type ImportOptions = ProposeOptions & { upstream?: string; wire?: ModelWire; profile?: string }
 
 /**
  * Runs `catalog import`: takes figures from a published price file. The named models are added, or updated if they are in the

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { wireNames } from '../../catalog/model.ts'
+import { modelWireNames } from '../../catalog/wire-names.ts'
 
 /** Adds the commands that write models into the configuration file. Both ask first, and take `--yes` and `--dry-run` (ruling X15). */
 export function addCatalogCommands(program: Command): void {
@@ -27,7 +27,7 @@ export function addCatalogCommands(program: Command): void {
       )
       .option('--upstream <name>', 'the entry of upstreams that serves what is added, or whose models are updated')
       .addOption(
-        new Option('--wire <wire>', "what its upstream speaks (default: the provider's own)").choices(wireNames),
+        new Option('--wire <wire>', "what its upstream speaks (default: the provider's own)").choices(modelWireNames),
       )
       .option('--profile <name>', "its upstream's quirks (default: the provider's own)"),
   ).action(async (file: string, ids: string[], options, command: Command) => {

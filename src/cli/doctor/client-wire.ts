@@ -36,7 +36,7 @@ export type ProbeReply = {
 /** A call of `report`, with its arguments as text. */
 export type ReportCall = { id: string; arguments: string }
 
-export type ClientWire = {
+export type ProbedWire = {
   path: string
   /** The header in which clients of this wire send their key. */
   keyHeaders(key: string): Record<string, string>

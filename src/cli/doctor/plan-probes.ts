@@ -1,12 +1,12 @@
 import { asObject } from '../../bytes/json.ts'
-import type { WireName } from '../../catalog/model.ts'
-import type { ClientWire, ProbeQuestion } from './client-wire.ts'
+import type { ClientWire } from '../../catalog/wire-names.ts'
+import type { ProbedWire, ProbeQuestion } from './client-wire.ts'
 import { modelProbes } from './model-probes.ts'
 import { type Asker, type AskGateway, none, ok, type Probe, type ProbeVerdict } from './probe.ts'
 import { bodyOf, messageOf, needKey, needRequestId, objectOf } from './read-answer.ts'
-import { clientWires } from './wires/index.ts'
+import { probedWires } from './wires/index.ts'
 
-const wireNames = Object.keys(clientWires) as WireName[]
+const wireList = Object.keys(probedWires) as ClientWire[]
 
 /** Lists all probes: those of the gateway's own answers, each model on each wire, then the refusals of each wire. */
 export function planProbes(models: readonly string[]): Probe[] {
@@ -16,20 +16,20 @@ export function planProbes(models: readonly string[]): Probe[] {
       return { model, wire: 'messages', name: 'count tokens', isOurs: true, run: probeCount(model) }
     }),
     ...models.flatMap((model) =>
-      wireNames.flatMap((wire) =>
+      wireList.flatMap((wire) =>
         Object.entries(modelProbes).map(
           ([name, run]): Probe => ({ model, wire, name, run: ({ ask }) => run(withModel(ask, model)) }),
         ),
       ),
     ),
-    ...wireNames.flatMap((wire) =>
+    ...wireList.flatMap((wire) =>
       Object.entries(refusalProbes).map(([name, refusal]): Probe => {
         return {
           model: null,
           wire,
           name,
           isOurs: true,
-          run: (asker) => probeRefusal(clientWires[wire], refusal, models[0] ?? noSuchModel, asker),
+          run: (asker) => probeRefusal(probedWires[wire], refusal, models[0] ?? noSuchModel, asker),
         }
       }),
     ),
@@ -79,7 +79,7 @@ const refusalProbes: Readonly<Record<string, RefusalProbe>> = {
 }
 
 async function probeRefusal(
-  clientWire: ClientWire,
+  clientWire: ProbedWire,
   refusal: RefusalProbe,
   model: string,
   asker: Asker,

@@ -1,4 +1,4 @@
-import type { WireName } from '../../catalog/model.ts'
+import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { ProbeQuestion, ProbeReply } from './client-wire.ts'
 import type { DoctorReply } from './send.ts'
 
@@ -14,7 +14,7 @@ export type ProbedGateway = {
 export type ProbeFinding = {
   /** Null for a probe that is not about one model. */
   model: string | null
-  wire: WireName | null
+  wire: ClientWire | null
   probe: string
   /** `none`: neither wrong nor shown, such as reasoning by a model that has none. */
   result: 'ok' | 'none' | 'failed'
@@ -31,7 +31,7 @@ export type ProbeFinding = {
 /** One row of the table: a request, and what must hold of its answer. */
 export type Probe = {
   model: string | null
-  wire: WireName | null
+  wire: ClientWire | null
   name: string
   /** A promise of ours that no vendor makes. Another server may break it. */
   isOurs?: true

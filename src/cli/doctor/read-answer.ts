@@ -1,16 +1,16 @@
 import { asObject } from '../../bytes/json.ts'
 import { createSseReader } from '../../bytes/sse.ts'
-import type { WireName } from '../../catalog/model.ts'
+import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { ProbeReply } from './client-wire.ts'
 import type { ProbeJson } from './json.ts'
 import { KeyRefused } from './probe.ts'
 import type { DoctorReply } from './send.ts'
 import { findDisorder } from './stream-order.ts'
-import { clientWires } from './wires/index.ts'
+import { probedWires } from './wires/index.ts'
 
 /** Reads an answer as a client of the wire does. @throws Error with the fault that a client would meet */
-export function readAnswer(wire: WireName, isStream: boolean, seen: DoctorReply): ProbeReply {
-  if (seen.status !== 200 || !isStream) return clientWires[wire].read(bodyOf(seen))
+export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorReply): ProbeReply {
+  if (seen.status !== 200 || !isStream) return probedWires[wire].read(bodyOf(seen))
   const type = seen.headers.get('content-type')
   if (!type?.startsWith('text/event-stream')) throw new Error(`a stream was asked for, and the answer is ${type}`)
   const reader = createSseReader()
@@ -18,8 +18,8 @@ export function readAnswer(wire: WireName, isStream: boolean, seen: DoctorReply)
   const frames = read.filter(({ data }) => data !== '')
   const disorder = findDisorder[wire](frames.map(({ data }) => data))
   if (disorder) throw new Error(`the stream is out of order: ${disorder}`)
-  const whole = clientWires[wire].collect(frames)
-  if (whole) return clientWires[wire].read(whole)
+  const whole = probedWires[wire].collect(frames)
+  if (whole) return probedWires[wire].read(whole)
   const failures = frames.map(({ data }) => failureOf(objectOf(data))).filter((failure) => failure !== undefined)
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }

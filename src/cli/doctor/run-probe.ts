@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type Asker, type AskGateway, KeyRefused, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
 import { readAnswer } from './read-answer.ts'
 import { type DoctorReply, send } from './send.ts'
-import { clientWires } from './wires/index.ts'
+import { probedWires } from './wires/index.ts'
 
 const noteLengthMax = 240
 
@@ -13,7 +13,7 @@ export async function runProbe(
 ): Promise<ProbeFinding> {
   let last: DoctorReply | undefined
   let tokens = 0
-  const clientWire = clientWires[wire ?? 'chat']
+  const clientWire = probedWires[wire ?? 'chat']
   const keyHeaders = (key = target.key) => clientWire.keyHeaders(key)
   const request: Asker['request'] = async (path, headers, body) => {
     last = undefined

@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import { isDoneMark } from '../../bytes/sse.ts'
-import type { WireName } from '../../catalog/model.ts'
+import type { ClientWire } from '../../catalog/wire-names.ts'
 
 /*
  * The order in which the events of a stream may come, for each wire (spec 6), as a client relies on it. A stream that breaks
@@ -10,7 +10,7 @@ import type { WireName } from '../../catalog/model.ts'
 type StreamEvent = Record<string, unknown>
 
 /** Returns the first violation of the order, or undefined. `datas` are the data of the frames, without empty ones. */
-export const findDisorder: Readonly<Record<WireName, (datas: readonly string[]) => string | undefined>> = {
+export const findDisorder: Readonly<Record<ClientWire, (datas: readonly string[]) => string | undefined>> = {
   messages: (datas) => withEvents(datas, findMessagesDisorder),
   chat: findChatDisorder,
   responses: (datas) => withEvents(datas, findResponsesDisorder),

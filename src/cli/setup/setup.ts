@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { type WireName, wireNames } from '../../catalog/model.ts'
+import { type ClientWire, clientWireNames, type ModelWire } from '../../catalog/wire-names.ts'
 import { programs } from '../../programs/known/index.ts'
 import type { Program } from '../../programs/program.ts'
 import type { Settings } from '../../programs/settings.ts'
@@ -9,7 +9,7 @@ import { isJson, note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
 
 type SetupOptions = AccessOptions & {
-  wire?: WireName
+  wire?: ClientWire
   shell?: ShellName
   write?: boolean
   dryRun?: boolean
@@ -45,7 +45,9 @@ export function addSetupCommand(root: Command): void {
     .option('--small-model <id>', 'for titles and other small work, where a client has such work (default: the model)')
     .option('--context-window <tokens>', 'of the model, such as 400000 or 400k (default: as it is known)', readTokens)
     .option('--max-output <tokens>', 'of an answer of the model (default: as it is known)', readTokens)
-    .addOption(new Option('--wire <wire>', "default: the model's own where the client speaks it").choices(wireNames))
+    .addOption(
+      new Option('--wire <wire>', "default: the model's own where the client speaks it").choices(clientWireNames),
+    )
     .addOption(new Option('--shell <shell>', 'whose lines are printed (default: yours)').choices(shellNames))
     .option('--write', "put the settings into the client's own file, keeping all else in it and a backup")
     .option('--dry-run', 'show what --write would change, and write nothing')
@@ -99,7 +101,7 @@ async function write(name: string, { files }: Settings, options: SetupOptions, c
   else for (const done of await writePlans(plans, options.yes === true, command)) note(command, done)
 }
 
-function chooseWire(name: string, program: Program, modelWire: WireName | undefined, asked: WireName | undefined) {
+function chooseWire(name: string, program: Program, modelWire: ModelWire | undefined, asked: ClientWire | undefined) {
   if (asked && !program.wires.includes(asked))
     throw usage(`${name} speaks ${program.wires.join(', ')} and not ${asked}`)
   return asked ?? program.wires.find((wire) => wire === modelWire) ?? program.wires[0]!

@@ -1,16 +1,16 @@
-import type { WireName } from '../../catalog/model.ts'
+import type { ClientWire } from '../../catalog/wire-names.ts'
 import type { Access, Program } from '../program.ts'
 import { json } from '../settings.ts'
 
 /** The variables that litellm and the vendors' Python SDKs read: with /v1 for one vendor, without for the other. */
-export function litellmEnv({ origin, key }: Access, wire: WireName): Record<string, string> {
+export function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<string, string> {
   return wire === 'messages'
     ? { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_BASE: origin }
     : { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_BASE: `${origin}/v1` }
 }
 
 /** The name of a model in those programs. */
-export function litellmModel({ model }: Access, wire: WireName): string {
+export function litellmModel({ model }: Access, wire: ClientWire): string {
   return `${wire === 'messages' ? 'anthropic' : 'openai'}/${model}`
 }
 

@@ -1,5 +1,5 @@
-import { wirePlaces } from '../../catalog/model.ts'
-import type { Wire } from '../wire.ts'
+import { wirePlaces } from '../../catalog/wire-names.ts'
+import type { RequestFacts, SharedWire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { countTokens } from './count-tokens.ts'
 import { decodeRequest, keptKeys } from './decode-request.ts'
@@ -13,35 +13,48 @@ import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
 import { refuseThread } from './thread.ts'
 
-/** The messages wire (spec 4.1, 4.2). */
-export const messages: Wire = {
-  name: 'messages',
-  path: wirePlaces.messages.path,
-  request: {
-    conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
-    caps: ['max_tokens'],
-    isCapRequired: true,
-    words: {
-      callId: 'tool_use_id',
-      call: 'tool_use',
-      result: 'tool_result',
-      format: 'output_config.format',
-      effort: 'output_config.effort',
-      budget: 'thinking.budget_tokens',
-      stops: 'stop_sequences',
-    },
-    check: refuseThread,
+const request: RequestFacts = {
+  conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
+  caps: ['max_tokens'],
+  isCapRequired: true,
+  words: {
+    callId: 'tool_use_id',
+    call: 'tool_use',
+    result: 'tool_result',
+    format: 'output_config.format',
+    effort: 'output_config.effort',
+    budget: 'thinking.budget_tokens',
+    stops: 'stop_sequences',
   },
-  fields: messagesFields,
-  scalars: messagesScalars,
-  callIdPrefix: 'toolu_',
-  credential: 'x-api-key',
-  versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
-  requestIdHeader: 'request-id',
-  signsReasoning: true,
-  streamsObjects: true,
-  envelope,
-  counter: { path: '/v1/messages/count_tokens', countTokens },
+  check: refuseThread,
+}
+
+/** The messages wire (spec 4.1, 4.2). */
+export const messages: SharedWire = {
+  name: 'messages',
+  client: {
+    path: wirePlaces.messages.path,
+    request,
+    fields: messagesFields,
+    callIdPrefix: 'toolu_',
+    requestIdHeader: 'request-id',
+    streamsObjects: true,
+    envelope,
+    counter: { path: '/v1/messages/count_tokens', countTokens },
+    keptKeys,
+    decodeRequest,
+    encodeAnswer,
+    createEncoder,
+  },
+  model: {
+    speech: request,
+    scalars: messagesScalars,
+    credential: 'x-api-key',
+    versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
+    signsReasoning: true,
+    encodeRequest,
+    decodeAnswer,
+    createDecoder,
+  },
   native: { adaptRequest, openStream: (head) => new MessagesNativeStream(head), readAnswer },
-  translator: { keptKeys, decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

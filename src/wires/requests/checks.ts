@@ -1,4 +1,4 @@
-import type { Wire } from '../wire.ts'
+import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 import { invalidField, wrongType } from './refusals.ts'
 
@@ -14,9 +14,9 @@ export function readModelId(body: ClientBody): string {
 }
 
 /** @throws GatewayError 400 naming the first field that breaks ruling R10. */
-export function checkFields(wire: Wire, body: ClientBody): void {
-  const { caps, isCapRequired, check } = wire.request
-  checkConversation(wire, body)
+export function checkFields(client: ClientHalf, body: ClientBody): void {
+  const { caps, isCapRequired, check } = client.request
+  checkConversation(client, body)
   if (isCapRequired && !caps.some((cap) => body.has(cap))) {
     const [cap = ''] = caps
     throw invalidField(cap, `The field ${cap} is required: set it to a positive integer.`)
@@ -31,8 +31,8 @@ export function checkFields(wire: Wire, body: ClientBody): void {
 }
 
 /** @throws GatewayError 400 when the conversation is missing or of a wrong type. */
-export function checkConversation(wire: Wire, body: ClientBody): void {
-  const { field, kinds, mayBeText } = wire.request.conversation
+export function checkConversation(client: ClientHalf, body: ClientBody): void {
+  const { field, kinds, mayBeText } = client.request.conversation
   if (body.isArray(field) || (mayBeText && body.isString(field))) return
   throw invalidField(field, `The field ${field} is required and must be ${kinds}.`)
 }

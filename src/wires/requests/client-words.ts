@@ -16,10 +16,8 @@ export type RequestWords = {
   stops: string
 }
 
-/** A wire, as far as its refusals need be understood. */
-export type Speaker = {
-  request: { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
-}
+/** The names in a wire that its refusals may use: the field of the conversation, fields that cap the output, and words. */
+export type WireSpeech = { conversation: { field: string }; caps: readonly string[]; words: RequestWords }
 
 /** A place in the conversation: `messages[3].content[1]`, `messages.3.content.1`, `input[0]`. */
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
@@ -29,14 +27,14 @@ const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.sou
  * which is another one there, is told as the field that holds it. Its `param` stays null (spec 7.3).
  * @param text what the model says, scrubbed
  */
-export function inClientWords(text: string, model: Speaker, client: Speaker): string {
-  const parts = partsOf(model.request, client.request)
+export function inClientWords(text: string, model: WireSpeech, client: WireSpeech): string {
+  const parts = partsOf(model, client)
   const pattern = new RegExp(`(?<![\\w.])(?:${parts.map(([part]) => `(${part})`).join('|')})(?!\\w)`, 'g')
   return text.replace(pattern, (_, ...groups: unknown[]) => parts[groups.findIndex((group) => group !== undefined)]![1])
 }
 
 /** What to look for, as a pattern without groups, and what to say for it. */
-function partsOf(theirs: Speaker['request'], ours: Speaker['request']): (readonly [pattern: string, told: string])[] {
+function partsOf(theirs: WireSpeech, ours: WireSpeech): (readonly [pattern: string, told: string])[] {
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   const { field } = ours.conversation
   return [

@@ -1,5 +1,5 @@
 import { GatewayError } from '../../errors.ts'
-import type { Wire } from '../wire.ts'
+import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
 
@@ -14,12 +14,12 @@ const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
  * send of their own (spec 4.1, ruling P6). @throws GatewayError 400 for one that is too long or not a string.
  */
 export function readConversationKey(
-  wire: Wire,
+  client: ClientHalf,
   body: ClientBody,
   header: (name: string) => string | undefined,
 ): string | undefined {
   const session = readSessionId(header)
-  const field = wire.request.cacheKey
+  const field = client.request.cacheKey
   if (field !== undefined && body.has(field)) {
     if (!body.isString(field)) throw wrongType(field, 'a string')
     const key = body.value(field) as string

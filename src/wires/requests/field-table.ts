@@ -1,4 +1,4 @@
-import type { WireName } from '../../catalog/wire-names.ts'
+import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /**
  * The fate of a request field on the way to a model of another wire: `carried` as it is, `mapped` to another form, `dropped`
@@ -11,8 +11,10 @@ export type NotedFate = readonly [fate: FieldOutcome, note: string]
 
 export type FieldFacts = {
   field: string
-  /** The fate by the wire of the model; for a scalar it follows from the rows of both wires (`fateOf`). */
-  to: ReadonlyMap<WireName, NotedFate>
+  /** The fate by the wire of the model; of a scalar it follows from the rows of both wires (`fateOf`). */
+  to: ReadonlyMap<ModelWire, NotedFate>
+  /** The fate on models of every other wire. */
+  always?: NotedFate
   /** Set if any value but null is refused: the text for the client, after the field's name. */
   refusal?: string
   /** Set if the field is one value, which is carried by its row. */
@@ -44,7 +46,7 @@ export function fieldTable(facts: readonly FieldFacts[]): FieldTable {
 }
 
 /** The functions that write the rows of a table. @param wires the wires of models that the fates are for, in their order */
-export function createRows(wires: readonly WireName[]) {
+export function createRows(wires: readonly ModelWire[]) {
   return { field, scalar, dropped, refused }
 
   function field(name: string, ...fates: readonly NotedFate[]): FieldFacts {
@@ -58,11 +60,11 @@ export function createRows(wires: readonly WireName[]) {
 
   /** A field that is dropped whatever the wire of the model. @param kind of its value, if that is checked */
   function dropped(name: string, why: string, kind?: ScalarRow['kind']): FieldFacts {
-    return { ...field(name, ...wires.map((): NotedFate => ['dropped', why])), ...(kind && { kind }) }
+    return { field: name, to: new Map(), always: ['dropped', why], ...(kind && { kind }) }
   }
 
   function refused(name: string, refusal: string, note = 'any value'): FieldFacts {
-    return { ...field(name, ...wires.map((): NotedFate => ['refused', note])), refusal }
+    return { field: name, to: new Map(), always: ['refused', note], refusal }
   }
 }
 

@@ -35,7 +35,6 @@ export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses)
     if (facts?.refusal && Array.isArray(value) && value.length === 0) continue
     if (facts?.refusal) refuse(field, facts.refusal)
     if (!facts) losses.add('(unknown)', 'dropped', 'not a field of this wire')
-    else if (facts.scalar === undefined && [...facts.to.values()].every(([fate]) => fate === 'dropped'))
-      losses.add(field, 'dropped', 'no other wire has it')
+    else if (facts.always?.[0] === 'dropped') losses.add(field, 'dropped', 'no other wire has it')
   }
 }

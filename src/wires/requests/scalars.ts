@@ -1,4 +1,4 @@
-import type { WireName } from '../../catalog/wire-names.ts'
+import type { ClientWire, ModelWire } from '../../catalog/wire-names.ts'
 import type { Scalar, Scalars } from '../../inference/request.ts'
 import { type FieldFacts, type FieldTable, lastOf, type NotedFate, type ScalarRow } from './field-table.ts'
 import type { Losses } from './losses.ts'
@@ -72,13 +72,33 @@ function clamp(value: Scalar, { name, range }: ScalarRow, losses: Losses): Scala
   return clamped
 }
 
-/** The fate of a client's field on a model of another wire. */
-export function fateOf(
-  { field, scalar, to }: FieldFacts,
-  model: { name: WireName; scalars: readonly ScalarRow[] },
-): NotedFate {
-  if (scalar === undefined) return to.get(model.name)!
-  const row = model.scalars.find(({ name }) => name === scalar.name)
+/**
+ * The fate of a client's field on a model of another wire.
+ * @param client the client's wire
+ * @throws Error if neither wire has a fate for it
+ */
+export function fateOf(facts: FieldFacts, client: ClientWire, { name, model }: FieldTaker): NotedFate {
+  const { field, scalar, to, always } = facts
+  if (scalar !== undefined)
+    return scalarFate(
+      field,
+      model.scalars.find((row) => row.name === scalar.name),
+    )
+  const fate = always ?? to.get(name) ?? model.fates?.[client][field]
+  if (fate === undefined) throw new Error(`nothing says what becomes of ${client}'s ${field} on ${name}`)
+  return fate
+}
+
+/** The part of a wire that decides what its models take. */
+type FieldTaker = {
+  name: ModelWire
+  model: {
+    scalars: readonly ScalarRow[]
+    fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
+  }
+}
+
+function scalarFate(field: string, row: ScalarRow | undefined): NotedFate {
   if (row === undefined) return ['dropped', noSuchField]
   return [row.field === lastOf(field) ? 'carried' : 'mapped', `\`${row.field}\`${row.note ?? ''}`]
 }

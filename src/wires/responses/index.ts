@@ -1,6 +1,6 @@
-import { wirePlaces } from '../../catalog/model.ts'
+import { wirePlaces } from '../../catalog/wire-names.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
-import type { Wire } from '../wire.ts'
+import type { RequestFacts, SharedWire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { decodeRequest, keptKeys } from './decode-request.ts'
 import { createDecoder } from './decode-stream.ts'
@@ -14,34 +14,47 @@ import { ResponsesNativeStream } from './native-stream.ts'
 import { sealing } from './sealing.ts'
 import { checkStateless } from './stateless.ts'
 
-/** The responses wire (spec 4.4). */
-export const responses: Wire = {
-  name: 'responses',
-  path: wirePlaces.responses.path,
-  request: {
-    conversation: { field: 'input', kinds: 'a string or an array of items', mayBeText: true },
-    caps: ['max_output_tokens'],
-    isCapRequired: false,
-    words: {
-      callId: 'call_id',
-      call: 'function_call',
-      result: 'function_call_output',
-      format: 'text.format',
-      effort: 'reasoning.effort',
-      budget: 'reasoning.effort',
-      stops: "'stop'",
-    },
-    cacheKey: 'prompt_cache_key',
-    echo,
-    check: checkStateless,
+const request: RequestFacts = {
+  conversation: { field: 'input', kinds: 'a string or an array of items', mayBeText: true },
+  caps: ['max_output_tokens'],
+  isCapRequired: false,
+  words: {
+    callId: 'call_id',
+    call: 'function_call',
+    result: 'function_call_output',
+    format: 'text.format',
+    effort: 'reasoning.effort',
+    budget: 'reasoning.effort',
+    stops: "'stop'",
   },
-  fields: responsesFields,
-  scalars: responsesScalars,
-  callIdPrefix: 'call_',
-  credential: 'bearer',
-  probeStatus: 426,
-  signsReasoning: false,
-  envelope: plainEnvelope,
+  cacheKey: 'prompt_cache_key',
+  echo,
+  check: checkStateless,
+}
+
+/** The responses wire (spec 4.4). */
+export const responses: SharedWire = {
+  name: 'responses',
+  client: {
+    path: wirePlaces.responses.path,
+    request,
+    fields: responsesFields,
+    callIdPrefix: 'call_',
+    probeStatus: 426,
+    envelope: plainEnvelope,
+    keptKeys,
+    decodeRequest,
+    encodeAnswer,
+    createEncoder,
+  },
+  model: {
+    speech: request,
+    scalars: responsesScalars,
+    credential: 'bearer',
+    signsReasoning: false,
+    encodeRequest,
+    decodeAnswer,
+    createDecoder,
+  },
   native: { adaptRequest, sealing, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
-  translator: { keptKeys, decodeRequest, encodeRequest, decodeAnswer, createDecoder, encodeAnswer, createEncoder },
 }

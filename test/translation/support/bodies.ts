@@ -1,11 +1,11 @@
-import type { WireName } from '../../../src/catalog/model.ts'
+import type { ClientWire } from '../../../src/catalog/wire-names.ts'
 import { pdf, png } from './exchange.ts'
 
 const schema = { type: 'object', properties: { q: { type: 'string' } }, required: ['q'], additionalProperties: false }
 const dataUrl = `data:image/png;base64,${png}`
 
 /** One full conversation per wire, with everything a client of it may send: what mutations and field checks start from. */
-export const fullBodies: Record<WireName, Record<string, unknown>> = {
+export const fullBodies: Record<ClientWire, Record<string, unknown>> = {
   messages: {
     model: 'm-large',
     max_tokens: 2000,

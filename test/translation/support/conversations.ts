@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { WireName } from '../../../src/catalog/model.ts'
+import type { ClientWire } from '../../../src/catalog/wire-names.ts'
 import { png } from './exchange.ts'
 
 /** One exchange: what the user's side says (results of the calls before it included), and what the model answers. */
@@ -42,7 +42,7 @@ const schema = { type: 'object', properties: { a: {} } }
  * The request a client of the wire makes at the user's side of the last round, which the model has not answered yet.
  * JSON text, so that arguments keep their source.
  */
-export function requestAt(wire: WireName, rounds: Round[]): string {
+export function requestAt(wire: ClientWire, rounds: Round[]): string {
   const list: string[] = []
   for (const [index, one] of rounds.entries()) {
     const results = shuffled(rounds[index - 1]?.calls ?? [], one.shuffle)
@@ -69,7 +69,7 @@ function withNote(one: Round, note: (text: string) => string, results: string[],
   return one.note.place === 'between' ? [...results, said, ...asks] : [...results, ...asks, said]
 }
 
-const renderers: Record<WireName, Renderer> = {
+const renderers: Record<ClientWire, Renderer> = {
   messages: {
     user: (one, results) => {
       const answers = results.map((call) => ({ type: 'tool_result', tool_use_id: call.id, content: `of ${call.name}` }))

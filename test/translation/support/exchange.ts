@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import type { Model, WireName } from '../../../src/catalog/model.ts'
+import type { Model } from '../../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../../src/catalog/profiles.ts'
+import type { ClientWire } from '../../../src/catalog/wire-names.ts'
 import { GatewayError } from '../../../src/errors.ts'
 import type { InferenceRequest, Sealed } from '../../../src/inference/request.ts'
 import { checkFields, readModelId } from '../../../src/wires/requests/checks.ts'
@@ -61,7 +62,7 @@ export type Setting = {
   unseal?: (envelope: string) => Sealed | undefined
 }
 
-export function modelOf(wire: WireName, setting: Setting = {}): Model {
+export function modelOf(wire: ClientWire, setting: Setting = {}): Model {
   const ofWire: ProfileSetting =
     wire === 'messages' ? { operatorInPlace: 'message_rule', toolNameMax: 128, maxStops: 64, prefill: 'native' } : {}
   return {
@@ -87,24 +88,24 @@ export function modelOf(wire: WireName, setting: Setting = {}): Model {
 }
 
 /** A client's body on its way through the gateway: the checks of every pair, then the decoder (ruling R1). */
-export function decode(from: WireName, body: unknown, setting: Setting = {}): InferenceRequest {
+export function decode(from: ClientWire, body: unknown, setting: Setting = {}): InferenceRequest {
   const checked = checkBody(from, body)
   const { cacheKey, unseal = () => undefined } = setting
-  return wires[from].translator.decodeRequest(checked, { cacheKey, unseal })
+  return wires[from].client.decodeRequest(checked, { cacheKey, unseal })
 }
 
 /** What is checked whatever the model's wire. */
-export function checkBody(from: WireName, body: unknown): ClientBody {
+export function checkBody(from: ClientWire, body: unknown): ClientBody {
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-  const checked = new ClientBody(bytes, wires[from].translator.keptKeys)
+  const checked = new ClientBody(bytes, wires[from].client.keptKeys)
   readModelId(checked)
-  readConversationKey(wires[from], checked, () => undefined)
-  checkFields(wires[from], checked)
+  readConversationKey(wires[from].client, checked, () => undefined)
+  checkFields(wires[from].client, checked)
   return checked
 }
 
-export function encode(to: WireName, request: InferenceRequest, setting: Setting = {}): EncodedRequest {
-  return wires[to].translator.encodeRequest(request, modelOf(to, setting))
+export function encode(to: ClientWire, request: InferenceRequest, setting: Setting = {}): EncodedRequest {
+  return wires[to].model.encodeRequest(request, modelOf(to, setting))
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: a parsed upstream body, looked into freely by the cases
@@ -112,13 +113,13 @@ export type Upstream = any
 
 export type Translated = { body: Upstream; text: string; encoded: EncodedRequest }
 
-export function translate(from: WireName, to: WireName, body: unknown, setting: Setting = {}): Translated {
+export function translate(from: ClientWire, to: ClientWire, body: unknown, setting: Setting = {}): Translated {
   const encoded = encode(to, decode(from, body, setting), setting)
   return { body: JSON.parse(encoded.body), text: encoded.body, encoded }
 }
 
 /** The refusal a request gets. */
-export function refusalOf(from: WireName, to: WireName, body: unknown, setting: Setting = {}): GatewayError {
+export function refusalOf(from: ClientWire, to: ClientWire, body: unknown, setting: Setting = {}): GatewayError {
   try {
     translate(from, to, body, setting)
   } catch (error) {
@@ -137,7 +138,7 @@ export type Case = {
   expect: ((upstream: Upstream, translated: Translated) => void) | { code: string; param: string }
 }
 
-export function runCase(from: WireName, to: WireName, { body, setting, expect }: Case) {
+export function runCase(from: ClientWire, to: ClientWire, { body, setting, expect }: Case) {
   if (typeof expect === 'function') {
     const translated = translate(from, to, body, setting)
     expect(translated.body, translated)
@@ -151,7 +152,7 @@ export function runCase(from: WireName, to: WireName, { body, setting, expect }:
 }
 
 /** The smallest valid request of each wire. */
-export const smallest: Record<WireName, Record<string, unknown>> = {
+export const smallest: Record<ClientWire, Record<string, unknown>> = {
   messages: { model: 'm-large', max_tokens: 100, messages: [{ role: 'user', content: 'Hi' }] },
   chat: { model: 'm-large', messages: [{ role: 'user', content: 'Hi' }] },
   responses: { model: 'm-large', input: 'Hi' },

@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { WireName } from '../../../src/catalog/model.ts'
+import type { ClientWire } from '../../../src/catalog/wire-names.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../../support/gateway.ts'
 import { listen } from '../../support/listen.ts'
 import { untilRead } from '../../support/peer.ts'
@@ -26,14 +26,14 @@ export type ScriptedGateway = TestGateway & {
   play(...replies: Reply[]): void
 }
 
-export const wires: readonly WireName[] = ['messages', 'chat', 'responses']
+export const wires: readonly ClientWire[] = ['messages', 'chat', 'responses']
 
 /** The six pairs that are translated. */
-export const directions: readonly { client: WireName; wire: WireName }[] = wires.flatMap((client) =>
+export const directions: readonly { client: ClientWire; wire: ClientWire }[] = wires.flatMap((client) =>
   wires.filter((wire) => wire !== client).map((wire) => ({ client, wire })),
 )
 
-export const paths: Record<WireName, string> = {
+export const paths: Record<ClientWire, string> = {
   messages: '/v1/messages',
   chat: '/v1/chat/completions',
   responses: '/v1/responses',
@@ -111,7 +111,7 @@ export function plainModels(): Record<string, unknown>[] {
 }
 
 /** The smallest request of a wire, and more. */
-export function say(client: WireName, wire: WireName, more: Json = {}): Json {
+export function say(client: ClientWire, wire: ClientWire, more: Json = {}): Json {
   const model = `plain-${wire}`
   if (client === 'messages') return { model, max_tokens: 500, messages: [{ role: 'user', content: 'Hello' }], ...more }
   if (client === 'chat') return { model, messages: [{ role: 'user', content: 'Hello' }], ...more }
@@ -119,7 +119,7 @@ export function say(client: WireName, wire: WireName, more: Json = {}): Json {
 }
 
 /** What a client of each wire sends to be shown reasoning. */
-export const wishes: Record<WireName, Json> = {
+export const wishes: Record<ClientWire, Json> = {
   messages: { thinking: { type: 'enabled', budget_tokens: 8_000 } },
   chat: { reasoning_effort: 'high' },
   responses: { reasoning: { effort: 'high', summary: 'auto' } },

@@ -1,8 +1,8 @@
-import type { WireName } from '../../../src/catalog/model.ts'
+import type { ClientWire } from '../../../src/catalog/wire-names.ts'
 import type { Json } from '../cases.ts'
 
 /** An upstream's request as a person would tell it, line by line; a call and its result have the same number. */
-export const transcripts: Record<WireName, (body: Json, text: string) => string[]> = {
+export const transcripts: Record<ClientWire, (body: Json, text: string) => string[]> = {
   messages(body, text) {
     const calls = numbering()
     const inputs = [...text.matchAll(/"input":(\{[^}]*\})/g)].map(([, source]) => source!)

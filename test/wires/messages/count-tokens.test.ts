@@ -13,8 +13,8 @@ const words = estimateTextTokens(text)
 /** The tokens of a body, checked as the gateway does it. */
 function count(value: unknown): number {
   const body = new ClientBody(Buffer.from(JSON.stringify(value)))
-  checkConversation(wires.messages, body)
-  return wires.messages.counter!.countTokens(JSON.parse(body.text()))
+  checkConversation(wires.messages.client, body)
+  return wires.messages.client.counter!.countTokens(JSON.parse(body.text()))
 }
 
 function user(content: unknown) {
@@ -168,5 +168,5 @@ test('R10 no JSON makes it fail in another way', () => {
 test('R10 results nested ten thousand deep cost no stack', () => {
   let content: unknown = text
   for (let depth = 0; depth < 10_000; depth++) content = [{ type: 'tool_result', content }]
-  assert.equal(wires.messages.counter!.countTokens(user(content)), words + 4)
+  assert.equal(wires.messages.client.counter!.countTokens(user(content)), words + 4)
 })

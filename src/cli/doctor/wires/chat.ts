@@ -1,11 +1,11 @@
 import { asObject } from '../../../bytes/json.ts'
 import { isDoneMark } from '../../../bytes/sse.ts'
-import type { ClientWire } from '../client-wire.ts'
+import type { ProbedWire } from '../client-wire.ts'
 import { count, list, type ProbeJson, parse } from '../json.ts'
 import { bearer, description, outputTokens, parameters, result } from './question.ts'
 import { findChatMistake } from './refusals.ts'
 
-export const chat: ClientWire = {
+export const chat: ProbedWire = {
   path: '/v1/chat/completions',
   keyHeaders: bearer,
   body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({

@@ -1,7 +1,7 @@
-import type { WireName } from '../../../catalog/model.ts'
-import type { ClientWire } from '../client-wire.ts'
+import type { ClientWire } from '../../../catalog/wire-names.ts'
+import type { ProbedWire } from '../client-wire.ts'
 import { chat } from './chat.ts'
 import { messages } from './messages.ts'
 import { responses } from './responses.ts'
 
-export const clientWires: Readonly<Record<WireName, ClientWire>> = { messages, chat, responses }
+export const probedWires: Readonly<Record<ClientWire, ProbedWire>> = { messages, chat, responses }

@@ -1,10 +1,10 @@
 import { asObject } from '../../../bytes/json.ts'
-import type { ClientWire } from '../client-wire.ts'
+import type { ProbedWire } from '../client-wire.ts'
 import { count, join, list, type ProbeJson, parse, sum } from '../json.ts'
 import { description, outputTokens, parameters, result, thinkingTokens } from './question.ts'
 import { refusals } from './refusals.ts'
 
-export const messages: ClientWire = {
+export const messages: ProbedWire = {
   path: '/v1/messages',
   keyHeaders: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
   body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({

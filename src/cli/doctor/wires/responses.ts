@@ -1,10 +1,10 @@
 import { asObject } from '../../../bytes/json.ts'
-import type { ClientWire } from '../client-wire.ts'
+import type { ProbedWire } from '../client-wire.ts'
 import { count, join, list, parse } from '../json.ts'
 import { bearer, description, outputTokens, parameters, result } from './question.ts'
 import { findChatMistake } from './refusals.ts'
 
-export const responses: ClientWire = {
+export const responses: ProbedWire = {
   path: '/v1/responses',
   keyHeaders: bearer,
   body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({
