@@ -36,7 +36,7 @@ const rules: Record<string, ImportRule> = {
   upstream: {
     may: ['errors', 'config', 'http1'],
     types: ['accounts', 'catalog', 'inference'],
-    outside: ['node:*', 'undici'],
+    outside: ['node:*'],
   },
   gateway: {
     may: [

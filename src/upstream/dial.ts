@@ -1,63 +1,220 @@
-import { connect, isIP, type OnReadOpts, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
+import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
 import { lookupOnce } from './lookup.ts'
+import { informationalMax } from './upstreams.ts'
 
-/** How a connection is read; with TLS there is no `onread`, and pieces come as `data`. */
-export type ReadOptions = { highWaterMark: number; onread: OnReadOpts }
+/** Receives what a connection reads, from the moment it is ready for a request. */
+export interface Intake {
+  /** @param isShared the bytes are overwritten after this call returns: what is kept of them must be copied */
+  take(bytes: Buffer, isShared: boolean): void
+}
 
-/**
- * Opens a connection, and tells of it once, in a later turn: when it is ready for a request, or why it never will be. Who is tired
- * of waiting destroys it with the error that he wants to hear of.
- */
-export type Dial = (reading: ReadOptions, tell: (error: Error | undefined) => void) => Socket
+/** A connection that is being opened, and the call that gives it up: `settle` then gets the error. */
+export type Dialing = { destroy(error: Error): void }
 
-/** Where nothing was heard for so long, Node asks whether the other end is still there, in ms. */
-const keepAliveMs = 60_000
+/** Called once, in a later turn: with a socket that is ready for a request, or with the reason why there is none. */
+export type SettleDial = (error: Error | undefined, socket?: Socket) => void
 
-/** @param ca certificates to trust instead of the usual ones */
-export function createDial({ protocol, hostname, port }: URL, ca: string | undefined): Dial {
-  // An address of IPv6 stands in brackets in a URL, and nowhere else.
-  const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  const dial =
-    protocol === 'https:' ? dialSecurely(host, Number(port || 443), ca) : dialPlainly(host, Number(port || 80))
-  return (reading, tell) => {
-    const { socket, ready } = dial(reading)
-    // Who was told is not kept for as long as the socket is: he holds a request's body.
-    let waiting: typeof tell | undefined = tell
-    const tellOnce = (error?: Error) => {
-      const told = waiting
-      waiting = undefined
-      told?.(error)
-    }
-    return socket
-      .setKeepAlive(true, keepAliveMs)
-      .setNoDelay(true)
-      .once(ready, () => tellOnce())
-      .on('error', tellOnce)
+/** Opens a connection. It sets no deadline: the caller destroys what takes too long. */
+export type Dial = (intake: Intake, settle: SettleDial) => Dialing
+
+/** Which certificates are trusted. */
+export type Trust = {
+  /** Certificates in PEM that are trusted instead of the usual ones, by the origin and by its proxy. */
+  ca?: string | undefined
+  /** The certificate of `ca` itself is expected, whatever name it is for and whoever signed it. */
+  isPinned?: boolean
+}
+
+/** How an origin is reached. */
+export type DialRoute = Trust & {
+  /** `http:` or `https:`, with user and password if the proxy wants them. */
+  proxy?: URL | undefined
+}
+
+/** A proxy made no tunnel, or answered a request in absolute form itself. */
+export class ProxyRefusal extends Error {
+  /** The status of its answer; undefined if it was no answer of HTTP/1.1. */
+  readonly status: number | undefined
+
+  constructor(status: number | undefined) {
+    super(status === undefined ? 'the proxy does not answer in HTTP/1.1' : `the proxy answers ${status}`)
+    this.status = status
   }
 }
 
-type DialedSocket = { socket: Socket; ready: 'connect' | 'secureConnect' }
+/** After so many ms without traffic the system asks whether the other end is still there. */
+const keepAliveMs = 60_000
+/**
+ * The most that is read from a connection at once, and read ahead of an answer that is held back, in bytes. Node's default is 64 KiB.
+ * A reader that is held back keeps that memory (docs/decisions/0052-stopped-readers.md).
+ */
+const pieceBytesMax = 16_384
+/** All connections without TLS are read into this buffer: each piece is copied before the next one is read. */
+const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
+/** A proxy's answer to CONNECT is a few lines. */
+const connectHeadBytesMax = 16_384
 
-function dialPlainly(host: string, port: number): (reading: ReadOptions) => DialedSocket {
-  return (reading) => ({ socket: connect({ host, port, lookup: lookupOnce, ...reading }), ready: 'connect' })
+/**
+ * There are three ways to an origin. Without a proxy it is connected to. Through a proxy, `https` takes a tunnel
+ * (CONNECT, RFC 9110 9.3.6), and `http` a connection to the proxy, which is asked for absolute targets (`isForwarded`): many proxies
+ * make tunnels to port 443 only.
+ */
+export function createDial(origin: URL, { proxy, ...trust }: DialRoute): Dial {
+  if (proxy === undefined) return createHop(origin, trust)
+  return isForwarded(origin, proxy)
+    ? createHop(proxy, trust)
+    : createTunnel(createHop(proxy, trust), createHop(origin, trust), connectHead(origin, proxy))
 }
 
-/** Only HTTP/1.1 is offered. The last session that it was given is taken up again, which saves a handshake its half. */
-function dialSecurely(host: string, port: number, ca: string | undefined): (reading: ReadOptions) => DialedSocket {
+/** Whether requests go to the proxy itself, with absolute targets and its credentials. */
+export function isForwarded(origin: URL, proxy: URL | undefined): boolean {
+  return proxy !== undefined && origin.protocol === 'http:'
+}
+
+/** @returns a line of a head, with its end, which gives the proxy its credentials (RFC 7617); `''` if it wants none */
+export function proxyCredentials({ username, password }: URL): string {
+  if (username === '' && password === '') return ''
+  const pair = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return `proxy-authorization: Basic ${Buffer.from(pair).toString('base64')}\r\n`
+}
+
+function connectHead({ hostname, port }: URL, proxy: URL): string {
+  const place = `${hostname}:${port || 443}`
+  return `CONNECT ${place} HTTP/1.1\r\nhost: ${place}\r\n${proxyCredentials(proxy)}\r\n`
+}
+
+/** One connection to a host, or one through a socket that leads there. Without `intake` nothing is read. */
+type Hop = (intake: Intake | undefined, settle: SettleDial, through?: Socket) => Socket
+
+function createHop({ protocol, hostname, port }: URL, trust: Trust): Hop {
+  // An IPv6 address has brackets in a URL only.
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  return protocol === 'https:' ? secureHop(host, Number(port || 443), trust) : plainHop(host, Number(port || 80))
+}
+
+function plainHop(host: string, port: number): Hop {
+  return (intake, settle) => {
+    const callback = (bytes: number) => {
+      intake!.take(incoming.subarray(0, bytes), true)
+      return true
+    }
+    const reading = intake && { highWaterMark: pieceBytesMax, onread: { buffer: incoming, callback } }
+    return watchDial(connect({ host, port, lookup: lookupOnce, ...reading }), 'connect', settle)
+  }
+}
+
+/** Only HTTP/1.1 is offered. The last session is resumed, which makes the handshake shorter. */
+function secureHop(host: string, port: number, { ca, isPinned }: Trust): Hop {
   const tls = process.getBuiltinModule('node:tls')
+  const options = {
+    highWaterMark: pieceBytesMax,
+    ALPNProtocols: ['http/1.1'],
+    // An address is no server name (RFC 6066 3).
+    servername: isIP(host) ? '' : host,
+    // Whatever the environment says: a key goes to no other server (faults F-U4).
+    rejectUnauthorized: true,
+    ...(ca !== undefined && { ca }),
+    ...(isPinned && { allowPartialTrustChain: true, checkServerIdentity: () => undefined }),
+  }
   let session: Buffer | undefined
-  return ({ highWaterMark }) => {
-    const socket = tls.connect({
-      ...{ host, port, session, highWaterMark, lookup: lookupOnce, ALPNProtocols: ['http/1.1'] },
-      // An address has no name that could be asked for.
-      servername: isIP(host) ? '' : host,
-      // Whatever the environment says: a key goes to nobody else (faults F-U4).
-      rejectUnauthorized: true,
-      ...(ca !== undefined && { ca }),
-    })
+  return (intake, settle, through) => {
+    const place = through ? { socket: through } : { host, port, lookup: lookupOnce }
+    const socket = tls.connect({ ...options, ...place, ...(session && { session }) })
     socket.on('session', (fresh) => {
       session = fresh
     })
-    return { socket, ready: 'secureConnect' }
+    return watchDial(socket, 'secureConnect', settle, intake)
   }
+}
+
+/**
+ * Settles a dial once. The caller is forgotten then, however long the socket lives: it holds a request's body.
+ * @param intake receives what the socket reads, if it was not named when the socket was made
+ */
+function watchDial(socket: Socket, ready: 'connect' | 'secureConnect', settle: SettleDial, intake?: Intake): Socket {
+  let waiting: SettleDial | undefined = settle
+  const settleOnce: SettleDial = (...result) => {
+    const settled = waiting
+    waiting = undefined
+    settled?.(...result)
+  }
+  return socket
+    .setKeepAlive(true, keepAliveMs)
+    .setNoDelay(true)
+    .once(ready, () => {
+      settleOnce(undefined, socket)
+      if (intake) readInto(socket, intake)
+    })
+    .on('error', settleOnce)
+    .once('close', () => settleOnce(closedEarly()))
+}
+
+function readInto(socket: Socket, intake: Intake): void {
+  socket.on('data', (bytes: Buffer) => intake.take(bytes, false))
+}
+
+function createTunnel(toProxy: Hop, toOrigin: Hop, head: string): Dial {
+  return (intake, settle) => {
+    let socket = toProxy(undefined, (error) => {
+      if (error) settle(error)
+      else
+        askTunnel(socket, head, (refused) => {
+          if (refused) settle(refused)
+          else socket = toOrigin(intake, settle, socket)
+        })
+    })
+    return { destroy: (error) => void socket.destroy(error) }
+  }
+}
+
+/** Asks for a tunnel on a connection to a proxy. A connection without one is destroyed. */
+function askTunnel(socket: Socket, head: string, settle: (error: Error | undefined) => void): void {
+  let text = ''
+  let informational = 0
+  let failure: Error | undefined
+  const note = (error: Error) => {
+    failure = error
+  }
+  const close = () => settle(failure ?? closedEarly())
+  const end = () => void socket.destroy()
+  socket.on('data', take).on('error', note).on('end', end).once('close', close).write(head, 'latin1')
+
+  function take(bytes: Buffer): void {
+    text += bytes.toString('latin1')
+    while (!socket.destroyed) {
+      const length = text.indexOf('\r\n\r\n')
+      if (text.length > connectHeadBytesMax || !startsAsHttp(text)) refuse(undefined)
+      if (length < 0 || socket.destroyed) return
+      const answer = readResponseHead(text.slice(0, length + 2))
+      text = text.slice(length + 4)
+      if (judge(answer)) return
+    }
+  }
+
+  /** @returns whether the tunnel stands. In TLS the client speaks first: anything behind the head is no tunnel's. */
+  function judge(answer: ResponseHead | undefined): boolean {
+    const { status = 0 } = answer ?? {}
+    if (status >= 200 && status < 300 && text === '') {
+      // None of these listeners stays: they know the caller, and with it a request's body.
+      socket.off('data', take).off('error', note).off('end', end).off('close', close).pause()
+      settle(undefined)
+      return true
+    }
+    const isInterim = status >= 100 && status < 200 && status !== 101
+    if (!isInterim || ++informational > informationalMax) refuse(status >= 300 ? status : undefined)
+    return false
+  }
+
+  function refuse(status: number | undefined): void {
+    socket.destroy(new ProxyRefusal(status))
+  }
+}
+
+function startsAsHttp(text: string): boolean {
+  return text.startsWith('HTTP/1.') || 'HTTP/1.'.startsWith(text)
+}
+
+function closedEarly(): Error {
+  return Object.assign(new Error('the connection was closed before it was ready'), { code: 'ECONNRESET' })
 }

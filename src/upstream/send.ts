@@ -1,11 +1,12 @@
 import type { Upstream } from '../config/config.ts'
-import { DirectWay } from './direct-way.ts'
-import { openProxied } from './proxied.ts'
-import type { ConnectionLimits, ConnectionWatch, Upstreams, Way } from './upstreams.ts'
+import { HttpWay } from './http-way.ts'
+import { headersOf } from './request-headers.ts'
+import type { ConnectionLimits, ConnectionWatch, Upstreams } from './upstreams.ts'
 
 /**
- * The connections of one configuration, none of them opened yet: by HTTP/1.1 of our own (docs/decisions/0059-own-client.md), and through a
- * proxy by undici. Redirects are not followed, nothing is decompressed. Deadlines are the listener's: it sees every byte and has the clock.
+ * The connections of one configuration, none of them opened yet: by HTTP/1.1 of our own, directly or through a proxy
+ * (docs/decisions/0059-own-client.md). Redirects are not followed, and nothing is decompressed. The listener sets the deadlines: it sees
+ * every byte and has the clock.
  * @param watch what is reported, and a clock other than the process's
  */
 export function createUpstreams(
@@ -14,14 +15,16 @@ export function createUpstreams(
   watch: Partial<ConnectionWatch> = {},
 ): Upstreams {
   const terms = { clockMs: () => performance.now(), reportBug() {}, onUnasked() {}, ...watch, ...limits }
-  const open = (upstream: Upstream) =>
-    upstream.proxy === undefined ? new DirectWay(upstream, terms) : openProxied(upstream, upstream.proxy, terms)
-  const ways = new Map<string, Way>([...config].map(([name, upstream]) => [name, open(upstream)]))
+  const ways = new Map(Array.from(config, ([name, upstream]) => [name, new HttpWay(placeOf(upstream), terms)]))
   return {
     send(target, request, listener) {
       const way = ways.get(target.upstream.name)
       if (way === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
-      return way.send(target, request, listener)
+      const { body, isFresh = false } = request
+      return way.send(
+        { method: 'POST', path: target.path, headers: headersOf(target, request), body, isFresh },
+        listener,
+      )
     },
     async retire() {
       // What is cut while it retires is closed too.
@@ -31,4 +34,8 @@ export function createUpstreams(
       await Promise.all([...ways.values()].map((way) => way.close()))
     },
   }
+}
+
+function placeOf({ name, baseUrl, ca, proxy, reuses }: Upstream) {
+  return { name, url: new URL(baseUrl), route: { ca, proxy: proxy && new URL(proxy.url.reveal()) }, reuses }
 }

@@ -1,10 +1,10 @@
+import { ProxyRefusal } from './dial.ts'
 import type { TransportFault } from './upstreams.ts'
 
-/** Causes by error code of the system, of Node and of undici. Any other code is `upstream_protocol`, or `upstream_tls`. */
+/** Causes by error code of the system and of Node. Any other code is `upstream_protocol`, or `upstream_tls`. */
 const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNREFUSED', 'upstream_connect'],
   ['EADDRNOTAVAIL', 'upstream_connect'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'upstream_connect'],
   ['ETIMEDOUT', 'upstream_silent'],
   ['EHOSTUNREACH', 'upstream_silent'],
   ['ENETUNREACH', 'upstream_silent'],
@@ -12,7 +12,6 @@ const causeOfCode = new Map<string, TransportFault['cause']>([
   ['EAI_AGAIN', 'upstream_dns'],
   ['ECONNRESET', 'upstream_reset'],
   ['EPIPE', 'upstream_reset'],
-  ['UND_ERR_SOCKET', 'upstream_reset'],
   ['EMFILE', 'no_descriptors'],
   ['ENFILE', 'no_descriptors'],
 ])
@@ -39,7 +38,15 @@ export function judgeTransport(error: Error, unheardMs?: number): TransportFault
 }
 
 /** Judges why a connection could not be made. If the code does not say it, the failed system call does (ruling U1). */
-export function judgeDial(error: Error, isSecured: boolean): TransportFault {
+export function judgeDial(error: Error, isSecured: boolean, isProxied: boolean): TransportFault {
+  const fault = judgeDirectDial(error, isSecured)
+  const isOwn = fault.cause === 'upstream_tls' || fault.cause === 'no_descriptors'
+  return error instanceof ProxyRefusal || (isProxied && !isOwn)
+    ? { cause: 'upstream_proxy', isReuseRace: false }
+    : fault
+}
+
+function judgeDirectDial(error: Error, isSecured: boolean): TransportFault {
   const fault = judgeTransport(error)
   if (fault.cause === 'upstream_silent') return { ...fault, cause: 'upstream_connect' }
   if (fault.cause !== 'upstream_protocol') return fault

@@ -39,7 +39,8 @@ export interface UpstreamListener {
   onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
-  onError(fault: TransportFault): void
+  /** @param error what the fault was judged by, if the network, TLS or the peer is its cause */
+  onError(fault: TransportFault, error?: Error): void
 }
 
 /** Headers by lower-case name; repeated ones joined by a comma. */
@@ -81,14 +82,7 @@ export interface Flight {
   wasWritten(): boolean
 }
 
-/** The connections to one upstream, direct or through a proxy. */
-export interface Way {
-  send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
-  retire(): Promise<void>
-  close(): Promise<void>
-}
-
-/** The only way to upstreams: connections are made to the configured ones and no others (reliability §1.6). */
+/** The only way out: no connection is made but to the configured upstreams (reliability §1.6). */
 export interface Upstreams {
   /** @param target of the same configuration as these connections */
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight

@@ -206,18 +206,26 @@ test('N-F4 a secured upstream is asked through a tunnel, and proves itself by an
   upstream.play(good)
   const far = { base_url: url, ca_file: caFile, proxy: proxy.url, accounts: fixed }
   const gateway = start(far)
-  assert.deepEqual([(await ask(gateway)).status, (await ask(gateway)).status], [200, 200])
-  // The second one came in the same tunnel.
-  assert.deepEqual(proxy.asked, [`CONNECT ${url.slice('https://'.length)}`])
-  assert.deepEqual(keysSeen(upstream), ['Bearer fixed-key-1', 'Bearer fixed-key-1'])
+  assert.equal((await ask(gateway)).status, 200)
+  const tunnel = `CONNECT ${url.slice('https://'.length)}`
+  assert.deepEqual(proxy.asked, [tunnel])
+  // A later one comes in the same tunnel, when that has rested (ruling Y14).
+  await until(async () => {
+    const before = proxy.asked.length
+    assert.equal((await ask(gateway)).status, 200)
+    return proxy.asked.length === before
+  })
+  assert.deepEqual(new Set(proxy.asked), new Set([tunnel]))
+  assert.deepEqual(new Set(keysSeen(upstream)), new Set(['Bearer fixed-key-1']))
+  const before = { requests: upstream.requests.length, asked: proxy.asked.length }
   become(gateway, { ...far, ca_file: createAuthority().caFile })
   const { status, id } = await ask(gateway)
   assert.deepEqual([status, (await gateway.logOf(id))['cause']], [502, 'upstream_tls'])
-  assert.equal(upstream.requests.length, 2)
+  assert.equal(upstream.requests.length, before.requests)
   // Without a proxy the same authority counts.
   become(gateway, { ...far, proxy: 'none' })
   assert.equal((await ask(gateway)).status, 200)
-  assert.equal(proxy.asked.length, 2)
+  assert.equal(proxy.asked.length, before.asked + 1)
 })
 
 test('U14 N-F4 a reload changes proxies for new requests; the one under way ends where it began', async () => {

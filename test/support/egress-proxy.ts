@@ -44,6 +44,7 @@ export async function startEgressProxy(hosts: Readonly<Record<string, string>> =
       got.pipe(answer)
     })
     onward.on('error', () => answer.destroy())
+    answer.on('close', () => onward.destroy())
     asked.pipe(onward)
   })
   server.on('connect', (asked: IncomingMessage, socket: Duplex) => {

@@ -5,14 +5,12 @@ import { until } from './waiting.ts'
 /** The gateway's ends of its connections to upstreams, by their port. They are in this process. */
 const ends = new Map<number, Socket>()
 
-/** Direct connections, and those through a proxy. */
-for (const name of ['triwire:upstream:connected', 'undici:client:connected'])
-  subscribe(name, (message) => {
-    const { socket } = message as { socket: Socket }
-    const port = socket.localPort!
-    ends.set(port, socket)
-    socket.once('close', () => ends.delete(port))
-  })
+subscribe('triwire:upstream:connected', (message) => {
+  const { socket } = message as { socket: Socket }
+  const port = socket.localPort!
+  ends.set(port, socket)
+  socket.once('close', () => ends.delete(port))
+})
 
 /** Waits until the gateway has read all that an upstream wrote to this connection, or has closed it. */
 export function untilRead(socket: Socket): Promise<void> {

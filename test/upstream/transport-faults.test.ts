@@ -27,7 +27,6 @@ const causes: Record<
   upstream_connect: [
     ['F-U1 ECONNREFUSED', failing('ECONNREFUSED')],
     ['F-U1 EADDRNOTAVAIL', failing('EADDRNOTAVAIL')],
-    ['F-U2 UND_ERR_CONNECT_TIMEOUT', failing('UND_ERR_CONNECT_TIMEOUT')],
   ],
   upstream_silent: [
     ['F-U7 ETIMEDOUT', failing('ETIMEDOUT')],
@@ -53,7 +52,6 @@ const causes: Record<
     ['F-U5 a clean end', (socket) => void socket.end()],
     ['F-U5 ECONNRESET', failing('ECONNRESET')],
     ['F-U5 EPIPE', failing('EPIPE')],
-    ['F-U5 UND_ERR_SOCKET', failing('UND_ERR_SOCKET')],
   ],
   no_descriptors: [
     ['B24 F-P11 EMFILE', failing('EMFILE')],
@@ -84,23 +82,26 @@ for (const [cause, faults] of Object.entries(causes)) {
   }
 }
 
-for (const [code, syscall, isSecured, fault] of [
+for (const [code, syscall, isSecured, fault, isOwn = false] of [
   ['EACCES', 'connect', true, { cause: 'upstream_connect' }],
   ['EINVAL', 'connect', false, { cause: 'upstream_connect' }],
   ['EAI_FAIL', 'getaddrinfo', true, { cause: 'upstream_dns' }],
-  ['PATH_LENGTH_EXCEEDED', undefined, true, { cause: 'upstream_tls', reason: 'PATH_LENGTH_EXCEEDED' }],
+  ['PATH_LENGTH_EXCEEDED', undefined, true, { cause: 'upstream_tls', reason: 'PATH_LENGTH_EXCEEDED' }, true],
   [undefined, undefined, false, { cause: 'upstream_connect' }],
-  ['EMFILE', 'connect', true, { cause: 'no_descriptors' }],
+  ['EMFILE', 'connect', true, { cause: 'no_descriptors' }, true],
   ['ETIMEDOUT', 'connect', true, { cause: 'upstream_connect' }],
   ['EHOSTUNREACH', 'connect', false, { cause: 'upstream_connect' }],
   ['ENETUNREACH', 'connect', false, { cause: 'upstream_connect' }],
-] as const)
+] as const) {
+  const error = Object.assign(new Error('no'), { code, syscall })
   test(`U1 F-U1 F-U3 F-U4 a connection that does not come about for ${code} in ${syscall} is ${fault.cause}`, () => {
-    assert.deepEqual(judgeDial(Object.assign(new Error('no'), { code, syscall }), isSecured), {
-      ...fault,
-      isReuseRace: false,
-    })
+    assert.deepEqual(judgeDial(error, isSecured, false), { ...fault, isReuseRace: false })
   })
+  test(`N-F4 ${code} in ${syscall} on the way through a proxy is ${isOwn ? 'no fault of the proxy' : 'upstream_proxy'}`, () => {
+    const judged = judgeDial(error, isSecured, true)
+    assert.deepEqual(judged, { ...(isOwn ? fault : { cause: 'upstream_proxy' }), isReuseRace: false })
+  })
+}
 
 test('F-U2 connecting is given up at its deadline', async ({ mock }) => {
   const { port } = await deafPort()

@@ -3,10 +3,8 @@ import { createServer, type Socket } from 'node:net'
 import test from 'node:test'
 import { createServer as createTlsServer } from 'node:tls'
 import fc from 'fast-check'
-import { Secret } from '../../src/config/config.ts'
 import { atEnd } from '../support/at-end.ts'
 import { createAuthority } from '../support/certificates.ts'
-import { startEgressProxy } from '../support/egress-proxy.ts'
 import { listen } from '../support/listen.ts'
 import { gatewayEnd, untilRead } from '../support/peer.ts'
 import { type RawUpstream, startRawUpstream, whole } from '../support/raw-upstream.ts'
@@ -366,71 +364,4 @@ test('Y14 a surplus answer that reaches a request is an event with the requestâ€
   await until(() => upstream.closed === 2)
   assert.deepEqual(way.unasked, [['sim', 'idle']])
   assert.equal(await next(opened), 3)
-})
-
-test('Y14 through a proxy what is no HTTP is an event on an idle connection, and a failed request on another', async () => {
-  const upstream = await startRawUpstream()
-  const sockets: Socket[] = []
-  upstream.play(
-    (socket, request) => {
-      sockets.push(socket)
-      return whole('{}')(socket, request)
-    },
-    (socket) => void socket.write('SSH-2.0-x\r\n'),
-    whole('{}'),
-  )
-  const way = openWay('http://far.example:80', { proxy: { url: new Secret(upstream.url), source: 'test' } })
-  await way.send().untilOver()
-  const broken = way.send()
-  await broken.untilOver()
-  assert.deepEqual([broken.faults.length, upstream.requests.at(-1)!.connection, way.unasked], [1, 1, []])
-  upstream.play((socket, request) => {
-    sockets.push(socket)
-    return whole('{}')(socket, request)
-  })
-  await way.send().untilOver()
-  sockets.at(-1)!.write('SSH-2.0-x\r\n')
-  await until(() => way.unasked.length > 0)
-  assert.deepEqual(way.unasked, [['sim', 'idle']])
-})
-
-for (const isTunnel of [false, true])
-  test(`Y14 through a proxy, ${isTunnel ? 'in a tunnel' : 'in absolute form'}, unasked bytes are an event and close all idle connections`, async () => {
-    const proxy = await startEgressProxy()
-    const sockets: Socket[] = []
-    const answer = (socket: Socket) => {
-      sockets.push(socket)
-      socket.on('error', () => {}).on('data', () => void socket.write(json))
-    }
-    const authority = createAuthority()
-    const server = isTunnel ? createTlsServer(authority.issue('localhost'), answer) : createServer(answer)
-    atEnd(() => {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-    })
-    const port = await listen(server)
-    const way = openWay(isTunnel ? `https://localhost:${port}` : `http://127.0.0.1:${port}`, {
-      proxy: { url: new Secret(isTunnel ? proxy.url : `http://127.0.0.1:${port}`), source: 'test' },
-      ca: authority.ca,
-    })
-    await Promise.all([way.send().untilOver(), way.send().untilOver()])
-    assert.deepEqual([sockets.length, way.unasked], [2, []])
-    sockets[0]!.write(json)
-    await until(() => sockets.every(({ destroyed }) => destroyed))
-    assert.deepEqual(way.unasked, [['sim', 'idle']])
-    const heard = way.send()
-    await heard.untilOver()
-    assert.deepEqual([heard.text, heard.faults], ['[]', []])
-  })
-
-test('Y14 through a proxy reuse: false has one request on a connection', async () => {
-  const upstream = await startRawUpstream()
-  upstream.play(whole('{}'))
-  const proxy = { url: new Secret(upstream.url), source: 'test' }
-  const way = openWay('http://far.example:80', { proxy, reuses: false })
-  for (let i = 0; i < 3; i++) await way.send().untilOver()
-  assert.deepEqual(
-    upstream.requests.map(({ connection }) => connection),
-    [1, 2, 3],
-  )
 })

@@ -1,5 +1,4 @@
 import type { Socket } from 'node:net'
-import type { Upstream } from '../config/config.ts'
 import { ChunkedReader } from '../http1/chunked.ts'
 import { canStandInHead } from '../http1/fields.ts'
 import { framingOf } from '../http1/framing.ts'
@@ -7,19 +6,20 @@ import { inOnePiece } from '../http1/one-piece.ts'
 import { ownBytes } from '../http1/own-bytes.ts'
 import { staysOpen } from '../http1/persistence.ts'
 import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
-import type { Carrier, DirectFlight } from './direct-flight.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { judgeTransport, raceMs } from './transport-fault.ts'
 import { type ConnectionTerms, informationalMax, type UnaskedPlace } from './upstreams.ts'
+import type { Carrier, WayFlight } from './way-flight.ts'
 
 /** The way that a connection belongs to. */
 export interface ConnectionHost {
-  readonly upstream: Upstream
+  /** The upstream's, for reports. */
+  readonly name: string
   readonly terms: ConnectionTerms
   /** It is free for another request. */
-  giveBack(connection: DirectConnection): void
+  giveBack(connection: WayConnection): void
   /** It is closed. */
-  forget(connection: DirectConnection): void
+  forget(connection: WayConnection): void
   /** One was dead that had looked alive: those that are idle for longer are not to be used any more. */
   dropIdle(): void
 }
@@ -44,12 +44,12 @@ type BodyEnd = { left: number } | ChunkedReader | 'until_close'
  * A connection to an upstream, with one request at a time. What is not exactly an answer of HTTP/1.1 ends it (RFC 9112), and so does
  * whatever comes that nobody asked for: behind either, two readers could see two different answers.
  */
-export class DirectConnection implements Carrier {
+export class WayConnection implements Carrier {
   /** There is none of it before it stands. */
   readonly isOpen = true
   readonly #socket: Socket
   readonly #host: ConnectionHost
-  #flight: DirectFlight | undefined
+  #flight: WayFlight | undefined
   /** Undefined while a head is awaited. */
   #body: BodyEnd | undefined
   /** The body is whole, which a paused flight is not told. */
@@ -127,7 +127,7 @@ export class DirectConnection implements Carrier {
   }
 
   /** Sends a request. Its body is not kept. */
-  fly(flight: DirectFlight, head: string, body: Buffer): void {
+  fly(flight: WayFlight, head: string, body: Buffer): void {
     this.#flight = flight
     flight.connection = this
     this.#isHeard = false
@@ -202,7 +202,7 @@ export class DirectConnection implements Carrier {
   }
 
   /** @returns where the body begins; the length of the bytes where there is no whole head, or none that is one */
-  #readHead(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
+  #readHead(flight: WayFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
     const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.terms.headerBytesMax
     if (isTooLong || !startsAsHttp(bytes, from)) {
@@ -231,7 +231,7 @@ export class DirectConnection implements Carrier {
     } else this.#break()
   }
 
-  #begin(flight: DirectFlight, { status, minor, fields }: ResponseHead): void {
+  #begin(flight: WayFlight, { status, minor, fields }: ResponseHead): void {
     const framing = framingOf(fields, minor)
     if (typeof framing === 'object') {
       this.#break()
@@ -257,7 +257,7 @@ export class DirectConnection implements Carrier {
     if (flight.isPaused) this.#socket.pause()
   }
 
-  #readBody(flight: DirectFlight, bytes: Buffer, from: number, isShared: boolean): number {
+  #readBody(flight: WayFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const body = this.#body!
     if (body instanceof ChunkedReader) return this.#readChunks(flight, body, bytes, from, isShared)
     let end = bytes.length
@@ -272,7 +272,7 @@ export class DirectConnection implements Carrier {
   }
 
   /** What came at once is told at once, however many chunks it is. */
-  #readChunks(flight: DirectFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
+  #readChunks(flight: WayFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
     const { at, data } = chunks.read(bytes, from, isShared)
     this.#isWhole = chunks.isOver
     if (data) flight.listener!.onData(data)
@@ -306,7 +306,7 @@ export class DirectConnection implements Carrier {
   #noteUnasked(place: UnaskedPlace): void {
     this.#keepsAlive = false
     this.#host.dropIdle()
-    this.#host.terms.onUnasked(this.#host.upstream.name, place)
+    this.#host.terms.onUnasked(this.#host.name, place)
   }
 
   /** Its server says nothing more. */
@@ -336,7 +336,7 @@ export class DirectConnection implements Carrier {
   }
 
   /** What came is no answer. */
-  #break(error = new Error('no answer')): void {
+  #break(error: Error = Object.assign(new Error('it does not answer in HTTP/1.1'), { code: 'EBADMSG' })): void {
     this.#fail(error)
     this.destroy()
   }
@@ -348,7 +348,7 @@ export class DirectConnection implements Carrier {
     const fault = judgeTransport(error, this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined)
     // Who gave up has closed it himself.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
-    flight.fail(fault)
+    flight.fail(fault, error)
   }
 
   get #waitedMs(): number {

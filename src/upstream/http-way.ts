@@ -1,42 +1,71 @@
 import { channel } from 'node:diagnostics_channel'
-import type { Socket } from 'node:net'
-import type { Upstream } from '../config/config.ts'
-import { createDial, type Dial } from './dial.ts'
-import { type ConnectionHost, DirectConnection } from './direct-connection.ts'
-import { DirectFlight } from './direct-flight.ts'
-import { headersOf } from './request-headers.ts'
-import type { Target } from './target.ts'
+import { isProxysAnswer } from '../config/egress.ts'
+import {
+  createDial,
+  type Dial,
+  type Dialing,
+  type DialRoute,
+  type Intake,
+  isForwarded,
+  ProxyRefusal,
+  proxyCredentials,
+} from './dial.ts'
 import { judgeDial, judgeTransport } from './transport-fault.ts'
-import type { ConnectionTerms, Flight, TransportFault, UpstreamListener, UpstreamRequest, Way } from './upstreams.ts'
+import type { ConnectionTerms, Flight, TransportFault, UpstreamListener } from './upstreams.ts'
+import { type ConnectionHost, WayConnection } from './way-connection.ts'
+import { WayFlight } from './way-flight.ts'
 
-/**
- * The most that is read of a connection at once, and read ahead of an answer that is held back, in bytes. Node reads 64 KiB
- * by default, into memory that whoever waits for a stopped reader keeps (docs/decisions/0052-stopped-readers.md).
- */
-const pieceBytesMax = 16_384
-/** All connections without TLS read into it: what came is copied before the next one is read. */
-const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
 /** How often idle connections are looked through. */
 const sweepMs = 1_000
 /** Each connection that stands, for whoever watches in a test. */
 const connected = channel('triwire:upstream:connected')
 
-/** The way to an upstream that no proxy stands before: its connections, of which each has one request at a time. */
-export class DirectWay implements Way, ConnectionHost {
-  readonly upstream: Upstream
+/** One origin, and how its connections are opened and used. */
+export type WayPlace = {
+  /** The upstream's, for reports. */
+  name: string
+  /** Scheme, host and port. */
+  url: URL
+  route: DialRoute
+  /** Whether a connection serves more than one request (ruling Y14). */
+  reuses: boolean
+}
+
+/** A request as it is written. */
+export type WayRequest = {
+  method: string
+  /** Path and query. */
+  path: string
+  /** Names and values in turn: all but `host`, `connection` and the proxy's credentials. */
+  headers: readonly string[]
+  body: Buffer
+  /** Takes a new connection (faults F-U6). */
+  isFresh: boolean
+}
+
+/** The connections to one origin, directly or through a proxy. Each carries one request at a time. */
+export class HttpWay implements ConnectionHost {
+  readonly name: string
   readonly terms: ConnectionTerms
-  readonly #url: URL
+  readonly #reuses: boolean
   readonly #isSecure: boolean
+  readonly #isProxied: boolean
+  /** The proxy is asked itself: its own answers come on the connection where the origin's do. */
+  readonly #isForwarded: boolean
+  /** What stands before the path of a target: the origin, if it is forwarded. */
+  readonly #beforePath: string
+  /** The lines of each head that are the same, with their ends. */
+  readonly #fixedLines: string
   readonly #openSocket: Dial
-  readonly #open = new Set<DirectConnection>()
-  /** By when their rest is over: whoever has rested longest serves first (ruling Y14). */
-  #idle: DirectConnection[] = []
-  /** Connections on their way. */
-  readonly #dialing = new Set<Socket>()
+  readonly #open = new Set<WayConnection>()
+  /** Sorted by the end of their rest: the connection that has rested longest serves first (ruling Y14). */
+  #idle: WayConnection[] = []
+  /** Connections that are being opened. */
+  readonly #dialing = new Set<Dialing>()
   #sweeps: NodeJS.Timeout | undefined
   /** Requests that leave at the end of this turn. */
   #leaving = 0
-  /** The last turn of the event loop in which requests left; when that was, and the one before. Between them everything was read. */
+  /** The last turn of the event loop in which requests left; its time, and that of the one before. Between them everything was read. */
   #turn = 0
   #turnMs = Number.NEGATIVE_INFINITY
   #readToMs = Number.NEGATIVE_INFINITY
@@ -45,26 +74,32 @@ export class DirectWay implements Way, ConnectionHost {
   readonly #ended = Promise.withResolvers<void>()
 
   /** Opens nothing yet. */
-  constructor(upstream: Upstream, terms: ConnectionTerms) {
-    this.upstream = upstream
+  constructor({ name, url, route, reuses }: WayPlace, terms: ConnectionTerms) {
+    const { proxy } = route
+    this.name = name
     this.terms = terms
-    this.#url = new URL(upstream.baseUrl)
-    this.#isSecure = this.#url.protocol === 'https:'
-    this.#openSocket = createDial(this.#url, upstream.ca)
+    this.#reuses = reuses
+    this.#isSecure = url.protocol === 'https:'
+    this.#isProxied = proxy !== undefined
+    this.#isForwarded = isForwarded(url, proxy)
+    this.#beforePath = this.#isForwarded ? url.origin : ''
+    const credentials = this.#isForwarded ? proxyCredentials(proxy!) : ''
+    this.#fixedLines = `host: ${url.host}\r\nconnection: ${reuses ? 'keep-alive' : 'close'}\r\n${credentials}`
+    this.#openSocket = createDial(url, route)
   }
 
-  send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight {
-    const lines = linesOf(headersOf(target, request))
-    const flight = new DirectFlight(listener)
+  /** Sends a request at the end of this turn of the event loop. */
+  send({ method, path, headers, body, isFresh }: WayRequest, listener: UpstreamListener): Flight {
+    const lines = linesOf(headers)
+    const flight = new WayFlight(this.#isForwarded ? new ForwardListener(listener, () => flight.abort()) : listener)
     if (lines === undefined) {
       const error = new Error('a header has a character that none may have')
-      process.nextTick(() => flight.fail(judgeTransport(error)))
+      process.nextTick(() => flight.fail(judgeTransport(error), error))
       return flight
     }
-    const connection = this.upstream.reuses ? 'keep-alive' : 'close'
-    const head = `POST ${target.path} HTTP/1.1\r\nhost: ${this.#url.host}\r\nconnection: ${connection}\r\n${lines}\r\n`
+    const head = `${method} ${this.#beforePath}${path} HTTP/1.1\r\n${this.#fixedLines}${lines}\r\n`
     this.#leaving++
-    leaveLater({ way: this, flight, head, body: request.body, isFresh: request.isFresh === true, waits: true })
+    leaveLater({ way: this, flight, head, body, isFresh, waits: true })
     return flight
   }
 
@@ -83,7 +118,7 @@ export class DirectWay implements Way, ConnectionHost {
         leaveLater({ ...departure, waits: false })
       } else if (!flight.isOver) this.#dial(flight, head, body)
     } catch (error) {
-      flight.fail(judgeTransport(error as Error))
+      flight.fail(judgeTransport(error as Error), error as Error)
     }
     this.#settle()
   }
@@ -100,19 +135,19 @@ export class DirectWay implements Way, ConnectionHost {
     const retired = this.retire()
     for (const connection of this.#open) connection.destroy()
     // Whoever waits for it hears of that.
-    for (const socket of this.#dialing) socket.destroy(cut())
+    for (const dialing of this.#dialing) dialing.destroy(cut())
     await retired
   }
 
-  giveBack(connection: DirectConnection): void {
-    if (this.#isRetired || !this.upstream.reuses) connection.destroy()
+  giveBack(connection: WayConnection): void {
+    if (this.#isRetired || !this.#reuses) connection.destroy()
     else {
       insertByRest(this.#idle, connection)
       this.#sweeps ??= setInterval(() => this.#sweep(), sweepMs).unref()
     }
   }
 
-  forget(connection: DirectConnection): void {
+  forget(connection: WayConnection): void {
     this.#open.delete(connection)
     const at = this.#idle.indexOf(connection)
     if (at >= 0) this.#idle.splice(at, 1)
@@ -125,7 +160,7 @@ export class DirectWay implements Way, ConnectionHost {
     for (const idle of dropped) idle.destroy()
   }
 
-  #takeIdle(): DirectConnection | undefined {
+  #takeIdle(): WayConnection | undefined {
     while (this.#hasRested(this.#readToMs)) {
       const idle = this.#idle.shift()!
       if (idle.isUsable) return idle
@@ -138,14 +173,15 @@ export class DirectWay implements Way, ConnectionHost {
     return this.#idle.length > 0 && this.#idle[0]!.restedAtMs <= byMs
   }
 
-  #dial(flight: DirectFlight, head: string, body: Buffer): void {
+  #dial(flight: WayFlight, head: string, body: Buffer): void {
     const dial = this.#connect((error, connection) => {
       clearTimeout(late)
       this.#dialing.delete(dial)
-      if (connection === undefined) flight.fail(this.#judge(error!))
-      // Given up, or the way with it, before it stood.
+      if (connection === undefined) flight.fail(this.#judge(error!), error!)
+      // The request, or the whole way, was given up before the connection stood.
       else if (flight.isOver || this.#isClosed) {
-        flight.fail(judgeTransport(cut()))
+        const error = cut()
+        flight.fail(judgeTransport(error), error)
         connection.destroy()
       } else connection.fly(flight, head, body)
       this.#settle()
@@ -164,25 +200,23 @@ export class DirectWay implements Way, ConnectionHost {
 
   /** Of a connection that did not come about. */
   #judge(error: Error): TransportFault {
-    return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#isSecure)
+    return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#isSecure, this.#isProxied)
   }
 
-  /** Calls back in a later turn. @returns the socket */
-  #connect(callback: (error: Error | undefined, connection?: DirectConnection) => void): Socket {
-    const intake = new Intake()
-    const socket = this.#openSocket(intake.options, (error) => {
-      if (error) {
+  /** Calls back in a later turn. */
+  #connect(callback: (error: Error | undefined, connection?: WayConnection) => void): Dialing {
+    const intake = new ConnectionIntake()
+    return this.#openSocket(intake, (error, socket) => {
+      if (socket === undefined) {
         callback(error)
         return
       }
       if (connected.hasSubscribers) connected.publish({ socket })
-      const connection = new DirectConnection(socket, this)
+      const connection = new WayConnection(socket, this)
       intake.connection = connection
-      if (this.#isSecure) socket.on('data', (bytes: Buffer) => connection.take(bytes, false))
       this.#open.add(connection)
       callback(undefined, connection)
     })
-    return socket
   }
 
   #sweep(): void {
@@ -199,7 +233,7 @@ export class DirectWay implements Way, ConnectionHost {
   }
 }
 
-type Departure = { way: DirectWay; flight: DirectFlight; head: string; body: Buffer; isFresh: boolean; waits: boolean }
+type Departure = { way: HttpWay; flight: WayFlight; head: string; body: Buffer; isFresh: boolean; waits: boolean }
 
 let departures: Departure[] = []
 /** Turns of the event loop in which requests left. */
@@ -221,7 +255,7 @@ function leaveAll(): void {
 }
 
 /** Keeps the list sorted by the end of rest, equal ones as they came. Nearly always it is the last. */
-function insertByRest(list: DirectConnection[], connection: DirectConnection): void {
+function insertByRest(list: WayConnection[], connection: WayConnection): void {
   let [low, high] = [0, list.length]
   while (low < high) {
     const middle = high === list.length ? high - 1 : (low + high) >>> 1
@@ -239,17 +273,43 @@ function cut(): Error {
   return new Error('its connections were closed')
 }
 
-/** How a connection without TLS is read. It outlives the request that the connection is opened for, and knows nothing of it. */
-class Intake {
-  /** Before it stands nothing is read. */
-  connection: DirectConnection | undefined
+/** Outlives the request that its connection is opened for, and does not refer to it. */
+class ConnectionIntake implements Intake {
+  /** Set before anything is read. */
+  connection: WayConnection | undefined
 
-  get options() {
-    const callback = (bytes: number) => {
-      this.connection!.take(incoming.subarray(0, bytes), true)
-      return true
-    }
-    return { highWaterMark: pieceBytesMax, onread: { buffer: incoming, callback } }
+  take(bytes: Buffer, isShared: boolean): void {
+    this.connection!.take(bytes, isShared)
+  }
+}
+
+/** Takes an answer that the proxy itself has written for a failed connection. */
+class ForwardListener implements UpstreamListener {
+  readonly #listener: UpstreamListener
+  readonly #abort: () => void
+
+  constructor(listener: UpstreamListener, abort: () => void) {
+    this.#listener = listener
+    this.#abort = abort
+  }
+
+  onHead(...[status, contentType, headers]: Parameters<UpstreamListener['onHead']>): void {
+    if (isProxysAnswer(status, (name) => headers.get(name))) {
+      this.#abort()
+      this.#listener.onError({ cause: 'upstream_proxy', isReuseRace: false }, new ProxyRefusal(status))
+    } else this.#listener.onHead(status, contentType, headers)
+  }
+
+  onData(chunk: Buffer): void {
+    this.#listener.onData(chunk)
+  }
+
+  onEnd(): void {
+    this.#listener.onEnd()
+  }
+
+  onError(fault: TransportFault, error?: Error): void {
+    this.#listener.onError(fault, error)
   }
 }
 

@@ -11,7 +11,7 @@ export interface Carrier {
 }
 
 /** A request on its way, before its connection stands and on it. */
-export class DirectFlight implements Flight {
+export class WayFlight implements Flight {
   isPaused = false
   /** Undefined before it stands. */
   connection: Carrier | undefined
@@ -50,11 +50,11 @@ export class DirectFlight implements Flight {
     return this.connection?.isOpen === true
   }
 
-  /** Nothing more comes of it, and its listener hears so. */
-  fail(fault: TransportFault): void {
+  /** Ends it. The listener gets the fault and the error that it was judged by. */
+  fail(fault: TransportFault, error: Error): void {
     const { listener } = this
     this.listener = undefined
-    listener?.onError(fault)
+    listener?.onError(fault, error)
   }
 
   end(): void {
