@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { originOf } from '../programs/origin.ts'
+import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /** A server's answer to a request on its admin listener, or why there is none: a clause for people. */
@@ -10,9 +11,6 @@ type AdminOptions = GlobalOptions & { adminListen?: string }
 
 /** The longest wait for an answer, in ms. A server answers from memory, or after one call to its ledger. */
 const patienceMs = 5_000
-
-/** Larger than any answer of ours; a longer one is treated as an error. */
-const answerBytesMax = 64 * 1_048_576
 
 export const adminOption = ['--admin-listen <address>', "host:port of the server's admin listener"] as const
 
@@ -39,8 +37,8 @@ export async function askServer(
     const asked = { token: await findToken(command), method, fields, certFile: adminTls?.certFile }
     return await ask(`${origin}${path}`, asked)
   } catch (error) {
-    const { message, cause } = error as Error
-    const why = cause instanceof Error ? (cause as NodeJS.ErrnoException).code || cause.message : message
+    const { code, message } = error as NodeJS.ErrnoException
+    const why = code || message
     return {
       trouble: `no server answers on ${origin} (${why}): start it with triwire serve, or say where its admin listener is with --admin-listen, TRIWIRE_ADMIN_LISTEN or admin_listen in the configuration`,
     }
@@ -69,34 +67,21 @@ type AdminQuestion = {
 async function ask(url: string, { token, method, fields, certFile }: AdminQuestion): Promise<AdminReply> {
   const headers: Record<string, string> = 'token' in token ? { authorization: `Bearer ${token.token}` } : {}
   const query = new URLSearchParams(fields as Record<string, string>).toString()
-  const asked = { headers, redirect: 'manual', signal: AbortSignal.timeout(patienceMs) } as const
-  const fetch = certFile === undefined ? globalThis.fetch : await fetchFrom(certFile)
-  const response = await (method === 'GET'
-    ? fetch(query === '' ? url : `${url}?${query}`, asked)
-    : fetch(url, {
-        ...asked,
-        method,
-        headers: { ...headers, 'content-type': 'application/json' },
-        body: JSON.stringify(fields),
-      }))
-  let text = ''
-  const decoder = new TextDecoder()
-  for await (const chunk of response.body ?? []) {
-    text += decoder.decode(chunk, { stream: true })
-    if (text.length > answerBytesMax) throw new Error('its answer is too long')
-  }
-  const told = readAnswer(new URL(url).origin, response, text)
-  return 'status' in told && told.status === 401 ? { trouble: explainRefusal(token) } : told
+  const isQuery = method === 'GET'
+  const response = await fetchHttp(isQuery && query !== '' ? `${url}?${query}` : url, {
+    method,
+    headers: isQuery ? headers : { ...headers, 'content-type': 'application/json' },
+    ...(!isQuery && { body: JSON.stringify(fields) }),
+    signal: AbortSignal.timeout(patienceMs),
+    ...(certFile !== undefined && { ca: readCertificate(certFile), isPinned: true }),
+  })
+  const answer = readAnswer(new URL(url).origin, response, await response.text())
+  return 'status' in answer && answer.status === 401 ? { trouble: explainRefusal(token) } : answer
 }
 
-/** The listener's own certificate is the one that is named for it, for whatever name and by whomever. */
-async function fetchFrom(certFile: string): Promise<typeof fetch> {
-  const { Agent, fetch: fetchThrough } = await import('undici')
-  const [own] = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(readFileSync(certFile, 'utf8')) ?? []
-  const connect = { ca: own, allowPartialTrustChain: true, checkServerIdentity: () => undefined }
-  const dispatcher = new Agent({ connect })
-  const through = fetchThrough as unknown as (url: string, asked: object) => Promise<Response>
-  return ((url: string, asked: object) => through(url, { ...asked, dispatcher })) as typeof fetch
+/** The listener's own certificate: the first one of its file. */
+function readCertificate(certFile: string): string | undefined {
+  return /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/.exec(readFileSync(certFile, 'utf8'))?.[0]
 }
 
 function explainRefusal(token: FoundToken): string {
@@ -107,7 +92,7 @@ function explainRefusal(token: FoundToken): string {
 }
 
 /** Reads an answer. Another program may be listening there, so the answer may be anything. */
-function readAnswer(origin: string, { status, headers }: Response, text: string): AdminReply {
+function readAnswer(origin: string, { status, headers }: FetchResponse, text: string): AdminReply {
   const isOurs = /^application\/(problem\+)?json$/.test(headers.get('content-type') ?? '')
   const isProblem = headers.get('content-type') === 'application/problem+json'
   try {

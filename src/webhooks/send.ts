@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto'
-import { loadUndici } from '../upstream/undici.ts'
+import { fetchHttp } from '../upstream/http-fetch.ts'
 
 /*
  * Sends a webhook once (ruling X15), signed as in Standard Webhooks (https://www.standardwebhooks.com). By the secret the
@@ -23,25 +23,17 @@ export function signWebhook(secret: string, id: string, atSeconds: number, body:
 
 /** Creates a sender that follows no redirect and discards the body of every answer. */
 export function createSender(waitMs = patienceMs) {
-  const { Agent, request } = loadUndici()
-  const dispatcher = new Agent({
-    connect: { timeout: waitMs, rejectUnauthorized: true },
-    headersTimeout: waitMs,
-    bodyTimeout: waitMs,
-  })
-  return { send, close: () => dispatcher.destroy() }
+  const closing = new AbortController()
+  return { send, close: () => closing.abort() }
 
   /** Never throws. */
   async function send({ url, secret, id, body, nowMs }: WebhookSending): Promise<SendResult> {
     const atSeconds = Math.floor(nowMs / 1_000)
-    const abort = new AbortController()
-    // This also ends an answer that comes drop by drop.
-    const late = setTimeout(() => abort.abort(), waitMs)
+    const late = AbortSignal.timeout(waitMs)
     try {
-      const answer = await request(url, {
+      const answer = await fetchHttp(url, {
         method: 'POST',
-        dispatcher,
-        signal: abort.signal,
+        signal: AbortSignal.any([late, closing.signal]),
         headers: {
           'content-type': 'application/json',
           'user-agent': 'triwire-webhooks',
@@ -51,15 +43,12 @@ export function createSender(waitMs = patienceMs) {
         },
         body,
       })
-      // Its status says all; a body that does not end is cut.
-      answer.body.on('error', () => {})
+      // The status is the result; a body that does not end is cut.
       answer.body.destroy()
-      return resultOf(answer.statusCode)
+      return resultOf(answer.status)
     } catch (error) {
-      const { code = '' } = error as { code?: string }
-      return abort.signal.aborted || /TIMEOUT/.test(code) ? 'timeout' : 'unreachable'
-    } finally {
-      clearTimeout(late)
+      const { code } = error as NodeJS.ErrnoException
+      return late.aborted || code === 'ETIMEDOUT' ? 'timeout' : 'unreachable'
     }
   }
 }

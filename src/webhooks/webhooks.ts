@@ -149,7 +149,7 @@ class Teller {
     this.#isClosed = true
     clearTimeout(this.#timer)
     // A message that is being sent is cut. The same id shows the receiver that it is the same message again.
-    await this.#sender.close()
+    this.#sender.close()
     await this.#looking
     await Promise.all(this.#tellings.values())
   }

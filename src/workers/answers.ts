@@ -5,13 +5,14 @@ import type { PlayRequest } from '../admin/api.ts'
 import type { AdminOperations, Readiness } from '../admin/listener.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { Events } from '../live/events.ts'
-import { request as ask } from '../node-http.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { compareRows, type Holds } from '../operations/request-order.ts'
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from '../operations/shapes.ts'
 import { type DoorMethod as AskedOfWorker, doorPath, type PlayAsked, unpack } from './door.ts'
 import { watchWorkers } from './events.ts'
+
+const { request: ask } = process.getBuiltinModule('node:http')
 
 /** The time limit of a worker, which answers from memory, or asks its store once. */
 const patienceMs = 4_000

@@ -18,7 +18,7 @@ test('X4 the names of the commands that are not loaded are those of the table, w
 test('X4 --help, setup, reload and the like load none of the libraries that take time', () => {
   const { seen, packages } = reach('src/cli/cli.ts', 'src/cli/commands.ts')
   assert.ok(seen.length > 20)
-  for (const name of ['zod', 'yaml', 'undici', 'pg']) assert.ok(!packages.has(name), name)
+  for (const name of ['zod', 'yaml', 'pg']) assert.ok(!packages.has(name), name)
 })
 
 test('issue 14 the program begins without its other commands, and its server is read while the ledger starts', () => {
@@ -26,10 +26,10 @@ test('issue 14 the program begins without its other commands, and its server is 
   assert.ok(!reach('src/process/main.ts').seen.includes('src/process/server.ts'))
 })
 
-test('issue 14 a server begins without Node’s fetch, TLS and the client for proxies, and so does the simulator', () => {
+test('issue 14 a server begins without Node’s HTTP, fetch and TLS, and so does the simulator', () => {
   const { seen, packages } = reach('src/process/main.ts', 'src/process/server.ts', 'src/simulator/simulator.ts')
-  assert.ok(seen.includes('src/node-http.ts') && packages.has('node:net'))
-  for (const name of ['node:http', 'node:https', 'node:tls', 'undici']) assert.ok(!packages.has(name), name)
+  assert.ok(seen.includes('src/upstream/http-fetch.ts') && packages.has('node:net'))
+  for (const name of ['node:http', 'node:https', 'node:tls']) assert.ok(!packages.has(name), name)
 })
 
 test('X4 a server loads the table of operations when somebody first asks for it', () => {

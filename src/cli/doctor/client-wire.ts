@@ -48,5 +48,5 @@ export type ProbedWire = {
   /** Assembles the frames of a stream to a whole answer; undefined without the end that the wire requires. */
   collect(frames: readonly SseFrame[]): ProbeJson | undefined
   /** Finds a fault in the body of a refusal. `requestId` is the one in its header. */
-  findMistake(body: ProbeJson, status: number, requestId: string | null): string | undefined
+  findMistake(body: ProbeJson, status: number, requestId: string | undefined): string | undefined
 }

@@ -86,7 +86,7 @@ const cures: Readonly<Record<number, string>> = {
 }
 
 /** Returns the cure for a status. It includes the id under which the gateway's log has the request. */
-function cureFor(status: number, requestId: string | null): string {
+function cureFor(status: number, requestId: string | undefined): string {
   if (status >= 300 && status < 400) return 'name the address that it redirects to as --base-url'
   const logged = requestId ? `look for ${requestId} in the gateway's log` : 'look into the log of the server'
   return cures[status] ?? logged

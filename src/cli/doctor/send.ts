@@ -1,7 +1,14 @@
+import type { ResponseHeaders } from '../../upstream/upstreams.ts'
 import { ask, explainFailure } from '../ask.ts'
 
 /** A whole answer. Times are in ms from the start of the request; `firstByteMs` is that of the body. */
-export type DoctorReply = { status: number; headers: Headers; text: string; firstByteMs: number; totalMs: number }
+export type DoctorReply = {
+  status: number
+  headers: ResponseHeaders
+  text: string
+  firstByteMs: number
+  totalMs: number
+}
 
 /** `body` is text, so that a malformed one can be sent; without a body the method is GET. */
 export type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
@@ -21,12 +28,11 @@ export async function send({ url, headers, body, timeoutMs }: Sending): Promise<
       method: body === undefined ? 'GET' : 'POST',
       headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body }),
-      redirect: 'manual',
       signal: AbortSignal.timeout(timeoutMs),
     })
     const decoder = new TextDecoder()
     let [text, bytes, firstByteMs] = ['', 0, 0]
-    for await (const chunk of response.body ?? []) {
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
       if (bytes === 0) firstByteMs = sinceStart()
       bytes += chunk.length
       if (bytes > answerBytesMax) throw new Error(`the answer is longer than ${answerBytesMax} bytes`)

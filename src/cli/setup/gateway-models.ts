@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import type { FetchResponse } from '../../upstream/http-fetch.ts'
 import { ask, explainFailure } from '../ask.ts'
 
 const timeoutMs = 10_000
@@ -12,9 +13,9 @@ export async function askModels(origin: string, key: string | undefined): Promis
   const headers: Record<string, string> = { accept: 'application/json' }
   // Servers that want a key look for it in one of these headers.
   if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
-  let response: Response
+  let response: FetchResponse
   try {
-    response = await ask(url, { headers, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) })
+    response = await ask(url, { headers, signal: AbortSignal.timeout(timeoutMs) })
   } catch (error) {
     throw new Error(
       `${url} cannot be reached (${explainFailure(error, url, `no answer within ${timeoutMs / 1_000} s`)})`,

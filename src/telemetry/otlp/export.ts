@@ -1,4 +1,5 @@
 import type { OtlpTarget } from '../../config/config.ts'
+import { fetchHttp } from '../../upstream/http-fetch.ts'
 
 /** The most tries for a message, and the first wait between them, in ms, if the collector does not name one. */
 const triesMax = 4
@@ -30,8 +31,6 @@ type ExportResult = 'taken' | { retryMs: number | undefined } | { refused: strin
 
 /** Statuses after which a message is sent again (OTLP/HTTP). */
 const passing = new Set([429, 502, 503, 504])
-/** The most that is read of an answer, in bytes. Reading it lets the connection be reused; its content is ignored. */
-const answerBytesMax = 65_536
 
 /** Sends one message to a collector. Never throws. Ends after the target's timeout, or when it is aborted. */
 async function send(
@@ -41,14 +40,14 @@ async function send(
 ): Promise<ExportResult> {
   const own = Array.from(headers, ([name, value]): [string, string] => [name, value.reveal()])
   try {
-    const response = await fetch(url, {
+    const response = await fetchHttp(url, {
       method: 'POST',
       headers: Object.fromEntries([['user-agent', 'triwire'], ...own, ['content-type', 'application/json']]),
       body,
-      redirect: 'manual',
       signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), aborted]),
     })
-    await readAway(response)
+    // Nothing in its body is looked at.
+    response.body.destroy()
     if (response.ok) return 'taken'
     if (!passing.has(response.status)) return { refused: `status ${response.status}` }
     const seconds = Number(response.headers.get('retry-after'))
@@ -56,10 +55,4 @@ async function send(
   } catch {
     return { retryMs: undefined }
   }
-}
-
-async function readAway(response: Response): Promise<void> {
-  const length = Number(response.headers.get('content-length') ?? Number.NaN)
-  if (length <= answerBytesMax) await response.arrayBuffer()
-  else await response.body?.cancel()
 }
