@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -127,18 +127,38 @@ export async function startBench({ compare, database }: BenchOptions = {}): Prom
   }
 }
 
-/** The files of a commit, with this checkout's packages. @returns the folder; that which is named, where it is one */
-function checkOut(ref: string, folder: string): string {
+/** How a commit's packages are installed in its folder. */
+export type InstallPackages = (place: string) => void
+
+/**
+ * Unpacks a commit. It runs with the packages of its own lockfile: those of this checkout if both lockfiles are the same.
+ * @param ref a commit, or the folder of another checkout, which is taken as it is
+ * @returns the folder
+ * @throws Error if `ref` is neither, or its packages cannot be installed
+ */
+export function checkOut(
+  ref: string,
+  folder: string,
+  root = join(here, '..'),
+  install: InstallPackages = npmCi,
+): string {
   if (existsSync(join(ref, 'bin', 'triwire.mjs'))) return resolve(ref)
   const place = join(folder, 'checkout')
   mkdirSync(place)
   const script = 'git -C "$0" archive "$1" | tar -x -C "$2"'
-  const { status } = spawnSync('bash', ['-o', 'pipefail', '-c', script, join(here, '..'), ref, place], {
-    stdio: 'inherit',
-  })
+  const { status } = spawnSync('bash', ['-o', 'pipefail', '-c', script, root, ref, place], { stdio: 'inherit' })
   if (status !== 0) throw new Error(`${ref} is neither a checkout nor a commit`)
-  symlinkSync(join(here, '..', 'node_modules'), join(place, 'node_modules'))
+  const [own, its] = [root, place].map((one) => readFileSync(join(one, 'package-lock.json')))
+  if (own!.equals(its!)) symlinkSync(join(root, 'node_modules'), join(place, 'node_modules'))
+  else install(place)
   return place
+}
+
+/** Installs exactly what a lockfile names. No package runs a script. */
+function npmCi(place: string): void {
+  const options = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline']
+  const { status } = spawnSync('npm', options, { cwd: place, stdio: ['ignore', 2, 2] })
+  if (status !== 0) throw new Error(`npm ci in ${place} ended with ${status}`)
 }
 
 /** As another process sees it; whatever the release, its columns are called so. */

@@ -72,7 +72,6 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
     'jsonc-parser',
     'pg',
     'toml-eslint-parser',
-    'undici',
     'yaml',
     'zod',
   ])
