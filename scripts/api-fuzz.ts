@@ -28,7 +28,7 @@ const gateway = await startTestGateway({
 })
 // The clock of the gateway is moved by hand: minutes pass quickly, so that no request exceeds a rate limit.
 const minutes = setInterval(() => gateway.advance(60_000), 20)
-const books = createBooks(gateway.store, gateway.nowMs)
+const books = createBooks(gateway.store.asked, gateway.nowMs)
 const words = ['quetzal-of-b', 'hoatzin-of-b']
 const b = gateway.store.createAccount(words[0]!, 1_000_000_000_000n)
 const keyB = gateway.store.createKey(b.id, { label: words[1]! })

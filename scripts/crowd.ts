@@ -294,7 +294,9 @@ function rss(): number {
 
 function debits() {
   const store = openStore(gateway.store, { create: false })
-  const entries = [...store.eachEntry()].filter(({ kind }) => kind === 'debit')
+  const entries = store.atOnce
+    .listEntries({ first: 'oldest', limit: Number.MAX_SAFE_INTEGER })
+    .filter(({ kind }) => kind === 'debit')
   store.close()
   return entries
 }

@@ -88,9 +88,10 @@ await ended
 await simulator.close()
 
 const store = openStore(storePath, { create: false })
-const findings = store.verify({ priceNanos, against: head === undefined ? undefined : parseHead(head) })
+const findings = store.atOnce.verify({ priceNanos, against: head === undefined ? undefined : parseHead(head) })
 const booked = new Map<string, number>()
-for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
+for (const { bill } of store.atOnce.listEntries({ first: 'oldest', limit: Number.MAX_SAFE_INTEGER }))
+  if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
 store.close()
 rmSync(folder, { recursive: true })
 

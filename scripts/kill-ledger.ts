@@ -122,7 +122,7 @@ async function runTrials(trials: number): Promise<void> {
     if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
   const lost = [...acked].filter((id) => !booked.has(id)).length
   const double = [...booked.values()].filter((count) => count > 1).length
-  const { total, keptFrom } = store.readUsage({
+  const { total, keptFrom } = await store.readUsage({
     ...{
       bounds: [0, 3_000_000],
       daysOf: undefined,
@@ -135,7 +135,7 @@ async function runTrials(trials: number): Promise<void> {
     },
   })
   // Entries of the first release are older than the figures that are kept.
-  const [kept] = store.sumEntries({ sinceMs: keptFrom * 900_000 }, [])
+  const [kept] = await store.sumEntries({ sinceMs: keptFrom * 900_000 }, [])
   const isCounted = Number(total.sums[0]![0]) === kept!.requests
   store.close()
   const file = new DatabaseSync(path)

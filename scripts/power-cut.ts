@@ -217,8 +217,9 @@ async function judge(left: string, told: ReadonlySet<string>) {
   await ledger.close()
   const store = openStore(path, { create: false })
   const booked = new Map<string, number>()
-  for (const { bill } of store.eachEntry()) if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
-  const findings = store.verify({ priceNanos })
+  for (const { bill } of store.atOnce.listEntries({ first: 'oldest', limit: Number.MAX_SAFE_INTEGER }))
+    if (bill) booked.set(bill.requestId, (booked.get(bill.requestId) ?? 0) + 1)
+  const findings = store.atOnce.verify({ priceNanos })
   store.close()
   for (const finding of findings.slice(0, 3)) console.error(finding)
   return {

@@ -110,7 +110,7 @@ const rules: Record<string, ImportRule> = {
   'store/postgres': { may: ['accounts', 'store/files', 'store/sql', 'ids'], outside: ['pg', 'node:*'] },
   store: { may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'], types: ['config'] },
   'store/copy': {
-    may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'],
+    may: ['accounts', 'store/sql', 'store/sqlite', 'store/postgres', 'store/files'],
     types: ['config'],
     outside: ['node:*'],
   },

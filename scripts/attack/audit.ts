@@ -13,7 +13,7 @@ export function auditBooks(setting: Setting, answers: readonly (readonly [id: st
   const findings: string[] = []
   const store = openStore(setting.storePath, { create: false })
   const booked = new Map<string, { told: Told; count: number }>()
-  for (const { bill } of store.eachEntry()) {
+  for (const { bill } of store.atOnce.listEntries({ first: 'oldest', limit: Number.MAX_SAFE_INTEGER })) {
     if (!bill) continue
     const { usage } = bill
     const told = { input: usage.inputTokens, output: usage.outputTokens }

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { createBooks } from '../../src/accounts/books.ts'
 import { foldedMax } from '../../src/accounts/usage/reporting.ts'
+import { findUsageDifferences } from '../../src/store/sql/usage-check.ts'
+import { createDialect, createRun } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
-import { findUsageDifferences } from '../../src/store/sqlite/usage-check.ts'
 import {
   ask,
   askings,
@@ -59,7 +60,7 @@ async function fill(path: string, folder: string, entries: number): Promise<void
   steps.end('counted')
   store.close()
   const checked = new DatabaseSync(path, { readBigInts: true, readOnly: true })
-  steps.endCheck([...findUsageDifferences(checked)])
+  steps.endCheck(createRun(checked)(findUsageDifferences(createDialect())))
   checked.close()
   console.log(`SQLite, ${entries} entries: ${steps.said()}, ${Math.round(statSync(path).size / 1_048_576)} MB in all`)
 }

@@ -22,6 +22,7 @@ import type {
   Audited,
   EntryFilter,
   EntryPage,
+  EntryPlace,
   FoundDebit,
   Grouping,
   ListedEntry,
@@ -45,7 +46,7 @@ import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } fr
 import type { UsageAnswer, UsageQuestion, UsageState } from './usage/question.ts'
 import type { StoredWarning, Watched } from './warnings.ts'
 
-/** Who has shown a token, a key or a cookie. */
+/** The operator or owner who has shown a token, a key or a cookie. */
 export type Principal =
   | {
       kind: 'operator'
@@ -57,20 +58,65 @@ export type Principal =
     }
   | { kind: 'owner'; key: KeyRow; account: AccountRow }
 
+/** Questions that the books pass on to the store. */
+export interface BookReadings {
+  listAccounts(): Promise<AccountRow[]>
+  pageAccounts(page: AccountPage): Promise<AccountRow[]>
+  pageKeys(page: KeyPage): Promise<KeyRow[]>
+  /** By id, first characters or label: several keys may have one label. */
+  findKeys(name: string): Promise<KeyRow[]>
+  /** The debit of a request. */
+  findEntry(requestId: string): Promise<ListedEntry | undefined>
+  /** The same with its prices, and whether it was given back. */
+  findDebit(requestId: string): Promise<FoundDebit | undefined>
+  /** The newest first by default. */
+  listEntries(which: EntryPage): Promise<ListedEntry[]>
+  /**
+   * One row for each group that has entries, in the order of the groupings. Without groupings, one row.
+   * @param shifts the zone of the days; UTC's without them
+   */
+  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
+  /** The models that the ledger has entries of. */
+  listModels(): Promise<string[]>
+  /** The zone by whose days figures are kept, and since when. */
+  readUsageState(): Promise<UsageState>
+  /** Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. */
+  readUsage(question: UsageQuestion): Promise<UsageAnswer>
+  /** The whole cost of a key, in nano-credits, less what was given back. */
+  readSpent(accountId: string, keyId: string): Promise<bigint>
+  /** Findings in words. An empty list means that the books are right. */
+  verify(options: VerifyOptions): Promise<string[]>
+  /** The same, and if nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
+  audit(options: VerifyOptions): Promise<Audited>
+  listOperators(): Promise<OperatorRow[]>
+  /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
+  watch(what: Watched): Promise<void>
+  /** Warnings that are due. Nobody else is given them for so long. */
+  takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
+  /** Notes what became of a warning: all have got it, or it is tried again. */
+  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
+  /** Records of the audit trail, the newest first. @param beyond only records before this number */
+  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
+}
+
+const readingNames = Object.keys({
+  ...{ listAccounts: 1, pageAccounts: 1, pageKeys: 1, findKeys: 1, findEntry: 1, findDebit: 1, listEntries: 1 },
+  ...{ sumEntries: 1, listModels: 1, readUsageState: 1, readUsage: 1, readSpent: 1, verify: 1, audit: 1 },
+  ...{ listOperators: 1, watch: 1, takeWarnings: 1, settleWarning: 1, listAudit: 1 },
+} satisfies Record<keyof BookReadings, 1>) as (keyof BookReadings)[]
+
 /**
- * What may be done with accounts, keys, credits and entries, by the command line and by whatever else an operator uses. The
- * same on every store; a running server follows (faults F-C45), a key works from the moment it was made (ruling R16).
- * An account is named by id or name, a key by id or by its first characters. All throw BookError where a rule forbids it.
- * What is changed is told to the audit trail in the same commit.
+ * Accounts, keys, credits and entries, as the command line and other tools of an operator use them. They are the same on every
+ * store. A running server follows (faults F-C45), and a key works from the moment it was made (ruling R16).
+ * An account is named by id or name, a key by id or by its first characters. All throw BookError if a rule forbids it.
+ * The audit trail has each change in the same commit.
  */
-export interface Books {
-  /** The same books, for what is changed on somebody's behalf. */
+export interface Books extends BookReadings {
+  /** The same books, for changes on somebody's behalf. */
   as(act: Act): Books
   /** Credit given at once is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint): Promise<AccountRow>
-  listAccounts(): Promise<AccountRow[]>
-  pageAccounts(page: AccountPage): Promise<AccountRow[]>
-  /** Where the act has a version, only that one. */
+  /** If the act has a version, only that one. */
   updateAccount(
     account: string,
     changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
@@ -86,122 +132,63 @@ export interface Books {
   credit(account: string, amountNanos: bigint, reference: string): Promise<'posted' | 'exists'>
   /** @param wishes its label and bounds, which its successors keep. */
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
-  /** Of all accounts where none is named. */
+  /** Of all accounts by default. */
   listKeys(account?: string): Promise<KeyRow[]>
-  pageKeys(page: KeyPage): Promise<KeyRow[]>
-  /** Where the act has a version, only that one. */
+  /** If the act has a version, only that one. */
   updateKey(key: string, changes: KeyWishes): Promise<KeyRow>
-  /** By id, first characters or label: several keys may have one label. */
-  findKeys(name: string): Promise<KeyRow[]>
   /** For good, and again without harm. */
   revokeKey(key: string): Promise<KeyRow>
   /**
-   * A new key for the account, with the label, the bounds and the spending of the old one, which is good for `graceMs` more,
-   * never longer than it already was (ruling R15). One that has ended has no successor.
+   * A new key for the account, with the label, the bounds and the spending of the old one. The old one is good for `graceMs`
+   * more, never longer than it already was (ruling R15). A key that has ended has no successor.
    */
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
-  /** The debit of a request. */
-  findEntry(requestId: string): Promise<ListedEntry | undefined>
-  /** The same with its prices, and whether it was given back. */
-  findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** The newest first, unless told otherwise. */
-  listEntries(which: EntryPage): Promise<ListedEntry[]>
-  /** The oldest first, read as they are asked for. */
+  /** The oldest first, read page by page. */
   eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
   /**
-   * One row for each group that has entries, in the order of the groupings; one in all where there are none.
-   * @param shifts whose days are meant; UTC's without them
-   */
-  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
-  /** The models that the ledger has entries of. */
-  listModels(): Promise<string[]>
-  /** Whose days figures are kept by, and since when. */
-  readUsageState(): Promise<UsageState>
-  /**
-   * Another zone for the days of reports and budgets (ruling X12); the days of reports are made anew. Of a file by who holds its
-   * lock, see `OpenBooksOptions.isAlone`.
+   * Another zone for the days of reports and budgets (ruling X12); the days of reports are made anew. For a file, its lock must be
+   * held, see `OpenBooksOptions.isAlone`.
    */
   rezone(timeZone: string): Promise<ZoneChange>
-  /** Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. */
-  readUsage(question: UsageQuestion): Promise<UsageAnswer>
-  /** What a key has cost in all, in nano-credits, less what was given back. */
-  readSpent(accountId: string, keyId: string): Promise<bigint>
-  /** Findings in words; none when the books are right. */
-  verify(options: VerifyOptions): Promise<string[]>
-  /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
-  audit(options: VerifyOptions): Promise<Audited>
   /** An operator, whose token is shown this once. A name means one live operator. */
   createOperator(name: string, role: OperatorRole, expiresMs: number): Promise<IssuedOperator>
-  listOperators(): Promise<OperatorRow[]>
   /** For good, with all that was signed in by the token. */
   revokeOperator(operator: string): Promise<OperatorRow>
   /** A token of one minute, for the command line. */
   makeCommandToken(): Promise<IssuedSession>
-  /** @param digest of a token, a key or a cookie. @returns undefined for what is not, or no more, good for anything. */
+  /** @param digest of a token, a key or a cookie. @returns undefined if it is not, or no longer, good for anything. */
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
   signOut(digest: string): Promise<void>
-  /** What is warned of from now on (ruling X15), whoever books it. */
-  watch(what: Watched): Promise<void>
-  /** Warnings that are due, which nobody else is given for so long. */
-  takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
-  /** What became of one: told to all, or to be tried again. */
-  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
-  /** What the clock of the store shows now is right (ruling Y15), which is kept in the audit trail. */
+  /** Confirms that the clock of the store is right now (ruling Y15). The audit trail keeps that. */
   confirmClock(): Promise<{ time: string }>
-  /** What is done beside the books, for the audit alone. */
+  /** Records an act that changes nothing in the books, for the audit alone. */
   noteAct(trail: Trail): Promise<void>
-  /** Records of the audit trail, the newest first. @param beyond the number of the last one of the page before */
-  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
-  /** Does every digest of the audit trail again. Findings in words; none when it is whole. */
+  /** Computes every digest of the audit trail again. Findings in words. An empty list means that it is whole. */
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
 
-/** SQLite returns a value, PostgreSQL a promise of one. */
-type Eventual<T> = T | Promise<T>
-
-/** What a store does for the books: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
-export interface BookStore {
+/** A store as the books use it: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
+export interface BookStore extends BookReadings {
   /**
    * In one transaction that nobody else's writes come between: finds what the change asks about, lets it decide, and
    * writes what it says. @throws what `decide` throws, with nothing written.
    */
-  change<T>(change: BookChange<T>): Eventual<T>
+  change<T>(change: BookChange<T>): Promise<T>
   /** Its time, see `Facts`. */
-  readNowMs(): Eventual<number>
-  findAccount(idOrName: string): Eventual<AccountRow | undefined>
-  listAccounts(): Eventual<AccountRow[]>
-  pageAccounts(page: AccountPage): Eventual<AccountRow[]>
-  pageKeys(page: KeyPage): Eventual<KeyRow[]>
-  listKeys(accountId?: string): Eventual<KeyRow[]>
-  findKeys(name: string): Eventual<KeyRow[]>
-  /** What the keys of this scope have spent in the span, up to the last entry of their account by now. */
-  sumSpend(of: { accountId: string; scope: string } & TimeSpan): Eventual<SpendBase>
-  watch(what: Watched): Eventual<void>
-  takeWarnings(leaseMs: number, limit: number): Eventual<StoredWarning[]>
-  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Eventual<void>
-  findEntry(requestId: string): Eventual<ListedEntry | undefined>
-  findDebit(requestId: string): Eventual<FoundDebit | undefined>
-  listEntries(which: EntryPage): Eventual<ListedEntry[]>
-  eachEntry(filter?: EntryFilter): Iterable<ListedEntry> | AsyncIterable<ListedEntry>
-  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Eventual<Total[]>
-  listModels(): Eventual<string[]>
-  readUsageState(): Eventual<UsageState>
-  readUsage(question: UsageQuestion): Eventual<UsageAnswer>
-  readSpent(accountId: string, keyId: string): Eventual<bigint>
-  verify(options: VerifyOptions): Eventual<string[]>
-  audit(options: VerifyOptions): Eventual<Audited>
-  listOperators(): Eventual<OperatorRow[]>
-  findOperator(by: { id: string } | { digest: string }): Eventual<OperatorRow | undefined>
-  findKeyByDigest(digest: string): Eventual<KeyRow | undefined>
-  findSession(digest: string): Eventual<SessionRow | undefined>
+  readNowMs(): Promise<number>
+  findAccount(idOrName: string): Promise<AccountRow | undefined>
+  listKeys(accountId?: string): Promise<KeyRow[]>
+  /** Sums what the keys of this scope have spent in the span, up to the last entry of their account by now. */
+  sumSpend(of: { accountId: string; scope: string } & TimeSpan): Promise<SpendBase>
+  findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
+  findKeyByDigest(digest: string): Promise<KeyRow | undefined>
+  findSession(digest: string): Promise<SessionRow | undefined>
   /** Notes that it was used. */
-  touchSession(digest: string, seenMs: number): Eventual<void>
-  /** The newest first. @param beyond only those before this number */
-  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Eventual<AuditRow[]>
+  touchSession(digest: string, seenMs: number): Promise<void>
 }
 
-/** What of us changes something by itself. */
+/** The act of triwire itself, which changes some things without an operator. */
 const nobody: Act = { actor: 'triwire' }
 
 /** @param nowMs Unix milliseconds. @param calendar of the reporting zone: whose days budgets are of. */
@@ -212,11 +199,11 @@ export function createBooks(
   calendar: Calendar = createCalendar(utc),
 ): Books {
   const change = async <T>(one: BookChange<T>): Promise<T> => store.change(onBehalf(act, one, nowMs()))
+  const readings = Object.fromEntries(readingNames.map((name) => [name, store[name]])) as unknown as BookReadings
   return {
+    ...readings,
     as: (other) => createBooks(store, nowMs, other, calendar),
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
-    listAccounts: async () => store.listAccounts(),
-    pageAccounts: async (page) => store.pageAccounts(page),
     findAccount,
     updateAccount: (account, changes) => change(updateAccount(account, changes, act.version)),
     setAccountState: (account, state) => change(updateAccount(account, { state })),
@@ -224,41 +211,22 @@ export function createBooks(
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
     createKey: (account, wishes = {}) => change(createKey(account, wishes, { nowMs: nowMs(), calendar })),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
-    pageKeys: async (page) => store.pageKeys(page),
     updateKey: async (key, changes) => {
       const { version } = act
       return change(updateKey(key, changes, calendar, { version, base: await sumBefore(key, changes) }))
     },
-    findKeys: async (name) => store.findKeys(name),
     revokeKey: (key) => change(revokeKey(key, nowMs())),
     rotateKey: (key, graceMs) => change(rotateKey(key, graceMs)),
-    findEntry: async (requestId) => store.findEntry(requestId),
-    findDebit: async (requestId) => store.findDebit(requestId),
-    listEntries: async (which) => store.listEntries(which),
-    eachEntry: async function* (filter) {
-      yield* store.eachEntry(filter)
-    },
-    sumEntries: async (filter, by, shifts) => store.sumEntries(filter, by, shifts),
-    listModels: async () => store.listModels(),
-    readUsageState: async () => store.readUsageState(),
+    eachEntry: (filter) => eachEntry(store.listEntries, filter),
     rezone: (timeZone) => change(rezone(timeZone)),
-    readUsage: async (question) => store.readUsage(question),
-    readSpent: async (accountId, keyId) => store.readSpent(accountId, keyId),
-    verify: async (options) => store.verify(options),
-    audit: async (options) => store.audit(options),
     createOperator: (name, role, expiresMs) => change(createOperator(name, role, expiresMs, nowMs())),
-    listOperators: async () => store.listOperators(),
     revokeOperator: (operator) => change(revokeOperator(operator, nowMs())),
     makeCommandToken: () => change(makeCommandToken(act.actor, nowMs())),
     findPrincipal: (digest, kind) => findPrincipal(store, nowMs(), digest, kind),
     signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
     signOut: (digest) => change(signOut(digest)),
-    watch: async (what) => store.watch(what),
-    takeWarnings: async (leaseMs, limit) => store.takeWarnings(leaseMs, limit),
-    settleWarning: async (id, next) => store.settleWarning(id, next),
     confirmClock: () => change(confirmClock()),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
-    listAudit: async (which) => store.listAudit(which),
     verifyAudit: () => verifyAudit(store),
   }
 
@@ -277,6 +245,24 @@ export function createBooks(
     const row = await store.findAccount(account)
     if (!row) throw new BookError('no_account', account)
     return row
+  }
+}
+
+/** Entries of a page: to read so many takes some milliseconds. */
+const entriesAtOnce = 500
+
+/** See `Books.eachEntry`. */
+export async function* eachEntry(
+  listEntries: BookReadings['listEntries'],
+  filter: EntryFilter = {},
+): AsyncIterable<ListedEntry> {
+  let beyond: EntryPlace | undefined
+  for (;;) {
+    const entries = await listEntries({ ...filter, first: 'oldest', limit: entriesAtOnce, beyond })
+    yield* entries
+    const end = entries.at(-1)
+    if (!end || entries.length < entriesAtOnce) return
+    beyond = { postedMs: end.postedMs, accountId: end.accountId, seq: end.seq }
   }
 }
 

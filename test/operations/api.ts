@@ -20,7 +20,7 @@ export type Ask = (
 /** A gateway with an admin and a viewer, and two accounts with a key each. */
 export async function startApi(options: TestOptions = {}) {
   const gateway = await startTestGateway(options)
-  const books = createBooks(gateway.store, gateway.nowMs)
+  const books = createBooks(gateway.store.asked, gateway.nowMs)
   const make = async (name: string, role: 'admin' | 'viewer') =>
     (await books.createOperator(name, role, gateway.nowMs() + 86_400_000)).token
   const [admin, viewer] = [await make('ann', 'admin'), await make('vic', 'viewer')]

@@ -132,7 +132,7 @@ async function serveFile({ newestMs = Date.now() - dayMs, ...options }: Serving 
     },
     confirm: async () => void (await createBooks(beside, nowMs).confirmClock()),
     debit: (requestId) => opened.ledger.debit(createDebit(requestId, opened.accounts.get(id)!)),
-    postedMs: async (requestId) => beside.findEntry(requestId)?.postedMs,
+    postedMs: async (requestId) => (await beside.findEntry(requestId))?.postedMs,
   }
   return { ...served, turned, beside }
 }
@@ -299,7 +299,7 @@ test('Y15 a clock in doubt throws no figures of reports away', async () => {
   const newestMs = Date.now() - 730 * dayMs
   const { beside, store, confirm } = await serveFile({ newestMs, isStuck: true })
   await until(() => store.clock.news?.problem === 'rest', 'the clock is judged')
-  const keptMs = () => beside.readUsageState().keptFrom * quarterMs
+  const keptMs = () => beside.atOnce.readUsageState().keptFrom * quarterMs
   assert.ok(keptMs() > 0 && keptMs() < newestMs, new Date(keptMs()).toISOString())
   await confirm()
   await until(() => isReady(store), 'it is confirmed')

@@ -201,7 +201,7 @@ function create() {
   const createStore = () =>
     ({
       isBooked: (requestId: string) => scene.inLedger?.includes(requestId) ?? false,
-      findEntry: (requestId: string) => ({ accountId: `acct_${requestId}` }),
+      atOnce: { findEntry: (requestId: string) => ({ accountId: `acct_${requestId}` }) },
       balancesBehind: (accountIds: Set<string>) => readBalances(accountIds),
       readBalances,
       readSpends: () => [],

@@ -15,8 +15,10 @@ import { bucketAt } from '../../src/accounts/usage/plan.ts'
 import type { Series, UsageAnswer, UsageQuestion } from '../../src/accounts/usage/question.ts'
 import { usualReporting } from '../../src/accounts/usage/reporting.ts'
 import { createTraffic, type TrafficCell } from '../../src/accounts/usage/traffic.ts'
+import { selectTail } from '../../src/store/sql/usage.ts'
+import { createDialect } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
-import { selectTail } from '../../src/store/sqlite/usage.ts'
+import { usageDialect } from '../../src/store/sqlite/usage.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import {
@@ -81,7 +83,8 @@ onEachStore((engine) => {
       const path = createPath()
       openStore(path).close()
       const db = new DatabaseSync(path)
-      const steps = db.prepare(`EXPLAIN QUERY PLAN ${selectTail}`).all(0, 1)
+      const { text, values } = selectTail(createDialect(), usageDialect.tail, { from: 0, to: 1 })
+      const steps = db.prepare(`EXPLAIN QUERY PLAN ${text}`).all(...values)
       db.close()
       assert.ok(
         steps.some(({ detail }) => detail === 'SEARCH e USING INTEGER PRIMARY KEY (rowid>?)'),

@@ -11,33 +11,43 @@ import {
   updateAccount,
   updateKey,
 } from '../../src/accounts/book-rules.ts'
+import type { BookStore } from '../../src/accounts/books.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
+import type { EntryFilter, ListedEntry } from '../../src/accounts/entries.ts'
 import { onBehalf } from '../../src/accounts/on-behalf.ts'
 import { openStore as open, type Store } from '../../src/store/sqlite/store.ts'
 
-/** A connection of its own to a store, with each change of the books in one call: an operator beside the server. */
-export type Operator = Omit<Store, 'findAccount' | 'listKeys'> & {
-  createAccount(name: string, creditNanos?: bigint): AccountRow
-  findAccount(idOrName: string): AccountRow
-  setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow
-  credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
-  createKey(idOrName: string, wishes?: KeyWishes): IssuedKey
-  updateKey(idOrPrefix: string, wishes: KeyWishes): KeyRow
-  listKeys(idOrName?: string): KeyRow[]
-  revokeKey(idOrPrefix: string): KeyRow
-  rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
-  /** Confirms the clock, as `triwire clock confirm` does. */
-  confirmClock(): { time: string }
-}
+/** A connection of its own to a store, with the changes of the books in one call each: an operator beside the server. */
+export type Operator = Omit<Store, keyof BookStore> &
+  Omit<Store['atOnce'], 'findAccount' | 'listKeys'> & {
+    /** The same store, as books ask it. */
+    asked: BookStore
+    eachEntry(filter?: EntryFilter): Iterable<ListedEntry>
+    createAccount(name: string, creditNanos?: bigint): AccountRow
+    findAccount(idOrName: string): AccountRow
+    setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow
+    credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
+    createKey(idOrName: string, wishes?: KeyWishes): IssuedKey
+    updateKey(idOrPrefix: string, wishes: KeyWishes): KeyRow
+    listKeys(idOrName?: string): KeyRow[]
+    revokeKey(idOrPrefix: string): KeyRow
+    rotateKey(idOrPrefix: string, graceMs: number): IssuedKey
+    /** Says that the clock is right, as `triwire clock confirm` does. */
+    confirmClock(): { time: string }
+  }
 
 /** SQLite is synchronous, so that a test need not await what `Books` returns as promises. */
 export function openStore(path: string, options: Parameters<typeof open>[1] = {}): Operator {
-  const store = open(path, options)
+  const opened = open(path, options)
+  const store = opened.atOnce
   const nowMs = options.nowMs ?? Date.now
   const calendar = createCalendar(options.zone ?? utc)
   const change = <T>(one: BookChange<T>): T => store.change(one)
   return {
+    ...opened,
     ...store,
+    asked: opened,
+    eachEntry: (filter = {}) => store.listEntries({ ...filter, first: 'oldest', limit: Number.MAX_SAFE_INTEGER }),
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
     findAccount: (idOrName) => store.findAccount(idOrName)!,
     setAccountState: (idOrName, state) => change(updateAccount(idOrName, { state })),

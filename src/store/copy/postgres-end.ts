@@ -7,9 +7,9 @@ import { entryIdOf } from '../postgres/entry-id.ts'
 import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate.ts'
 import { allowWriting, closeStore, readMoved, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
-import { readUsageState } from '../postgres/usage.ts'
-import { rezone } from '../postgres/usage-keep.ts'
+import { dialect, run } from '../postgres/run.ts'
 import { fixMoment } from '../postgres/verify.ts'
+import { readUsageState, rezone } from '../sql/usage-keep.ts'
 import {
   type ChangedRegisters,
   type CopyEnd,
@@ -119,7 +119,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
       await database.query('ANALYZE triwire.entries, triwire.balances, triwire.credits, triwire.accounts, triwire.keys')
     },
     write: (changed) => writing((transaction) => writeRegisters(transaction, changed)),
-    setZone: (zone) => writing((transaction) => rezone(transaction, zone)),
+    setZone: (zone) => writing((transaction) => run(transaction, rezone(dialect, zone))),
     finish: () => database.transact(reopenStore),
   }
 
@@ -178,7 +178,7 @@ function readingEnd(database: Database, shown: string): CopyEnd {
       return row!['oldest'] === null ? undefined : Number(row!['oldest'])
     },
     async readZone() {
-      const state = await readUsageState(database)
+      const state = await run(database, readUsageState(dialect))
       return isRecorded(state) ? state : undefined
     },
     readMoved: () => readMoved(database),

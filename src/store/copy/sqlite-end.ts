@@ -8,13 +8,13 @@ import { findHolder } from '../files/holder.ts'
 import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
 import type { Recovery } from '../files/spool.ts'
+import { readUsageState, rezone } from '../sql/usage-keep.ts'
 import { drainSpool } from '../sqlite/drain-spool.ts'
 import { fixMoment } from '../sqlite/moment.ts'
 import { readMoved } from '../sqlite/moved.ts'
 import { openDatabase, transact } from '../sqlite/open.ts'
+import { createDialect, createRun } from '../sqlite/run.ts'
 import { openStore } from '../sqlite/store.ts'
-import { readUsageState } from '../sqlite/usage.ts'
-import { createUsageKeeping } from '../sqlite/usage-keep.ts'
 import {
   type ChainEnd,
   type CopyEnd,
@@ -136,7 +136,7 @@ export function openSqliteTarget(path: string): CopyTarget {
         db.prepare('UPDATE head SET moment_ms = max(moment_ms, ?)').run(headMs)
       })
     },
-    setZone: async (zone) => transact(db, () => createUsageKeeping(db).rezone(zone)),
+    setZone: async (zone) => transact(db, () => createRun(db)(rezone(createDialect(), zone))),
     async finish() {
       db.exec('DELETE FROM moved')
       unlock?.()
@@ -242,7 +242,7 @@ function postSpooled(path: string, zone: Zone | undefined): Recovery | undefined
 }
 
 function recordedZone(db: DatabaseSync): Zone | undefined {
-  const state = readUsageState((text) => db.prepare(text))
+  const state = createRun(db)(readUsageState(createDialect()))
   return isRecorded(state) ? state : undefined
 }
 

@@ -1,27 +1,20 @@
 import { BookError } from '../../accounts/book-error.ts'
-import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import { accountOf, type BookChange, type BookWrite, type ChangeScope, type Facts } from '../../accounts/book-rules.ts'
+import { accountOf, type BookChange } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
-import { isRecorded } from '../../accounts/usage/question.ts'
 import type { Moved } from '../files/moved.ts'
-import { heldByReplicas, keysWithSpends } from '../sql/spends.ts'
-import { readClock, readNowMs } from './clock.ts'
+import { createQuestions, findFacts, make } from '../sql/books.ts'
+import { createListing } from '../sql/listing.ts'
+import { answering, promising } from '../sql/step.ts'
+import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
-import { createListing } from './listing.ts'
 import { locks, migrate, refuseEmpty } from './migrate.ts'
 import { readMoved } from './moved.ts'
-import { createOperators } from './operators.ts'
-import { lockAccounts, postCredit, postFunctions } from './post.ts'
-import { livingReplicas } from './replicas.ts'
-import { sliceSizes } from './slices.ts'
-import { armSpend, setSpend, sumSpend } from './spends.ts'
-import { ask } from './texts.ts'
+import { postCredit, postFunctions } from './post.ts'
+import { dialect, run, sliceSizes } from './run.ts'
 import { isConflict } from './trouble.ts'
-import { createUsageReading } from './usage.ts'
-import { lockState, rezone } from './usage-keep.ts'
+import { usageDialect } from './usage.ts'
 import { audit, verify } from './verify.ts'
-import { createWarnings } from './warnings.ts'
 
 export type PostgresBooks = BookStore & { readMoved(): Promise<Moved | undefined>; close(): Promise<void> }
 
@@ -80,53 +73,13 @@ export async function openPostgresBooks(
 
 /** @param database whose schema is there. */
 export function createPostgresBooks(database: Database, sizes = sliceSizes, reports: Database = database): BookStore {
+  const questions = { ...createQuestions(dialect), ...createListing(dialect, sizes) }
   return {
+    ...promising(answering(questions, (step) => run(database, step))),
+    ...promising(answering(createUsageReading(dialect, usageDialect), (step) => run(reports, step))),
     change: (change) => makeChange(database, change),
-    readNowMs: () => readNowMs(database),
-    ...createReaders(database),
-    ...createOperators(database),
-    ...createListing(database, sizes),
-    ...createUsageReading(reports),
-    sumSpend: (of) => sumSpend(database, of),
-    ...createWarnings(database),
     verify: (options) => verify(database, options, sizes),
     audit: (options) => audit(database, options, sizes),
-  }
-}
-
-function createReaders({ query }: Pick<Database, 'query'>) {
-  const accounts = `SELECT a.id, a.name, a.state, b.balance, a.created_ms
-    FROM triwire.accounts a JOIN triwire.balances b ON b.account_id = a.id`
-  const keys = keysWithSpends('triwire', heldByReplicas)
-  return { findAccount, findAccountNamed, listAccounts, listKeys, findKeys, findKeysToChange }
-
-  async function findAccount(idOrName: string): Promise<AccountRow | undefined> {
-    const [row] = await ask(query, `${accounts} WHERE a.id = $1 OR a.name = $1 ORDER BY a.id = $1 DESC`, [idOrName])
-    return row && readAccountRow(row)
-  }
-
-  async function findAccountNamed(name: string): Promise<AccountRow | undefined> {
-    const [row] = await ask(query, `${accounts} WHERE a.name = $1`, [name])
-    return row && readAccountRow(row)
-  }
-
-  async function listAccounts(): Promise<AccountRow[]> {
-    return (await query(`${accounts} ORDER BY a.created_ms, a.id`)).map(readAccountRow)
-  }
-
-  async function listKeys(accountId?: string): Promise<KeyRow[]> {
-    const which = accountId === undefined ? '' : 'WHERE account_id = $1'
-    const values = accountId === undefined ? [] : [accountId]
-    return (await ask(query, `SELECT * FROM ${keys} ${which} ORDER BY created_ms, id`, values)).map(readKeyRow)
-  }
-
-  async function findKeys(name: string): Promise<KeyRow[]> {
-    const where = 'id = $1 OR prefix = $1 OR label = $1'
-    return (await ask(query, `SELECT * FROM ${keys} WHERE ${where} ORDER BY created_ms, id`, [name])).map(readKeyRow)
-  }
-
-  async function findKeysToChange(idOrPrefix: string): Promise<KeyRow[]> {
-    return (await ask(query, `SELECT * FROM ${keys} WHERE id = $1 OR prefix = $1`, [idOrPrefix])).map(readKeyRow)
   }
 }
 
@@ -147,10 +100,15 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
-  const facts = await findFacts(transaction, about)
+  const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
   if (writes.length === 0) return result
-  for (const write of writes) await make(transaction, write, facts.nowMs)
+  for (const write of writes) {
+    if (write.kind !== 'post_credit') await run(transaction, make(dialect, write))
+    // The balance may have grown since the change was decided, by what was given back.
+    else if ((await postCredit(transaction, write, facts.nowMs)) !== 'posted')
+      throw new BookError('overflow', write.accountId)
+  }
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)
   if (accountIds.length === 0) return result
   const rows = await transaction.query(
@@ -160,69 +118,4 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: BookChan
   const newest = rows.map(({ revision }) => revision as bigint).reduce((a, b) => (a > b ? a : b))
   await transaction.query(`SELECT pg_notify('triwire_changes', $1)`, [`${newest}`])
   return result
-}
-
-async function findFacts({ query }: Transaction, about: ChangeScope): Promise<Facts> {
-  const readers = createReaders({ query })
-  const { account, accountName, key, reference, operator, once, reporting, isDated } = about
-  const { findOperators, findMade } = createOperators({ query })
-  return {
-    account: account === undefined ? undefined : await readers.findAccount(account),
-    accountNamed: accountName === undefined ? undefined : await readers.findAccountNamed(accountName),
-    keys: key === undefined ? [] : await readers.findKeysToChange(key),
-    credit: reference === undefined ? undefined : await findCredit({ query }, reference),
-    operators: operator === undefined ? [] : await findOperators(operator),
-    made: once === undefined ? undefined : await findMade(once),
-    reporting: reporting && (await findReporting({ query })),
-    clock: isDated && (await readClock({ query })),
-    nowMs: await readNowMs({ query }),
-  }
-}
-
-/** Locked: a server that starts meanwhile waits for what becomes of it. */
-async function findReporting(transaction: Transaction): Promise<Facts['reporting']> {
-  const { calendar, keptFrom } = await lockState(transaction, 'UPDATE')
-  const servers = await transaction.query(livingReplicas)
-  return {
-    timeZone: calendar.timeZone,
-    isRecorded: isRecorded({ keptFrom }),
-    servers: servers.map(({ id, name }) => `${name} (${id})`),
-  }
-}
-
-async function findCredit({ query }: Transaction, reference: string): Promise<Facts['credit']> {
-  const [row] = await ask(query, 'SELECT account_id, amount FROM triwire.credits WHERE reference = $1', [reference])
-  return row && { accountId: row.account_id as string, amountNanos: row.amount as bigint }
-}
-
-async function make(transaction: Transaction, write: BookWrite, nowMs: number): Promise<void> {
-  const { query } = transaction
-  if (write.kind === 'insert_account') {
-    const { id, name, state, createdMs } = write.account
-    await query('INSERT INTO triwire.accounts (id, name, state, revision, created_ms) VALUES ($1, $2, $3, 0, $4)', [
-      id,
-      name,
-      state,
-      createdMs,
-    ])
-    await query('INSERT INTO triwire.balances (account_id) VALUES ($1)', [id])
-  } else if (write.kind === 'set_state')
-    await query('UPDATE triwire.accounts SET state = $1 WHERE id = $2', [write.state, write.accountId])
-  else if (write.kind === 'set_name')
-    await query('UPDATE triwire.accounts SET name = $1 WHERE id = $2', [write.name, write.accountId])
-  else if (write.kind === 'post_credit') {
-    const posting = await postCredit(transaction, write, nowMs)
-    // The balance may have grown since the change was decided, by what was given back.
-    if (posting !== 'posted') throw new BookError('overflow', write.accountId)
-  } else if (write.kind === 'set_zone') await rezone(transaction, { timeZone: write.timeZone })
-  else if (write.kind === 'set_spend') await setSpend(transaction, write)
-  else if (write.kind === 'clear_spend') {
-    await lockAccounts(transaction, [write.accountId])
-    await query('DELETE FROM triwire.spends WHERE scope = $1', [write.scope])
-  } else {
-    // No debit of the account is posted by what its keys were a moment ago.
-    if (write.kind === 'set_bounds') await lockAccounts(transaction, [write.accountId])
-    await createOperators(transaction).writeOperators(write)
-    if (write.kind === 'set_bounds') await armSpend(transaction, write.scope)
-  }
 }

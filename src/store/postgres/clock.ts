@@ -1,23 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ClockFacts, ClockWatch } from '../../accounts/clock.ts'
-import { readClock as readRow, selectClock } from '../sql/clock.ts'
+import { ClockWatch } from '../../accounts/clock.ts'
+import { readClock, readNowMs } from '../sql/clock.ts'
 import type { Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
+import { dialect, run } from './run.ts'
 
 /** How long a server that has just reached the database waits between two looks at a clock in doubt, in ms. */
 const lookMs = 1_000
-
-/** Unix milliseconds by the clock of the database: those of servers may differ. */
-export async function readNowMs({ query }: Transaction): Promise<number> {
-  const [clock] = await query('SELECT triwire.now_ms() AS now')
-  return Number(clock!['now'])
-}
-
-/** The same, and what it can be held against (ruling Y15). */
-export async function readClock(transaction: Transaction): Promise<ClockFacts> {
-  const [row] = await transaction.query(selectClock('triwire'))
-  return readRow(row!, await readNowMs(transaction))
-}
 
 /**
  * Holds the clock of the database against this machine's steady clock (ruling Y15). While it is in doubt `post` refuses, and
@@ -37,6 +26,7 @@ export class ClockDesk implements Desk {
   }
 
   async onBeat(session: Transaction): Promise<void> {
-    if (this.watch.isDue(await readNowMs(session))) this.#say('clock', this.watch.judge(await readClock(session)))
+    if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
+    this.#say('clock', this.watch.judge(await run(session, readClock(dialect))))
   }
 }

@@ -1,8 +1,6 @@
 import pg from 'pg'
+import type { Row } from '../sql/step.ts'
 import { isUnknown } from './trouble.ts'
-
-/** Rows with integers of 64 bits as bigint, as SQLite's are read too. */
-export type Row = Record<string, unknown>
 
 /** One connection inside a transaction. */
 export type Transaction = {

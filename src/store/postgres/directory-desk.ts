@@ -1,6 +1,7 @@
 import { readBounds } from '../../accounts/book-rows.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
-import type { Database, Row, Transaction } from './database.ts'
+import type { Row } from '../sql/step.ts'
+import type { Database, Transaction } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 
 /** Operators' commits notify on it. */

@@ -1,15 +1,11 @@
+import { createCalendar } from '../../accounts/calendar.ts'
 import { foldedMax } from '../../accounts/usage/reporting.ts'
-import {
-  rollUp,
-  type SumRow,
-  sumColumns,
-  tableNames,
-  type UsageTable,
-  usageTables,
-} from '../../accounts/usage/rollup.ts'
+import { rollUp, tableNames } from '../../accounts/usage/rollup.ts'
 import { selectSummed } from '../sql/usage.ts'
+import { readUsageState } from '../sql/usage-keep.ts'
+import { addSums } from '../sql/usage-write.ts'
 import type { Database, Transaction } from './database.ts'
-import { lockState } from './usage-keep.ts'
+import { dialect, run } from './run.ts'
 import type { WordNumbers } from './usage-words.ts'
 
 /** Accounts that are looked at in one commit. */
@@ -49,7 +45,8 @@ export function createFolding(database: Database, words: WordNumbers) {
   async function foldThese(taken: readonly Taken[]): Promise<number> {
     return database.transact(async (transaction) => {
       const { query } = transaction
-      const { calendar, keptFrom } = await lockState(transaction, 'SHARE')
+      const connections = { query, lane: words.lane }
+      const state = await run(connections, readUsageState(dialect, 'SHARE'))
       const fresh = taken.flatMap(({ account_id, mark }) => (mark === null ? [account_id] : []))
       if (fresh.length > 0)
         await query(
@@ -63,8 +60,8 @@ export function createFolding(database: Database, words: WordNumbers) {
         ranges.map((range) => String(range.from)),
         ranges.map((range) => String(range.to)),
       ]
-      const rollup = rollUp(await query(selectRanges, [accounts, from, to]), calendar, keptFrom)
-      for (const name of tableNames) await add(transaction, name, rollup[name])
+      const rollup = rollUp(await query(selectRanges, [accounts, from, to]), createCalendar(state), state.keptFrom)
+      for (const name of tableNames) await run(connections, addSums(dialect, words, name, rollup[name]))
       await query(
         `UPDATE triwire.usage_marks m SET seq = n.seq FROM unnest($1::text[], $2::bigint[]) AS n (account_id, seq)
          WHERE m.account_id = n.account_id AND m.seq < n.seq`,
@@ -72,24 +69,6 @@ export function createFolding(database: Database, words: WordNumbers) {
       )
       return Number(ranges.reduce((sum, range) => sum + range.to - range.from, 0n))
     })
-  }
-
-  async function add({ query }: Transaction, name: UsageTable, rows: readonly SumRow[]): Promise<void> {
-    if (rows.length === 0) return
-    const columns = usageTables[name]
-    const types = [...columns.map((column) => `${column} integer`), ...sumColumns.map((column) => `${column} bigint`)]
-    const all = [...columns, ...sumColumns].join(', ')
-    const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`)
-    const places = await words.placesOf({ query }, rows, columns)
-    const json = rows.map(({ sums }, at) => ({
-      ...places[at],
-      ...Object.fromEntries(sumColumns.map((column, n) => [column, `${sums[n]}`])),
-    }))
-    await query(
-      `INSERT INTO triwire.${name} AS t (${all}) SELECT ${all} FROM json_to_recordset($1) AS r(${types.join(', ')})
-       ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${more.join(', ')}`,
-      [JSON.stringify(json)],
-    )
   }
 }
 

@@ -12,13 +12,15 @@ import {
   type UnplacedRow,
 } from '../../accounts/entry-row.ts'
 import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster.ts'
-import { readNowMs } from './clock.ts'
-import type { Database, Row, Transaction } from './database.ts'
+import { readNowMs } from '../sql/clock.ts'
+import { isText } from '../sql/dialect.ts'
+import type { Row } from '../sql/step.ts'
+import type { Database, Transaction } from './database.ts'
 import { entryIdOf, newEntryId } from './entry-id.ts'
 import { locks } from './migrate.ts'
 import { givenColumns, post } from './post-function.ts'
+import { dialect, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
-import { isText } from './texts.ts'
 import { codeOf } from './trouble.ts'
 
 /** To be installed wherever something here is called. */
@@ -236,7 +238,7 @@ function newDebit(debit: DebitRow): NewEntry | undefined {
 /** Of the debits that were not given back yet, each with the first reference that is free (ruling C8). */
 async function newReturns({ query }: Transaction, debits: readonly Row[]): Promise<NewEntry[]> {
   const entries: NewEntry[] = []
-  const nowMs = await readNowMs({ query })
+  const nowMs = await run({ query }, readNowMs(dialect))
   let open = debits
   for (let number = 1; open.length > 0; number++) {
     const references = open.map((debit) => returnReference(debit.request_id as string, number))

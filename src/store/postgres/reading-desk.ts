@@ -1,7 +1,8 @@
 import { StoreSilent } from '../../accounts/account.ts'
+import { createListing } from '../sql/listing.ts'
 import type { Database } from './database.ts'
 import type { Desk } from './desk.ts'
-import { createListing } from './listing.ts'
+import { dialect, run, sliceSizes } from './run.ts'
 
 /** So many may ask for a debit at once: an operator or two, however long the database is silent. */
 const findsMax = 20
@@ -27,7 +28,7 @@ export class ReadingDesk implements Desk {
     if (this.#finds >= findsMax) throw new StoreSilent('too many wait for the store')
     this.#finds++
     try {
-      return await createListing(this.#database).findDebit(requestId)
+      return await run(this.#database, createListing(dialect, sliceSizes).findDebit(requestId))
     } catch (cause) {
       throw new StoreSilent('the database cannot be read', { cause })
     } finally {

@@ -1,12 +1,13 @@
 import type { ClockWatch } from '../../accounts/clock.ts'
 import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import { readUsageState } from '../sql/usage-keep.ts'
 import { openDatabase } from './database.ts'
 import type { Desk, Say } from './desk.ts'
 import { createFolding } from './fold.ts'
+import { dialect, run } from './run.ts'
 import { createTrafficWriting } from './traffic.ts'
 import { codeOf } from './trouble.ts'
-import { readUsageState } from './usage.ts'
 import { createUsageKeeping } from './usage-keep.ts'
 import { createWords } from './usage-words.ts'
 
@@ -104,7 +105,7 @@ export class UsageDesk implements Desk {
     // When their weeks begin the server says that was started last.
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options
-    const zone = isStart ? reporting : await readUsageState(this.#database)
+    const zone = isStart ? reporting : await run(this.#database, readUsageState(dialect))
     await this.#folding.adoptReporting({ ...zone, keepMonths: reporting.keepMonths })
     while (!this.#isClosed && (await this.#folding.pruneSome())) {}
     this.#prunedMs = nowMs

@@ -5,15 +5,17 @@ import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findWrongMoment } from '../../accounts/verify/moment.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
+import { readNowMs } from '../sql/clock.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import type { SliceSizes } from '../sql/listing.ts'
 import { readSpend, readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
-import { readNowMs } from './clock.ts'
-import type { Database, Row, Transaction } from './database.ts'
+import type { Row } from '../sql/step.ts'
+import { findUsageDifferences } from '../sql/usage-check.ts'
+import type { Database, Transaction } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
 import { readMoved } from './moved.ts'
-import { dialect, type SliceSizes } from './slices.ts'
-import { findUsageDifferences } from './usage-check.ts'
+import { dialect, run } from './run.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
 /** What people call where the ledger is. */
@@ -123,10 +125,10 @@ async function readLedger(
   }
   for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
   for await (const finding of findLostCredits(readPages)) findings.push(finding)
-  for await (const finding of findUsageDifferences(database)) findings.push(finding)
+  for (const finding of await run(database, findUsageDifferences(dialect))) findings.push(finding)
   const notes = await findUndated(database)
   const spent = await readSpendEnds(database, spends, verification.lastSeqOf, findings)
-  const nowMs = await readNowMs(database)
+  const nowMs = await run(database, readNowMs(dialect))
   return { ...verification.end(ends.values(), spent, nowMs), ...(notes.length > 0 && { notes }) }
 }
 

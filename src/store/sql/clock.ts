@@ -1,14 +1,24 @@
 import { type ClockFacts, confirmOperation, datedMax } from '../../accounts/clock.ts'
+import { type Dialect, statement } from './dialect.ts'
+import { rowOf, type StoreStep } from './step.ts'
 
-/** @param schema of the tables. One row: when the newest entry was posted, and what an operator confirmed last (ruling Y15). */
-export function selectClock(schema: string): string {
-  return `SELECT (SELECT max(posted_ms) FROM ${schema}.entries) AS newest, (SELECT seq || ' ' || "after"
-    FROM ${schema}.audit WHERE operation = '${confirmOperation}' ORDER BY seq DESC LIMIT 1) AS confirmed`
+/** Unix milliseconds by the clock of the store. */
+export function* readNowMs(dialect: Dialect): StoreStep<number> {
+  return Number((yield* rowOf(statement(dialect, (put) => `SELECT ${dialect.now(put)} AS now`)))!['now'])
 }
 
-/** @param nowMs by the clock that dates the entries. */
-export function readClock({ newest, confirmed }: Readonly<Record<string, unknown>>, nowMs: number): ClockFacts {
+/** The time of the store, when its newest entry was posted, and what an operator confirmed last (ruling Y15). */
+export function* readClock(dialect: Dialect): StoreStep<ClockFacts> {
+  const { schema } = dialect
+  const select = statement(
+    dialect,
+    (put) => `SELECT ${dialect.now(put)} AS now, (SELECT max(posted_ms) FROM ${schema}.entries) AS newest,
+      (SELECT seq || ' ' || "after" FROM ${schema}.audit WHERE operation = '${confirmOperation}'
+        ORDER BY seq DESC LIMIT 1) AS confirmed`,
+  )
+  const { now, newest, confirmed } = (yield* rowOf(select))!
   const newestMs = newest === null ? undefined : Math.min(Number(newest), datedMax)
   const [, seq, time = ''] = /^(\d+) .*"time":"([^"]+)"/.exec(`${confirmed}`) ?? []
-  return { nowMs, newestMs, confirmed: seq === undefined ? undefined : { seq: Number(seq), atMs: Date.parse(time) } }
+  const last = seq === undefined ? undefined : { seq: Number(seq), atMs: Date.parse(time) }
+  return { nowMs: Number(now), newestMs, confirmed: last }
 }

@@ -1,18 +1,40 @@
-/** What differs in the texts of statements that both of our databases understand. */
+/** The differences between our databases in the texts of statements that both understand. */
 export type Dialect = {
-  /** Where the tables are. */
+  /** The schema of the tables. */
   schema: string
-  /** How the n-th value is named, from 1 on. */
+  /** Several servers may use the store at once: rows are locked, and the store knows what running requests hold. */
+  isShared: boolean
+  /** The name of the n-th value, from 1 on. */
   parameter(n: number): string
-  /** Columns of an entry, behind its time, that make the order of entries one. */
-  order: readonly string[]
+  /** Accounts with their balances: a SELECT without WHERE, which calls the accounts `a`. */
+  accounts: string
+  /** A table of the ends of accounts: `account_id`, `balance`, `seq`. */
+  ends: string
+  /** The table of credits by their references. */
+  credits: string
+  /** Text after FROM that finds the entry `e` of a reference, up to the column that the reference is compared with. */
+  creditEntry: string
+  /** The condition that finds the debit `e` of a request. */
+  isOfRequest(put: Put, requestId: string): string
+  /** The time of the store, in Unix milliseconds. */
+  now(put: Put): string
+  /** Rows in one statement that inserts many. */
+  rowsMax: number
+  /** The servers that use the store now, if it knows them. */
+  livingReplicas?: string
 }
 
-export type SqlValue = string | number | bigint
+/** @returns whether both databases can hold the text: PostgreSQL has no text with NUL in it. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && !value.includes('\0')
+}
 
-export type Statement = { text: string; values: readonly SqlValue[] }
+export type SqlValue = string | number | bigint | Uint8Array
 
-/** Puts a value in, and says how it is named. */
+/** @property isApart committed on its own, if the database has another connection for it */
+export type Statement = { text: string; values: readonly SqlValue[]; isApart?: boolean }
+
+/** Adds a value to a statement. @returns its name there. */
 export type Put = (value: SqlValue | null) => string
 
 export function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
@@ -39,4 +61,20 @@ export function update(
     const which = Object.entries(where).map(([column, value]) => `${column} = ${put(value)}`)
     return `UPDATE ${dialect.schema}.${table} SET ${sets.join(', ')} WHERE ${which.join(' AND ')}`
   })
+}
+
+/** @param rest what follows the values of each statement */
+export function* insertAll(
+  dialect: Dialect,
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly SqlValue[])[],
+  rest = '',
+): Iterable<Statement> {
+  const { schema, rowsMax } = dialect
+  for (let at = 0; at < rows.length; at += rowsMax)
+    yield statement(dialect, (put) => {
+      const values = rows.slice(at, at + rowsMax).map((row) => `(${row.map(put).join(', ')})`)
+      return `INSERT INTO ${schema}.${table} AS t (${columns.join(', ')}) VALUES ${values.join(', ')} ${rest}`
+    })
 }

@@ -6,12 +6,12 @@ import type { Dialect, SqlValue, Statement } from './dialect.ts'
 
 const dayMs = 86_400_000
 
-/** A part of the entries, in the order of a column: from behind `after` up to and with `through`. */
+/** A part of the entries, in the order of a column: above `after`, up to and with `through`. */
 export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
 export type Direction = 'oldest' | 'newest'
 
-/** Entries, called `e`, with what people call those they name, for `readListed`. */
+/** Entries `e` with the names of their accounts and keys, for `readListed`. */
 export function selectNamed(dialect: Dialect): string {
   return `SELECT e.*, a.name AS account_name, k.prefix AS key_prefix, k.label AS key_label
     FROM ${dialect.schema}.entries e ${joinNames(dialect)}`
@@ -22,7 +22,7 @@ export function joinNames({ schema }: Dialect): string {
   return `LEFT JOIN ${schema}.accounts a ON a.id = e.account_id LEFT JOIN ${schema}.keys k ON k.id = e.key_id`
 }
 
-/** Beside `joinNames`: what an entry is verified with, for `readReading`. */
+/** Beside `joinNames`: the columns that verification compares an entry with, for `readReading`. */
 export const readingColumns = 'e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix'
 
 export function selectEntries(
@@ -33,14 +33,14 @@ export function selectEntries(
 ): Statement {
   const { where, values } = conditions(dialect, filter, slice, beyond && { ...beyond, first })
   // Within an account both orders are one, and an index has this one.
-  const columns = filter.accountId === undefined ? ['e.posted_ms', ...dialect.order] : ['e.seq']
+  const columns = filter.accountId === undefined ? ['e.posted_ms', 'e.account_id', 'e.seq'] : ['e.seq']
   const order = columns.map((column) => (first === 'newest' ? `${column} DESC` : column)).join(', ')
   const text = `${selectNamed(dialect)} ${where} ORDER BY ${order}`
   if (limit === undefined) return { text, values }
   return { text: `${text} LIMIT ${dialect.parameter(values.length + 1)}`, values: [...values, limit] }
 }
 
-/** One row for each group that has entries, in the order of the groupings; one in all where there are none. */
+/** One row for each group that has entries, in the order of the groupings. Without groupings, one row. */
 export function selectSums(
   dialect: Dialect,
   filter: EntryFilter,
@@ -138,7 +138,7 @@ export function readListed(row: Record<string, unknown>): ListedEntry {
   }
 }
 
-/** What accounts hold together may be more than 64 bits, which a sum of SQLite has: whole credits and the rest are summed apart. */
+/** All accounts together may hold more than the 64 bits of a sum in SQLite, so whole credits and the rest are summed apart. */
 function sumInParts(name: string, amount: string): string {
   return `sum((${amount}) / ${nanosPerCredit}) AS ${name}, sum((${amount}) % ${nanosPerCredit}) AS ${name}_rest`
 }
@@ -148,7 +148,7 @@ function readParts(row: Record<string, unknown>, name: 'billed' | 'credited'): b
   return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }
 
-/** @param row of `selectSums`; a sum may come as a text, where it may be more than 64 bits. */
+/** @param row of `selectSums`; a sum that may be more than 64 bits may come as a text. */
 export function readTotal(row: Record<string, unknown>, by: readonly Grouping[]): Total {
   return {
     ...(by.includes('day') && { dayMs: Number(row.day) * dayMs }),

@@ -2,7 +2,7 @@ import type { BookWrite } from '../../accounts/book-rules.ts'
 import { formatModels, type KeyBounds } from '../../accounts/key-bounds.ts'
 import { type Dialect, insert, type Statement, update } from './dialect.ts'
 
-/** What is written of keys. @returns undefined for a write that is about something else, or about what they have spent. */
+/** Statements for a write about keys. @returns undefined for a write about something else, or about what keys have spent. */
 export function keyStatements(dialect: Dialect, write: BookWrite): Statement[] | undefined {
   switch (write.kind) {
     case 'insert_key': {

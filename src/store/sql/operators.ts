@@ -13,25 +13,18 @@ import { type OperatorRow, type SessionRow, sessionsMax } from '../../accounts/o
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
 import { type Dialect, insert, type Put, type Statement, statement } from './dialect.ts'
 import { keyStatements } from './keys.ts'
-import { heldByReplicas, keysWithSpends } from './spends.ts'
+import { keysWithSpends } from './spends.ts'
+import type { Query } from './step.ts'
 
 /*
- * Statements of who may operate, of the audit trail, and of pages of accounts and keys, which both databases understand.
+ * Statements about operators, the audit trail, and pages of accounts and keys. Both databases understand them.
  */
 
-/** A statement that reads, and what its rows mean. */
-export type Query<T> = Statement & { read(row: StoreRow): T }
-
-function query<T>(dialect: Dialect, read: (row: StoreRow) => T, write: (put: Put) => string): Query<T> {
+export function query<T>(dialect: Dialect, read: (row: StoreRow) => T, write: (put: Put) => string): Query<T> {
   return { ...statement(dialect, write), read }
 }
 
-/** In which dialect tells whether the store knows what is held. */
-function keysOf({ schema }: Dialect): string {
-  return keysWithSpends(schema, schema === 'triwire' ? heldByReplicas : undefined)
-}
-
-/** @returns undefined for a write that is about neither operators nor keys. `post_audit` is `insertAudit`'s. */
+/** @returns undefined for a write that is about neither operators nor keys. `insertAudit` is for `post_audit`. */
 export function writeStatements(dialect: Dialect, write: BookWrite): Statement[] | undefined {
   const { schema } = dialect
   switch (write.kind) {
@@ -68,7 +61,7 @@ export function writeStatements(dialect: Dialect, write: BookWrite): Statement[]
   }
 }
 
-/** Whoever signs in again and again is signed out where he did it first. */
+/** An operator who has too many sessions is signed out of the oldest ones. */
 function forgetOldest(dialect: Dialect, { operatorId, keyId }: SessionRow): Statement[] {
   const [column, owner] = operatorId === undefined ? ['key_id', keyId] : ['operator_id', operatorId]
   if (owner === undefined) return []
@@ -137,7 +130,7 @@ export function selectMade(dialect: Dialect, { actor, key }: { actor: string; ke
 }
 
 export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRow> {
-  return query(dialect, readKeyRow, (put) => `SELECT * FROM ${keysOf(dialect)} WHERE digest = ${put(digest)}`)
+  return query(dialect, readKeyRow, (put) => `SELECT * FROM ${keysWithSpends(dialect)} WHERE digest = ${put(digest)}`)
 }
 
 export function selectAudit(
@@ -164,8 +157,7 @@ export function selectAudit(
   })
 }
 
-/** @param accounts a SELECT of accounts and their balances, without WHERE; their table is `a` there. */
-export function selectAccountPage(dialect: Dialect, accounts: string, page: AccountPage): Query<AccountRow> {
+export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<AccountRow> {
   const { q, state, ids, sort, beyond, limit } = page
   return query(dialect, readAccountRow, (put) => {
     const parts: string[] = []
@@ -176,7 +168,7 @@ export function selectAccountPage(dialect: Dialect, accounts: string, page: Acco
       sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
     if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
     const order = columns.replace(', ', `${word}, `) + word
-    return `${accounts} ${whereAll(parts)} ORDER BY ${order} LIMIT ${put(limit)}`
+    return `${dialect.accounts} ${whereAll(parts)} ORDER BY ${order} LIMIT ${put(limit)}`
   })
 }
 
@@ -187,7 +179,7 @@ export function selectKeyPage(dialect: Dialect, { accountId, q, ids, beyond, lim
     if (ids !== undefined) parts.push(isOneOf(put, 'id', ids))
     if (q !== undefined) parts.push(holds(put, q, ['label'], ['id', 'prefix']))
     if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
-    return `SELECT * FROM ${keysOf(dialect)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
+    return `SELECT * FROM ${keysWithSpends(dialect)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
   })
 }
 
@@ -195,7 +187,7 @@ function isOneOf(put: Put, column: string, ids: readonly string[]): string {
   return ids.length === 0 ? 'FALSE' : `${column} IN (${ids.map((id) => put(id)).join(', ')})`
 }
 
-/** What people search for, whatever the case: within some columns, or where others begin. */
+/** Finds a text that people typed, in any case: within some columns, or at the beginning of others. */
 function holds(put: Put, q: string, within: readonly string[], begins: readonly string[]): string {
   const escaped = q.replace(/[\\%_]/g, '\\$&')
   const like = (column: string, pattern: string) => `lower(${column}) LIKE lower(${put(pattern)}) ESCAPE '\\'`

@@ -1,33 +1,38 @@
+import type { SpendBase } from '../../accounts/book-rules.ts'
 import type { Spend, TimeSpan } from '../../accounts/budget.ts'
+import { clampNanos } from '../../accounts/credit.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
-import type { Dialect, Statement } from './dialect.ts'
+import { type Dialect, insert, type Put, type Statement, statement } from './dialect.ts'
+import { rowOf, rowsOf, type StoreStep } from './step.ts'
+import { rearm } from './warnings.ts'
 
 /*
- * What keys with budgets have spent (ruling R15), in statements that both databases understand.
+ * Spending of keys with budgets (ruling R15), in statements that both databases understand.
  */
 
-/**
- * In place of the table of keys: each with the name of its account, and with what its line has spent.
- * @param held what running requests hold of its budget, in SQL; null where the store does not know
- */
-export function keysWithSpends(schema: string, held = 'NULL'): string {
+/** Replaces the table of keys. Each key has the name of its account, what its line has spent, and what is held of its budget. */
+export function keysWithSpends({ schema, isShared }: Dialect): string {
+  const held = isShared ? heldByReplicas : 'NULL'
   return `(SELECT k.*, s.from_ms, s.until_ms, s.spent, ${held} AS held,
       (SELECT a.name FROM ${schema}.accounts a WHERE a.id = k.account_id) AS account_name
     FROM ${schema}.keys k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)) keys`
 }
 
-/** Whose beat was not heard for so long holds nothing any more, in ms. */
+/** A server that has not been heard for so long holds nothing any more, in ms. */
 export const leaseMs = 10_000
 
 /** Of all replicas that live, in PostgreSQL: as `admit` counts it. */
-export const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present p ON p.replica = h.replica
+const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present p ON p.replica = h.replica
   WHERE h.scope = coalesce(k.scope, k.id) AND p.seen_ms > triwire.now_ms() - ${leaseMs})`
 
-/** Entries of an account behind `after`, up to and with `through`. */
-export type SpendSlice = { accountId: string; scope: string; after: number; through: number } & TimeSpan
+/** The keys of a scope, in a span of time. */
+type SpendOf = { accountId: string; scope: string } & TimeSpan
+
+/** Entries of an account above `after`, up to and with `through`. */
+type SpendSlice = SpendOf & { after: number; through: number }
 
 /** Debits less what was given back of them; `first`: the earliest time at which an entry of the slice was posted. */
-export function sumSpendSlice({ schema, parameter: put }: Dialect, slice: SpendSlice): Statement {
+function sumSlice({ schema, parameter: put }: Dialect, slice: SpendSlice): Statement {
   const { accountId, scope, after, through, fromMs, untilMs } = slice
   return {
     text: `SELECT CAST(sum(CASE WHEN e.posted_ms < ${put(1)} OR e.posted_ms >= ${put(2)} THEN 0
@@ -39,29 +44,50 @@ export function sumSpendSlice({ schema, parameter: put }: Dialect, slice: SpendS
   }
 }
 
-/** In one statement so many: far less than a second. */
+/** Entries in one statement, which takes far less than a second. */
 const sliceMax = 20_000
 
 /**
- * The slices of a window from the last entry of an account backwards: none before it is read.
- * @param read of a slice what it comes to, and when the first of its entries was posted; none where it has none
- * @returns what all come to.
+ * Sums up the entries of a span, slice by slice from the account's last entry backwards. It reads no slice before the span.
+ * @param afterSeq only entries above this number count
  */
-export function* walkSpend(
-  of: { accountId: string; scope: string } & TimeSpan,
-  { after, through }: { after: number; through: number },
-): Generator<SpendSlice, bigint, { spentNanos: bigint; firstMs: number | undefined }> {
-  let sum = 0n
-  for (let end = through; end > after; end -= sliceMax) {
-    const { spentNanos, firstMs } = yield { ...of, after: Math.max(after, end - sliceMax), through: end }
-    sum += spentNanos
+export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreStep<SpendBase & { throughSeq: number }> {
+  const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(of.accountId)}`
+  const throughSeq = Number((yield* rowOf(statement(dialect, select)))?.['seq'] ?? 0)
+  let spentNanos = 0n
+  for (let through = throughSeq; through > afterSeq; through -= sliceMax) {
+    const slice = { ...of, after: Math.max(afterSeq, through - sliceMax), through }
+    const { spent, first } = (yield* rowOf(sumSlice(dialect, slice))) as { spent: bigint | null; first: bigint | null }
+    spentNanos += spent ?? 0n
     // No entry was posted before the one before it in its account (ruling C15).
-    if (firstMs === undefined || firstMs < of.fromMs) break
+    if (first === null || Number(first) < of.fromMs) break
   }
-  return sum
+  return { spentNanos, throughSeq }
 }
 
-/** What is counted of budgets, each with its account and the keys of its line. */
+/** Counts a window from the ledger. No debit of the account is posted meanwhile. */
+export function* setSpend(
+  dialect: Dialect,
+  { accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: SpendOf & SpendBase,
+): StoreStep<void> {
+  yield* lockAccount(dialect, accountId)
+  const of = { accountId, scope, fromMs, untilMs }
+  const tail = throughSeq === undefined ? 0n : (yield* sumSpend(dialect, of, throughSeq)).spentNanos
+  const row = { scope, from_ms: fromMs, until_ms: untilMs, spent: clampNanos(spentNanos + tail), warned: 0 }
+  const { text, values } = insert(dialect, 'spends', row)
+  const sets = ['from_ms', 'until_ms', 'spent', 'warned'].map((column) => `${column} = excluded.${column}`)
+  yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
+  yield* rowsOf(rearm(dialect, scope))
+}
+
+/** Until the end of the transaction nobody posts a debit of the account. In SQLite nobody else writes in a transaction. */
+export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<void> {
+  if (!dialect.isShared) return
+  const lock = (put: Put) => `SELECT FROM triwire.balances WHERE account_id = ${put(accountId)} FOR NO KEY UPDATE`
+  yield* rowsOf(statement(dialect, lock))
+}
+
+/** Counted spending of budgets, each with its account and the keys of its line. */
 export function selectSpends(schema: string): string {
   return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, k.account_id
     FROM ${schema}.spends s LEFT JOIN ${schema}.keys k ON coalesce(k.scope, k.id) = s.scope ORDER BY s.scope`

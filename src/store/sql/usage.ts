@@ -2,44 +2,64 @@ import { bucketAt, type FoundRow, type Grain, type RowReading } from '../../acco
 import type { UsageGrouping } from '../../accounts/usage/question.ts'
 import { soundOutcomes } from '../../accounts/usage/question.ts'
 import { sumColumns } from '../../accounts/usage/rollup.ts'
-import type { Dialect, SqlValue, Statement } from './dialect.ts'
+import { type Dialect, type SqlValue, type Statement, statement } from './dialect.ts'
+import { wordKey } from './words.ts'
 
-/** A word of a kind, by its number in the store; 0 is the empty one. */
-export type WordIds = ReadonlyMap<string, number>
+/** Numbers of words by `wordKey`; 0 is the number of the empty one. */
+type WordIds = ReadonlyMap<string, number>
 
-export function wordKey(kind: string, word: string): string {
-  return `${kind}\n${word}`
-}
-
-/** What a reading names, for their numbers to be looked up. */
+/** The words that a reading names, whose numbers are to be looked up. */
 export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: string, word: string][] {
   const named = Object.entries(only).flatMap(([kind, words]) => words.map((word) => [kind, word] as [string, string]))
   const ofGroups = within.flatMap((words) => words.map((word, at) => [by[at]!, word] as [string, string]))
   return [...named, ...ofGroups, ...soundOutcomes.map((word) => ['outcome', word] as [string, string])]
 }
 
-/** How a store's SQL puts rows of several buckets into them, and puts histograms one behind the other. */
+/** How a store's SQL puts rows into several buckets. */
 export type Bucketing = {
   /** The table as `u`, with what the bucket needs. */
   from: string
-  /** Its number; undefined where rows are told by their time, and who asks finds the bucket. */
+  /** The number of the bucket. Undefined: rows come with their time, and the caller finds the bucket. */
   bucket: string | undefined
   values: readonly SqlValue[]
   /** Each row that it finds is in a bucket: a second range would be the one that an index is used for. */
   isRanged: boolean
   /**
-   * Whether days of keys are read in the order of the table's key, by account and key, and grouped in it. SQLite has no counts of rows
-   * to plan with and needs that; PostgreSQL has, and must be told the plain range, or it takes the rows for few and sorts them.
+   * Whether days of keys are read in the order of the table's key, by account and key, and grouped in it. SQLite has no counts of
+   * rows to plan with and needs that. PostgreSQL has them, and needs the plain range: otherwise it expects few rows and sorts them.
    */
   isInOrder: boolean
 }
 
 /** @param column of encoded counts @returns all of them as one, with `countsBreak` between them */
-export type JoinedCounts = (column: string) => string
+type JoinedCounts = (column: string) => string
+
+/** How a database reads figures for reports. */
+export type UsageDialect = {
+  /** The entries `e` that are in no row yet. */
+  tail: { from: string; where: string }
+  bucketing(reading: RowReading): Bucketing
+  joined: JoinedCounts
+}
+
+/** Entries that are in no row yet, of some quarters. Times are no range for an index: for a year it has all entries of that year. */
+export function selectTail(
+  dialect: Dialect,
+  { from, where }: UsageDialect['tail'],
+  quarters: { from: number; to: number },
+): Statement {
+  return statement(dialect, (put) =>
+    selectSummed(
+      from,
+      `${where} AND +e.posted_ms >= CAST(${put(quarters.from)} AS bigint) * 900000
+       AND +e.posted_ms < CAST(${put(quarters.to)} AS bigint) * 900000`,
+    ),
+  )
+}
 
 /**
- * Rows of a table by bucket and group: `bucket`, or `time` where who asks is to find the bucket; `d0`, `d1` the words; then sums
- * and encoded times.
+ * Rows of a table by bucket and group. They have `bucket` (or `time`, from which the caller finds the bucket), `d0`, `d1` for the
+ * words, sums, and encoded times.
  * @param bucketing of several buckets
  */
 export function selectRows(
@@ -75,8 +95,8 @@ export function selectRows(
 }
 
 /**
- * Grouped in the order in which they stand, by account, key and day, days of keys need not be sorted: a year of them takes
- * a third of the time. A key is of one account; the empty one is told once for each, and put together by who asks.
+ * Days of keys that are grouped in their order in the table, by account, key and day, need not be sorted. A year of them takes a
+ * third of the time. A key is of one account. The empty key has a row for each account, and the caller puts them together.
  */
 function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { isInOrder }: Bucketing): string[] {
   const columns = by.map((name) => columnOf(table, name)).filter((column) => column !== '0')
@@ -89,7 +109,7 @@ export function timeColumn(grain: Grain): 'quarter' | 'day' {
   return grain === 'q' ? 'quarter' : 'day'
 }
 
-/** What costs has no code. */
+/** Requests that cost something have no code. */
 function columnOf(table: RowReading['table'], name: UsageGrouping): string {
   return table === 'usage' && name === 'code' ? '0' : `u.${name}`
 }
@@ -146,7 +166,7 @@ const summed: Record<(typeof sumColumns)[number], string> = {
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
 
-/** What `selectRows` has found. @param wordOf of a group, by its place and the number of its word */
+/** Reads the rows of `selectRows`. @param wordOf of a group, by its place and the number of its word */
 export function findRows(
   { bounds, by, sums, times }: RowReading,
   rows: readonly Readonly<Record<string, unknown>>[],
@@ -167,7 +187,7 @@ export function findRows(
   return found
 }
 
-/** What is no top-up. */
+/** Every entry except top-ups. */
 const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 
 /**
@@ -182,7 +202,7 @@ export function selectSummed(from: string, where: string, isByQuarter = true): s
     WHERE ${isBilled} AND ${where} GROUP BY ${(isByQuarter ? ['1', ...words] : words).join(', ')}`
 }
 
-/** What a key has cost in all: its row and what is above its account's mark, as one statement sees them. */
+/** The whole cost of a key: its row, and the entries above its account's mark. One statement reads both. */
 export function selectSpent({ schema, parameter }: Dialect, accountId: string, keyId: string): Statement {
   const [account, key] = [parameter(1), parameter(2)]
   const idOf = (kind: string, word: string) =>

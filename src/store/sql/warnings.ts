@@ -7,21 +7,69 @@ import {
   warningKeptMs,
 } from '../../accounts/warnings.ts'
 import { type Dialect, insert, type Statement, statement } from './dialect.ts'
+import { all, inTransaction, rowOf, rowsOf, runAll, type StoreStep } from './step.ts'
 
 /*
- * Warnings that wait to be told, and what the store is to warn of, in statements that both databases understand.
+ * Warnings that wait to be sent, and the levels that the store warns of.
  */
 
-/** A warning that is so old waits for nobody: whoever tells them gives up in half of that. In ms. */
+/** Nobody takes an older warning, in ms: servers stop trying to send it after half of that. */
 export const untoldMs = 2 * warningKeptMs
 
-export function watchStatements(dialect: Dialect, { lowNanos, budgets }: Watched): Statement[] {
-  const rows = [
-    ...lowNanos.map((below) => ({ event: 'credit_low', below })),
-    ...(budgets ? [{ event: 'key_budget', below: 0n }] : []),
-  ]
-  const all = statement(dialect, () => `DELETE FROM ${dialect.schema}.watched`)
-  return [all, ...rows.map((row) => insert(dialect, 'watched', row))]
+/** Warnings that wait to be sent. Each is given to one server. */
+export function createWarnings(dialect: Dialect) {
+  const { schema, isShared } = dialect
+  return { watch, takeWarnings, settleWarning }
+
+  function watch({ lowNanos, budgets }: Watched): StoreStep<void> {
+    const rows = [
+      ...lowNanos.map((below) => ({ event: 'credit_low', below })),
+      ...(budgets ? [{ event: 'key_budget', below: 0n }] : []),
+    ]
+    // Two servers that start at once write their rows one after the other.
+    const lock = isShared ? ['LOCK TABLE triwire.watched IN SHARE ROW EXCLUSIVE MODE'] : []
+    const cleared = [...lock, `DELETE FROM ${schema}.watched`].map((text) => ({ text, values: [] }))
+    return inTransaction(runAll([...cleared, ...rows.map((row) => insert(dialect, 'watched', row))]))
+  }
+
+  /** The oldest of those that are due. Servers ask often, so it writes nothing if there are none. */
+  function* takeWarnings(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
+    const due = statement(
+      dialect,
+      (put) => `SELECT 1 FROM ${schema}.outbox WHERE next_ms <= ${dialect.now(put)} LIMIT 1`,
+    )
+    return (yield* rowOf(due)) ? yield* inTransaction(take(leaseMs, limit)) : []
+  }
+
+  function* take(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
+    // SQLite's are removed as new ones come.
+    if (isShared)
+      yield* rowsOf(
+        statement(
+          dialect,
+          (put) => `DELETE FROM triwire.outbox WHERE at_ms < triwire.now_ms() - ${put(untoldMs)}::bigint`,
+        ),
+      )
+    const taken = statement(dialect, (put) => {
+      const now = dialect.now(put)
+      return `UPDATE ${schema}.outbox SET next_ms = ${now} + ${put(leaseMs)} WHERE id IN (
+          SELECT id FROM ${schema}.outbox WHERE next_ms <= ${now} ORDER BY at_ms, id LIMIT ${put(limit)}
+          ${isShared ? 'FOR UPDATE SKIP LOCKED' : ''})
+        RETURNING id, event, data, at_ms, tries`
+    })
+    return yield* all({ ...taken, read: readWarning })
+  }
+
+  /** @param next undefined: it is over */
+  function settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): StoreStep<void> {
+    const settled = statement(dialect, (put) =>
+      next === undefined
+        ? `DELETE FROM ${schema}.outbox WHERE id = ${put(id)}`
+        : `UPDATE ${schema}.outbox SET tries = ${put(next.tries)}, next_ms = ${dialect.now(put)} + ${put(next.afterMs)}
+           WHERE id = ${put(id)}`,
+    )
+    return runAll([settled])
+  }
 }
 
 export function selectWatched(schema: string): string {
@@ -35,33 +83,7 @@ export function readWatched(rows: readonly StoreRow[]): Watched {
   }
 }
 
-/** What is due and nobody else has taken, the oldest. @param now in SQL @param among how rows that others hold are left alone, in SQL */
-export function takeWarnings(dialect: Dialect, now: string, leaseMs: number, limit: number, among = ''): Statement {
-  const { schema } = dialect
-  return statement(
-    dialect,
-    (put) => `UPDATE ${schema}.outbox SET next_ms = ${now} + ${put(leaseMs)} WHERE id IN (
-        SELECT id FROM ${schema}.outbox WHERE next_ms <= ${now} ORDER BY at_ms, id LIMIT ${put(limit)} ${among})
-      RETURNING id, event, data, at_ms, tries`,
-  )
-}
-
-/** @param next undefined: it is over */
-export function settleWarning(
-  dialect: Dialect,
-  now: string,
-  id: string,
-  next: { tries: string; afterMs: number } | undefined,
-): Statement {
-  const { schema } = dialect
-  return statement(dialect, (put) =>
-    next === undefined
-      ? `DELETE FROM ${schema}.outbox WHERE id = ${put(id)}`
-      : `UPDATE ${schema}.outbox SET tries = ${put(next.tries)}, next_ms = ${now} + ${put(next.afterMs)} WHERE id = ${put(id)}`,
-  )
-}
-
-/** What was warned of in a window is so by another budget too; and the other way round (ruling X15). */
+/** Another budget has other levels: what a window has reached of it already warns nobody (ruling X15). */
 export function rearm(dialect: Dialect, scope: string): Statement {
   const { schema } = dialect
   return statement(
@@ -73,7 +95,7 @@ export function rearm(dialect: Dialect, scope: string): Statement {
   )
 }
 
-export function readWarning(row: StoreRow): StoredWarning {
+function readWarning(row: StoreRow): StoredWarning {
   const event = storedEvents.find((one) => one === row['event']) as StoredEvent
   return {
     id: row['id'] as string,

@@ -6,7 +6,7 @@ import type { DebitRow, Posted } from '../../accounts/poster.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent } from './spends.ts'
-import { createWarnings } from './warnings.ts'
+import { createOutbox } from './warnings.ts'
 
 /** Where an account's chain ends, and its balance there. */
 type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
@@ -37,7 +37,7 @@ const knownMax = 10_000
 /** Puts entries at the ends of the chains of their accounts (ruling C15), with the balances that they lead to. */
 export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar) {
   const spends = createSpends(db, calendar)
-  const warnings = createWarnings(db, nowMs)
+  const warnings = createOutbox(db)
   const insertEntry = db.prepare(insertEntrySql)
   const notePrices = createPrices(db)
   const readHead = db.prepare('SELECT moment_ms FROM head')
@@ -52,8 +52,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
    * has committed: what this connection adds goes through here, and what it rolls back is forgotten.
    */
   let last: { known: LockedStore; version: unknown } | undefined
-  const sumSpend = (of: SpendOf) => spends.sum(of)
-  return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, writeSpend, sumSpend, warnings }
+  return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
   /** One transaction of its own, durable when it returns. */
   function inTransaction<T>(work: (batch: AppendBatch) => T): T {
@@ -144,10 +143,9 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return spends.read(last?.known ?? nothingSpent(), keyIds)
   }
 
-  /** Budgets that are changed, inside the caller's transaction: what is known of them is so no more. */
-  function writeSpend(write: (spends: Spends) => void): void {
+  /** Budgets, or what is warned of, are changed past this: what is known of them may be wrong. */
+  function forget(): void {
     last = undefined
-    write(spends)
   }
 }
 
@@ -180,9 +178,6 @@ function priceValues(version: string, prices: DebitRow['prices']) {
   const rates = [inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos]
   return [version, ...rates, formatTerms(prices)]
 }
-
-type Spends = ReturnType<typeof createSpends>
-type SpendOf = Parameters<Spends['sum']>[0]
 
 function nothingKnown(): LockedStore {
   return { tails: new Map(), versions: new Set(), watched: undefined, ...nothingSpent() }

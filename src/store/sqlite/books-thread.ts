@@ -1,11 +1,7 @@
-import type { Books } from '../../accounts/books.ts'
+import { type Books, eachEntry } from '../../accounts/books.ts'
 import type { Zone } from '../../accounts/calendar.ts'
-import type { EntryPlace } from '../../accounts/entries.ts'
 import type { Act } from '../../accounts/trail.ts'
 import { openBooksThread, slowMethods } from '../files/books-thread.ts'
-
-/** As many entries as an export reads at once: some milliseconds, and then nothing of the log is held back. */
-const entriesAtOnce = 500
 
 /** How long one waits for another process' lock. */
 const busyMs = 2_000
@@ -22,7 +18,7 @@ export function openThreadedBooks(
 
   function booksFor(act: Act): Books {
     const [books, reports] = [quick!.books(act, nowMs), slow!.books(act, nowMs)]
-    const own: Partial<Books> = { as: booksFor, eachEntry: (filter = {}) => eachEntry(books, filter) }
+    const own: Partial<Books> = { as: booksFor, eachEntry: (filter) => eachEntry(books.listEntries, filter) }
     for (const method of slowMethods) own[method] = reports[method] as never
     return new Proxy(own as Books, {
       get: (target, method) => target[method as keyof Books] ?? books[method as keyof Books],
@@ -31,16 +27,5 @@ export function openThreadedBooks(
 
   async function close(): Promise<void> {
     await Promise.all([quick!.close(), slow!.close()])
-  }
-}
-
-async function* eachEntry(books: Books, filter: object): ReturnType<Books['eachEntry']> {
-  let beyond: EntryPlace | undefined
-  for (;;) {
-    const entries = await books.listEntries({ ...filter, first: 'oldest', limit: entriesAtOnce, beyond })
-    yield* entries
-    const end = entries.at(-1)
-    if (!end || entries.length < entriesAtOnce) return
-    beyond = { postedMs: end.postedMs, accountId: end.accountId, seq: end.seq }
   }
 }

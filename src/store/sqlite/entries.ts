@@ -3,7 +3,6 @@ import type { Calendar } from '../../accounts/calendar.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../accounts/entry-row.ts'
 import type { DebitRow, Posting } from '../../accounts/poster.ts'
-import type { Watched } from '../../accounts/warnings.ts'
 import { resultCode } from '../files/store-error.ts'
 import { type AppendBatch, createAppender } from './append.ts'
 
@@ -17,8 +16,7 @@ export type Entries = ReturnType<typeof createEntries>
  */
 export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: Calendar) {
   const appender = createAppender(db, nowMs, calendar)
-  const { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, writeSpend, sumSpend } = appender
-  const { takeWarnings, settleWarning } = appender.warnings
+  const { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget } = appender
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')
   const userVersion = db.prepare('PRAGMA user_version')
@@ -28,20 +26,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
      WHERE a.balance <> ifnull(e.balance_after, 0) OR (e.id IS NULL AND a.seq <> 0)`,
   )
   return {
-    ...{ findCredit, postCredit, postDebits, postReturns, giveBack, isBooked, findMisfits },
-    ...{ readBalances, balancesBehind, readSpends, writeSpend, sumSpend, watch, takeWarnings, settleWarning },
-  }
-
-  /** What is warned of from now on. */
-  function watch(what: Watched): void {
-    writeSpend(() => {})
-    appender.warnings.watch(what)
-  }
-
-  /** The credit that was booked with this reference, of any account. */
-  function findCredit(reference: string): Omit<Credit, 'reference'> | undefined {
-    const row = byReference.get(reference)
-    return row && { accountId: row.account_id as string, amountNanos: row.amount as bigint }
+    ...{ postCredit, postDebits, postReturns, giveBack, isBooked, findMisfits },
+    ...{ readBalances, balancesBehind, readSpends, forget },
   }
 
   /** Inside the caller's transaction, which has looked for the reference and knows that the balance can hold it. */

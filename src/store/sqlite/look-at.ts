@@ -7,8 +7,9 @@ import { lockPathOf } from '../files/lock.ts'
 import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
 import { refuseMoved } from './moved.ts'
 import { readOurVersion, refuseUnfit } from './open.ts'
+import { createRun } from './run.ts'
 import { migrations } from './schema.ts'
-import { createUsageKeeping } from './usage-keep.ts'
+import { refuseOtherZone } from './store.ts'
 
 /**
  * Looks at a store as a server does at its start, and changes nothing. Of one that is still to be made only the place is looked at.
@@ -32,7 +33,7 @@ export function lookAt(path: string, timeZone: string): void {
       const isUpToDate = readOurVersion(db, path, migrations.length) === migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
-      createUsageKeeping(db).refuseOtherZone(timeZone, path)
+      refuseOtherZone(createRun(db), timeZone, path)
     } finally {
       db.close()
     }

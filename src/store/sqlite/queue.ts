@@ -119,7 +119,7 @@ export class Queue {
     const returned = new Set(store.giveBack(this.#gifts.flat()))
     this.#options.refuseNarrowDisk()
     this.#proven = store
-    const entries = Array.from(returned, (requestId) => store.findEntry(requestId)!)
+    const entries = Array.from(returned, (requestId) => store.atOnce.findEntry(requestId)!)
     const balances = store.readBalances(new Set(entries.map(({ accountId }) => accountId)))
     const spends = store.readSpends(new Set(entries.map(({ bill }) => bill?.keyId)))
     const batches = this.#gifts.map((requestIds) => requestIds.filter((requestId) => returned.has(requestId)))

@@ -1,12 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { SpendBase } from '../../accounts/book-rules.ts'
-import { type Budget, type BudgetPeriod, type Spend, spendMore, type TimeSpan } from '../../accounts/budget.ts'
+import { type Budget, type BudgetPeriod, type Spend, spendMore } from '../../accounts/budget.ts'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
-import { sumSpendSlice, walkSpend } from '../sql/spends.ts'
-import { rearm } from '../sql/warnings.ts'
-import { dialect } from './listing.ts'
 
 /** Keys that have a budget: whose it is, and how often it is new. Null: it has none. */
 type Budgeted = { scope: string; budget: Budget } | null
@@ -24,8 +20,6 @@ export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
 
-type SpendScope = { accountId: string; scope: string }
-
 /** What keys with budgets have spent (ruling R15), in the transaction of whoever calls. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
   const findBudget = db.prepare(
@@ -36,9 +30,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     `INSERT INTO spends (scope, from_ms, until_ms, spent, warned) VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope)
      DO UPDATE SET from_ms = excluded.from_ms, until_ms = excluded.until_ms, spent = excluded.spent, warned = excluded.warned`,
   )
-  const remove = db.prepare('DELETE FROM spends WHERE scope = ?')
-  const lastSeq = db.prepare('SELECT seq FROM accounts WHERE id = ?')
-  return { note, write, read, sum, set, arm, clear: ({ scope }: SpendScope) => void remove.run(scope) }
+  return { note, write, read }
 
   /**
    * Of an entry that was just appended.
@@ -75,34 +67,6 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
       found.set(budgeted.scope, told)
     }
     return [...found]
-  }
-
-  /** @param throughSeq all entries of the account, where it is left out. */
-  function sum(of: SpendScope & TimeSpan, afterSeq = 0): SpendBase & { throughSeq: number } {
-    const throughSeq = Number(lastSeq.get(of.accountId)?.seq ?? 0)
-    const slices = walkSpend(of, { after: afterSeq, through: throughSeq })
-    let step = slices.next()
-    while (!step.done) {
-      const { text, values } = sumSpendSlice(dialect, step.value)
-      const { spent, first } = db.prepare(text).get(...values)!
-      step = slices.next({
-        spentNanos: (spent as bigint | null) ?? 0n,
-        firstMs: first === null ? undefined : Number(first),
-      })
-    }
-    return { spentNanos: step.value, throughSeq }
-  }
-
-  function set({ accountId, scope, fromMs, untilMs, spentNanos, throughSeq }: SpendScope & TimeSpan & SpendBase): void {
-    const tail = throughSeq === undefined ? 0n : sum({ accountId, scope, fromMs, untilMs }, throughSeq).spentNanos
-    put.run(scope, fromMs, untilMs, clampNanos(spentNanos + tail), 0)
-    arm(scope)
-  }
-
-  /** By another budget another part of it is spent: what is so already is nobody's news. */
-  function arm(scope: string): void {
-    const { text, values } = rearm(dialect, scope)
-    db.prepare(text).run(...values)
   }
 
   function budgetOf({ budgets }: KnownSpends, keyId: string): Budgeted {

@@ -1,46 +1,58 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { BookStore } from '../../accounts/books.ts'
 import { createCalendar, utc, type Zone } from '../../accounts/calendar.ts'
-import type { Audited, VerifyOptions } from '../../accounts/entries.ts'
+import type { ClockFacts } from '../../accounts/clock.ts'
+import type { VerifyOptions } from '../../accounts/entries.ts'
+import type { Reporting } from '../../accounts/usage/reporting.ts'
+import type { Watched } from '../../accounts/warnings.ts'
 import { isDamage } from '../files/cures.ts'
 import { lockStore } from '../files/lock.ts'
+import { StoreError } from '../files/store-error.ts'
+import { createQuestions } from '../sql/books.ts'
+import { readClock } from '../sql/clock.ts'
+import type { Dialect } from '../sql/dialect.ts'
+import { createListing } from '../sql/listing.ts'
+import { answering, promising } from '../sql/step.ts'
+import { adoptReporting, findOtherZone, pruneSome } from '../sql/usage-keep.ts'
+import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createEntries, type Entries } from './entries.ts'
 import { createFolding } from './fold.ts'
-import { createListing, type Listing } from './listing.ts'
 import { rewriteLog } from './log-rewrite.ts'
 import { noteMoved, refuseMoved } from './moved.ts'
 import { type OpenOptions, openDatabase, transact, withoutWaiting } from './open.ts'
-import { createOperators, type Operators } from './operators.ts'
-import { createUsageReading, type UsageReading } from './usage.ts'
-import { createUsageKeeping } from './usage-keep.ts'
+import { createDialect, createRun, type Run } from './run.ts'
+import { usageDialect } from './usage.ts'
 import { audit, verify } from './verify.ts'
 
 /** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
-export type Store = Accounts &
-  Omit<Entries, 'findCredit' | 'postCredit' | 'writeSpend'> &
-  Listing &
-  UsageReading &
-  ReturnType<typeof createFolding> &
-  ReturnType<typeof createUsageKeeping> &
-  Omit<Operators, 'write' | 'findOperators' | 'findMade'> & {
-    /** The time of the machine. */
-    readNowMs(): number
-    /** Findings in words; none when the books are right. */
-    verify(options: VerifyOptions): string[]
-    /** The same, and where nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
-    audit(options: VerifyOptions): Audited
-    /** Runs what may as well be done later: where another process has the lock it fails at once. */
+export type Store = BookStore &
+  Omit<Accounts, 'change'> &
+  Omit<Entries, 'postCredit' | 'forget'> &
+  ReturnType<typeof createFolding> & {
+    /** What the books ask, without a promise: the thread of the ledger waits for nobody. */
+    atOnce: AtOnce
+    /** The time of the store, and what that can be held against (ruling Y15). */
+    readClock(): ClockFacts
+    /** See sql/usage-keep.ts. */
+    adoptReporting(reporting: Reporting, nowMs: number): void
+    pruneSome(): boolean
+    /** @param shown the store, as people know it. @throws StoreError if another zone is recorded (ruling X12). */
+    refuseOtherZone(said: string, shown: string): void
+    /** Runs what may as well be done later: if another process has the lock it fails at once. */
     withoutWaiting<T>(work: () => T): T
     /** Of the write-ahead log, as this connection knows it. It changes nothing. */
     countFrames(): number
     /** Brings the log into the file itself, as far as readers allow. */
     checkpoint(): void
-    /** Makes what is in the log durable, whatever syncs have failed before (B8). @throws where it cannot. */
+    /** Makes what is in the log durable, whatever syncs have failed before (B8). @throws if it cannot. */
     makeDurable(): void
     /** The first damage of the file that a quick look finds. Reads all of it. */
     findDamage(): string | undefined
     close(): void
   }
+
+type AtOnce = ReturnType<typeof answerAtOnce>
 
 export type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
@@ -58,22 +70,22 @@ export function openStore(
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
   if (isServer) refuseMovedOrClose(db)
   else if (options.note) noteMoved(db, options.note)
-  const { findCredit, postCredit, writeSpend, ...entries } = createEntries(db, nowMs, createCalendar(zone))
-  const operators = createOperators(db)
-  const { write: _write, findOperators: _find, findMade: _made, ...readOperators } = operators
-  // Where SQLite is too old to know the word it does a passive checkpoint, which is harmless and tells the same.
+  const [dialect, run] = [createDialect(nowMs), createRun(db)]
+  const { postCredit, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone))
+  const { change, ...accounts } = createAccounts(db, run, dialect, { postCredit, forget })
+  const atOnce = answerAtOnce(db, run, dialect, { change, forget })
+  // An SQLite that is too old to know the word does a passive checkpoint, which is harmless and tells the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
-    ...createAccounts(db, { findCredit, postCredit, writeSpend }, operators, nowMs),
-    readNowMs: nowMs,
-    ...readOperators,
+    atOnce,
+    ...(promising(atOnce) as BookStore),
+    ...accounts,
     ...entries,
-    ...createListing(db),
-    ...createUsageReading(db),
-    ...createFolding(db),
-    ...createUsageKeeping(db),
-    verify: (options) => verify(db, nowMs(), options),
-    audit: (options) => audit(db, nowMs(), options),
+    ...createFolding(db, run, dialect),
+    readClock: () => run(readClock(dialect)),
+    adoptReporting: (reporting, nowMs) => run(adoptReporting(dialect, reporting, nowMs)),
+    pruneSome: () => run(pruneSome(dialect)),
+    refuseOtherZone: (said, shown) => refuseOtherZone(run, said, shown),
     withoutWaiting: (work) => withoutWaiting(db, work),
     countFrames: () => Number(lookAtLog.get()!.log),
     checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
@@ -81,6 +93,33 @@ export function openStore(
     findDamage: () => findDamage(db),
     close: () => db.close(),
   }
+}
+
+function answerAtOnce(
+  db: DatabaseSync,
+  run: Run,
+  dialect: Dialect,
+  { change, forget }: Pick<Accounts, 'change'> & Pick<Entries, 'forget'>,
+) {
+  const listing = createListing(dialect, { readMax: Infinity, sumMax: Infinity })
+  const questions = { ...createQuestions(dialect), ...listing, ...createUsageReading(dialect, usageDialect) }
+  const { watch, ...answers } = answering(questions, run)
+  return {
+    ...answers,
+    change,
+    watch(what: Watched) {
+      forget()
+      watch(what)
+    },
+    verify: (options: VerifyOptions) => verify(db, run, dialect, options),
+    audit: (options: VerifyOptions) => audit(db, run, dialect, options),
+  }
+}
+
+/** @throws StoreError if another zone is recorded (ruling X12). */
+export function refuseOtherZone(run: Run, said: string, shown: string): void {
+  const refusal = run(findOtherZone(createDialect(), said, shown))
+  if (refusal !== undefined) throw new StoreError(refusal)
 }
 
 function refuseMovedOrClose(db: DatabaseSync): void {

@@ -7,28 +7,39 @@ import { findWrongMoment } from '../../accounts/verify/moment.ts'
 import { findUncounted } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { isDamage } from '../files/cures.ts'
+import { readNowMs } from '../sql/clock.ts'
+import type { Dialect } from '../sql/dialect.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
 import { readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
-import { dialect } from './listing.ts'
+import { findUsageDifferences } from '../sql/usage-check.ts'
 import { fixMoment } from './moment.ts'
 import { readMoved } from './moved.ts'
 import { readTogether, transact } from './open.ts'
-import { findUsageDifferences } from './usage-check.ts'
+import type { Run } from './run.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
-type TimedOptions = VerifyOptions & { nowMs: number }
+/** @property momentMs of the head that is to be made */
+type LedgerReading = {
+  db: DatabaseSync
+  run: Run
+  dialect: Dialect
+  options: VerifyOptions
+  nowMs: number
+  momentMs?: number
+}
 
 /**
  * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock
  * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
  */
-export function audit(db: DatabaseSync, nowMs: number, options: VerifyOptions): Audited {
+export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   try {
+    const nowMs = run(readNowMs(dialect))
     const { findings, momentMs } = transact(db, () => ({
       findings: [...findWrongMoment('the file', readMoment(db), nowMs)],
       momentMs: takeMoment(db, nowMs),
     }))
-    return readLedger(db, { ...options, nowMs }, findings, momentMs)
+    return readLedger({ db, run, dialect, options, nowMs, momentMs }, findings)
   } catch (error) {
     if (isDamage(error)) return { findings: [sayDamage(error as Error)], head: undefined }
     throw error
@@ -40,9 +51,11 @@ function sayDamage({ message }: Error): string {
   return `the file: ${message}: restore a backup`
 }
 
-/** Findings in words. @param nowMs Unix milliseconds. */
-export function verify(db: DatabaseSync, nowMs: number, options: VerifyOptions): string[] {
-  return readLedger(db, { ...options, nowMs }, [...findWrongMoment('the file', readMoment(db), nowMs)]).findings
+/** Findings in words. */
+export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): string[] {
+  const nowMs = run(readNowMs(dialect))
+  const findings = [...findWrongMoment('the file', readMoment(db), nowMs)]
+  return readLedger({ db, run, dialect, options, nowMs }, findings).findings
 }
 
 function readMoment(db: DatabaseSync): bigint | undefined {
@@ -55,10 +68,10 @@ function takeMoment(db: DatabaseSync, nowMs: number): number {
   return Number(readMoment(db) ?? 0)
 }
 
-/** In one snapshot, so that it may run beside a busy server. @param momentMs of the head that is to be made. */
-function readLedger(db: DatabaseSync, options: TimedOptions, findings: string[], momentMs?: number): Audited {
+/** In one snapshot, so that it may run beside a busy server. */
+function readLedger(reading: LedgerReading, findings: string[]): Audited {
   try {
-    return readTogether(db, () => readAll(db, options, findings, momentMs))
+    return readTogether(reading.db, () => readAll(reading, findings))
   } catch (error) {
     if (!isDamage(error)) throw error
     findings.push(sayDamage(error as Error))
@@ -66,7 +79,7 @@ function readLedger(db: DatabaseSync, options: TimedOptions, findings: string[],
   }
 }
 
-function readAll(db: DatabaseSync, options: TimedOptions, findings: string[], momentMs?: number): Audited {
+function readAll({ db, run, dialect, options, nowMs, momentMs }: LedgerReading, findings: string[]): Audited {
   // One by one: there may be more of them than a call takes arguments.
   const note = (found: Iterable<string>) => {
     for (const finding of found) findings.push(finding)
@@ -86,11 +99,11 @@ function readAll(db: DatabaseSync, options: TimedOptions, findings: string[], mo
   const verification = createVerification(options, facts, findings, momentMs)
   const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
   for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
-  note(findUsageDifferences(db))
+  note(run(findUsageDifferences(dialect)))
   return verification.end(
     readEnds(db),
     spends.map((spend) => ({ ...spend, tailNanos: 0n })),
-    options.nowMs,
+    nowMs,
   )
 }
 

@@ -108,7 +108,7 @@ function start(): void {
   function find(requestId: string): void {
     let debit: FoundDebit | undefined
     const outcome = connection.read((opened) => {
-      debit = opened.findDebit(requestId)
+      debit = opened.atOnce.findDebit(requestId)
     })
     say({ type: 'found', isRead: outcome === 'done', debit })
   }

@@ -7,13 +7,7 @@ import { createKey, digestKey } from '../../../src/accounts/keys.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { openSource } from '../../../src/store/copy/open-end.ts'
-import {
-  type Database,
-  openDatabase,
-  openSession,
-  type Row,
-  type Transaction,
-} from '../../../src/store/postgres/database.ts'
+import { type Database, openDatabase, openSession, type Transaction } from '../../../src/store/postgres/database.ts'
 import type { Say } from '../../../src/store/postgres/desk.ts'
 import { DirectoryDesk } from '../../../src/store/postgres/directory-desk.ts'
 import { makePartitions, migrate } from '../../../src/store/postgres/migrate.ts'
@@ -22,6 +16,7 @@ import { type Pending, PostingLane } from '../../../src/store/postgres/posting-l
 import { migrations } from '../../../src/store/postgres/schema.ts'
 import { SpendWindows } from '../../../src/store/postgres/spend-windows.ts'
 import { readReplicas } from '../../../src/store/replicas.ts'
+import type { Row } from '../../../src/store/sql/step.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { testFolder } from '../../support/folder.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'

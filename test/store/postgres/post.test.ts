@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { before } from 'node:test'
 import { type ChainedRow, digestEntry } from '../../../src/accounts/chain.ts'
-import { type Database, openDatabase, type Row } from '../../../src/store/postgres/database.ts'
+import { type Database, openDatabase } from '../../../src/store/postgres/database.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
 import {
   findMissing,
@@ -11,6 +11,7 @@ import {
   postFunctions,
   readBalances,
 } from '../../../src/store/postgres/post.ts'
+import type { Row } from '../../../src/store/sql/step.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { patienceMs } from '../../support/waiting.ts'

@@ -4,9 +4,8 @@ import { StoreSilent } from '../../../src/accounts/account.ts'
 import { utc } from '../../../src/accounts/calendar.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { openServingBooks } from '../../../src/store/open-books.ts'
-import { openPostgresBooks } from '../../../src/store/postgres/books.ts'
+import { createPostgresBooks, openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../../src/store/postgres/database.ts'
-import { createUsageReading } from '../../../src/store/postgres/usage.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { startPostgres, withoutPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/waiting.ts'
@@ -93,7 +92,7 @@ test('issue 13: days of keys are summed as they come, whoever asks for the top o
   )
   await database.query('ANALYZE triwire.usage_d')
   const asked: string[] = []
-  const { readUsage } = createUsageReading(listening(database, (text) => asked.push(text)))
+  const { readUsage } = createPostgresBooks(listening(database, (text) => asked.push(text)))
   const question = { daysOf: utc, by: ['key'], only: {}, times: [], top: 2, sort: 'cost', sums: ['cost'] } as const
   const bounds = [96, 96 * 51, 96 * 101]
   const told = await readUsage({ ...question, bounds })
@@ -122,7 +121,7 @@ test('issue 13: more reports at once than there are connections wait for one ano
   await database.query(
     `INSERT INTO triwire.usage_d SELECT 0, id, 96, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 7 FROM triwire.usage_words`,
   )
-  const { readUsage } = createUsageReading(database)
+  const { readUsage } = createPostgresBooks(database)
   const question = { daysOf: utc, by: ['key'], only: {}, times: [], top: 2, sort: 'cost', sums: ['cost'] } as const
   const asked = Array.from({ length: 5 }, () => readUsage({ ...question, bounds: [96, 96 * 2] }))
   const told = await Promise.all(asked)

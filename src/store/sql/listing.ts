@@ -1,0 +1,139 @@
+import type { DayShift } from '../../accounts/day-shifts.ts'
+import {
+  type EntryFilter,
+  type EntryPage,
+  type EntryPlace,
+  type FoundDebit,
+  type Grouping,
+  type ListedEntry,
+  returnReference,
+  type Total,
+} from '../../accounts/entries.ts'
+import { readEntry, readPrices } from '../../accounts/entry-row.ts'
+import { addTotals } from '../../accounts/totals.ts'
+import { type Dialect, isText, statement } from './dialect.ts'
+import {
+  conditions,
+  type Direction,
+  readListed,
+  readTotal,
+  type Slice,
+  selectEntries,
+  selectNamed,
+  selectSums,
+} from './entries.ts'
+import { first, rowOf, rowsOf, type StoreStep } from './step.ts'
+
+/** How many entries are read, summed and verified at once. */
+export type SliceSizes = { readMax: number; sumMax: number; verifyMax: number }
+
+/** The ledger for people to read: filtered and summed by the database, with names beside the ids. */
+export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceSizes, 'readMax' | 'sumMax'>) {
+  const { schema } = dialect
+  return { findEntry, findDebit, listEntries, sumEntries }
+
+  function findEntry(requestId: string): StoreStep<ListedEntry | undefined> {
+    const text = selectNamed(dialect)
+    const found = statement(dialect, (put) => `${text} WHERE ${dialect.isOfRequest(put, requestId)}`)
+    return first({ ...found, read: readListed })
+  }
+
+  function* findDebit(requestId: string): StoreStep<FoundDebit | undefined> {
+    const entry = yield* findEntry(requestId)
+    if (!entry?.bill) return undefined
+    const { bill } = entry
+    const select = (put: (value: string) => string) =>
+      `SELECT * FROM ${schema}.prices WHERE version = ${put(bill.priceVersion)}`
+    const prices = yield* first({ ...statement(dialect, select), read: readPrices })
+    return { entry: { ...entry, bill }, prices, isReturned: yield* isReturned(requestId) }
+  }
+
+  /** A reference of this form may be a top-up of the first release: the return has the next free one (ruling C13). */
+  function* isReturned(requestId: string): StoreStep<boolean> {
+    for (let number = 1; ; number++) {
+      const reference = returnReference(requestId, number)
+      const row = yield* rowOf(
+        statement(dialect, (put) => `SELECT e.* FROM ${dialect.creditEntry} = ${put(reference)}`),
+      )
+      if (!row || readEntry(row).returned) return row !== undefined
+    }
+  }
+
+  /** The newest first by default. */
+  function* listEntries({ limit, first = 'newest', beyond, ...filter }: EntryPage): StoreStep<ListedEntry[]> {
+    const narrow = yield* narrowed(filter)
+    const entries: ListedEntry[] = []
+    if (!narrow) return entries
+    yield* eachSlice(narrow, readMax, { first, beyond }, function* (slice) {
+      const rows = yield* rowsOf(selectEntries(dialect, narrow, first, { slice, limit, beyond }))
+      for (const row of rows) entries.push(readListed(row))
+      return entries.length < limit
+    })
+    return entries.slice(0, limit)
+  }
+
+  /** One row for each group that has entries, in the order of the groupings. Without groupings, one row. */
+  function* sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): StoreStep<Total[]> {
+    const narrow = yield* narrowed(filter)
+    const totals: Total[][] = []
+    yield* eachSlice(narrow ?? { keyIds: [] }, narrow ? sumMax : Infinity, { first: 'oldest' }, function* (slice) {
+      const rows = yield* rowsOf(selectSums(dialect, narrow ?? { keyIds: [] }, by, { slice, shifts }))
+      totals.push(rows.map((row) => readTotal(row, by)))
+      return true
+    })
+    return totals.length === 1 ? totals[0]! : addTotals(totals.flat(), by)
+  }
+
+  /**
+   * Runs `work` on one part after the other of the entries that a filter may let through, until it returns false. In PostgreSQL
+   * a statement that reads all of a large ledger keeps alive the rows that busy accounts leave with every debit. Each debit
+   * would be slower than the last one. So reading more than a few entries is done in slices.
+   * @param size how many entries are in a slice; more only if as many have one moment. Infinity: one slice has all.
+   */
+  function* eachSlice(
+    { accountId, sinceMs, untilMs }: EntryFilter,
+    size: number,
+    { first, beyond }: { first: Direction; beyond?: EntryPlace | undefined },
+    work: (slice: Slice) => StoreStep<boolean>,
+  ): StoreStep<void> {
+    const column = accountId === undefined ? 'posted_ms' : 'seq'
+    // An index finds an account's entries by number, so their times are compared only when they are read.
+    const filter = accountId === undefined ? { sinceMs, untilMs } : { accountId }
+    const [isOldest, order] = [first === 'oldest', `e.${column}${first === 'oldest' ? '' : ' DESC'}`]
+    let rest: Slice = { column, ...(beyond && startAfter(column, first, beyond)) }
+    while (size < Infinity) {
+      const { where, values } = conditions(dialect, filter, rest)
+      const text = `SELECT e.${column} AS place FROM ${schema}.entries e ${where} ORDER BY ${order} OFFSET ${size} LIMIT 1`
+      const end = yield* rowOf({ text, values })
+      if (!end) break
+      const place = end['place'] as bigint
+      if (!(yield* work(isOldest ? { ...rest, through: place } : { ...rest, after: place - 1n }))) return
+      rest = isOldest ? { ...rest, after: place } : { ...rest, through: place - 1n }
+    }
+    yield* work(rest)
+  }
+
+  /**
+   * Keys of one account are read by the account, whose entries an index has together.
+   * @returns undefined if nothing can fit.
+   */
+  function* narrowed(filter: EntryFilter): StoreStep<EntryFilter | undefined> {
+    const { accountId, keyIds, model } = filter
+    const texts = [accountId, model, ...(keyIds ?? [])]
+    if (texts.some((text) => text !== undefined && !isText(text)) || keyIds?.length === 0) return undefined
+    if (!keyIds || accountId !== undefined) return filter
+    const rows = yield* rowsOf(
+      statement(
+        dialect,
+        (put) => `SELECT DISTINCT account_id FROM ${schema}.keys WHERE id IN (${keyIds.map(put).join(', ')})`,
+      ),
+    )
+    return rows.length === 1 ? { ...filter, accountId: rows[0]!['account_id'] as string } : filter
+  }
+}
+
+/** Several entries may have the time of the place: the statement that reads the page leaves out those before it. */
+function startAfter(column: Slice['column'], first: Direction, { postedMs, seq }: EntryPlace): Partial<Slice> {
+  if (column === 'seq') return first === 'newest' ? { through: BigInt(seq - 1) } : { after: BigInt(seq) }
+  return first === 'newest' ? { through: BigInt(postedMs) } : { after: BigInt(postedMs - 1) }
+}

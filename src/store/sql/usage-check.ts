@@ -1,0 +1,94 @@
+import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
+import { findDifferences, findKeyDifferences } from '../../accounts/usage/check.ts'
+import type { UsageState } from '../../accounts/usage/question.ts'
+import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
+import { type Dialect, type Put, statement } from './dialect.ts'
+import { inSnapshot, rowOf, rowsOf, type StoreStep } from './step.ts'
+import { selectSummed } from './usage.ts'
+import { readUsageState } from './usage-keep.ts'
+import { createWords } from './words.ts'
+
+/**
+ * Compares the figures for reports with the entries up to their accounts' marks (ruling C9). The figures that are kept are
+ * compared day by day, and what keys have cost since they were made account by account. Each is a snapshot of its own,
+ * unless the caller has one.
+ */
+export function* findUsageDifferences(dialect: Dialect): StoreStep<string[]> {
+  const { schema, ends, isShared } = dialect
+  const words = createWords(dialect)
+  const state = yield* readUsageState(dialect)
+  const calendar = createCalendar(state)
+  const findings: string[] = []
+  // One by one: there may be more of them than a call takes arguments.
+  const note = (found: readonly string[]) => {
+    for (const finding of found) findings.push(finding)
+  }
+  for (let from = state.keptFrom; ; ) {
+    const next = statement(dialect, (put) => {
+      const at = `CAST(${put(from)} AS integer)`
+      return `SELECT min(at) AS at FROM (SELECT min(quarter) AS at FROM ${schema}.usage_q WHERE quarter >= ${at}
+        UNION ALL SELECT min(day) FROM ${schema}.usage_t WHERE day >= ${at}
+        UNION ALL SELECT min(posted_ms) / 900000 FROM ${schema}.entries WHERE posted_ms >= ${at} * CAST(900000 AS bigint)) next`
+    })
+    const { at } = (yield* rowOf(next))!
+    if (at === null) break
+    const { startMs, endMs } = calendar.periodOf(Number(at) * quarterMs, 'day')
+    const day = { from: Math.max(from, startMs / quarterMs), to: endMs / quarterMs }
+    note(yield* inSnapshot(checkDay(day, state)))
+    from = day.to
+  }
+  for (let after = ''; ; ) {
+    const next = statement(
+      dialect,
+      (put) => `SELECT account_id FROM ${ends} e WHERE account_id > ${put(after)} ${isShared ? 'AND seq > 0' : ''}
+        ORDER BY account_id LIMIT 1`,
+    )
+    const account = yield* rowOf(next)
+    if (!account) return findings
+    after = account['account_id'] as string
+    note(yield* inSnapshot(checkKeys(after)))
+  }
+
+  function* checkDay({ from, to }: { from: number; to: number }, { timeZone }: UsageState): StoreStep<string[]> {
+    // Another zone makes other days, which the next run compares.
+    if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
+    const marked = `${schema}.entries e JOIN ${schema}.usage_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
+    const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`
+    const posted = (put: Put) =>
+      `e.posted_ms >= CAST(${put(from)} AS bigint) * 900000 AND e.posted_ms < CAST(${put(to)} AS bigint) * 900000`
+    const rows = {
+      usage_q: yield* readRows('usage_q', within('quarter')),
+      usage_d: yield* readRows('usage_d', within('day')),
+      usage_t: yield* readRows('usage_t', within('day')),
+    }
+    const entries = yield* rowsOf(statement(dialect, (put) => selectSummed(marked, posted(put))))
+    return findDifferences({ from, to, entries, rows }, calendar)
+  }
+
+  function* checkKeys(accountId: string): StoreStep<string[]> {
+    const end = statement(
+      dialect,
+      (put) => `SELECT e.seq, coalesce(m.seq, 0) AS mark, w.id FROM ${ends} e
+        LEFT JOIN ${schema}.usage_marks m ON m.account_id = e.account_id
+        LEFT JOIN ${schema}.usage_words w ON w.kind = 'account' AND w.word = e.account_id WHERE e.account_id = ${put(accountId)}`,
+    )
+    const { seq, mark, id } = (yield* rowOf(end)) as { seq: bigint; mark: bigint; id: number | bigint | null }
+    const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}`
+    const entries = yield* rowsOf(statement(dialect, (put) => selectSummed(`${schema}.entries e`, below(put), false)))
+    const rows = id === null ? [] : yield* readRows('usage_k', (put) => `account = ${put(id)}`)
+    return findKeyDifferences(accountId, entries, rows, { mark, seq })
+  }
+
+  function* readRows(table: UsageTable, where: (put: Put) => string): StoreStep<SumRow[]> {
+    const rows = yield* rowsOf(statement(dialect, (put) => `SELECT * FROM ${schema}.${table} WHERE ${where(put)}`))
+    const columns = usageTables[table]
+    const isTime = (column: string) => column === 'quarter' || column === 'day'
+    const named = columns.filter((column) => !isTime(column))
+    const known = yield* words.readWords(rows.flatMap((row) => named.map((column) => Number(row[column]))))
+    const placed = (column: string, value: number) => (isTime(column) ? value : (known.get(value) ?? ''))
+    return rows.map((row) => ({
+      place: Object.fromEntries(columns.map((column) => [column, placed(column, Number(row[column]))])),
+      sums: sumColumns.map((column) => row[column] as bigint),
+    }))
+  }
+}

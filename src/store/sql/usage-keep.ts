@@ -1,0 +1,154 @@
+import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
+import { isRecorded, type UsageState } from '../../accounts/usage/question.ts'
+import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
+import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
+import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
+import { readNowMs } from './clock.ts'
+import { type Dialect, insertAll, type SqlValue, statement } from './dialect.ts'
+import { inTransaction, type Row, rowOf, rowsOf, runAll, type StoreStep } from './step.ts'
+
+/*
+ * Figures for reports as time goes on, and the zone whose days they are kept by.
+ */
+
+const quartersOfDay = 96
+
+/** @param lock until the end of the transaction, so that nobody makes the days anew meanwhile */
+export function* readUsageState({ schema, isShared }: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
+  const text = `SELECT time_zone, week_starts, kept_from FROM ${schema}.usage_state`
+  const row = yield* rowOf({ text: isShared && lock ? `${text} FOR ${lock}` : text, values: [] })
+  return {
+    timeZone: spellZone((row?.['time_zone'] ?? 'UTC') as string),
+    weekStarts: (row?.['week_starts'] ?? 'monday') as Zone['weekStarts'],
+    keptFrom: Number(row?.['kept_from'] ?? 0),
+  }
+}
+
+/**
+ * Records the zone if no server has recorded one, and keeps figures for as long as `keepMonths` says. A recorded zone stays
+ * (ruling X12).
+ * @param nowMs Unix milliseconds; without it, the time of the store. A server whose clock is ahead would remove what others keep.
+ */
+export function* adoptReporting(dialect: Dialect, reporting: Reporting, nowMs?: number): StoreStep<void> {
+  const atMs = nowMs ?? (yield* readNowMs(dialect))
+  if (adopted(yield* readUsageState(dialect), reporting, atMs)) yield* inTransaction(adopt(dialect, reporting, atMs))
+}
+
+function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep<void> {
+  const before = yield* readUsageState(dialect, 'UPDATE')
+  const state = adopted(before, reporting, atMs)
+  if (!state) return
+  yield* record(dialect, state)
+  // Earlier figures are by the days of a zone that nobody chose.
+  if (state.timeZone !== before.timeZone) yield* remakeDays(dialect, state)
+}
+
+/** @returns undefined if nothing changes. */
+function adopted(before: UsageState, { timeZone, weekStarts, keepMonths }: Reporting, atMs: number) {
+  const zone = { timeZone: isRecorded(before) ? before.timeZone : spellZone(timeZone), weekStarts }
+  const kept = firstKept(createCalendar(zone), keepMonths, atMs)
+  if (isRecorded(before) && kept <= before.keptFrom && before.weekStarts === weekStarts) return undefined
+  // Figures that were removed do not come back.
+  return { ...zone, keptFrom: Math.max(kept, before.keptFrom) }
+}
+
+/**
+ * In PostgreSQL it waits for a zone that is being changed.
+ * @param shown the store, as it may be shown. @returns the refusal if another zone is recorded (ruling X12).
+ */
+export function* findOtherZone(dialect: Dialect, said: string, shown: string): StoreStep<string | undefined> {
+  const state = yield* readUsageState(dialect, 'SHARE')
+  const isOther = isRecorded(state) && !isSameZone(state.timeZone, said)
+  return isOther ? sayOtherZone(shown, state.timeZone, said) : undefined
+}
+
+/**
+ * Records another zone and makes the days anew from the quarters, inside the caller's transaction. Its weeks begin as before
+ * unless it says otherwise. With 10 million entries it takes some seconds.
+ */
+export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
+  const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)
+  yield* record(dialect, { ...calendar, keptFrom })
+  yield* remakeDays(dialect, calendar)
+}
+
+function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState): StoreStep<void> {
+  const set = statement(
+    dialect,
+    (put) => `UPDATE ${dialect.schema}.usage_state SET time_zone = ${put(timeZone)}, week_starts = ${put(weekStarts)},
+      kept_from = ${put(keptFrom)}`,
+  )
+  return runAll([set])
+}
+
+/** Day by day, since an index has the quarters of each day together. */
+function* remakeDays(dialect: Dialect, zone: Zone): StoreStep<void> {
+  const { schema } = dialect
+  const calendar = createCalendar(zone)
+  for (const name of ['usage_d', 'usage_t', 'traffic_d', 'traffic_t'])
+    yield* rowsOf({ text: `DELETE FROM ${schema}.${name}`, values: [] })
+  const quarters = yield* rowsOf({
+    text: `SELECT DISTINCT quarter FROM ${schema}.usage_q UNION SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`,
+    values: [],
+  })
+  let end = 0
+  for (const { quarter } of quarters) {
+    if (Number(quarter) < end) continue
+    const { startMs, endMs } = calendar.periodOf(Number(quarter) * quarterMs, 'day')
+    end = endMs / quarterMs
+    yield* remakeDay(dialect, startMs / quarterMs, end)
+  }
+}
+
+function* remakeDay(dialect: Dialect, day: number, end: number): StoreStep<void> {
+  const { schema } = dialect
+  const sums = sumColumns.map((column) => `sum(${column})`).join(', ')
+  for (const name of ['usage_d', 'usage_t'] as const) {
+    const columns = usageTables[name].filter((column) => column !== 'day').join(', ')
+    const insert = statement(
+      dialect,
+      (put) => `INSERT INTO ${schema}.${name} (day, ${columns}, ${sumColumns.join(', ')})
+        SELECT CAST(${put(day)} AS integer), ${columns}, ${sums} FROM ${schema}.usage_q
+        WHERE quarter >= ${put(day)} AND quarter < ${put(end)} GROUP BY ${columns}`,
+    )
+    yield* rowsOf(insert)
+  }
+  const select = statement(
+    dialect,
+    (put) => `SELECT * FROM ${schema}.traffic_q WHERE quarter >= ${put(day)} AND quarter < ${put(end)}`,
+  )
+  const cells = (yield* rowsOf(select)).map((row) => readCell(row, day))
+  for (const name of ['traffic_d', 'traffic_t'] as const) {
+    const columns = trafficTables[name]
+    const rows = joinCells(cells, columns).map(({ place, requests, first_byte, total }) => [
+      ...columns.map((column) => place[column] as SqlValue),
+      ...[requests, first_byte, total],
+    ])
+    yield* runAll(insertAll(dialect, name, [...columns, 'requests', 'first_byte', 'total'], rows))
+  }
+}
+
+function readCell(row: Row, day: number): TrafficCell {
+  const places = trafficTables.traffic_q.map((column) => [column, Number(row[column])])
+  const { first_byte, total } = row as Pick<TrafficCell, 'first_byte' | 'total'>
+  return { place: { ...Object.fromEntries(places), day }, requests: Number(row['requests']), first_byte, total }
+}
+
+/** Removes a day of what is not kept any more from each table. @returns whether there was any */
+export function* pruneSome(dialect: Dialect): StoreStep<boolean> {
+  const { keptFrom } = yield* readUsageState(dialect)
+  let isMore = false
+  for (const table of [...Object.keys(usageTables), ...Object.keys(trafficTables)])
+    if (table !== 'usage_k' && (yield* inTransaction(pruneTable(dialect, table, keptFrom)))) isMore = true
+  return isMore
+}
+
+function* pruneTable(dialect: Dialect, table: string, keptFrom: number): StoreStep<boolean> {
+  const time = table.endsWith('_q') ? 'quarter' : 'day'
+  const from = `FROM ${dialect.schema}.${table}`
+  const oldest = (yield* rowOf({ text: `SELECT min(${time}) AS oldest ${from}`, values: [] }))!['oldest']
+  if (oldest === null || Number(oldest) >= keptFrom) return false
+  const end = Math.min(keptFrom, Number(oldest) + quartersOfDay)
+  yield* rowsOf(statement(dialect, (put) => `DELETE ${from} WHERE ${time} < ${put(end)}`))
+  return true
+}

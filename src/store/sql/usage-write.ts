@@ -1,0 +1,61 @@
+import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
+import { joinCounts, type TrafficCell, type TrafficTable, trafficTables } from '../../accounts/usage/traffic.ts'
+import { type Dialect, insertAll } from './dialect.ts'
+import { type Row, rowsOf, runAll, type StoreStep } from './step.ts'
+import { slices, type Words } from './words.ts'
+
+/*
+ * Rows of figures for reports, in the caller's transaction.
+ */
+
+/** Adds sums to the rows of a table. */
+export function* addSums(dialect: Dialect, words: Words, name: UsageTable, rows: readonly SumRow[]): StoreStep<void> {
+  const columns = usageTables[name]
+  const places = yield* words.placesOf(rows, columns)
+  const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`)
+  const values = rows.map(({ sums }, at) => [...places[at]!, ...sums])
+  const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${more.join(', ')}`
+  yield* runAll(insertAll(dialect, name, [...columns, ...sumColumns], values, onConflict))
+}
+
+const counted = ['requests', 'first_byte', 'total'] as const
+
+/** Adds counters of what costs nothing. Servers that write at once lock rows in one order. */
+export function* addTraffic(
+  dialect: Dialect,
+  words: Words,
+  name: TrafficTable,
+  cells: readonly TrafficCell[],
+): StoreStep<void> {
+  const columns = trafficTables[name]
+  const all = [...columns, ...counted]
+  const places = yield* words.placesOf(cells, columns)
+  const placed = cells.map((cell, at) => ({ cell, place: places[at]! })).sort((a, b) => compare(a.place, b.place))
+  const none = new Uint8Array()
+  // An empty row can be locked, so that two servers that begin the same row do not both write its first counts.
+  const empty = placed.map(({ place }) => [...place, 0, none, none])
+  if (dialect.isShared) yield* runAll(insertAll(dialect, name, all, empty, 'ON CONFLICT DO NOTHING'))
+  const there = new Map<string, Row>()
+  for (const list of slices(placed)) {
+    const rows = yield* rowsOf({
+      text: `SELECT * FROM ${dialect.schema}.${name} WHERE (${columns.join(', ')}) IN (
+        VALUES ${list.map(({ place }) => `(${place.join(', ')})`).join(', ')})
+        ORDER BY ${columns.join(', ')} ${dialect.isShared ? 'FOR UPDATE' : ''}`,
+      values: [],
+    })
+    for (const row of rows) there.set(columns.map((column) => row[column]).join(), row)
+  }
+  const values = placed.map(({ cell, place }) => {
+    const row = there.get(place.join()) ?? { requests: 0n, first_byte: none, total: none }
+    const joined = (column: 'first_byte' | 'total') => joinCounts(row[column] as Uint8Array, cell[column])
+    return [...place, (row['requests'] as bigint) + BigInt(cell.requests), joined('first_byte'), joined('total')]
+  })
+  const sets = counted.map((column) => `${column} = excluded.${column}`)
+  const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${sets.join(', ')}`
+  yield* runAll(insertAll(dialect, name, all, values, onConflict))
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const at = a.findIndex((value, index) => value !== b[index])
+  return at === -1 ? 0 : a[at]! - b[at]!
+}
