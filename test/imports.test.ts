@@ -105,7 +105,7 @@ const rules: Record<string, ImportRule> = {
     outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks', 'node:timers/promises'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
-  'store/sql': { may: ['accounts'] },
+  'store/sql': { may: ['accounts'], types: ['store/files'] },
   'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },
   'store/postgres': { may: ['accounts', 'store/files', 'store/sql', 'ids'], outside: ['pg', 'node:*'] },
   store: { may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'], types: ['config'] },

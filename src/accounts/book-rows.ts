@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import type { BudgetPeriod, Spend } from './budget.ts'
-import { type KeyBounds, tellBounds } from './key-bounds.ts'
+import type { Spend } from './budget.ts'
+import { type KeyBounds, readBoundColumns, tellBounds } from './key-bounds.ts'
+import { readFields, registers } from './registers.ts'
 
 /** An account as the books have it. */
 export type AccountRow = {
@@ -85,30 +86,15 @@ export type KeyPage = {
 /** A row as a database answers it, by the names of its columns. */
 export type StoreRow = Readonly<Record<string, unknown>>
 
-/** @param row of the account's columns, with its balance. Integers may come as bigint. */
+/** @param row of the account's columns, with its balance. */
 export function readAccountRow(row: StoreRow): AccountRow {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    state: row.state as AccountRow['state'],
-    balanceNanos: row.balance as bigint,
-    createdMs: Number(row.created_ms),
-  }
+  return { ...readFields(registers.accounts, row), balanceNanos: row.balance as bigint }
 }
 
 export function readKeyRow(row: StoreRow): KeyRow {
   return {
-    id: row.id as string,
-    accountId: row.account_id as string,
+    ...readFields(registers.keys, row),
     accountName: (row.account_name as string | null) ?? undefined,
-    digest: row.digest as string,
-    prefix: row.prefix as string,
-    label: (row.label as string | null) ?? undefined,
-    createdMs: Number(row.created_ms),
-    expiresMs: readTime(row.expires_ms),
-    ownExpiresMs: readTime(row.own_expires_ms),
-    revokedMs: readTime(row.revoked_ms),
-    lastUsedMs: readTime(row.last_used_ms),
     ...readBounds(row),
     heldNanos: (row.held as bigint | null) ?? undefined,
   }
@@ -116,24 +102,13 @@ export function readKeyRow(row: StoreRow): KeyRow {
 
 /** @param row of a key, with what it has spent. */
 export function readBounds(row: StoreRow): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
-  const { id, scope, budget, budget_per, rpm, models, from_ms, until_ms, spent } = row
+  const { id, scope, budget, from_ms, until_ms, spent } = row
   return {
     scope: ((scope ?? id) as string | null) ?? '',
-    bounds: {
-      budget:
-        budget === null
-          ? undefined
-          : { nanos: budget as bigint, per: (budget_per as BudgetPeriod | null) ?? undefined },
-      requestsPerMinute: rpm === null ? undefined : Number(rpm),
-      models: models === null ? undefined : (models as string).split(','),
-    },
+    bounds: readBoundColumns(row),
     spend:
       budget === null || from_ms === null
         ? undefined
         : { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint },
   }
-}
-
-function readTime(value: unknown): number | undefined {
-  return value === null ? undefined : Number(value)
 }

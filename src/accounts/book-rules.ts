@@ -13,7 +13,7 @@ import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
 import { formatTime } from './format-time.ts'
-import { type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
+import { type BoundWishes, boundsAfter, type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
@@ -191,14 +191,8 @@ export function confirmClock(): BookChange<{ time: string }> {
 /** By when and by whose days things are changed. @property nowMs Unix milliseconds */
 export type Moment = { nowMs: number; calendar: Calendar }
 
-/** How a key is to be; what is left out stays, or is not there. Null takes it away. */
-export type KeyWishes = {
-  label?: string | null | undefined
-  budget?: Budget | null | undefined
-  requestsPerMinute?: number | null | undefined
-  models?: readonly string[] | null | undefined
-  expiresMs?: number | null | undefined
-}
+/** How a key is to be. A field that is left out stays as it is, or empty. Null takes it away. */
+export type KeyWishes = BoundWishes & { label?: string | null | undefined; expiresMs?: number | null | undefined }
 
 export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar }: Moment): BookChange<IssuedKey> {
   return {
@@ -207,7 +201,7 @@ export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar
       const { id: accountId } = theAccount(facts, idOrName)
       const label = wishes.label ?? undefined
       if (label !== undefined) checkLabel(label, accountId)
-      const bounds = boundsOf(unbounded, wishes)
+      const bounds = boundsAfter(unbounded, wishes)
       const ownExpiresMs = wishes.expiresMs ?? undefined
       const { write, issued } = issueKey({ accountId, label, ownExpiresMs, bounds }, nowMs)
       const writes = [write]
@@ -255,7 +249,7 @@ export function updateKey(
       const { id: keyId, accountId, scope } = key
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
-      const result: KeyRow = { ...key, bounds: boundsOf(key.bounds, wishes) }
+      const result: KeyRow = { ...key, bounds: boundsAfter(key.bounds, wishes) }
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
       if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(key, wishes.expiresMs ?? undefined))
       const [before, after] = [tellKey(key), tellKey(result)]
@@ -292,14 +286,6 @@ export function updateKey(
 /** Whether a budget has another window than the one that was counted so far: then it is counted from the ledger. */
 export function beginsAnew({ bounds, spend }: Pick<KeyRow, 'bounds' | 'spend'>, budget: Budget): boolean {
   return bounds.budget === undefined || bounds.budget.per !== budget.per || spend === undefined
-}
-
-function boundsOf(before: KeyBounds, { budget, requestsPerMinute, models }: KeyWishes): KeyBounds {
-  return {
-    budget: budget === undefined ? before.budget : (budget ?? undefined),
-    requestsPerMinute: requestsPerMinute === undefined ? before.requestsPerMinute : (requestsPerMinute ?? undefined),
-    models: models === undefined ? before.models : (models ?? undefined),
-  }
 }
 
 function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, ActDetails[string]> {

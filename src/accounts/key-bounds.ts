@@ -1,4 +1,4 @@
-import { type Budget, formatBudget } from './budget.ts'
+import { type Budget, type BudgetPeriod, formatBudget } from './budget.ts'
 
 /*
  * Limits of a key that its account does not have (ruling R15). A key and its rotations are one line: they have the same
@@ -13,10 +13,83 @@ export type KeyBounds = {
   models: readonly string[] | undefined
 }
 
-export const unbounded: KeyBounds = { budget: undefined, requestsPerMinute: undefined, models: undefined }
+type BoundValue = string | number | bigint | null
 
-export function isBounded({ budget, requestsPerMinute, models }: KeyBounds): boolean {
-  return budget !== undefined || requestsPerMinute !== undefined || models !== undefined
+/** How a bound is kept and shown. @property name of it in the audit and for operators */
+type BoundForm<T> = {
+  name: string
+  columns: Readonly<Record<string, 'text' | 'integer'>>
+  read(row: Readonly<Record<string, unknown>>): T | undefined
+  write(bound: T | undefined): Readonly<Record<string, BoundValue>>
+  tell(bound: T): string | number
+}
+
+/** Every bound of a key. Books, stores and the copy read this table. */
+const forms = {
+  budget: {
+    name: 'budget',
+    columns: { budget: 'integer', budget_per: 'text' },
+    read: ({ budget, budget_per: per }) =>
+      budget === null ? undefined : { nanos: budget as bigint, per: (per as BudgetPeriod | null) ?? undefined },
+    write: (budget) => ({ budget: budget?.nanos ?? null, budget_per: budget?.per ?? null }),
+    tell: formatBudget,
+  },
+  requestsPerMinute: {
+    name: 'rpm',
+    columns: { rpm: 'integer' },
+    read: ({ rpm }) => (rpm === null ? undefined : Number(rpm)),
+    write: (rate) => ({ rpm: rate ?? null }),
+    tell: (rate) => rate,
+  },
+  models: {
+    name: 'models',
+    columns: { models: 'text' },
+    read: ({ models }) => (models === null ? undefined : (models as string).split(',')),
+    write: (models) => ({ models: models === undefined ? null : formatModels(models) }),
+    tell: formatModels,
+  },
+} satisfies { [Name in keyof KeyBounds]: BoundForm<NonNullable<KeyBounds[Name]>> }
+
+const rows = Object.entries(forms) as [keyof KeyBounds, BoundForm<unknown>][]
+
+function ofEach(make: (name: keyof KeyBounds, form: BoundForm<unknown>) => unknown): KeyBounds {
+  return Object.fromEntries(rows.map(([name, form]) => [name, make(name, form)])) as unknown as KeyBounds
+}
+
+export const unbounded: KeyBounds = ofEach(() => undefined)
+
+/** Columns of keys that hold their bounds. */
+export const boundColumns = Object.assign({}, ...rows.map(([, { columns }]) => columns)) as Record<
+  string,
+  'text' | 'integer'
+>
+
+/** @param row of a key, by columns. */
+export function readBoundColumns(row: Readonly<Record<string, unknown>>): KeyBounds {
+  return ofEach((_, { read }) => read(row))
+}
+
+/** The inverse. */
+export function boundValues(bounds: KeyBounds): Record<string, BoundValue> {
+  return Object.assign({}, ...rows.map(([name, { write }]) => write(bounds[name])))
+}
+
+export function isBounded(bounds: KeyBounds): boolean {
+  return rows.some(([name]) => bounds[name] !== undefined)
+}
+
+/** Bounds as somebody wishes them. A bound that is left out stays. Null takes it away. */
+export type BoundWishes = { [Name in keyof KeyBounds]?: KeyBounds[Name] | null }
+
+export function boundsAfter(before: KeyBounds, wishes: BoundWishes): KeyBounds {
+  return ofEach((name) => (wishes[name] === undefined ? before[name] : (wishes[name] ?? undefined)))
+}
+
+/** For the audit, and for what tells one version of a key from another. */
+export function tellBounds(bounds: KeyBounds): Record<string, string | number | null> {
+  return Object.fromEntries(
+    rows.map(([key, { name, tell }]) => [name, bounds[key] === undefined ? null : tell(bounds[key])]),
+  )
 }
 
 /** The most ids and beginnings of ids that a key may have: each request is compared with all of them. */
@@ -49,13 +122,4 @@ export function mayUse(models: readonly string[] | undefined, asked: string): bo
     models === undefined ||
     models.some((model) => (model.endsWith('*') ? asked.startsWith(model.slice(0, -1)) : asked === model))
   )
-}
-
-/** The limits as the audit trail shows them; also a part of a key's version. */
-export function tellBounds({ budget, requestsPerMinute, models }: KeyBounds) {
-  return {
-    budget: budget === undefined ? null : formatBudget(budget),
-    rpm: requestsPerMinute ?? null,
-    models: models === undefined ? null : formatModels(models),
-  }
 }

@@ -1,4 +1,5 @@
 import type { Zone } from '../../accounts/calendar.ts'
+import type { RegisterName } from '../../accounts/registers.ts'
 import type { Moved } from '../files/moved.ts'
 
 /*
@@ -15,48 +16,28 @@ export type EntryRange = { accountId: string; after: number; upto: number }
 
 export type RegisterRow = Readonly<Record<string, unknown>>
 
-/** All that is in a store beside its entries. */
-export type Registers = {
-  accounts: RegisterRow[]
-  keys: RegisterRow[]
-  prices: RegisterRow[]
-  operators: RegisterRow[]
-  /** What keys with budgets have spent. */
-  spends: RegisterRow[]
-  /** Warnings that wait to be told. */
-  outbox: RegisterRow[]
-  /** What came of creations that may be asked for again (Idempotency-Key). */
-  made: RegisterRow[]
-  /** The audit trail; its records are never changed. */
-  audit: RegisterRow[]
-  headMs: number
-}
+/** The registers that are copied. */
+export const copiedRegisters = [
+  'accounts',
+  'keys',
+  'prices',
+  'operators',
+  'spends',
+  'outbox',
+  'made',
+  'audit',
+] as const satisfies readonly RegisterName[]
 
-/** By their columns, in which both engines agree. */
-export const registerColumns = {
-  accounts: ['id', 'name', 'state', 'created_ms'],
-  keys: [
-    ...['id', 'account_id', 'digest', 'prefix', 'label'],
-    ...['created_ms', 'expires_ms', 'revoked_ms', 'last_used_ms'],
-    ...['scope', 'own_expires_ms', 'budget', 'budget_per', 'rpm', 'models'],
-  ],
-  prices: ['version', 'input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'terms'],
-  operators: ['id', 'name', 'role', 'digest', 'prefix', 'created_ms', 'expires_ms', 'revoked_ms'],
-  spends: ['scope', 'from_ms', 'until_ms', 'spent', 'warned'],
-  outbox: ['id', 'event', 'data', 'at_ms', 'next_ms', 'tries'],
-  made: ['actor', 'once', 'asked', 'result', 'made_ms'],
-  audit: ['seq', 'at_ms', 'actor', 'address', 'operation', 'object', 'before', 'after', 'digest'],
-} as const
+export type CopiedRegister = (typeof copiedRegisters)[number]
 
-export type RegisterName = keyof typeof registerColumns
+/** All that is in a store beside its entries, with the columns in which both engines agree. */
+export type Registers = Record<CopiedRegister, RegisterRow[]> & { headMs: number }
 
-/** Those that are written whole: what is not among their rows is no more. */
+/** Registers that are written whole: rows that the source does not have are removed. */
 export const replacedRegisters = ['spends', 'outbox', 'made'] as const
 
 export type ChangedRegisters = Readonly<
-  Record<'accounts' | 'keys' | 'operators' | 'audit' | (typeof replacedRegisters)[number], readonly RegisterRow[]> & {
-    headMs: number
-  }
+  Record<Exclude<CopiedRegister, 'prices'>, readonly RegisterRow[]> & { headMs: number }
 >
 
 export type CopyEnd = {

@@ -1,27 +1,16 @@
 import { hash } from 'node:crypto'
 import { entryColumns } from '../../accounts/entry-row.ts'
-import { isRecorded } from '../../accounts/usage/question.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from '../postgres/database.ts'
 import { entryIdOf } from '../postgres/entry-id.ts'
 import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate.ts'
-import { allowWriting, closeStore, readMoved, reopenStore } from '../postgres/moved.ts'
+import { allowWriting, closeStore, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
 import { dialect, run } from '../postgres/run.ts'
-import { fixMoment } from '../postgres/verify.ts'
-import { readUsageState, rezone } from '../sql/usage-keep.ts'
-import {
-  type ChangedRegisters,
-  type CopyEnd,
-  type CopySource,
-  type CopyTarget,
-  type EntryRange,
-  type HeldSource,
-  type RegisterRow,
-  type Registers,
-  registerColumns,
-  replacedRegisters,
-} from './end.ts'
+import { fixMoment } from '../sql/head.ts'
+import { answering, promising } from '../sql/step.ts'
+import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'
+import { createCopyQuestions } from './questions.ts'
 
 /** Slices are made for less than a second; a machine that is busy has patience here. */
 const patienceMs = 60_000
@@ -70,7 +59,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       if (late) return { servers: late }
       const held: HeldSource = {
         spooled: undefined,
-        fixMoment: () => fixMoment(transaction),
+        fixMoment: () => run(transaction, fixMoment(dialect)),
         markMoved: (to) => closeStore(transaction, to),
       }
       return { result: await work(held) }
@@ -82,6 +71,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
   const database = await open(place)
   const { shown } = place
   return {
+    ...promising(answering(questions, (step) => writing((transaction) => run(transaction, step)))),
     ...readingEnd(database, shown),
     begin: (oldestMs) =>
       database.transact(async (transaction) => {
@@ -92,25 +82,6 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
         const months = Math.ceil((Date.now() - oldestMs) / monthMs) + 1
         await makePartitions(transaction, Math.max(1, Math.min(monthsBackMax, months)))
       }),
-    addAccounts: (rows) =>
-      writing(async ({ query }) => {
-        await query(
-          `WITH made AS (
-             INSERT INTO triwire.accounts (id, name, state, revision, created_ms)
-             SELECT a.id, ' ' || a.id, a.state, nextval('triwire.revisions'), a.created_ms
-             FROM json_populate_recordset(NULL::triwire.accounts, $1) a ON CONFLICT (id) DO NOTHING RETURNING id)
-           INSERT INTO triwire.balances (account_id) SELECT id FROM made`,
-          [toJson(rows)],
-        )
-      }),
-    addPrices: (rows) =>
-      writing(async ({ query }) => {
-        await query(
-          `INSERT INTO triwire.prices SELECT p.* FROM json_populate_recordset(NULL::triwire.prices, $1) p
-           ON CONFLICT (version) DO NOTHING`,
-          [toJson(rows)],
-        )
-      }),
     addEntries: (rows) =>
       writing(async ({ query }) => {
         await query(addEntriesSql, [toJson(rows.map((row) => ({ ...row, id: idOf(row) })))])
@@ -118,15 +89,13 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
     settle: async () => {
       await database.query('ANALYZE triwire.entries, triwire.balances, triwire.credits, triwire.accounts, triwire.keys')
     },
-    write: (changed) => writing((transaction) => writeRegisters(transaction, changed)),
-    setZone: (zone) => writing((transaction) => run(transaction, rezone(dialect, zone))),
     finish: () => database.transact(reopenStore),
   }
 
-  function writing(work: (transaction: Transaction) => Promise<void>): Promise<void> {
+  function writing<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return database.transact(async (transaction) => {
       await allowWriting(transaction)
-      await work(transaction)
+      return work(transaction)
     })
   }
 }
@@ -146,42 +115,18 @@ async function open(
   }
 }
 
+const questions = createCopyQuestions(
+  dialect,
+  'SELECT account_id, seq, balance, digest FROM triwire.balances ORDER BY account_id COLLATE "C"',
+  "nextval('triwire.revisions')",
+)
+
 function readingEnd(database: Database, shown: string): CopyEnd {
+  const { addAccounts: _a, addPrices: _p, write: _w, setZone: _z, ...reads } = questions
   return {
     shown,
-    async readTails() {
-      const rows = await database.query(
-        'SELECT account_id, seq, balance, digest FROM triwire.balances ORDER BY account_id COLLATE "C"',
-      )
-      return rows.map(({ account_id, seq, balance, digest }) => ({
-        accountId: account_id as string,
-        seq: Number(seq),
-        balanceNanos: balance as bigint,
-        digest: digest as string | null,
-      }))
-    },
+    ...promising(answering(reads, (step) => run(database, step))),
     readEntries: (ranges) => readEntries(database, ranges),
-    readRegisters: () => readRegisters(database),
-    async count() {
-      const [row] = await database.query(
-        `SELECT (SELECT count(*) FROM triwire.entries) AS entries, (SELECT sum(seq) FROM triwire.balances) AS numbered,
-           (SELECT count(*) FROM triwire.credits) AS "references"`,
-      )
-      return {
-        entries: Number(row!['entries']),
-        numbered: Number(row!['numbered'] ?? 0),
-        references: Number(row!['references']),
-      }
-    },
-    async readOldestMs() {
-      const [row] = await database.query('SELECT min(posted_ms) AS oldest FROM triwire.entries')
-      return row!['oldest'] === null ? undefined : Number(row!['oldest'])
-    },
-    async readZone() {
-      const state = await run(database, readUsageState(dialect))
-      return isRecorded(state) ? state : undefined
-    },
-    readMoved: () => readMoved(database),
     close: () => database.close(),
   }
 }
@@ -202,23 +147,6 @@ async function readEntries({ query }: Database, ranges: readonly EntryRange[]): 
   )
 }
 
-async function readRegisters({ query }: Database): Promise<Registers> {
-  const read = (name: keyof typeof registerColumns) =>
-    query(`SELECT ${registerColumns[name].join(', ')} FROM triwire.${name}`)
-  const [head] = await query('SELECT moment_ms FROM triwire.head')
-  return {
-    accounts: await read('accounts'),
-    keys: await read('keys'),
-    prices: await read('prices'),
-    operators: await read('operators'),
-    spends: await read('spends'),
-    outbox: await read('outbox'),
-    made: await read('made'),
-    audit: await read('audit'),
-    headMs: Number(head?.['moment_ms'] ?? 0),
-  }
-}
-
 const addEntriesSql = `
   WITH given AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1) AS e(${Object.entries(types)
@@ -234,49 +162,6 @@ const addEntriesSql = `
     FROM (SELECT DISTINCT ON (account_id) account_id, balance_after, seq, posted_ms, digest FROM given
           ORDER BY account_id, seq DESC) t
     WHERE b.account_id = t.account_id`
-
-async function writeRegisters(
-  { query }: Transaction,
-  { accounts, keys, operators, audit, headMs, ...whole }: ChangedRegisters,
-): Promise<void> {
-  const ids = accounts.map(({ id }) => id)
-  // Names that were exchanged are in nobody's way: no name begins with a blank.
-  await query(`UPDATE triwire.accounts SET name = ' ' || id WHERE id = ANY ($1::text[])`, [ids])
-  await query(
-    `UPDATE triwire.accounts a SET name = n.name, state = n.state, revision = nextval('triwire.revisions')
-     FROM json_populate_recordset(NULL::triwire.accounts, $1) n WHERE a.id = n.id`,
-    [toJson(accounts)],
-  )
-  await query(
-    `INSERT INTO triwire.operators SELECT o.* FROM json_populate_recordset(NULL::triwire.operators, $1) o
-     ON CONFLICT (id) DO UPDATE SET revoked_ms = excluded.revoked_ms`,
-    [toJson(operators)],
-  )
-  await query(
-    `INSERT INTO triwire.audit SELECT a.* FROM json_populate_recordset(NULL::triwire.audit, $1) a
-     ON CONFLICT (seq) DO NOTHING`,
-    [toJson(audit)],
-  )
-  await query(
-    `INSERT INTO triwire.keys SELECT k.* FROM json_populate_recordset(NULL::triwire.keys, $1) k
-     ON CONFLICT (id) DO UPDATE SET label = excluded.label, expires_ms = excluded.expires_ms,
-       revoked_ms = excluded.revoked_ms, last_used_ms = excluded.last_used_ms, scope = excluded.scope,
-       own_expires_ms = excluded.own_expires_ms, budget = excluded.budget, budget_per = excluded.budget_per,
-       rpm = excluded.rpm, models = excluded.models`,
-    [toJson(keys)],
-  )
-  for (const name of replacedRegisters) {
-    await query(`DELETE FROM triwire.${name}`)
-    await query(`INSERT INTO triwire.${name} SELECT r.* FROM json_populate_recordset(NULL::triwire.${name}, $1) r`, [
-      toJson(whole[name]),
-    ])
-  }
-  await query(
-    `INSERT INTO triwire.head (moment_ms) VALUES ($1)
-     ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(head.moment_ms, excluded.moment_ms)`,
-    [headMs],
-  )
-}
 
 /** Those that are alive, by their names, in words; undefined where there are none. */
 async function findServers({ query }: Pick<Database, 'query'>): Promise<string | undefined> {

@@ -1,13 +1,12 @@
-import { type RegisterName, type RegisterRow, type Registers, registerColumns } from './end.ts'
-
-const names = Object.keys(registerColumns) as RegisterName[]
+import { registerColumns } from '../../accounts/registers.ts'
+import { type CopiedRegister, copiedRegisters, type RegisterRow, type Registers } from './end.ts'
 
 /** What their entries name, before the rest is copied. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
 /** Rows of one end that the other has not, or has otherwise. */
 export function changedRows(
-  name: RegisterName,
+  name: CopiedRegister,
   from: readonly RegisterRow[],
   to: readonly RegisterRow[],
 ): RegisterRow[] {
@@ -17,7 +16,7 @@ export function changedRows(
 
 /** Of each register how many rows are not the same on both sides, in words; none where all are. */
 export function findDifferences(one: Registers, other: Registers): string[] {
-  return names.flatMap((name) => {
+  return copiedRegisters.flatMap((name) => {
     const count = changedRows(name, one[name], other[name]).length + changedRows(name, other[name], one[name]).length
     return count === 0 ? [] : [`${name}: ${count} rows differ`]
   })
@@ -33,6 +32,8 @@ export function missingRows(
   return from.filter((row) => !there.has(row[namedBy[name]]))
 }
 
-function textOf(name: RegisterName, row: RegisterRow): string {
-  return JSON.stringify(registerColumns[name].map((column) => (row[column] === null ? null : String(row[column]))))
+function textOf(name: CopiedRegister, row: RegisterRow): string {
+  return JSON.stringify(
+    Object.keys(registerColumns(name)).map((column) => (row[column] === null ? null : String(row[column]))),
+  )
 }

@@ -3,13 +3,13 @@ import { accountOf, type BookChange } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import type { Moved } from '../files/moved.ts'
 import { createQuestions, findFacts, make } from '../sql/books.ts'
+import { readMoved } from '../sql/head.ts'
 import { createListing } from '../sql/listing.ts'
 import { answering, promising } from '../sql/step.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { explainDatabase } from './explain.ts'
 import { locks, migrate, refuseEmpty } from './migrate.ts'
-import { readMoved } from './moved.ts'
 import { postCredit, postFunctions } from './post.ts'
 import { dialect, run, sliceSizes } from './run.ts'
 import { isConflict } from './trouble.ts'
@@ -64,7 +64,7 @@ export async function openPostgresBooks(
   const reports = openDatabase({ url, max: 2, patienceMs, statementMs: reportMs, purpose: 'reports' })
   return {
     ...createPostgresBooks(database, sliceSizes, reports),
-    readMoved: () => readMoved(database),
+    readMoved: () => run(database, readMoved(dialect)),
     async close() {
       await Promise.all([database.close(), reports.close()])
     },

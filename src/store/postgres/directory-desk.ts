@@ -1,4 +1,5 @@
 import { readBounds } from '../../accounts/book-rows.ts'
+import { boundColumns } from '../../accounts/key-bounds.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { Row } from '../sql/step.ts'
 import type { Database, Transaction } from './database.ts'
@@ -124,8 +125,10 @@ export class DirectoryDesk implements Desk {
 /** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
 function select(accounts: string): string {
   return `SELECT a.id AS account_id, a.name, a.state, a.revision, coalesce(b.balance, 0) AS balance,
-      k.id AS key_id, k.digest, k.prefix, k.label, k.expires_ms, k.scope, k.budget, k.budget_per, k.rpm, k.models,
-      NULL AS from_ms
+      k.id AS key_id, k.digest, k.prefix, k.label, k.expires_ms, k.scope,
+      ${Object.keys(boundColumns)
+        .map((column) => `k.${column}`)
+        .join(', ')}, NULL AS from_ms
     FROM (${accounts}) a
     LEFT JOIN triwire.balances b ON b.account_id = a.id
     LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL`

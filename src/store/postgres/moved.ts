@@ -1,13 +1,7 @@
-import type { Moved } from '../files/moved.ts'
 import type { Transaction } from './database.ts'
 import { movedCode } from './trouble.ts'
 
 type Queries = Pick<Transaction, 'query'>
-
-export async function readMoved({ query }: Queries): Promise<Moved | undefined> {
-  const [row] = await query('SELECT to_store, moved_ms FROM triwire.moved')
-  return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
-}
 
 /** What is written to by servers and operators, and so refuses. Who only says that it lives, or leaves, is let. */
 const guarded = {

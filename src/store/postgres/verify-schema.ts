@@ -1,7 +1,9 @@
 import { randomText } from '../../ids/base62.ts'
+import { readMoved } from '../sql/head.ts'
 import type { Database, Transaction } from './database.ts'
-import { closeStore, readMoved } from './moved.ts'
+import { closeStore } from './moved.ts'
 import { postFunctions } from './post.ts'
+import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
 
 /**
@@ -17,7 +19,7 @@ export async function findForeignSchema(database: Database, place: string): Prom
     return [
       `${place}: its schema has version ${version ?? 'none'}, which cannot be compared here: run the newer triwire`,
     ]
-  const ours = await readOurSchema(database, (await readMoved(database)) !== undefined)
+  const ours = await readOurSchema(database, (await run(database, readMoved(dialect))) !== undefined)
   const theirs = await database.transact((transaction) => readSchema(transaction, 'triwire'))
   const findings: string[] = []
   for (const [name, definition] of withMonths(ours, theirs)) {

@@ -2,19 +2,18 @@ import { type Audited, type Entry, returnReference, type VerifyOptions } from '.
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
-import { findWrongMoment } from '../../accounts/verify/moment.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { readNowMs } from '../sql/clock.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import { checkMoment, takeMoment } from '../sql/head.ts'
 import type { SliceSizes } from '../sql/listing.ts'
 import { readSpend, readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
 import type { Row } from '../sql/step.ts'
 import { findUsageDifferences } from '../sql/usage-check.ts'
-import type { Database, Transaction } from './database.ts'
+import type { Database } from './database.ts'
 import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
-import { readMoved } from './moved.ts'
 import { dialect, run } from './run.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
@@ -32,37 +31,15 @@ const countMax = 10_000
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
     await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
-    return { findings: await findMoment(transaction), momentMs: await takeMoment(transaction) }
+    const findings = await run(transaction, checkMoment(dialect, place))
+    return { findings, momentMs: await run(transaction, takeMoment(dialect)) }
   })
   return readLedger(database, options, sizes, findings, momentMs)
 }
 
 /** Findings in words. */
 export async function verify(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<string[]> {
-  return (await readLedger(database, options, sizes, await findMoment(database))).findings
-}
-
-async function findMoment({ query }: Pick<Database, 'query'>): Promise<string[]> {
-  const [row] = await query('SELECT (SELECT moment_ms FROM triwire.head) AS moment, triwire.now_ms() AS now')
-  const { moment, now } = row as { moment: bigint | null; now: bigint }
-  return [...findWrongMoment(place, moment ?? undefined, Number(now))]
-}
-
-/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
-async function takeMoment(transaction: Transaction): Promise<number> {
-  if (!(await readMoved(transaction))) return fixMoment(transaction)
-  const [row] = await transaction.query('SELECT moment_ms FROM triwire.head')
-  return Number(row?.moment_ms ?? 0)
-}
-
-/** The earlier of now and the newest entry (ruling Y15), by whoever holds the lock of heads alone. */
-export async function fixMoment({ query }: Transaction): Promise<number> {
-  const [row] = await query(
-    `INSERT INTO triwire.head AS h (one, moment_ms)
-       VALUES (true, least(triwire.now_ms(), (SELECT coalesce(max(posted_ms), 0) FROM triwire.entries)))
-       ON CONFLICT (one) DO UPDATE SET moment_ms = greatest(h.moment_ms, excluded.moment_ms) RETURNING moment_ms`,
-  )
-  return Number(row!.moment_ms)
+  return (await readLedger(database, options, sizes, await run(database, checkMoment(dialect, place)))).findings
 }
 
 type ReadPages = (select: Select, before: Readonly<Record<string, unknown>>) => AsyncIterable<Row[]>

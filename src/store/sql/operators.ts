@@ -8,11 +8,12 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, Made } from '../../accounts/book-rules.ts'
+import { boundValues } from '../../accounts/key-bounds.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type OperatorRow, type SessionRow, sessionsMax } from '../../accounts/operators.ts'
+import { columnsOf, readFields, registers } from '../../accounts/registers.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
-import { type Dialect, insert, type Put, type Statement, statement } from './dialect.ts'
-import { keyStatements } from './keys.ts'
+import { type Dialect, insert, type Put, type Statement, statement, update } from './dialect.ts'
 import { keysWithSpends } from './spends.ts'
 import type { Query } from './step.ts'
 
@@ -29,7 +30,7 @@ export function writeStatements(dialect: Dialect, write: BookWrite): Statement[]
   const { schema } = dialect
   switch (write.kind) {
     case 'insert_operator':
-      return [insert(dialect, 'operators', operatorColumns(write.operator))]
+      return [insert(dialect, 'operators', columnsOf(registers.operators, write.operator))]
     case 'revoke_operator':
       return [
         statement(
@@ -44,7 +45,7 @@ export function writeStatements(dialect: Dialect, write: BookWrite): Statement[]
       return [
         statement(dialect, (put) => `DELETE FROM ${schema}.sessions WHERE expires_ms <= ${put(createdMs)}`),
         ...forgetOldest(dialect, write.session),
-        insert(dialect, 'sessions', sessionColumns(write.session)),
+        insert(dialect, 'sessions', columnsOf(registers.sessions, write.session)),
       ]
     }
     case 'delete_session':
@@ -53,11 +54,27 @@ export function writeStatements(dialect: Dialect, write: BookWrite): Statement[]
       const { actor, key, made } = write
       const old = (put: Put) =>
         `DELETE FROM ${schema}.made WHERE made_ms <= ${put(made.madeMs - onceMs)} OR (actor = ${put(actor)} AND once = ${put(key)})`
-      const row = { actor, once: key, asked: made.asked, result: made.result, made_ms: made.madeMs }
-      return [statement(dialect, old), insert(dialect, 'made', row)]
+      return [
+        statement(dialect, old),
+        insert(dialect, 'made', columnsOf(registers.made, { actor, once: key, ...made })),
+      ]
     }
+    case 'insert_key':
+      return [insert(dialect, 'keys', { ...columnsOf(registers.keys, write.key), ...boundValues(write.key.bounds) })]
+    case 'expire_key':
+      return [update(dialect, 'keys', { expires_ms: write.expiresMs }, { id: write.keyId })]
+    case 'set_end': {
+      const ends = { expires_ms: write.expiresMs ?? null, own_expires_ms: write.ownExpiresMs ?? null }
+      return [update(dialect, 'keys', ends, { id: write.keyId })]
+    }
+    case 'revoke_key':
+      return [update(dialect, 'keys', { revoked_ms: write.revokedMs }, { id: write.keyId })]
+    case 'set_label':
+      return [update(dialect, 'keys', { label: write.label ?? null }, { id: write.keyId })]
+    case 'set_bounds':
+      return [update(dialect, 'keys', boundValues(write.bounds), { account_id: write.accountId, scope: write.scope })]
     default:
-      return keyStatements(dialect, write)
+      return undefined
   }
 }
 
@@ -77,38 +94,27 @@ function forgetOldest(dialect: Dialect, { operatorId, keyId }: SessionRow): Stat
 }
 
 export function insertAudit(dialect: Dialect, row: AuditRow): Statement {
-  const { seq, atMs, actor, address, operation, object, before, after, digest } = row
-  return insert(dialect, 'audit', { seq, at_ms: atMs, actor, address, operation, object, before, after, digest })
-}
-
-function operatorColumns(row: OperatorRow) {
-  return {
-    ...{ id: row.id, name: row.name, role: row.role, digest: row.digest, prefix: row.prefix },
-    ...{ created_ms: row.createdMs, expires_ms: row.expiresMs, revoked_ms: row.revokedMs ?? null },
-  }
-}
-
-function sessionColumns(row: SessionRow) {
-  return {
-    ...{ digest: row.digest, kind: row.kind, operator_id: row.operatorId ?? null, key_id: row.keyId ?? null },
-    ...{ actor: row.actor ?? null, created_ms: row.createdMs, seen_ms: row.seenMs, expires_ms: row.expiresMs },
-  }
+  return insert(dialect, 'audit', columnsOf(registers.audit, row))
 }
 
 export function selectOperators(
   dialect: Dialect,
   by: { id?: string; digest?: string; name?: string } = {},
 ): Query<OperatorRow> {
-  return query(dialect, readOperatorRow, (put) => {
-    const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
-    return `SELECT * FROM ${dialect.schema}.operators ${whereAny(parts)} ORDER BY created_ms, id`
-  })
+  return query(
+    dialect,
+    (row) => readFields(registers.operators, row),
+    (put) => {
+      const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
+      return `SELECT * FROM ${dialect.schema}.operators ${whereAny(parts)} ORDER BY created_ms, id`
+    },
+  )
 }
 
 export function selectSession(dialect: Dialect, digest: string): Query<SessionRow> {
   return query(
     dialect,
-    readSessionRow,
+    (row) => readFields(registers.sessions, row),
     (put) => `SELECT * FROM ${dialect.schema}.sessions WHERE digest = ${put(digest)}`,
   )
 }
@@ -123,9 +129,8 @@ export function touchSession(dialect: Dialect, digest: string, seenMs: number): 
 export function selectMade(dialect: Dialect, { actor, key }: { actor: string; key: string }): Query<Made> {
   return query(
     dialect,
-    readMade,
-    (put) =>
-      `SELECT asked, result, made_ms FROM ${dialect.schema}.made WHERE actor = ${put(actor)} AND once = ${put(key)}`,
+    (row) => readFields(registers.made, row),
+    (put) => `SELECT * FROM ${dialect.schema}.made WHERE actor = ${put(actor)} AND once = ${put(key)}`,
   )
 }
 
@@ -145,16 +150,20 @@ export function selectAudit(
     beyond,
   }: AuditFilter & { limit: number; beyond?: number | undefined },
 ): Query<AuditRow> {
-  return query(dialect, readAuditRow, (put) => {
-    const parts: string[] = []
-    if (actor !== undefined) parts.push(`actor = ${put(actor)}`)
-    if (operation !== undefined) parts.push(`operation = ${put(operation)}`)
-    if (object !== undefined) parts.push(`object = ${put(object)}`)
-    if (sinceMs !== undefined) parts.push(`at_ms >= ${put(sinceMs)}`)
-    if (untilMs !== undefined) parts.push(`at_ms < ${put(untilMs)}`)
-    if (beyond !== undefined) parts.push(`seq < ${put(beyond)}`)
-    return `SELECT * FROM ${dialect.schema}.audit ${whereAll(parts)} ORDER BY seq DESC LIMIT ${put(limit)}`
-  })
+  return query(
+    dialect,
+    (row) => readFields(registers.audit, row),
+    (put) => {
+      const parts: string[] = []
+      if (actor !== undefined) parts.push(`actor = ${put(actor)}`)
+      if (operation !== undefined) parts.push(`operation = ${put(operation)}`)
+      if (object !== undefined) parts.push(`object = ${put(object)}`)
+      if (sinceMs !== undefined) parts.push(`at_ms >= ${put(sinceMs)}`)
+      if (untilMs !== undefined) parts.push(`at_ms < ${put(untilMs)}`)
+      if (beyond !== undefined) parts.push(`seq < ${put(beyond)}`)
+      return `SELECT * FROM ${dialect.schema}.audit ${whereAll(parts)} ORDER BY seq DESC LIMIT ${put(limit)}`
+    },
+  )
 }
 
 export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<AccountRow> {
@@ -204,49 +213,4 @@ function whereAll(parts: readonly string[]): string {
 
 function whereAny(parts: readonly string[]): string {
   return parts.length ? `WHERE ${parts.join(' OR ')}` : ''
-}
-
-function readOperatorRow(row: StoreRow): OperatorRow {
-  return {
-    id: row.id as string,
-    name: row.name as string,
-    role: row.role as OperatorRow['role'],
-    digest: row.digest as string,
-    prefix: row.prefix as string,
-    createdMs: Number(row.created_ms),
-    expiresMs: Number(row.expires_ms),
-    revokedMs: row.revoked_ms === null ? undefined : Number(row.revoked_ms),
-  }
-}
-
-function readSessionRow(row: StoreRow): SessionRow {
-  const text = (name: string) => (row[name] as string | null) ?? undefined
-  return {
-    digest: row.digest as string,
-    kind: row.kind as SessionRow['kind'],
-    operatorId: text('operator_id'),
-    keyId: text('key_id'),
-    actor: text('actor'),
-    createdMs: Number(row.created_ms),
-    seenMs: Number(row.seen_ms),
-    expiresMs: Number(row.expires_ms),
-  }
-}
-
-function readAuditRow(row: StoreRow): AuditRow {
-  return {
-    seq: Number(row.seq),
-    atMs: Number(row.at_ms),
-    actor: row.actor as string,
-    address: row.address as string | null,
-    operation: row.operation as string,
-    object: row.object as string,
-    before: row.before as string | null,
-    after: row.after as string | null,
-    digest: row.digest as string,
-  }
-}
-
-function readMade(row: StoreRow): Made {
-  return { asked: row.asked as string, result: row.result as string, madeMs: Number(row.made_ms) }
 }

@@ -3,17 +3,15 @@ import { type Audited, type Entry, returnReference, type VerifyOptions } from '.
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
-import { findWrongMoment } from '../../accounts/verify/moment.ts'
 import { findUncounted } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { isDamage } from '../files/cures.ts'
 import { readNowMs } from '../sql/clock.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { joinNames, readingColumns, readReading } from '../sql/entries.ts'
+import { checkMoment, takeMoment } from '../sql/head.ts'
 import { readSpendRows, selectBudgeted, selectSpends } from '../sql/spends.ts'
 import { findUsageDifferences } from '../sql/usage-check.ts'
-import { fixMoment } from './moment.ts'
-import { readMoved } from './moved.ts'
 import { readTogether, transact } from './open.ts'
 import type { Run } from './run.ts'
 import { findForeignSchema } from './verify-schema.ts'
@@ -36,8 +34,8 @@ export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: Ver
   try {
     const nowMs = run(readNowMs(dialect))
     const { findings, momentMs } = transact(db, () => ({
-      findings: [...findWrongMoment('the file', readMoment(db), nowMs)],
-      momentMs: takeMoment(db, nowMs),
+      findings: run(checkMoment(dialect, 'the file')),
+      momentMs: run(takeMoment(dialect)),
     }))
     return readLedger({ db, run, dialect, options, nowMs, momentMs }, findings)
   } catch (error) {
@@ -54,18 +52,8 @@ function sayDamage({ message }: Error): string {
 /** Findings in words. */
 export function verify(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): string[] {
   const nowMs = run(readNowMs(dialect))
-  const findings = [...findWrongMoment('the file', readMoment(db), nowMs)]
+  const findings = run(checkMoment(dialect, 'the file'))
   return readLedger({ db, run, dialect, options, nowMs }, findings).findings
-}
-
-function readMoment(db: DatabaseSync): bigint | undefined {
-  return db.prepare('SELECT moment_ms FROM head').get()?.moment_ms as bigint | undefined
-}
-
-/** Of a store that was moved it is the last one: where the content is now its entries follow upon that. */
-function takeMoment(db: DatabaseSync, nowMs: number): number {
-  if (!readMoved(db)) return fixMoment(db, nowMs)
-  return Number(readMoment(db) ?? 0)
 }
 
 /** In one snapshot, so that it may run beside a busy server. */

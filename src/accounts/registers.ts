@@ -1,0 +1,102 @@
+import { boundColumns } from './key-bounds.ts'
+import type { OperatorRole, SessionRow } from './operators.ts'
+
+/*
+ * The registers: what a store keeps beside entries and figures for reports. Their columns are written once, here. Statements that
+ * insert, select and copy rows follow, and a test compares both schemas with them (test/store/registers.test.ts).
+ */
+
+/** A column of a register. `read` makes of a value of the database what the field of its row is. */
+export type RegisterColumn<T> = { kind: 'text' | 'integer'; isOptional: boolean; read(value: unknown): T }
+
+type Columns = Readonly<Record<string, RegisterColumn<unknown>>>
+
+/** `created_ms` is the field `createdMs`. */
+type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
+
+/** The row of a register as the books have it. */
+export type RegisterFields<C extends Columns> = {
+  [Name in keyof C & string as Camel<Name>]: ReturnType<C[Name]['read']>
+}
+
+const text = <T extends string = string>(): RegisterColumn<T> => column('text', (value) => value as T)
+const number = () => column('integer', Number)
+const amount = () => column('integer', (value) => value as bigint)
+
+/** Empty fields are undefined. */
+const optional = <T>({ kind, read }: RegisterColumn<T>): RegisterColumn<T | undefined> => ({
+  ...{ kind, isOptional: true },
+  read: (value) => (value === null ? undefined : read(value)),
+})
+
+/** Empty fields are null. */
+const nullable = <T>({ kind, read }: RegisterColumn<T>): RegisterColumn<T | null> => ({
+  ...{ kind, isOptional: true },
+  read: (value) => (value === null ? null : read(value)),
+})
+
+function column<T>(kind: 'text' | 'integer', read: (value: unknown) => T): RegisterColumn<T> {
+  return { kind, isOptional: false, read }
+}
+
+export const registers = {
+  accounts: { id: text(), name: text(), state: text<'active' | 'suspended'>(), created_ms: number() },
+  /** Beside these, keys have the columns of their bounds. */
+  keys: {
+    ...{ id: text(), account_id: text(), digest: text(), prefix: text(), label: optional(text()) },
+    ...{ created_ms: number(), expires_ms: optional(number()), revoked_ms: optional(number()) },
+    ...{ last_used_ms: optional(number()), scope: optional(text()), own_expires_ms: optional(number()) },
+  },
+  prices: {
+    ...{ version: text(), input: amount(), cache_read: amount(), cache_write: amount() },
+    ...{ cache_write_1h: amount(), output: amount(), terms: optional(text()) },
+  },
+  operators: {
+    ...{ id: text(), name: text(), role: text<OperatorRole>(), digest: text(), prefix: text() },
+    ...{ created_ms: number(), expires_ms: number(), revoked_ms: optional(number()) },
+  },
+  sessions: {
+    ...{ digest: text(), kind: text<SessionRow['kind']>(), operator_id: optional(text()), key_id: optional(text()) },
+    ...{ actor: optional(text()), created_ms: number(), seen_ms: number(), expires_ms: number() },
+  },
+  /** What keys with budgets have spent. */
+  spends: { scope: text(), from_ms: number(), until_ms: number(), spent: amount(), warned: number() },
+  /** Warnings that wait to be sent. */
+  outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
+  /** What came of creations that may be asked for again (Idempotency-Key). */
+  made: { actor: text(), once: text(), asked: text(), result: text(), made_ms: number() },
+  /** The audit trail; its records are never changed. */
+  audit: {
+    ...{ seq: number(), at_ms: number(), actor: text(), address: nullable(text()), operation: text(), object: text() },
+    ...{ before: nullable(text()), after: nullable(text()), digest: text() },
+  },
+} satisfies Record<string, Columns>
+
+export type RegisterName = keyof typeof registers
+
+/** All columns of a register, whose kinds both schemas have. */
+export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {
+  const bounds = Object.entries(name === 'keys' ? boundColumns : {})
+  const added = bounds.map(([column, kind]) => [column, { kind, isOptional: true }])
+  return { ...registers[name], ...Object.fromEntries(added) }
+}
+
+/** @param row of the database, with all columns of the register. */
+export function readFields<C extends Columns>(columns: C, row: Readonly<Record<string, unknown>>): RegisterFields<C> {
+  const fields = Object.entries(columns).map(([name, { read }]) => [fieldOf(name), read(row[name])])
+  return Object.fromEntries(fields) as RegisterFields<C>
+}
+
+/** The inverse: values by columns. */
+export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<C>): Record<keyof C & string, Stored> {
+  const of = fields as Record<string, Stored | undefined>
+  const values = Object.keys(columns).map((name) => [name, of[fieldOf(name)] ?? null])
+  return Object.fromEntries(values) as Record<keyof C & string, Stored>
+}
+
+/** A value as a database takes it. */
+export type Stored = string | number | bigint | null
+
+function fieldOf(column: string): string {
+  return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+}

@@ -1,0 +1,121 @@
+import type { Zone } from '../../accounts/calendar.ts'
+import { registerColumns } from '../../accounts/registers.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
+import { type Dialect, insertAll, type SqlValue, statement } from '../sql/dialect.ts'
+import { raiseMoment, readMoved } from '../sql/head.ts'
+import { rowOf, rowsOf, runAll, type StoreStep } from '../sql/step.ts'
+import { readUsageState, rezone } from '../sql/usage-keep.ts'
+import {
+  type ChainEnd,
+  type ChangedRegisters,
+  type CopiedRegister,
+  copiedRegisters,
+  type RegisterRow,
+  type Registers,
+  replacedRegisters,
+} from './end.ts'
+
+/** Columns that may change of a row that is copied already. */
+const changing = {
+  keys: Object.keys(registerColumns('keys')).filter(
+    (column) => !['id', 'account_id', 'digest', 'prefix', 'created_ms'].includes(column),
+  ),
+  operators: ['revoked_ms'],
+} as const
+
+/**
+ * Questions of a copy that both databases answer; see `CopyEnd` and `CopyTarget`.
+ * @param chainEnds a SELECT of the ends of all chains: `account_id`, `seq`, `balance`, `digest`
+ * @param nextRevision the next number of a change, in SQL
+ */
+export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRevision: string) {
+  const { schema } = dialect
+  return {
+    ...{ readTails, readRegisters, count, readOldestMs, readZone, readMoved: () => readMoved(dialect) },
+    ...{ addAccounts, addPrices, write, setZone: (zone: Zone) => rezone(dialect, zone) },
+  }
+
+  function* readTails(): StoreStep<ChainEnd[]> {
+    const rows = yield* rowsOf({ text: chainEnds, values: [] })
+    return rows.map(({ account_id, seq, balance, digest }) => ({
+      accountId: account_id as string,
+      seq: Number(seq),
+      balanceNanos: balance as bigint,
+      digest: digest as string | null,
+    }))
+  }
+
+  function* readRegisters(): StoreStep<Registers> {
+    const rows = {} as Record<CopiedRegister, RegisterRow[]>
+    for (const name of copiedRegisters)
+      rows[name] = yield* rowsOf({ text: `SELECT ${columns(name).join(', ')} FROM ${schema}.${name}`, values: [] })
+    const head = yield* rowOf({ text: `SELECT moment_ms FROM ${schema}.head`, values: [] })
+    return { ...rows, headMs: Number(head?.['moment_ms'] ?? 0) }
+  }
+
+  function* count(): StoreStep<{ entries: number; numbered: number; references: number }> {
+    const { entries, numbered, referred } = (yield* rowOf({
+      text: `SELECT (SELECT count(*) FROM ${schema}.entries) AS entries, (SELECT sum(seq) FROM ${dialect.ends} e) AS numbered,
+        (SELECT count(reference) FROM ${dialect.credits}) AS referred`,
+      values: [],
+    }))!
+    return { entries: Number(entries), numbered: Number(numbered ?? 0), references: Number(referred) }
+  }
+
+  function* readOldestMs(): StoreStep<number | undefined> {
+    const { oldest } = (yield* rowOf({
+      text: `SELECT min(posted_ms) AS oldest FROM ${schema}.entries`,
+      values: [],
+    }))!
+    return oldest === null ? undefined : Number(oldest)
+  }
+
+  function* readZone(): StoreStep<Zone | undefined> {
+    const state = yield* readUsageState(dialect)
+    return isRecorded(state) ? state : undefined
+  }
+
+  /** Their names and revisions come at the end. */
+  function* addAccounts(rows: readonly RegisterRow[]): StoreStep<void> {
+    const made = rows.map((row) => ({ ...row, name: ` ${row['id']}`, revision: 0 }))
+    yield* runAll(insertRows('accounts', made, 'ON CONFLICT DO NOTHING', ['revision']))
+    if (!dialect.isShared) return
+    const ids = rows.map(({ id }) => [id as string])
+    yield* runAll(insertAll(dialect, 'balances', ['account_id'], ids, 'ON CONFLICT DO NOTHING'))
+  }
+
+  function addPrices(rows: readonly RegisterRow[]): StoreStep<void> {
+    return runAll(insertRows('prices', rows, 'ON CONFLICT DO NOTHING'))
+  }
+
+  function* write({ accounts, headMs, ...rows }: ChangedRegisters): StoreStep<void> {
+    // Names that were exchanged are in nobody's way: no name begins with a blank.
+    for (const { id } of accounts)
+      yield* rowsOf(
+        statement(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`),
+      )
+    const named = accounts.map((row) => ({ ...row, revision: 0 }))
+    const sets = `name = excluded.name, state = excluded.state, revision = ${nextRevision}`
+    yield* runAll(insertRows('accounts', named, `ON CONFLICT (id) DO UPDATE SET ${sets}`, ['revision']))
+    for (const name of ['operators', 'keys'] as const) {
+      const changed = changing[name].map((column) => `${column} = excluded.${column}`).join(', ')
+      yield* runAll(insertRows(name, rows[name], `ON CONFLICT (id) DO UPDATE SET ${changed}`))
+    }
+    yield* runAll(insertRows('audit', rows.audit, 'ON CONFLICT DO NOTHING'))
+    for (const name of replacedRegisters) {
+      yield* rowsOf({ text: `DELETE FROM ${schema}.${name}`, values: [] })
+      yield* runAll(insertRows(name, rows[name], ''))
+    }
+    yield* raiseMoment(dialect, headMs)
+  }
+
+  function insertRows(name: CopiedRegister, rows: readonly RegisterRow[], rest: string, more: readonly string[] = []) {
+    const all = [...columns(name), ...more]
+    const values = rows.map((row) => all.map((column) => row[column] as SqlValue))
+    return insertAll(dialect, name, all, values, rest)
+  }
+}
+
+function columns(name: CopiedRegister): string[] {
+  return Object.keys(registerColumns(name))
+}

@@ -1,0 +1,52 @@
+import { findWrongMoment } from '../../accounts/verify/moment.ts'
+import type { Moved } from '../files/moved.ts'
+import { type Dialect, insert, statement } from './dialect.ts'
+import { rowOf, rowsOf, type StoreStep } from './step.ts'
+
+/** @returns undefined for a store whose content is here. */
+export function* readMoved({ schema }: Dialect): StoreStep<Moved | undefined> {
+  const row = yield* rowOf({ text: `SELECT to_store, moved_ms FROM ${schema}.moved`, values: [] })
+  return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
+}
+
+/** Findings about the moment of the last head. @param place the ledger's place, in words */
+export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[]> {
+  const { moment, now } = yield* readMoment(dialect)
+  return [...findWrongMoment(place, moment ?? undefined, Number(now))]
+}
+
+/**
+ * Writes down the moment of a head that is taken now: all that is posted from here on is posted later (ruling C15). The moment is
+ * the earlier of now and the newest entry, so no clock moves it ahead of the entries that it covers (ruling Y15). The caller
+ * holds the lock by which no post is under way.
+ */
+export function* fixMoment(dialect: Dialect): StoreStep<number> {
+  const { now } = yield* readMoment(dialect)
+  const select = `SELECT max(posted_ms) AS newest FROM ${dialect.schema}.entries`
+  const { newest } = (yield* rowOf({ text: select, values: [] }))!
+  return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
+}
+
+/** The same for a head that is made of a store. A store that was moved keeps its last moment, upon which its entries follow elsewhere. */
+export function* takeMoment(dialect: Dialect): StoreStep<number> {
+  if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
+  return Number((yield* readMoment(dialect)).moment ?? 0)
+}
+
+/** The moment never goes back. @returns the moment that is written down now. */
+export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
+  const { moment } = yield* readMoment(dialect)
+  if (moment !== null && moment >= BigInt(ms)) return Number(moment)
+  const update = statement(dialect, (put) => `UPDATE ${dialect.schema}.head SET moment_ms = ${put(ms)}`)
+  yield* rowsOf(moment === null ? insert(dialect, 'head', { moment_ms: ms }) : update)
+  return ms
+}
+
+function* readMoment(dialect: Dialect) {
+  const { schema } = dialect
+  const select = statement(
+    dialect,
+    (put) => `SELECT ${dialect.now(put)} AS now, (SELECT moment_ms FROM ${schema}.head) AS moment`,
+  )
+  return (yield* rowOf(select)) as { now: bigint | number; moment: bigint | null }
+}

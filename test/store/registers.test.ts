@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { type RegisterName, registerColumns, registers } from '../../src/accounts/registers.ts'
+import { openPostgresBooks } from '../../src/store/postgres/books.ts'
+import { openDatabase } from '../../src/store/postgres/database.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { atEnd } from '../support/at-end.ts'
+import { startPostgres, withoutPostgres } from '../support/postgres.ts'
+import { createPath } from './fixtures.ts'
+
+/** Columns of a schema that are the engine's own: where a chain ends, and the numbers of changes. */
+const own: Partial<Record<RegisterName, readonly string[]>> = { accounts: ['balance', 'seq', 'revision'] }
+
+const names = Object.keys(registers) as RegisterName[]
+
+/** Each column as `name kind`, with `?` if it may be empty. */
+function expected(name: RegisterName): string[] {
+  return Object.entries(registerColumns(name))
+    .map(([column, { kind, isOptional }]) => `${column} ${kind}${isOptional ? '?' : ''}`)
+    .sort()
+}
+
+test('STR-9 each column of a register in SQLite is in the table of columns, with its kind, and each in the table is there', () => {
+  const path = createPath()
+  openStore(path).close()
+  const db = new DatabaseSync(path)
+  atEnd(() => db.close())
+  for (const name of names) {
+    const found = db
+      .prepare('SELECT name, type, "notnull" AS is_needed, pk FROM pragma_table_info(?)')
+      .all(name)
+      .filter((row) => !own[name]?.includes(row['name'] as string))
+      .map(({ name, type, is_needed, pk }) => `${name} ${String(type).toLowerCase()}${is_needed || pk ? '' : '?'}`)
+    assert.deepEqual(found.sort(), expected(name), name)
+  }
+})
+
+test('STR-9 each column of a register in PostgreSQL is in the table of columns, with its kind, and each in the table is there', {
+  skip: withoutPostgres(),
+}, async () => {
+  const postgres = await startPostgres()
+  const url = postgres.createDatabase('registers')
+  await (await openPostgresBooks(url, { shown: url })).close()
+  const database = openDatabase({ url, max: 1, patienceMs: 5_000, purpose: 'test' })
+  atEnd(() => database.close())
+  for (const name of names) {
+    const rows = await database.query(
+      `SELECT column_name AS name, CASE WHEN data_type = 'text' THEN 'text' ELSE 'integer' END AS kind, is_nullable
+       FROM information_schema.columns WHERE table_schema = 'triwire' AND table_name = $1`,
+      [name],
+    )
+    const found = rows
+      .filter((row) => !own[name]?.includes(row['name'] as string))
+      .map(({ name, kind, is_nullable }) => `${name} ${kind}${is_nullable === 'YES' ? '?' : ''}`)
+    assert.deepEqual(found.sort(), expected(name), name)
+  }
+})
