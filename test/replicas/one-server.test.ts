@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import test, { beforeEach } from 'node:test'
+import test, { before } from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { freeze, openOperator } from '../store/postgres/opened.ts'
@@ -19,8 +19,9 @@ import { until, within } from '../support/waiting.ts'
 
 const skip = withoutPostgres()
 let postgres: Postgres
+let databases = 0
 
-beforeEach(async () => {
+before(async () => {
   if (!skip) postgres = await startPostgres()
 })
 
@@ -31,7 +32,7 @@ const prices = '{ input: "1", cache_read: "1", cache_write: "1", output: "1" }'
 
 /** An account with much credit, its key, and the file of a server on their database. */
 async function prepare() {
-  const url = postgres.createDatabase('one')
+  const url = postgres.createDatabase(`one_${++databases}`)
   const books = await openOperator(url)
   await books.createAccount('one', 10n ** 15n)
   const { key } = await books.createKey('one', { budget: { nanos: 10n ** 15n, per: 'day' } })

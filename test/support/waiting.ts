@@ -8,13 +8,12 @@ export const patienceMs = Number(process.env['TRIWIRE_TEST_PATIENCE_MS'] ?? 30_0
 
 const lookMs = 4
 
-/** Waits until `isSo` returns true. @throws an error that names `what` if it does not */
+/** A long wait looks less often, because a look may be a request. So it ends later by this part of its time at most. */
+const lateShare = 1 / 20
+
+/** Waits until it is so. @throws when it does not become so, naming what was waited for */
 export async function until(isSo: () => unknown, what = `${isSo}`): Promise<void> {
-  const deadline = performance.now() + patienceMs
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`it did not happen: ${what}`)
-    await moment()
-  }
+  await lookUntil(isSo, what, (waitedMs) => Math.max(lookMs, waitedMs * lateShare))
 }
 
 /**
@@ -23,23 +22,25 @@ export async function until(isSo: () => unknown, what = `${isSo}`): Promise<void
  * @throws an error that names what was awaited
  */
 export async function passUntil(gateway: { advance(ms: number): void }, isSo: () => unknown): Promise<void> {
-  await until(async () => {
+  const pass = async () => {
     if (await isSo()) return true
     gateway.advance(1_000)
     return false
-  }, `${isSo}`)
+  }
+  await lookUntil(pass, `${isSo}`, () => lookMs)
 }
 
 /** Waits until a number has begun to grow and then stays the same, as when a buffer is full. */
 export async function untilStill(count: () => number): Promise<void> {
   let before = 0
   let looks = 0
-  await until(() => {
+  const isStill = () => {
     const now = count()
     looks = now > 0 && now === before ? looks + 1 : 0
     before = now
     return looks === 50
-  }, 'nothing moves any more')
+  }
+  await lookUntil(isStill, 'nothing moves any more', () => lookMs)
 }
 
 /** The value of a promise, if it comes in time. */
@@ -65,6 +66,11 @@ export function turn(): Promise<void> {
 }
 
 /** Lets the other parts of the process, and other processes, run. */
-function moment(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, lookMs))
+async function lookUntil(isSo: () => unknown, what: string, pauseMs: (waitedMs: number) => number): Promise<void> {
+  const beganMs = performance.now()
+  while (!(await isSo())) {
+    const waitedMs = performance.now() - beganMs
+    if (waitedMs > patienceMs) throw new Error(`it did not happen: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs(waitedMs)))
+  }
 }
