@@ -1,5 +1,6 @@
 import { editorSchema } from '../src/config/schema.ts'
 import { apiReference, problemReference } from './api-reference.ts'
+import { withCommands } from './cli-reference.ts'
 import { configReference } from './config-reference.ts'
 import { putGenerated } from './support/generated.ts'
 
@@ -14,6 +15,7 @@ const generated = {
     old
       .replace(/(<!-- problems -->\n)[\s\S]*?(?=<!-- \/problems -->)/, (_, mark: string) => mark + problemReference())
       .replace(/(<!-- operations -->\n)[\s\S]*?(?=<!-- \/operations -->)/, (_, mark: string) => mark + apiReference()),
+  'docs/cli.md': withCommands,
 }
 
 for (const [name, write] of Object.entries(generated)) putGenerated(name, write)

@@ -2,9 +2,11 @@ import assert from 'node:assert'
 import { readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { withCommands } from '../../scripts/cli-reference.ts'
 import { configReference } from '../../scripts/config-reference.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { editorSchema } from '../../src/config/schema.ts'
+import { operations } from '../../src/operations/table.ts'
 
 const root = new URL('../../', import.meta.url)
 const names = ['OPENAI_API_KEY', 'ANTHROPIC_API_KEY', 'OPENAI_KEY_A', 'OPENAI_KEY_B', 'BACKUP_KEY'].concat([
@@ -51,3 +53,13 @@ for (const name of readdirSync(new URL('examples/', root)).filter((file) => /^(?
     if (needed) assert.throws(() => loadConfig({ config: file.pathname }, {}), new RegExp(`variable ${needed}`))
   })
 }
+
+test('X4 docs/cli.md has each command with its arguments and options, as the program takes them', () => {
+  const page = readFileSync(new URL('docs/cli.md', root), 'utf8')
+  assert.equal(withCommands(page), page)
+  for (const one of operations)
+    for (const { command } of one.cli) assert.ok(page.includes(`**\`triwire ${command} `), command)
+  // Text that people wrote stays, whatever stood between the marks.
+  assert.equal(withCommands(page.replaceAll(/(<!-- commands -->)[\s\S]*?(?=<!-- \/commands -->)/g, '$1\nold\n')), page)
+  assert.throws(() => withCommands(page.replace('## clock\n', '## watch\n')), /no section for: clock/)
+})
