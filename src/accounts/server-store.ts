@@ -28,7 +28,9 @@ export type ServerStore = {
   noteTraffic(cells: readonly TrafficCell[]): Promise<boolean>
   /** Undefined if no other process serves with the same store. */
   sharedTraffic: SharedTraffic | undefined
-  /** Called when a reload has put another configuration in force. Servers of one store compare their configurations. */
+  /** The other servers of the store. Undefined if no other process serves with it. */
+  replicas: SharedReplicas | undefined
+  /** A reload has put another configuration in force. Servers of the same store compare it. */
   reconfigure(configDigest: string): void
   /** Settles the debits that are under way, in the database or in the spool, and closes the store. */
   close(): Promise<void>
@@ -60,6 +62,31 @@ export type Introduction = {
   configDigest: string
   /** Identifies the key of the envelopes, which all must have in common (ruling T7). */
   sealFingerprint: string
+  /** Its `ReplicaDoor` as JSON, once it listens. */
+  door?: string | undefined
+}
+
+/** How other servers of the store reach the admin side of one, as it stands in the store (ruling X9). */
+export type ReplicaDoor = {
+  /** Names this run of the server. The token that others show is made of it and of the seal key (src/live/replica-door.ts). */
+  key: string
+  /** The origin of a loopback address, and the name of the loopback interface that has it. */
+  local?: { origin: string; loopback: string } | undefined
+  /** The origin, with a path if it has one, that reaches it from other machines. */
+  url?: string | undefined
+}
+
+/** Another server that lives. `name` is for people. */
+export type OtherReplica = { name: string; door: ReplicaDoor | undefined }
+
+/** The servers of one store, as each of them knows the others. */
+export type SharedReplicas = {
+  /** The name of this server, as `triwire replicas` lists it. */
+  name: string
+  /** Lets the others reach this server. The store has it within seconds, and after an outage again. */
+  openDoor(door: ReplicaDoor): void
+  /** The others that were seen in the last ten seconds, by age. @throws StoreSilent */
+  listOthers(): Promise<readonly OtherReplica[]>
 }
 
 /** Limits that are read at each use, since a reload may change them. */

@@ -165,8 +165,11 @@ export function createApi(parts: ApiParts): AdminHandler {
       parts.play(exchange, outcome.play, { requestId, ip: address }, share)
       return undefined
     }
-    if ('events' in outcome) return openStream(outcome.events, act.actor, isStillGood)
-    return tellOutcome(operation, outcome, sent, site)
+    const answer =
+      'events' in outcome
+        ? openStream(outcome.events, act.actor, isStillGood)
+        : tellOutcome(operation, outcome, sent, site)
+    return operation.isOfAll ? nameUnreached(answer, parts.running.listUnreached()) : answer
   }
 
   function tellOutcome(operation: Operation, outcome: WholeOutcome, sent: object, site: Site): ApiAnswer {
@@ -189,6 +192,13 @@ type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillG
 
 /** A person without a token. A page of another site may have made their browser send the request. */
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
+
+/** Names the servers that an answer for all is without. A header takes ASCII, and a host name has nothing else. */
+function nameUnreached(answer: ApiAnswer, names: readonly string[]): ApiAnswer {
+  if (names.length === 0) return answer
+  const named = names.join(', ').replace(/[^ -~]/g, '?')
+  return { ...answer, headers: { ...answer.headers, 'x-triwire-unreached': named } }
+}
 
 type WholeOutcome = Extract<OperationResult<unknown>, { body: unknown } | { items: unknown }>
 

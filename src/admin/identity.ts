@@ -14,8 +14,6 @@ export type IdentityParts = {
   /** Count the requests of each operator, and of each owner of a key. */
   rates: Windows
   ownerRates: Windows
-  /** The digest of the token of the process that has started this one, which reads from memory. */
-  parentDigest?: string | undefined
 }
 
 /** Finds the person or process that sends a request, and counts their requests. */
@@ -38,7 +36,7 @@ export function createIdentity(parts: IdentityParts) {
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
     if (digest === undefined || !who) throw failed(address)
     const place = takePlace(who)
-    if (place?.ok === false) throw tooMany('You ask too often.', place.retryAfterSeconds)
+    if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
 
     /** Called again during a long answer. A silent store is no reason to end the answer. */
@@ -51,14 +49,11 @@ export function createIdentity(parts: IdentityParts) {
     }
   }
 
-  /** The process that has started this one has counted the questions of each of its operators: here they would be one. */
   function takePlace(who: Principal) {
-    if (who === parent) return undefined
     return who.kind === 'owner' ? parts.ownerRates.take(who.key.id) : parts.rates.take(who.actor)
   }
 
   async function findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined> {
-    if (kind === 'bearer' && digest === parts.parentDigest) return parent
     return (await parts.books()).findPrincipal(digest, kind)
   }
 
@@ -72,17 +67,7 @@ export function createIdentity(parts: IdentityParts) {
 
 const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
 
-/** The process that has started this one, which asks all of its workers. */
-const parent: Principal = {
-  kind: 'operator',
-  actor: 'triwire',
-  name: 'triwire',
-  role: 'viewer',
-  expiresMs: Number.POSITIVE_INFINITY,
-  operatorId: undefined,
-}
-
-/** @throws ProblemError for an operation that does not exist or is not allowed */
+/** @throws ProblemError for an operation that does not exist, or that is not allowed. */
 export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {
   if (!matched) throw new ProblemError('not_found', 'Nothing is served at this path.')
   if ('allow' in matched) {

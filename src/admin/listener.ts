@@ -27,7 +27,7 @@ type AdminParts = {
   metrics: AdminHandler
   /** The web console. */
   pages: AdminHandler
-  /** In a worker process: answers the process that has started it. */
+  /** Answers other servers of the store. */
   door?: { path: string; answer: AdminHandler }
   /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined

@@ -77,16 +77,16 @@ export type ConfigSource = { readonly text: Secret; readonly name: string; reado
 export type Config = {
   /** Absolute path of the file it was read from; undefined without a file. */
   file: string | undefined
-  /** The source, for processes that take the same configuration; undefined without one. */
-  source: ConfigSource | undefined
   listen: Address
   /** The certificate of the public listener; undefined for plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
   /** The public URL of the admin listener, with its path and without a slash at the end. */
   adminUrl: string | undefined
-  /** The certificate of the admin listener; undefined for plain HTTP on loopback. */
-  adminTls: (TlsPair & { /** Absolute path. */ certFile: string }) | undefined
+  /** The origin, with a path if it has one, at which servers of the same store on other machines reach it (ruling X9). */
+  adminReplicaUrl: string | undefined
+  /** What it proves itself with; undefined: it speaks plain HTTP, on loopback. */
+  adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
   /** The store's place in releases before 0.2.0, beside the configuration, if that is another one (ruling X8). */

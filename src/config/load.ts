@@ -76,12 +76,7 @@ export function glanceAtConfig(options: ConfigOptions): Config {
   return loadConfig({ ...options, isWithoutFiles: true, isWithoutKeys: true, isWithoutStore: true })
 }
 
-/** Loads the configuration that another process has read. @throws ConfigError, as files that it names may have changed */
-export function loadSource(source: ConfigSource | undefined, options: ConfigOptions): Config {
-  return load(source, options, process.env, process.cwd())
-}
-
-/** Loads a configuration from a text, like a file in the working folder. @throws ConfigError */
+/** The configuration that a text says, as a file would that lies in the working folder. @throws ConfigError */
 export function loadText(text: string, name: string, options: ConfigOptions, env = process.env): Config {
   return load({ text: new Secret(text), name }, options, env, process.cwd())
 }
@@ -356,11 +351,11 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
   const { limits, billing, timeouts } = file
   return Object.freeze({
     file: source?.file,
-    source,
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
     adminListen: file.admin_listen,
     adminUrl: file.admin.public_url && readPublicUrl(file.admin.public_url),
+    adminReplicaUrl: file.admin.replica_url && readPublicUrl(file.admin.replica_url),
     adminTls: file.admin.tls && {
       ...readTls(file.admin.tls, origin),
       certFile: resolve(folder, file.admin.tls.cert),

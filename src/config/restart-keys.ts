@@ -10,7 +10,10 @@ export function needsRestart(before: Config, next: Config): string[] {
     listen: formatAddress(before.listen) !== formatAddress(next.listen),
     tls: (before.tls === undefined) !== (next.tls === undefined),
     admin_listen: formatAddress(before.adminListen) !== formatAddress(next.adminListen),
-    admin: before.adminUrl !== next.adminUrl || (before.adminTls === undefined) !== (next.adminTls === undefined),
+    admin:
+      before.adminUrl !== next.adminUrl ||
+      before.adminReplicaUrl !== next.adminReplicaUrl ||
+      (before.adminTls === undefined) !== (next.adminTls === undefined),
     store: nameOf(before) !== nameOf(next),
     // With SQLite it is always the store's own folder.
     state_dir: next.store.engine === 'postgres' && before.stateDir !== next.stateDir,
@@ -33,22 +36,7 @@ function spellWebhooks({ webhooks }: Config): string {
     .join('\n')
 }
 
-/** Identifies a store for the comparison. Its URL includes the password, so a new password counts as a change. */
+/** The address of the store. It has the password, so a new password needs a restart. */
 function nameOf({ store }: Config): string {
   return store.engine === 'sqlite' ? store.path : store.url.reveal()
-}
-
-/** Returns a reloaded configuration as a server uses it: with the settings that it keeps from its start. */
-export function asStartedWith(first: Config, next: Config): Config {
-  const { listen, adminListen, adminUrl, store, stateDir, reporting, webhooks, telemetry, sealKey, log } = first
-  const { headersMs, keepAliveMs, settleDeadlineMs } = first.timeouts
-  return {
-    ...next,
-    ...{ listen, adminListen, adminUrl, store, stateDir, reporting, webhooks, telemetry, sealKey, log },
-    // A certificate may be replaced, but TLS cannot be turned on or off.
-    tls: first.tls && (next.tls ?? first.tls),
-    adminTls: first.adminTls && (next.adminTls ?? first.adminTls),
-    limits: { ...next.limits, connectionsMax: first.limits.connectionsMax },
-    timeouts: { ...next.timeouts, headersMs, keepAliveMs, settleDeadlineMs },
-  }
 }

@@ -389,6 +389,15 @@ export const configSchema = z.strictObject({
       tls: tls
         .optional()
         .describe('TLS on the admin listener, 1.2 and up. Default: plain HTTP, which is for loopback alone.'),
+      replica_url: publicUrl
+        .optional()
+        .describe(
+          'With PostgreSQL: where servers of the same store on other machines reach this admin listener, `https://host:port`; needs `admin.tls`, with a certificate that they trust. Each server has its own. Default: only servers on this machine reach it, through loopback.',
+        ),
+    })
+    .refine(({ replica_url, tls }) => replica_url === undefined || tls !== undefined, {
+      path: ['replica_url'],
+      error: 'needs admin.tls: what servers tell each other is sent over TLS only',
     })
     .prefault({})
     .describe('The admin listener.'),

@@ -13,7 +13,7 @@ const backlog = 4_096
 export function listen(server: Server, { host, port }: Address, { isShared = false } = {}): Promise<Address> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ port, host, backlog, exclusive: !isShared }, () => {
+    server.listen({ port, host, backlog, exclusive: true, reusePort: isShared }, () => {
       server.off('error', reject)
       resolve({ host, port: (server.address() as AddressInfo).port })
     })

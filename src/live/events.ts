@@ -33,6 +33,8 @@ export type EventParts = {
   /** Accounts as they are sent, without those that are not known here. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number
+  /** The names of servers of the store that cannot be reached, whose events are missing. */
+  listUnreached?(): readonly string[]
   reportBug(bug: Error): void
   /** Somebody watches, or nobody any more. */
   onOpen?(): void
@@ -92,6 +94,11 @@ export class Events {
   /** Events as texts, from now on. Those since `lastEventId` come first, if they are still kept. */
   readonly watch = (lastEventId: string | undefined): AsyncIterable<string> => this.#watch(lastEventId)
 
+  /** Whether somebody watches. */
+  get isOpen(): boolean {
+    return this.#isOpen
+  }
+
   addSums(more: TrafficSums): void {
     const sums = this.#sums
     sums.requests += more.requests
@@ -140,6 +147,7 @@ export class Events {
   #formatTick(): string {
     const { requests, errors, nanos, input, output } = this.#sums
     this.#sums = { ...noSums }
+    const unreached = this.#parts.listUnreached?.() ?? []
     return this.#format('tick', {
       at: new Date(this.#parts.nowMs()).toISOString(),
       requests,
@@ -148,6 +156,7 @@ export class Events {
       input_tokens: input,
       output_tokens: output,
       streams: this.#parts.countStreams(),
+      ...(unreached.length > 0 && { unreached }),
     })
   }
 

@@ -48,6 +48,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     watch,
     readStatus: async () => readStatus(),
     readHolds: async () => readHolds(gateway),
+    listUnreached: () => [],
     writeTraffic,
     steer,
     ...workbench(config),

@@ -11,7 +11,9 @@ export const accountShape = z.object({
   name: z.string(),
   state: z.enum(['active', 'suspended']),
   balance: field.amount.describe('what is settled, in credits'),
-  held: field.amount.describe('by requests that run on this server; 0 at the command line, which asks none'),
+  held: field.amount.describe(
+    'by requests that run on the servers that can be reached; 0 at the command line, which asks none',
+  ),
 })
 
 export function tellAccount(
@@ -34,6 +36,7 @@ export const accountOperations = [
     method: 'POST',
     path: '/accounts',
     role: 'admin',
+    isOfAll: true,
     kind: 'creates',
     input: z.strictObject({
       name,
@@ -55,6 +58,7 @@ export const accountOperations = [
     method: 'GET',
     path: '/accounts',
     role: 'viewer',
+    isOfAll: true,
     kind: 'list',
     input: z.strictObject({
       q: z
@@ -100,6 +104,7 @@ export const accountOperations = [
     method: 'GET',
     path: '/accounts/{account}',
     role: 'viewer',
+    isOfAll: true,
     kind: 'one',
     input: z.strictObject({ account: field.account }),
     output: accountShape,
@@ -113,6 +118,7 @@ export const accountOperations = [
     method: 'PATCH',
     path: '/accounts/{account}',
     role: 'admin',
+    isOfAll: true,
     kind: 'edits',
     input: z.strictObject({
       account: field.account,
@@ -148,6 +154,7 @@ export const accountOperations = [
     method: 'POST',
     path: '/accounts/{account}/credits',
     role: 'admin',
+    isOfAll: true,
     kind: 'creates',
     input: z.strictObject({
       account: field.account,

@@ -41,6 +41,8 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   atOnce?: number
   /** The source of the answer if it is not the store. Such operations do not need the store of a server. */
   asks?: 'server' | 'configuration'
+  /** Answered for all servers of the store that can be reached. The answer names the others in a header. */
+  isOfAll?: true
   run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
 
@@ -111,6 +113,8 @@ export type Running = {
   watch(lastEventId: string | undefined): AsyncIterable<string>
   readStatus(): Promise<Status>
   readHolds(): Promise<Holds>
+  /** The names of other servers of the store that could not be asked when operators last asked all of them. */
+  listUnreached(): readonly string[]
   /**
    * Writes counters of free requests, and measured times, into the store, if that is quickly possible.
    * @returns whether the store now has all figures of this server

@@ -61,6 +61,7 @@ export const requestOperations = [
       },
     ],
     asks: 'server',
+    isOfAll: true,
     async run(context, { limit, cursor: _, ...asked }) {
       const filter = await toFilter(context, asked)
       const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
@@ -86,9 +87,14 @@ export const requestOperations = [
     text: 'tell why a request was answered as it was: attempts, losses, usage, price, settlement',
     cli: [{ command: 'explain', arguments: ['request'] }],
     asks: 'server',
+    isOfAll: true,
     async run({ running }, { request }) {
       const found = await running.explain(request)
-      if (found === 'unknown') throw new ProblemError('not_found', 'Neither memory nor ledger has such a request.')
+      if (found === 'unknown') {
+        const unreached = running.listUnreached()
+        const rest = unreached.length > 0 ? ` These servers could not be asked: ${unreached.join(', ')}.` : ''
+        throw new ProblemError('not_found', `Neither memory nor ledger has such a request.${rest}`)
+      }
       if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
       return { body: found }
     },

@@ -62,6 +62,7 @@ export const runningOperations = [
     text: 'tell what happens from now on, as server-sent events: requests, upstreams, accounts, and sums each second',
     cli: [],
     asks: 'server',
+    isOfAll: true,
     run: async ({ running, lastEventId }) => ({ events: running.watch(lastEventId) }),
   }),
 ]

@@ -21,8 +21,6 @@ type AdminApiParts = {
   /** Monotonic. */
   clockMs: () => number
   isClockRight?: ApiParts['isClockRight']
-  /** The digest of the token of the process that has started this one. */
-  parentDigest?: string | undefined
   play: ApiParts['play']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
@@ -45,7 +43,7 @@ function namesOf({ adminTls }: Config): ((host: string) => boolean) | undefined 
 
 /** The admin API and the console of a running gateway. The books are opened when the first request needs them. */
 export function createAdminApi(parts: AdminApiParts) {
-  const { config, operations, nowMs, clockMs, isClockRight, parentDigest, play, bodyBytesMax, bodies } = parts
+  const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies } = parts
   let opened: Promise<OpenBooks> | undefined
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
@@ -69,7 +67,6 @@ export function createAdminApi(parts: AdminApiParts) {
     play,
     bodyBytesMax,
     bodies,
-    parentDigest,
   }
   let opening: Promise<AdminHandler> | undefined
   const pages = createConsole({ site })

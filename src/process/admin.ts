@@ -1,25 +1,29 @@
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createAdmin, type Readiness } from '../admin/listener.ts'
 import { createPlayground } from '../admin/playground.ts'
-import type { Config } from '../config/config.ts'
+import type { Address, Config } from '../config/config.ts'
+import { formatAddress, isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
+import { listen } from '../host/listen.ts'
 import type { Edge } from '../http/server.ts'
 import { Events } from '../live/events.ts'
 import { createOperations, listUpstreams } from '../live/operations.ts'
 import type { Recents } from '../live/recents.ts'
+import { openReplicaView } from '../live/replica-view.ts'
 import { countStreams, tellKnownAccounts, tellStatus } from '../live/status.ts'
 import type { TrafficWriter } from '../live/traffic-writer.ts'
 import type { Log } from '../log/log.ts'
 import type { Family } from '../telemetry/instruments.ts'
 import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
-import { createWorkerDoor, doorPath } from '../workers/door.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import type { Telemetry } from './telemetry.ts'
+import type { WorkerRole } from './worker-role.ts'
 
 type AdminSideParts = {
   gateway: Gateway
   config: Config
+  sealKey: Uint8Array
   recents: Recents
   store: ServerStore
   telemetry: Telemetry
@@ -31,17 +35,23 @@ type AdminSideParts = {
   reportBug: (bug: Error) => void
   isReady: () => Readiness
   isDraining: () => boolean
-  /** In a worker process: the digest of the token of the process that has started it. */
-  parentDigest: string | undefined
+  /** Undefined in a server that serves alone. */
+  role: WorkerRole | undefined
   /** How long a webhook may take, in ms. */
   webhookMs: number | undefined
   families: readonly Family[]
 }
 
+/** @property ownAddress of a worker: the loopback address that it shares with no other */
+export type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
+
 /** @property playing how many requests of operators are being answered */
-type Admin = {
-  edge: Edge
+export type AdminSide = {
   webhooks: Webhooks
+  /** Listens, and registers how other servers of the store reach this one. @throws the error of the system */
+  begin(): Promise<AdminAddresses>
+  /** Looks at what is due, some times a second. */
+  tick(): void
   playing(): number
   /** From now on the listener shows the certificate of this configuration, and answers by it. */
   adopt(next: Config): void
@@ -49,8 +59,8 @@ type Admin = {
 }
 
 /** The admin listener of a server, with its API, console, metrics and webhooks. */
-export function openAdmin(parts: AdminSideParts): Admin {
-  const { gateway, config, telemetry, events, reportBug, isReady, parentDigest } = parts
+export function openAdmin(parts: AdminSideParts): AdminSide {
+  const { gateway, config, telemetry, events, reportBug, isReady, role } = parts
   const { nowMs, clockMs } = gateway
   const startedMs = nowMs()
   const { recents, store } = parts
@@ -64,7 +74,7 @@ export function openAdmin(parts: AdminSideParts): Admin {
     log: parts.log,
     waitMs: parts.webhookMs,
   })
-  const operations = createOperations({
+  const own = createOperations({
     ...{ gateway, recents, store, traffic: parts.traffic, reportBug },
     listWebhooks: async () => webhooks.list(),
     watch: events.watch,
@@ -73,36 +83,60 @@ export function openAdmin(parts: AdminSideParts): Admin {
       return tellStatus(gateway, { startedMs, isReady: isReady() === true, lagMs, clock })
     },
   })
+  const view =
+    store.replicas && openReplicaView({ replicas: store.replicas, own, events, sealKey: parts.sealKey, nowMs, clockMs })
+  const operations = view?.operations ?? own
   const { play, playing } = createPlayground(gateway, parts.listeners, parts.isDraining)
   const adminApi = createAdminApi({
-    ...{ config, operations, nowMs, clockMs, play, parentDigest },
+    ...{ config, operations, nowMs, clockMs, play },
     isClockRight: () => store.clock.doubt === undefined,
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,
   })
-  const door = parentDigest && createWorkerDoor({ running: operations, play, parentDigest })
-  const edge = createAdmin({
+  const adminParts = {
     isReady: async () => (isReady() === true && store.clock.text ? { note: store.clock.text } : isReady()),
     ...{ api: adminApi.api, pages: adminApi.pages },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
-    ...(door && { door: { path: doorPath, answer: door } }),
-    tls: config.adminTls,
+    ...(view && { door: view.door }),
     prefix: prefixOf(config),
     reportBug,
-  })
+  }
+  const edge = createAdmin({ ...adminParts, tls: config.adminTls })
+  // The system chooses which worker gets a connection to the shared port. This one reaches this worker alone.
+  const ownEdge = role && createAdmin(adminParts)
   return {
-    edge,
     webhooks,
+    async begin() {
+      const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
+      const ownAddress = ownEdge && (await listenBeside(ownEdge.server, adminAddress.port + role.number))
+      const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
+      const local = ownAddress ?? (isPlainLocal ? adminAddress : undefined)
+      view?.openDoor(local && `http://${formatAddress(local)}`, config.adminReplicaUrl)
+      return { adminAddress, ownAddress }
+    },
+    tick() {
+      events.tick()
+      view?.tick()
+    },
     playing,
     adopt: (next) => adminApi.adopt(next, edge),
     async close() {
+      view?.close()
       events.close()
-      edge.server.close()
-      edge.closeAll()
+      for (const one of [edge, ownEdge]) {
+        one?.server.close()
+        one?.closeAll()
+      }
       await webhooks.close()
       await adminApi.close()
     },
   }
+}
+
+/** Listens on loopback at this port, or at any if another process has it. */
+async function listenBeside(server: Edge['server'], port: number): Promise<Address> {
+  const host = '127.0.0.1'
+  return listen(server, { host, port }).catch(() => listen(server, { host, port: 0 }))
 }
 
 /** The live events of a gateway, which may not be there yet. */

@@ -14,7 +14,6 @@ import { tidyWhenIdle } from '../host/tidy.ts'
 import { createLog, isPrettyOn, type Log } from '../log/log.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { askConfig, ownConfig, readWorkerRole, tellParent, type WorkerRole } from '../workers/role.ts'
 import { sayMade } from './demo.ts'
 import { DemoBar } from './demo-bar.ts'
 import { explainStart } from './explain-start.ts'
@@ -23,6 +22,7 @@ import { createReloads } from './reloads.ts'
 import { type Started, sayStart, startData } from './say-start.ts'
 import type { ServeOptions } from './serve-options.ts'
 import type { RunningServer } from './server.ts'
+import { ownConfig, readWorkerRole, type WorkerListening, type WorkerRole } from './worker-role.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -38,11 +38,11 @@ export async function serve(options: ServeOptions): Promise<void> {
   ignoreClosedOutput()
   try {
     const role = readWorkerRole()
-    if (options.workers === undefined || role) await run(options, role)
-    else {
+    if (options.workers !== undefined && !role) {
       const { superviseWorkers } = await import('./workers.ts')
-      await superviseWorkers(options, options.workers)
+      if (await superviseWorkers(options, options.workers)) return
     }
+    await run(options, role)
   } catch (error) {
     const isMistake = error instanceof ConfigError
     // What was opened before the failure must not keep the process alive, nor must a worker's channel.
@@ -53,7 +53,7 @@ export async function serve(options: ServeOptions): Promise<void> {
 }
 
 async function run(options: ServeOptions, role: WorkerRole | undefined): Promise<void> {
-  let config = ownConfig(role ? await askConfig(options) : loadConfig(options), role)
+  let config = ownConfig(loadConfig(options), role)
   const earlier = earlierStoreMistake(config)
   if (earlier) throw new StoreError(earlier)
   const log = createLog({
@@ -80,7 +80,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   const first = config
   try {
     ;(await demoBar.look(config))()
-    server = await startServer({ config, store, log, barred: demoBar.barred, parentDigest: role?.parentDigest })
+    server = await startServer({ config, store, log, barred: demoBar.barred, role })
   } catch (error) {
     await store.close()
     await simulator?.close()
@@ -101,10 +101,6 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
   warn(config, log)
-  log.event('info', role ? 'worker_listening' : 'listening', {
-    address: formatAddress(server.address),
-    admin: formatAddress(server.adminAddress),
-  })
   const base = `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`
   const started = {
     base,
@@ -114,7 +110,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     demo,
     isDemoBarred: demoBar.barred.size > 0,
   }
-  announce(started, server, store.countAccounts(), { role, json: options.json })
+  announce(log, { started, server, accounts: store.countAccounts() }, { role, json: options.json })
   let reloading = Promise.resolve()
   const askReload = createReloads({
     // One after the other: the last that was asked for is the last to be in force.
@@ -124,8 +120,10 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     clockMs,
     after: (ms, act) => void setTimeout(act, ms),
   })
-  // What came during the start comes now (ruling X11).
+  // Signals that came during the start are taken now (ruling X11).
   takeSignals(heed)
+  // Without its supervisor a worker would not be replaced, and would keep its folder from the next one.
+  if (role) process.on('disconnect', () => void stop('supervisor_gone', 0))
 
   function heed(signal: NodeJS.Signals): void {
     if (signal === 'SIGHUP') askReload()
@@ -180,15 +178,20 @@ async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefi
   }
 }
 
-/** To whoever started this process: a person, a program, or the process that has several of us. */
+/** Says that the server listens: to a person, to a program, or to the supervisor of this worker. */
 function announce(
-  started: Started,
-  { address, adminAddress }: RunningServer,
-  accounts: number | undefined,
+  log: Log,
+  { started, server, accounts }: { started: Started; server: RunningServer; accounts: number | undefined },
   { role, json }: { role: WorkerRole | undefined; json: boolean | undefined },
 ): void {
   const { isDemoBarred } = started
-  if (role) tellParent({ kind: 'listening', address, adminAddress, accounts, isDemoBarred })
+  const { address, adminAddress, ownAddress } = server
+  log.event('info', role ? 'worker_listening' : 'listening', {
+    address: formatAddress(address),
+    admin: formatAddress(adminAddress),
+    ...(ownAddress && { own: formatAddress(ownAddress) }),
+  })
+  if (role) process.send?.({ address, accounts, isDemoBarred } satisfies WorkerListening)
   else console.log(json ? startData(started, accounts) : sayStart(started, accounts))
 }
 

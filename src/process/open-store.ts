@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { hostname } from 'node:os'
 import { dirname } from 'node:path'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Config } from '../config/config.ts'
 import { readSealKey } from '../host/seal-key.ts'
 import { version } from '../host/version.ts'
 import { type OpenStoreOptions, prepareServerStore } from '../store/open.ts'
-import type { WorkerRole } from '../workers/role.ts'
 import { createDemo, type Demo } from './demo.ts'
+import { nameReplica, type WorkerRole } from './worker-role.ts'
 
 type StoreParts = Pick<OpenStoreOptions, 'clockMs' | 'onFatal' | 'log'>
 type OpenedStore = { store: ServerStore; demo: Demo | undefined }
@@ -57,7 +56,7 @@ export async function prepareStoreOf(
 function introduce({ digest, sealKey, store }: Config, role: WorkerRole | undefined) {
   const key = readSealKey(sealKey, store)
   return {
-    name: role ? `${hostname()} worker ${role.number}` : hostname(),
+    name: nameReplica(role),
     version,
     configDigest: digest,
     sealFingerprint: createHash('sha256').update('triwire seal key\n').update(key).digest('base64url').slice(0, 16),

@@ -1,4 +1,3 @@
-import type { Server } from 'node:net'
 import { blockTexts } from '../accounts/ledger.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
@@ -17,7 +16,7 @@ import { readSealKey } from '../host/seal-key.ts'
 import { within } from '../host/within.ts'
 import { formClientError } from '../http/answer.ts'
 import { createRouter } from '../http/routes.ts'
-import { createEdge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
+import { createEdge, type Edge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
 import { createRecents, type Recents } from '../live/recents.ts'
 import { createTrafficWriter } from '../live/traffic-writer.ts'
 import type { Log } from '../log/log.ts'
@@ -28,10 +27,11 @@ import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
 import { createUpstreams } from '../upstream/send.ts'
 import type { ConnectionWatch } from '../upstream/upstreams.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
-import { openAdmin, watchGateway } from './admin.ts'
+import { type AdminSide, openAdmin, watchGateway } from './admin.ts'
 import { drainEdge } from './drain.ts'
 import { openTelemetry } from './telemetry.ts'
 import { createUnaskedLog } from './unasked-log.ts'
+import type { WorkerRole } from './worker-role.ts'
 
 /** How often the deadlines of running requests are looked at. */
 const tickMs = 250
@@ -65,8 +65,8 @@ export type ServerParts = {
   bodiesBytesMax?: number | undefined
   /** Accounts that count as suspended, by id: the demo's, where real models are served. Its owner may change it. */
   barred?: ReadonlySet<string> | undefined
-  /** The digest of the token of the process that has started this one. */
-  parentDigest?: string | undefined
+  /** The place of this process among workers that share its ports. */
+  role?: WorkerRole | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
   /** How long a webhook may take, in ms; a test's may hang. */
@@ -79,6 +79,8 @@ export type RunningServer = {
   /** The address of the clients' listener, with its port. */
   address: Address
   adminAddress: Address
+  /** Of a worker: the loopback address of its admin side that it shares with no other. */
+  ownAddress: Address | undefined
   /**
    * Puts another catalog, other upstreams, prices and rate limits in force; requests under way keep theirs. Addresses,
    * store and the limits of the edge take a restart.
@@ -101,7 +103,7 @@ export type RunningServer = {
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
   // Steps that can fail come first: parts that were started would have to be ended again.
-  const sealer = createSealer(readSealKey(config.sealKey, config.store))
+  const sealKey = readSealKey(config.sealKey, config.store)
   const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event)
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
@@ -110,7 +112,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring, watch))
   const recents = parts.recents ?? createRecents()
-  const telemetry = await openTelemetry(config, () => snapshots.current.config, log)
+  const telemetry = await openTelemetry(config, () => snapshots.current.config, log, store.replicas?.name)
   const events = watchGateway(() => gateway)
   store.directory.onChanged?.(events.noteAccount)
   const traffic = createTrafficWriter(store, nowMs, clockMs)
@@ -140,7 +142,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax()),
     flow: createFlow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
-    sealer,
+    sealer: createSealer(sealKey),
     tracing: telemetry.tracing,
     scopeKey,
     reportBug,
@@ -154,12 +156,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   const isTaking = () => tellReadiness(store, isReady && !isDraining)
   const admin = openAdmin({
-    ...{ gateway, config, recents, store, telemetry, events, traffic, listeners, log, reportBug },
-    ...{ isReady: isTaking, isDraining: () => isDraining, parentDigest: parts.parentDigest },
+    ...{ gateway, config, sealKey, recents, store, telemetry, events, traffic, listeners, log, reportBug },
+    ...{ isReady: isTaking, isDraining: () => isDraining, role: parts.role },
     ...{ webhookMs: parts.webhookMs, families: unasked.families },
   })
   await within(admin.webhooks.begin(), webhooksMaxMs)
-  const { address, adminAddress } = await listenOnBoth(config, edge.server, admin.edge.server).catch(async (error) => {
+  const { address, ...adminAddresses } = await listenOnBoth(parts, edge, admin).catch(async (error) => {
     for (const end of [load.stop, keyring.close, admin.close, telemetry.close]) void end()
     edge.server.close()
     await snapshots.close()
@@ -167,12 +169,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   const ticker = setInterval(tickAll, tickMs)
   const { webhooks } = admin
-  return { gateway, address, adminAddress, reload, keep, prepare, tick: tickAll, drain, hurry, webhooks }
+  return { gateway, address, ...adminAddresses, reload, keep, prepare, tick: tickAll, drain, hurry, webhooks }
 
   function tickAll(): void {
     tick(gateway, clockMs())
     keyring.tick()
-    events.tick()
+    admin.tick()
     traffic.tick()
   }
 
@@ -230,9 +232,9 @@ function openMemory({ memory, store }: ServerParts, clockMs: () => number): Pool
   return own
 }
 
-async function listenOnBoth(config: Config, edge: Server, admin: Server) {
-  const address = await listen(edge, config.listen, { isShared: true })
-  return { address, adminAddress: await listen(admin, config.adminListen) }
+async function listenOnBoth({ config, role }: ServerParts, edge: Edge, admin: Pick<AdminSide, 'begin'>) {
+  const address = await listen(edge.server, role?.listen ?? config.listen, { isShared: role !== undefined })
+  return { address, ...(await admin.begin()) }
 }
 
 function edgeLimits({ timeouts, limits }: Config): EdgeLimits {

@@ -26,12 +26,18 @@ export type Telemetry = {
 }
 
 /**
- * What sends is loaded only where it is to send something.
+ * Opens the metrics. The code that sends them is loaded only if the configuration names a receiver.
  * @param config as of the start
  * @param current the configuration in force
+ * @param replica the name of this server among those of its store; undefined if it is alone
  */
-export async function openTelemetry(config: Config, current: () => Config, log: Log): Promise<Telemetry> {
-  const metrics = createMetrics(version)
+export async function openTelemetry(
+  config: Config,
+  current: () => Config,
+  log: Log,
+  replica?: string,
+): Promise<Telemetry> {
+  const metrics = createMetrics(version, replica)
   const otlp = await openOtlp()
   return {
     listeners: otlp ? [metrics.note, otlp.note] : [metrics.note],

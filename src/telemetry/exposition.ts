@@ -5,11 +5,13 @@ import type { Family, Sample } from './instruments.ts'
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** Writes all families in the text format, each once, followed by its series. */
-export function writeExposition(families: Iterable<Family>): string {
+export function writeExposition(families: Iterable<Family>, replica?: string): string {
+  const writeLabels = labelWriter(replica)
   let text = ''
   for (const { facts, samples } of bound(families)) {
     text += `# HELP ${facts.name} ${escapeHelp(facts.help)}\n# TYPE ${facts.name} ${facts.type}\n`
-    for (const sample of samples()) text += facts.bounds ? writeHistogram(facts, sample) : writePlain(facts, sample)
+    const write = facts.bounds ? writeHistogram : writePlain
+    for (const sample of samples()) text += write(facts, sample, writeLabels)
   }
   return text
 }
@@ -18,12 +20,18 @@ function* bound(families: Iterable<Family>) {
   for (const family of families) yield { facts: family.facts, samples: () => family.samples() }
 }
 
-function writePlain({ name, labels }: FamilyFacts, { values, value }: Sample): string {
+type LabelWriter = (names: readonly string[], values: readonly string[]) => string
+
+function writePlain({ name, labels }: FamilyFacts, { values, value }: Sample, writeLabels: LabelWriter): string {
   return `${name}${writeLabels(labels, values)} ${writeNumber(value)}\n`
 }
 
 /** Writes cumulative buckets, because readers do not add them up. */
-function writeHistogram({ name, labels, bounds = [] }: FamilyFacts, { values, counts = [], sum = 0 }: Sample): string {
+function writeHistogram(
+  { name, labels, bounds = [] }: FamilyFacts,
+  { values, counts = [], sum = 0 }: Sample,
+  writeLabels: LabelWriter,
+): string {
   let text = ''
   let below = 0
   for (const [index, count] of counts.entries()) {
@@ -31,13 +39,16 @@ function writeHistogram({ name, labels, bounds = [] }: FamilyFacts, { values, co
     const end = index < bounds.length ? String(bounds[index]) : '+Inf'
     text += `${name}_bucket${writeLabels([...labels, 'le'], [...values, end])} ${below}\n`
   }
-  const told = writeLabels(labels, values)
-  return `${text}${name}_sum${told} ${writeNumber(sum)}\n${name}_count${told} ${below}\n`
+  const all = writeLabels(labels, values)
+  return `${text}${name}_sum${all} ${writeNumber(sum)}\n${name}_count${all} ${below}\n`
 }
 
-function writeLabels(names: readonly string[], values: readonly string[]): string {
-  if (names.length === 0) return ''
-  return `{${names.map((name, index) => `${name}="${escapeValue(values[index] ?? '')}"`).join(',')}}`
+function labelWriter(replica: string | undefined): LabelWriter {
+  const first = replica === undefined ? [] : [`replica="${escapeValue(replica)}"`]
+  return (names, values) => {
+    const all = [...first, ...names.map((name, index) => `${name}="${escapeValue(values[index] ?? '')}"`)]
+    return all.length === 0 ? '' : `{${all.join(',')}}`
+  }
 }
 
 function writeNumber(value: number): string {

@@ -23,7 +23,11 @@ export type Metrics = {
   stop(): void
 }
 
-export function createMetrics(version: string): Metrics {
+/**
+ * @param version of triwire
+ * @param replica the name of this server among those of its store; undefined if it is alone
+ */
+export function createMetrics(version: string, replica?: string): Metrics {
   const figures = createRequestFigures()
   const loop = watchLoop()
   const build = new Reading(families.build, (set) => set(1, version, process.version.slice(1)))
@@ -31,7 +35,7 @@ export function createMetrics(version: string): Metrics {
   return {
     note: figures.note,
     families: all,
-    write: () => writeExposition(all),
+    write: () => writeExposition(all, replica),
     watch: (gateway, more = []) => void all.splice(1 + figures.families.length, 0, ...serviceFigures(gateway), ...more),
     readLagMs: () => loop.read().p99 * 1_000,
     stop: loop.stop,

@@ -126,3 +126,13 @@ test('operate §3 a public address may have a path, which a proxy leaves or take
   for (const path of ['/tri.wirex/api/v1/me', '/other/api/v1/me', '/tri.wire/tri.wire/api/v1/me', '/tri.wire'])
     assert.equal(await status(path), 404, path)
 })
+
+test('X9 admin.replica_url is an https address of a listener with TLS, which other servers reach from other machines', () => {
+  const load = (admin: object) => loadText(JSON.stringify({ admin }), 'a file', {}, {})
+  for (const wrong of ['http://gateway-1.internal:8081', 'gateway-1.internal:8081', 'https://user@gateway-1.internal'])
+    assert.throws(() => load({ tls, replica_url: wrong }), /must be https/, wrong)
+  assert.throws(() => load({ replica_url: 'https://gateway-1.internal:8081' }), /admin\.replica_url needs admin\.tls/)
+  const { adminReplicaUrl } = load({ tls, replica_url: 'https://gateway-1.internal:8081/triwire/' })
+  assert.equal(adminReplicaUrl, 'https://gateway-1.internal:8081/triwire')
+  assert.equal(load({ tls }).adminReplicaUrl, undefined)
+})

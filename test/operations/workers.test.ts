@@ -1,35 +1,46 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import test from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { run } from '../cli/run.ts'
+import { openOperator } from '../store/postgres/opened.ts'
 import { startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { configFile, model, newFolder, serve } from '../support/serve.ts'
+import { until } from '../support/waiting.ts'
 import { readEvents } from './event-reader.ts'
 
-test('X7 X9 --workers: one admin API for all, which operators of the shared store ask, and nobody else asks a worker', {
+test('X7 X9 --workers: any of them answers operators for all, at the shared port and at its own; nobody else opens its door', {
   skip: withoutPostgres(),
 }, async () => {
   const postgres = await startPostgres()
   const folder = newFolder()
   const config = configFile(folder, model('m'))
-  const store = `store: ${postgres.createDatabase('ops')}\nstate_dir: ./state\nseal_key: ${Buffer.alloc(32, 7).toString('base64')}`
+  const url = postgres.createDatabase('ops')
+  const store = `store: ${url}\nstate_dir: ./state\nseal_key: ${Buffer.alloc(32, 7).toString('base64')}`
   writeFileSync(config, readFileSync(config, 'utf8').replace('store: ./triwire.db', store))
   const made = await run(['operator', 'create', 'ann', '--role', 'admin', '--json', '--config', config])
   assert.equal(made.code, 0, made.stderr)
   const { token } = made.json
   const served = serve(['--workers', '2', '--config', config], folder)
   const admin = await served.adminUrl()
-  const ask = async (path: string, init: RequestInit = {}) => {
-    const response = await fetch(`${admin}/api/v1${path}`, { headers: { authorization: `Bearer ${token}` }, ...init })
+  const ask = async (path: string, init: RequestInit = {}, origin = admin) => {
+    const response = await fetch(`${origin}/api/v1${path}`, { headers: { authorization: `Bearer ${token}` }, ...init })
     return { status: response.status, body: (await response.json()) as { items: Record<string, unknown>[] } }
   }
   assert.equal((await ask('/upstreams', { headers: {} })).status, 401)
   const upstreams = await ask('/upstreams')
-  // Ten of each of the two workers.
+  // Retries are those of the worker that was asked.
   assert.deepEqual(
     upstreams.body.items.map(({ retries_left }) => retries_left),
-    [20],
+    [10],
   )
+  const own = [...served.stderr().matchAll(/"worker_listening".*?"own":"([^"]+)"/g)].map(
+    ([, address]) => `http://${address}`,
+  )
+  assert.equal(new Set(own).size, 2)
+  const { database } = await openOperator(url)
+  const readDoors = () => database.query('SELECT door FROM triwire.replicas WHERE door IS NOT NULL')
+  await until(async () => (await readDoors()).length === 2, 'both are registered')
   assert.deepEqual(
     (await ask('/models')).body.items.map(({ id }) => id),
     ['m'],
@@ -40,9 +51,9 @@ test('X7 X9 --workers: one admin API for all, which operators of the shared stor
   const watched = await readEvents(admin, { authorization: `Bearer ${token}` })
   await watched.wait('tick', 2)
   const played = await Promise.all(
-    [1, 2].map(async () => {
+    own.map(async (origin) => {
       const asked = { account: 'one', wire: 'chat', body: { model: 'm', messages: [{ role: 'user', content: 'hi' }] } }
-      const response = await fetch(`${admin}/api/v1/playground`, {
+      const response = await fetch(`${origin}/api/v1/playground`, {
         method: 'POST',
         body: JSON.stringify(asked),
         headers,
@@ -58,13 +69,24 @@ test('X7 X9 --workers: one admin API for all, which operators of the shared stor
   const finished = await watched.wait('request.finished', 2)
   const played_ids = played.map(({ id }) => id).sort()
   assert.deepEqual(finished.map(({ data }) => data['request_id']).sort(), played_ids)
-  const listed_requests = (await ask('/requests?account=one')).body.items
-  assert.deepEqual(listed_requests.map(({ request_id }) => request_id).sort(), played_ids)
-  // Each of them has counted one of these, and writes it when figures are read.
-  const { total } = (await ask('/usage?bucket=all&measures=requests,errors')).body as unknown as {
-    total: Record<string, number[]>
+  for (const origin of own) {
+    const listed_requests = (await ask('/requests?account=one', {}, origin)).body.items
+    assert.deepEqual(listed_requests.map(({ request_id }) => request_id).sort(), played_ids)
+    for (const id of played_ids) {
+      const explained = (await ask(`/requests/${id}/explain`, {}, origin)).body as unknown as Record<string, unknown>
+      // Attempts are known in the memory of the worker that served it, and not in the ledger.
+      assert.ok(Array.isArray(explained['attempts']), id!)
+    }
+    const scraped = await (await fetch(`${origin}/metrics`)).text()
+    assert.match(scraped, /^triwire_ledger_writable\{replica="[^"]+ worker [12]"\} 1$/m)
   }
-  assert.deepEqual(total, { requests: [2], errors: [2] })
+  // Each of them has counted one of these. The one that is asked writes its own before it answers, the other soon after.
+  await until(async () => {
+    const { total } = (await ask('/usage?bucket=all&measures=requests,errors')).body as unknown as {
+      total: Record<string, number[]>
+    }
+    return isDeepStrictEqual(total, { requests: [2], errors: [2] })
+  }, 'both are counted')
   const status = (await ask('/status')).body as unknown as Record<string, unknown>
   assert.deepEqual([status['store'], status['ready'], status['streams']], ['postgres', true, 0])
   const off = await ask('/upstreams/sim/disable', { method: 'POST', headers })
@@ -88,14 +110,19 @@ test('X7 X9 --workers: one admin API for all, which operators of the shared stor
   )
   const listed = await run(['upstreams', '--json', '--config', config, '--admin-listen', new URL(admin).host])
   assert.deepEqual([listed.code, listed.json.length], [0, 1])
-  const workers = [...served.stderr().matchAll(/"worker_listening".*?"admin":"([^"]+)"/g)].map(([, address]) => address)
-  for (const worker of workers) {
-    assert.equal((await fetch(`http://${worker}/api/v1/upstreams`)).status, 401)
-    // What it answers the process that has started it is not there for others, whatever they show.
-    const door = await fetch(`http://${worker}/internal/readHolds`, { method: 'POST', headers, body: '[]' })
-    assert.equal(door.status, 404)
+  const doors = (await readDoors()) as { door: string }[]
+  for (const origin of [admin, ...own]) {
+    assert.equal((await fetch(`${origin}/api/v1/upstreams`)).status, 401)
+    for (const { door } of doors) {
+      const { key } = JSON.parse(door)
+      // An operator may not, and who has read the key in the database may not.
+      for (const shown of [token, key]) {
+        const asked = { method: 'POST', headers: { authorization: `Bearer ${shown}` }, body: '[]' }
+        assert.equal((await fetch(`${origin}/internal/${key}/readHolds`, asked)).status, 404)
+      }
+    }
   }
-  assert.equal(workers.length, 2)
+  assert.equal(doors.length, 2)
   served.child.kill('SIGTERM')
   assert.equal(await served.exited, 0)
 })

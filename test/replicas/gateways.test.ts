@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
+import { readEvents } from '../operations/event-reader.ts'
 import { openOperator } from '../store/postgres/opened.ts'
 import { atEnd } from '../support/at-end.ts'
 import { testModel } from '../support/gateway.ts'
@@ -170,4 +171,71 @@ test('X9 issue 13: who reads figures at one gateway has the others write what th
     return (JSON.parse(body) as { total: { errors: number[] } }).total.errors[0]
   }
   await until(async () => (await read()) === 1, 'the other one was asked')
+})
+
+const completion = {
+  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'up-chat' },
+  choices: [{ index: 0, message: { role: 'assistant', content: 'hi' }, finish_reason: 'stop' }],
+  usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+}
+
+test('X9 each gateway of a database answers operators for all: explain, requests, holds, events; it names one without a door', {
+  skip,
+}, async () => {
+  const url = cluster().createDatabase('views')
+  const books = await openOperator(url)
+  await books.createAccount('payer', 10n ** 12n)
+  const { key } = await books.createKey('payer')
+  const { token } = await books.createOperator('ann', 'viewer', Date.now() + 3_600_000)
+  const upstream = await startRawUpstream()
+  const gate = Promise.withResolvers<void>()
+  upstream.play(async (socket, request) => {
+    await gate.promise
+    await whole(completion)(socket, request)
+  })
+  const replicas = await Promise.all(
+    ['r1', 'r2'].map((name) => startReplica(name, url, upstream.url, { models: [testModel('large', 'chat')] })),
+  )
+  const [one, two] = replicas as [(typeof replicas)[0], (typeof replicas)[0]]
+  const doors = () => books.database.query('SELECT door FROM triwire.replicas WHERE door IS NOT NULL')
+  await until(async () => (await doors()).length === 2, 'both are registered')
+  const headers = { authorization: `Bearer ${token}` }
+  const read = async (adminUrl: string, path: string) => {
+    const response = await fetch(`${adminUrl}/api/v1${path}`, { headers })
+    const body = (await response.json()) as { items: Record<string, unknown>[] } & Record<string, unknown>
+    return { status: response.status, unreached: response.headers.get('x-triwire-unreached'), body }
+  }
+  const watched = await Promise.all(replicas.map(({ adminUrl }) => readEvents(adminUrl, headers)))
+  for (const { wait } of watched) await wait('tick', 2)
+  const asking = ask(one.url, key, question)
+  await until(() => upstream.requests.length === 1)
+  const holds = async ({ adminUrl }: { adminUrl: string }) => (await read(adminUrl, '/accounts')).body.items[0]!['held']
+  assert.notEqual(await holds(one), '0')
+  assert.equal(await holds(two), await holds(one))
+  gate.resolve()
+  assert.equal(await asking, 200)
+  for (const { wait } of watched) {
+    const [finished] = await wait('request.finished')
+    const id = finished!.data['request_id']
+    for (const { adminUrl } of replicas) {
+      const explained = await read(adminUrl, `/requests/${id}/explain`)
+      assert.equal((explained.body['attempts'] as unknown[]).length, 1)
+      const { body, unreached } = await read(adminUrl, '/requests')
+      assert.deepEqual(
+        [body.items.map(({ request_id, source }) => [request_id, source]), unreached],
+        [[[id, 'memory']], null],
+      )
+    }
+  }
+  await books.database.query(
+    `INSERT INTO triwire.replicas (name, version, config_digest, seal_fingerprint, started_ms, seen_ms)
+       VALUES ('r3é', '0', 'c', 's', 0, triwire.now_ms() + 60000)`,
+  )
+  const missing = await read(two.adminUrl, '/requests/req_unknown/explain')
+  assert.equal(missing.status, 404)
+  assert.match(missing.body['detail'] as string, /These servers could not be asked: r3é \(3\)\.$/)
+  assert.equal((await read(two.adminUrl, '/accounts')).unreached, 'r3? (3)')
+  const ticks = (await watched[0]!.wait('tick')).length
+  await watched[0]!.wait('tick', ticks + 2)
+  assert.deepEqual(watched[0]!.events.findLast(({ event }) => event === 'tick')!.data['unreached'], ['r3é (3)'])
 })

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import test, { before } from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { freeze, openOperator } from '../store/postgres/opened.ts'
 import { atEnd } from '../support/at-end.ts'
+import { listen } from '../support/listen.ts'
 import { childrenOf } from '../support/pgrep.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
 import { newFolder, type Served, serve } from '../support/serve.ts'
@@ -226,7 +228,7 @@ test('C5: a server that is started without its database listens, is not ready, r
   assert.match(server.stdout(), /, accounts not known while the store cannot be reached\n/)
   assert.doesNotMatch(server.stdout(), /No account yet/)
   const metrics = await (await fetch(`${await server.adminUrl()}/metrics`, anew)).text()
-  assert.match(metrics, /^triwire_ledger_writable 0$/m, 'an alert can see it')
+  assert.match(metrics, /^triwire_ledger_writable\{replica="[^"]+"\} 0$/m, 'an alert can see it')
   assert.equal((await fetch(`${base}/v1/models`, anew)).status, 200)
   await checkRefusals(await Promise.all(Array.from({ length: 20 }, ask)), server)
   postgres.start()
@@ -276,12 +278,19 @@ test('X7 X11: told to stop while no worker lives just then, the process that sta
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
+/** While no worker lives, nobody listens. */
+const isAnswered = (url: URL) =>
+  fetch(url, anew).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+
 test('X7 F-P1: a worker that is killed before it listens again, while no other lives, is started once more', {
   skip,
 }, async () => {
   const { folder } = await prepare()
   const server = serve(['--config', 'triwire.yaml', '--workers', '1'], folder)
-  // The port of who listens on any is another one each time; that of the process that starts them stays.
+  // The supervisor has chosen the ports, so they stay the same.
   const ready = new URL('/readyz', await server.adminUrl())
   const killed = new Set<number>()
   const findNext = () => childrenOf(server.child.pid!).find((pid) => !killed.has(pid))
@@ -291,51 +300,108 @@ test('X7 F-P1: a worker that is killed before it listens again, while no other l
     process.kill(pid, 'SIGKILL')
     killed.add(pid)
   }
-  await until(async () => (await fetch(ready, anew)).ok, 'a third one answers')
+  await until(() => isAnswered(ready), 'a third one answers')
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
 
-test('X7 X10: a worker that is started anew takes what is in force at the others, whatever stands in the file by now', {
+test('X7 X10: a worker that replaces another reads the file; while that is invalid or needs a restart, the others serve on', {
   skip,
 }, async () => {
   const { folder, key } = await prepare()
   const file = join(folder, 'triwire.yaml')
   const good = readFileSync(file, 'utf8')
-  const [oldKey, newKey] = ['old.key', 'new.key'].map((name) => join(folder, name))
-  for (const keyFile of [oldKey!, newKey!]) writeFileSync(keyFile, 'k', { mode: 0o600 })
-  const withKey = (name: string) => good.replace('key: k', `key_file: ${name}`)
-  writeFileSync(file, withKey('old.key'))
   const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
   const base = await server.url()
-  const replaced = new Set<number>()
-  /** The one that was killed least has another in its place, and in turn both of them answer. */
-  const replaceOne = async () => {
-    const pids = childrenOf(server.child.pid!)
-    const pid = pids.find((other) => !replaced.has(other))!
-    replaced.add(pid)
-    process.kill(pid, 'SIGKILL')
-    const isAnother = () => childrenOf(server.child.pid!).filter((other) => !pids.includes(other)).length === 1
-    await until(isAnother, 'another one lives')
-    await until(async () => (await listening()) === 2, 'both answer')
-    for (let n = 0; n < 6; n++) assert.equal((await ask(base, key)).status, 200)
+  let listening = 2
+  const pids = () => childrenOf(server.child.pid!)
+  const killOne = () => process.kill(pids()[0]!, 'SIGKILL')
+  const replaced = (count = 1) => {
+    listening += count
+    return server.saw('"worker_listening"', listening)
   }
-  const admin = await server.adminUrl()
-  const listening = async () => {
-    const text = await (await fetch(`${admin}/metrics`, anew)).text()
-    return new Set([...text.matchAll(/worker="(\d)"/g)].map(([, number]) => number)).size
+  const waits: readonly [file: string, why: RegExp][] = [
+    [`${good}\nno_such_key: 1\n`, /"worker_waits","error":".*no_such_key/],
+    [good.replace(/^store: .*$/m, 'store: postgres://nobody@127.0.0.1:1/none'), /"worker_waits","keys":\["store"\]/],
+  ]
+  for (const [other, why] of waits) {
+    writeFileSync(file, other)
+    killOne()
+    await until(() => why.test(server.stderr()), `${why}`)
+    assert.equal(pids().length, 1)
+    assert.equal((await ask(base, key)).status, 200)
+    writeFileSync(file, good)
+    await replaced()
   }
-  // What nobody asked it to read.
   writeFileSync(file, good.replace('id: m,', 'id: other,'))
-  await replaceOne()
-  writeFileSync(file, `${good}\nno_such_key: 1\n`)
-  await replaceOne()
-  // What is heeded at the next start of the server only; and a file is gone that the first one named.
-  writeFileSync(file, withKey('new.key').replace(/^store: .*$/m, 'store: postgres://nobody@127.0.0.1:1/none'))
-  server.child.kill('SIGHUP')
-  await server.saw('"restart_needed"')
-  rmSync(oldKey!)
-  await replaceOne()
+  killOne()
+  await replaced()
+  const models = async () => {
+    const { data } = (await (
+      await fetch(`${base}/v1/models`, { headers: { authorization: `Bearer ${key}`, ...anew.headers } })
+    ).json()) as {
+      data: { id: string }[]
+    }
+    return data[0]!.id
+  }
+  const found = new Set<string>()
+  await until(async () => found.add(await models()).size === 2, 'each of them serves its own file')
+  // Without another worker there is nobody to differ from.
+  writeFileSync(file, good.replace('drain_delay', 'headers: 9s, drain_delay'))
+  for (const pid of pids()) process.kill(pid, 'SIGKILL')
+  await replaced(2)
+  assert.equal((await ask(base, key)).status, 200)
+  server.child.kill('SIGTERM')
+  assert.equal(await within(server.exited, 'it ends'), 0)
+})
+
+test('X7: workers end when the process that has started them is killed', { skip }, async () => {
+  const { folder } = await prepare()
+  const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
+  await server.url()
+  const pids = childrenOf(server.child.pid!)
+  assert.equal(pids.length, 2)
+  server.child.kill('SIGKILL')
+  await until(() => !pids.some((pid) => existsSync(`/proc/${pid}/cmdline`)), 'they end')
+})
+
+test('X7: a port that another program has is refused, and no worker is started', { skip }, async () => {
+  const { folder } = await prepare()
+  const file = join(folder, 'triwire.yaml')
+  for (const name of ['listen', 'admin_listen']) {
+    const good = readFileSync(file, 'utf8')
+    const port = await listen(createServer())
+    writeFileSync(
+      file,
+      good
+        .replace(`\n${name}: 127.0.0.1:0`, `\n${name}: 127.0.0.1:${port}`)
+        .replace(/^listen: 127.0.0.1:0/, name === 'listen' ? `listen: 127.0.0.1:${port}` : '$&'),
+    )
+    const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder)
+    assert.equal(await within(server.exited, 'it ends'), 1)
+    assert.match(server.stderr(), new RegExp(`${port}`))
+    assert.doesNotMatch(server.stderr(), /worker/)
+    writeFileSync(file, good)
+  }
+})
+
+/** Node on a system that refuses `reusePort`. */
+const withoutShared = `import { Server } from 'node:net'
+const { listen } = Server.prototype
+Server.prototype.listen = function (options, ...rest) {
+  if (!options?.reusePort) return listen.call(this, options, ...rest)
+  process.nextTick(() => this.emit('error', Object.assign(new Error('listen ENOTSUP'), { code: 'ENOTSUP' })))
+  return this
+}`
+
+test('X7: where the system cannot share a port, one process serves and says so', { skip }, async () => {
+  const { folder, key } = await prepare()
+  const env = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(withoutShared)}` }
+  const server = serve(['--config', 'triwire.yaml', '--workers', '2'], folder, { env })
+  const base = await server.url()
+  assert.match(server.stderr(), /"workers_unsupported","cause":"this system cannot share a port between processes/)
+  assert.deepEqual(childrenOf(server.child.pid!), [])
+  assert.equal((await ask(base, key)).status, 200)
   server.child.kill('SIGTERM')
   assert.equal(await within(server.exited, 'it ends'), 0)
 })
@@ -387,7 +453,8 @@ test('X7 F-P11: where the system has no room for another worker, those that live
     execFileSync('prlimit', ['--pid', `${server.child.pid}`, `--nofile=${descriptors}:`])
   allow(10)
   process.kill(childrenOf(server.child.pid!)[0]!, 'SIGKILL')
-  await server.saw('"error":"spawn')
+  // Reading the file, or starting a process: either takes descriptors.
+  await server.saw('EMFILE')
   assert.equal(childrenOf(server.child.pid!).length, 1)
   allow(4_000)
   await until(() => childrenOf(server.child.pid!).length === 2, 'another is begun')

@@ -58,7 +58,7 @@ test('X7: replicas with different configurations hear of each other, and when th
   await Promise.all([one.presence.sweep(), two.presence.sweep()])
   const { id } = one.identity
   assert.deepEqual([one.differing, two.differing], [[[`two (${two.identity.id}, 0.2.0)`]], [[`one (${id}, 0.2.0)`]]])
-  two.presence.reconfigure('one')
+  two.presence.introduce({ configDigest: 'one' })
   // While a beat of its own is under way, which may still tell the old one, another does nothing.
   await until(async () => {
     await two.presence.beat()

@@ -4,9 +4,6 @@ import { resultOf } from '../../src/telemetry/attempt-results.ts'
 import { writeExposition } from '../../src/telemetry/exposition.ts'
 import type { FamilyFacts } from '../../src/telemetry/families.ts'
 import { Counter, Histogram, Reading } from '../../src/telemetry/instruments.ts'
-import { mergeExpositions } from '../../src/telemetry/merge-expositions.ts'
-import { scrapeWorkers } from '../../src/workers/metrics.ts'
-import { startTestGateway } from '../support/gateway.ts'
 
 const facts = (more: Partial<FamilyFacts>): FamilyFacts => ({
   name: 'one',
@@ -83,40 +80,23 @@ test('every cause has one of few results, whatever status an upstream thinks of'
   assert.equal(resultOf('upstream_something_new'), 'protocol')
 })
 
-test('X9 what several processes tell is one scrape, each series with the number of its worker', () => {
-  const one = (value: number) =>
-    `# HELP a A.\n# TYPE a counter\na{model="{b}"} ${value}\n# HELP c C.\n# TYPE c gauge\nc ${value}\n`
-  const merged = mergeExpositions([
-    { worker: 1, text: one(1) },
-    { worker: 2, text: `${one(2)}# HELP d D.\n# TYPE d gauge\nd 5\n` },
+test('X9 each series of a replica has its name as its first label, whatever the name and the labels', () => {
+  const told = new Counter(facts({ labels: ['model'] }))
+  told.add(1, '{b}')
+  const bare = new Reading(facts({ name: 'two', type: 'gauge' }), (set) => set(5))
+  const spans = new Histogram(facts({ name: 'three', type: 'histogram', labels: ['wire'], bounds: [1] }))
+  spans.observe(0.5, 'chat')
+  const series = (replica?: string) =>
+    writeExposition([told, bare, spans], replica)
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'))
+  assert.deepEqual(series('host "a" worker 2'), [
+    'one{replica="host \\"a\\" worker 2",model="{b}"} 1',
+    'two{replica="host \\"a\\" worker 2"} 5',
+    'three_bucket{replica="host \\"a\\" worker 2",wire="chat",le="1"} 1',
+    'three_bucket{replica="host \\"a\\" worker 2",wire="chat",le="+Inf"} 1',
+    'three_sum{replica="host \\"a\\" worker 2",wire="chat"} 0.5',
+    'three_count{replica="host \\"a\\" worker 2",wire="chat"} 1',
   ])
-  assert.equal(
-    merged,
-    [
-      '# HELP a A.',
-      '# TYPE a counter',
-      'a{worker="1",model="{b}"} 1',
-      'a{worker="2",model="{b}"} 2',
-      '# HELP c C.',
-      '# TYPE c gauge',
-      'c{worker="1"} 1',
-      'c{worker="2"} 2',
-      '# HELP d D.',
-      '# TYPE d gauge',
-      'd{worker="2"} 5',
-      '',
-    ].join('\n'),
-  )
-})
-
-test('X9 workers are scraped with the token, and one that is gone makes nobody wait', async () => {
-  const first = await startTestGateway({ config: { metrics: { token: 'token-for-scrapes-1' } } })
-  const workers = [
-    { number: 3, origin: first.adminUrl },
-    { number: 4, origin: 'http://127.0.0.1:9' },
-  ]
-  assert.match(await scrapeWorkers(workers, ['token-for-scrapes-1']), /^triwire_ledger_writable\{worker="3"\} 1$/m)
-  // While it waits with its reload it asks for the token of before.
-  assert.notEqual(await scrapeWorkers(workers, ['token-of-the-new-file', 'token-for-scrapes-1']), '')
-  assert.equal(await scrapeWorkers(workers, [undefined]), '')
+  assert.deepEqual(series().slice(0, 2), ['one{model="{b}"} 1', 'two 5'])
 })

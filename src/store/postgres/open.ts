@@ -84,7 +84,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
       want: () => line.order('wantTraffic', undefined),
       onWanted: (hear) => line.hear('trafficWanted', hear),
     },
-    reconfigure: (configDigest) => client.reconfigure(configDigest),
+    replicas: {
+      name: options.introduction.name,
+      openDoor: (door) => client.introduce({ door: JSON.stringify(door) }),
+      listOthers: () => line.ask('otherReplicas', undefined),
+    },
+    reconfigure: (configDigest) => client.introduce({ configDigest }),
     async close() {
       clearInterval(touches)
       client.writeUses()
@@ -177,10 +182,10 @@ class Client {
     await Promise.race([opened, unreached])
   }
 
-  /** A thread that comes later says it too. */
-  reconfigure(configDigest: string): void {
-    this.#introduction = { ...this.#introduction, configDigest }
-    this.line.order('reconfigure', configDigest)
+  /** A later thread begins with it. */
+  introduce(change: Partial<Introduction>): void {
+    this.#introduction = { ...this.#introduction, ...change }
+    this.line.order('introduce', change)
   }
 
   writeUses(): void {

@@ -1,9 +1,10 @@
-import type { Introduction } from '../../accounts/server-store.ts'
+import { StoreSilent } from '../../accounts/account.ts'
+import type { Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { Identity } from './admission-desk.ts'
 import { calls } from './admit.ts'
 import type { Transaction } from './database.ts'
-import { beat, leave, livingReplicas, register, sweep, sweptMax } from './replicas.ts'
+import { beat, leave, livingReplicas, otherReplicas, register, sweep, sweptMax } from './replicas.ts'
 import { codeOf } from './trouble.ts'
 
 export type PresenceOptions = {
@@ -57,9 +58,19 @@ export class Presence {
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
   }
 
-  /** A reload has changed the configuration: the others hear of it with the next beat. */
-  reconfigure(configDigest: string): void {
-    this.#introduction = { ...this.#introduction, configDigest }
+  /** The next beat writes what has changed. */
+  introduce(change: Partial<Introduction>): void {
+    this.#introduction = { ...this.#introduction, ...change }
+  }
+
+  /** @throws StoreSilent while the database cannot be read */
+  async listOthers(database: Transaction): Promise<OtherReplica[]> {
+    try {
+      const rows = (await database.query(otherReplicas, [this.#identity?.id ?? 0])) as RegisteredDoor[]
+      return rows.map(({ id, name, door }) => ({ name: `${name} (${id})`, door: door ? JSON.parse(door) : undefined }))
+    } catch (cause) {
+      throw new StoreSilent('the database cannot be read', { cause })
+    }
   }
 
   async beat(): Promise<void> {
@@ -67,8 +78,13 @@ export class Presence {
     this.#isBeating = true
     try {
       const { id, startedMs } = this.#identity
-      const values = [id, startedMs, this.#introduction.configDigest]
-      const [row] = await this.#options.database.query(`SELECT ${beat.name}($1, $2, $3) AS known`, values, beat.name)
+      const { configDigest, door = null } = this.#introduction
+      const values = [id, startedMs, configDigest, door]
+      const [row] = await this.#options.database.query(
+        `SELECT ${beat.name}($1, $2, $3, $4) AS known`,
+        values,
+        beat.name,
+      )
       if (!(row as { known: boolean }).known) await this.#tellAgain(this.#identity)
     } catch {
       // The connection that it uses tells of it (control.ts), and the next beat tries again.
@@ -147,5 +163,7 @@ export class Presence {
     this.#options.onConfigDiffers(names)
   }
 }
+
+type RegisteredDoor = { id: number; name: string; door: string | null }
 
 type Living = { id: number; name: string; version: string; config: string }

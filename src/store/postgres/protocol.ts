@@ -4,7 +4,7 @@ import type { FoundDebit } from '../../accounts/entries.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
-import type { Cooldown } from '../../accounts/server-store.ts'
+import type { Cooldown, Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 
 /* What the serving thread and the store's thread say to each other. */
@@ -22,6 +22,8 @@ export type Questions = {
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
   /** Counters of what costs nothing. @throws what the database throws: then they are kept until it takes them. */
   traffic: { asks: readonly TrafficCell[]; answers: undefined }
+  /** The other replicas that live. */
+  otherReplicas: { asks: undefined; answers: readonly OtherReplica[] }
   close: { asks: undefined; answers: undefined }
 }
 
@@ -37,8 +39,8 @@ export type Orders = {
   steer: { steering: 'disable' | 'enable'; place: string }
   /** Somebody reads figures: all servers shall write what they have counted. */
   wantTraffic: undefined
-  /** Another configuration is in force, with this digest. */
-  reconfigure: string
+  /** This server says something else of itself from now on. */
+  introduce: Partial<Introduction>
 }
 
 /** What the store's thread says without being asked. */

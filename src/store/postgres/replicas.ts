@@ -1,8 +1,9 @@
+import { leaseMs } from '../sql/spends.ts'
 import { untoldMs } from '../sql/warnings.ts'
 import { calls, windowMs } from './admit.ts'
 import { defineFunction } from './functions.ts'
 
-export { leaseMs } from '../sql/spends.ts'
+export { leaseMs }
 
 /** Who has not been seen for so long has left, in ms. */
 const goneMs = 60_000
@@ -44,16 +45,17 @@ BEGIN
 END $$`,
 )
 
-/** @returns false where the database does not know what this replica holds: it is to `tell`. */
+/** @returns false if the database does not know what this replica holds: the replica is to `tell` it. */
 export const beat = defineFunction(
   'beat',
-  `(me integer, started bigint, its_config text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+  `(me integer, started bigint, its_config text, its_door text) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 DECLARE t bigint := triwire.now_ms(); is_known boolean;
 BEGIN
   UPDATE triwire.present p SET seen_ms = t WHERE p.replica = me;
   is_known := FOUND AND EXISTS (SELECT 1 FROM triwire.epoch);
-  UPDATE triwire.replicas r SET seen_ms = t, config_digest = its_config
-    WHERE r.id = me AND r.started_ms = started AND (r.seen_ms < t - ${seenMs} OR r.config_digest <> its_config);
+  UPDATE triwire.replicas r SET seen_ms = t, config_digest = its_config, door = its_door
+    WHERE r.id = me AND r.started_ms = started
+      AND (r.seen_ms < t - ${seenMs} OR r.config_digest <> its_config OR r.door IS DISTINCT FROM its_door);
   RETURN is_known;
 END $$`,
 )
@@ -72,6 +74,11 @@ END $$`,
 export const livingReplicas = `
   SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
   WHERE r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${livingMs} ORDER BY r.id`
+
+/** The replicas that hold their lease, without one: `id, name, door`, the oldest first. */
+export const otherReplicas = `
+  SELECT r.id, r.name, r.door FROM triwire.replicas r
+  WHERE r.id <> $1 AND r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${leaseMs} ORDER BY r.id`
 
 /**
  * Tidies up, by whoever comes: marks those who are gone, and takes away what says nothing any more. It waits for no lock,

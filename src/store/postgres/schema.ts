@@ -322,4 +322,6 @@ export const migrations: readonly PostgresMigration[] = [
   ) WITH (fillfactor = 50);
 `,
   },
+  // How other replicas reach its admin side, as JSON (`ReplicaDoor` in src/accounts/server-store.ts).
+  { oldest: 1, sql: 'ALTER TABLE triwire.replicas ADD COLUMN door text' },
 ]

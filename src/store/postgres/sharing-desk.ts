@@ -22,13 +22,14 @@ export type SharingOptions = {
 export class SharingDesk implements Desk {
   readonly answers = {
     countFailures: (failures: Parameters<typeof readFailures>[1]) => readFailures(this.#aside, failures),
+    otherReplicas: () => this.#presence.listOthers(this.#aside),
   }
   readonly orders = {
     admission: (orders: readonly DeskOrder[]) => this.#admission.take(orders),
     cool: (cooldown: Cooldown) => void this.#board.cool(cooldown).catch(() => {}),
     lift: (place: string) => void this.#board.lift(place).catch(() => {}),
     steer: ({ steering, place }: Orders['steer']) => this.#steering.take(steering, place),
-    reconfigure: (configDigest: string) => this.#presence.reconfigure(configDigest),
+    introduce: (change: Partial<Introduction>) => this.#presence.introduce(change),
   }
   readonly channels = { [cooldownsChannel]: () => void this.#board.look().catch(() => {}) }
   readonly #lanes: Database

@@ -77,6 +77,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     cooldowns: undefined,
     noteTraffic: (cells) => client.noteTraffic(cells),
     sharedTraffic: undefined,
+    replicas: undefined,
     reconfigure() {},
     async close() {
       client.writeUses()

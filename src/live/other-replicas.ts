@@ -1,0 +1,143 @@
+import type { OtherReplica, ReplicaDoor, SharedReplicas } from '../accounts/server-store.ts'
+import type { ApiAnswer } from '../admin/answer.ts'
+import type { Running } from '../operations/operation.ts'
+import { type DoorMethod, doorPath, unpack } from './replica-door.ts'
+
+/** The time limit of another server for an answer, in ms. It answers from memory, or with one read of the store. */
+const patienceMs = 2_000
+
+/** A server that did not answer is not asked again for this long, in ms, so that an operator waits for it once. */
+const restMs = 5_000
+
+type ReachableReplica = { key: string; origin: string }
+
+type DoorAnswer<Method extends DoorMethod> = Awaited<ReturnType<Running[Method]>>
+
+export type OtherReplicasParts = {
+  replicas: SharedReplicas
+  /** The name of the loopback interface of this process. */
+  loopback: string
+  /** The key of this server's own door. */
+  key: string
+  /** The token that opens the door with a key. */
+  tokenOf(key: string): string
+  /** Monotonic, in ms. */
+  clockMs(): number
+  /** Aborts after so many ms. */
+  timeout?(ms: number): AbortSignal
+}
+
+/** Asks the other servers of the store, through their doors (ruling X9). */
+export class OtherReplicas {
+  readonly #parts: OtherReplicasParts
+  /** The servers as they were last listed. A silent store changes nothing. */
+  #listed: readonly OtherReplica[] = []
+  /** Until when servers that did not answer are left alone, by the keys of their doors. */
+  readonly #restUntilMs = new Map<string, number>()
+
+  constructor(parts: OtherReplicasParts) {
+    this.#parts = parts
+  }
+
+  /** The servers that can be asked now. */
+  async list(): Promise<ReachableReplica[]> {
+    const { replicas, key } = this.#parts
+    const listed = await replicas.listOthers().catch(() => this.#listed)
+    // A server that registered anew, after a failover, is not another one.
+    this.#listed = listed.filter(({ door }) => door?.key !== key)
+    const keys = new Set(this.#listed.map(({ door }) => door?.key))
+    for (const gone of this.#restUntilMs.keys()) if (!keys.has(gone)) this.#restUntilMs.delete(gone)
+    return this.#listed.flatMap((one) => this.#reach(one) ?? [])
+  }
+
+  /** The names of the servers that live and could not be asked. */
+  readonly listUnreached = (): string[] =>
+    this.#listed.filter((one) => this.#reach(one) === undefined).map(({ name }) => name)
+
+  /** @returns the results of the servers that answer */
+  async ask<Method extends DoorMethod>(
+    method: Method,
+    args: Parameters<Running[Method]>,
+  ): Promise<DoorAnswer<Method>[]> {
+    const asked = await this.list()
+    const answers = await Promise.all(asked.map((one) => this.#askOne(one, method, JSON.stringify(args))))
+    return answers.flatMap((text) => (text === undefined ? [] : [unpack(text) as DoorAnswer<Method>]))
+  }
+
+  /** The live events of one server, as texts of any length. They end when the signal aborts, or the server is gone. */
+  async *watch(one: ReachableReplica, signal: AbortSignal): AsyncIterable<string> {
+    const opened = new AbortController()
+    const late = setTimeout(() => opened.abort(), patienceMs)
+    try {
+      const response = await this.#send(one, 'watch', '', AbortSignal.any([signal, opened.signal]))
+      clearTimeout(late)
+      if (!response.ok || !response.body) throw new Error(`${response.status}`)
+      yield* response.body.pipeThrough(new TextDecoderStream())
+    } catch {
+      clearTimeout(late)
+      if (!signal.aborted) this.#rest(one)
+    }
+  }
+
+  /**
+   * Passes on a question for a server that shares the port of this one: from another machine, only the port can be reached. The
+   * system chooses which server gets it.
+   */
+  readonly pass = async (key: string, name: string, body: string): Promise<ApiAnswer> => {
+    await this.list()
+    const origin = this.#listed.flatMap(({ door }) => (door?.key === key ? (this.#findLocal(door) ?? []) : []))[0]
+    if (origin === undefined) return { status: 404, headers: {} }
+    const gone = new AbortController()
+    const late = setTimeout(() => gone.abort(), patienceMs)
+    try {
+      const response = await this.#send({ key, origin }, name, body, gone.signal)
+      const type = response.headers.get('content-type')
+      return {
+        status: response.status,
+        headers: type === null ? {} : { 'content-type': type },
+        ...(response.body && { pieces: response.body.pipeThrough(new TextDecoderStream()) }),
+      }
+    } catch {
+      return { status: 502, headers: {} }
+    } finally {
+      clearTimeout(late)
+    }
+  }
+
+  async #askOne(one: ReachableReplica, method: DoorMethod, body: string): Promise<string | undefined> {
+    try {
+      const { timeout = AbortSignal.timeout } = this.#parts
+      const response = await this.#send(one, method, body, timeout(patienceMs))
+      const text = await response.text()
+      if (response.ok) return text
+    } catch {
+      // The server is about to end, or cannot be reached.
+    }
+    this.#rest(one)
+    return undefined
+  }
+
+  #send({ key, origin }: ReachableReplica, name: string, body: string, signal: AbortSignal): Promise<Response> {
+    return fetch(`${origin}${doorPath}${key}/${name}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${this.#parts.tokenOf(key)}` },
+      redirect: 'error',
+      ...{ body, signal },
+    })
+  }
+
+  #rest({ key }: ReachableReplica): void {
+    this.#restUntilMs.set(key, this.#parts.clockMs() + restMs)
+  }
+
+  #reach({ door }: OtherReplica): ReachableReplica | undefined {
+    const origin = door && (this.#findLocal(door) ?? door.url)
+    if (origin === undefined) return undefined
+    const isResting = (this.#restUntilMs.get(door!.key) ?? 0) > this.#parts.clockMs()
+    return isResting ? undefined : { key: door!.key, origin }
+  }
+
+  #findLocal({ local }: ReplicaDoor): string | undefined {
+    return local?.loopback === this.#parts.loopback ? local.origin : undefined
+  }
+}

@@ -1,0 +1,78 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { AdminHandler, ApiAnswer } from '../admin/answer.ts'
+import type { Running } from '../operations/operation.ts'
+import type { Events } from './events.ts'
+
+/** The path at which a server answers other servers of its store. After it come the key of the server that is meant and a method. */
+export const doorPath = '/internal/'
+
+/** The questions that a server answers to others. All of them are answered from memory, or with one read of the store. */
+const methods = ['explain', 'listRequests', 'findRequests', 'readHolds'] as const
+
+export type DoorMethod = (typeof methods)[number]
+
+/** A question has ids and filters. Size in bytes. */
+const bodyBytesMax = 1_000_000
+
+export type ReplicaDoorParts = {
+  /** The operations of this server alone. */
+  running: Pick<Running, DoorMethod>
+  /** The live events of this server alone. */
+  watch: Events['watch']
+  /** The key of this server, as it stands in the store. */
+  key: string
+  /** The token that opens the door with a key. */
+  tokenOf(key: string): string
+  /** Asks the server with this key, which shares the port of this one. */
+  pass(key: string, name: string, body: string): Promise<ApiAnswer>
+}
+
+/**
+ * The token for the door with a key. A reader of the database alone cannot make it: all replicas share the seal key, and the
+ * database does not have it (ruling T7).
+ */
+export function createDoorToken(sealKey: Uint8Array, key: string): string {
+  return createHmac('sha256', sealKey).update(`triwire replica door\n${key}`).digest('base64url')
+}
+
+/** Answers other servers of the store (ruling X9). Everybody else gets a 404. */
+export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: ReplicaDoorParts): AdminHandler {
+  return async ({ exchange, path, readBody }): Promise<ApiAnswer> => {
+    const [key = '', name = ''] = path.slice(doorPath.length).split('/')
+    const [, token = ''] = /^Bearer (\S+)$/.exec(exchange.header('authorization') ?? '') ?? []
+    if (!isSame(token, tokenOf(key))) return { status: 404, headers: {} }
+    const body = (await readBody(bodyBytesMax)).toString()
+    if (key !== own) return pass(key, name, body)
+    if (name === 'watch')
+      return { status: 200, headers: { 'content-type': 'text/event-stream' }, pieces: watch(undefined) }
+    const method = methods.find((one) => one === name)
+    // A newer version asks for more.
+    if (method === undefined) return { status: 404, headers: {} }
+    const result = await (running[method] as (...args: unknown[]) => Promise<unknown>)(...JSON.parse(body))
+    return { status: 200, headers: { 'content-type': 'application/json' }, body: pack(result) }
+  }
+}
+
+function isSame(shown: string, wanted: string): boolean {
+  const [one, other] = [Buffer.from(shown), Buffer.from(wanted)]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+/** JSON that has maps, sets and large numbers too. */
+function pack(value: unknown): string {
+  return JSON.stringify(value, (_, one: unknown) => {
+    if (typeof one === 'bigint') return { $nanos: one.toString() }
+    if (one instanceof Map) return { $map: [...one] }
+    return one instanceof Set ? { $set: [...one] } : one
+  })
+}
+
+/** Reads what `pack` wrote. */
+export function unpack(text: string): unknown {
+  return JSON.parse(text, (_, one: Record<string, never> | null) => {
+    if (typeof one !== 'object' || one === null) return one
+    if ('$nanos' in one) return BigInt(one['$nanos'] as string)
+    if ('$map' in one) return new Map(one['$map'] as [])
+    return '$set' in one ? new Set(one['$set'] as []) : one
+  })
+}

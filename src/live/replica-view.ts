@@ -1,0 +1,112 @@
+import type { ReplicaDoor, SharedReplicas } from '../accounts/server-store.ts'
+import type { AdminHandler } from '../admin/answer.ts'
+import type { AdminOperations } from '../admin/listener.ts'
+import { nameLoopback } from '../host/loopback.ts'
+import { randomText } from '../ids/base62.ts'
+import { compareRows } from '../operations/request-order.ts'
+import type { Explanation } from '../operations/shapes.ts'
+import type { Events } from './events.ts'
+import { OtherReplicas } from './other-replicas.ts'
+import { createDoorToken, createReplicaDoor, doorPath } from './replica-door.ts'
+import { watchReplicas } from './replica-events.ts'
+
+type ReplicaViewParts = {
+  replicas: SharedReplicas
+  /** The operations of this server alone. */
+  own: AdminOperations
+  /** The events of this server alone. */
+  events: Events
+  sealKey: Uint8Array
+  /** Unix milliseconds. */
+  nowMs(): number
+  /** Monotonic, in ms. */
+  clockMs(): number
+}
+
+/** The answers of one server for all servers of its store, and its answers to each of them. */
+export type ReplicaView = {
+  operations: AdminOperations
+  /** Answers the other servers. */
+  door: { path: string; answer: AdminHandler }
+  /** Registers how the others reach this server. @param origin of a loopback address @param url from other machines */
+  openDoor(origin: string | undefined, url: string | undefined): void
+  /** Is called some times a second. */
+  tick(): void
+  close(): void
+}
+
+/** Connects a server with the others of its store (ruling X9). */
+export function openReplicaView({ replicas, own, events, sealKey, ...parts }: ReplicaViewParts): ReplicaView {
+  const key = randomText(22)
+  const loopback = nameLoopback()
+  const tokenOf = (one: string) => createDoorToken(sealKey, one)
+  const others = new OtherReplicas({ replicas, loopback, key, tokenOf, clockMs: parts.clockMs })
+  const all = watchReplicas({
+    own: events,
+    others,
+    ...parts,
+    listUpstreams: own.listUpstreams,
+    reportBug: own.reportBug,
+  })
+  return {
+    operations: answerForAll(own, others, all.watch),
+    door: {
+      path: doorPath,
+      answer: createReplicaDoor({ running: own, watch: events.watch, key, tokenOf, pass: others.pass }),
+    },
+    openDoor(origin, url) {
+      const local = origin === undefined ? undefined : { origin, loopback }
+      replicas.openDoor({ key, local, url } satisfies ReplicaDoor)
+    },
+    tick: () => all.tick(),
+    close: () => all.close(),
+  }
+}
+
+/**
+ * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds and live
+ * events. All else is answered by this server alone.
+ * @param own the operations of this server
+ * @param watch the events of all servers
+ */
+export function answerForAll(
+  own: AdminOperations,
+  others: Pick<OtherReplicas, 'ask' | 'listUnreached'>,
+  watch: Events['watch'],
+): AdminOperations {
+  return { ...own, explain, listRequests, findRequests, readHolds, watch, listUnreached: others.listUnreached }
+
+  /** The server that served a request knows more than one that reads its debit. */
+  async function explain(requestId: string): ReturnType<AdminOperations['explain']> {
+    const first = await own.explain(requestId)
+    if (isFromMemory(first)) return first
+    const all = [first, ...(await others.ask('explain', [requestId]))]
+    const found = all.find(isFromMemory) ?? all.find((one) => typeof one === 'object')
+    return found ?? (all.includes('silent') ? 'silent' : 'unknown')
+  }
+
+  async function listRequests(...[filter, limit, beyond]: Parameters<AdminOperations['listRequests']>) {
+    const asked = others.ask('listRequests', [filter, limit, beyond])
+    const lists = [await own.listRequests(filter, limit, beyond), ...(await asked)]
+    return lists.flat().sort(compareRows).slice(0, limit)
+  }
+
+  async function findRequests(ids: readonly string[]): Promise<ReadonlySet<string>> {
+    const known = await own.findRequests(ids)
+    const rest = ids.filter((id) => !known.has(id))
+    if (rest.length === 0) return known
+    const sets = await others.ask('findRequests', [rest])
+    return new Set([known, ...sets].flatMap((set) => [...set]))
+  }
+
+  async function readHolds() {
+    const asked = others.ask('readHolds', [])
+    const sums = new Map(await own.readHolds())
+    for (const holds of await asked) for (const [id, nanos] of holds) sums.set(id, (sums.get(id) ?? 0n) + nanos)
+    return sums
+  }
+}
+
+function isFromMemory(one: Explanation | string): one is Explanation {
+  return typeof one === 'object' && one.attempts !== null
+}

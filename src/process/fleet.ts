@@ -1,0 +1,136 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import type { Log } from '../log/log.ts'
+import { roleVariable, type WorkerListening, type WorkerRole } from './worker-role.ts'
+
+const launcher = fileURLToPath(new URL('../../bin/triwire.mjs', import.meta.url))
+
+/** The pause before a dead worker is replaced, in ms: it doubles each time, until a worker has lived for `livedMs`. */
+const [pauseMs, pauseMaxMs, livedMs] = [500, 30_000, 60_000]
+
+type WorkerSlot = {
+  number: number
+  worker: ChildProcess
+  sinceMs: number
+  pauseMs: number
+  listening: WorkerListening | undefined
+  /** A reload was asked for before this worker could take the signal. */
+  mustReload: boolean
+}
+
+type FleetOptions = {
+  role: Omit<WorkerRole, 'number'>
+  log: Log
+  /** Whether a worker may take the place of a dead one now. @param isAlone no other worker lives */
+  mayFill(isAlone: boolean): boolean
+  /** Is called with each worker that is started. */
+  onWorker: (worker: ChildProcess) => void
+  /** No worker is left, and no other will be started. @param code of the last of them */
+  onEnd: (code: number) => void
+}
+
+/** The workers of `--workers`. A worker that ends is replaced, until the fleet is stopped. */
+export class WorkerFleet {
+  /** Resolves with the first worker when all listen. A worker that ended is not waited for, since the next may end as well. */
+  readonly allListen: Promise<WorkerListening>
+  readonly #options: FleetOptions
+  readonly #slots = new Map<number, WorkerSlot>()
+  #onAllListen: (first: WorkerListening) => void = () => {}
+  #hasListened = false
+  #isStopping = false
+
+  /** @throws the error of the system if it cannot start a process */
+  constructor(count: number, options: FleetOptions) {
+    this.#options = options
+    this.allListen = new Promise((resolve) => {
+      this.#onAllListen = resolve
+    })
+    for (let number = 1; number <= count; number++) this.#fill(number, pauseMs)
+  }
+
+  reload(): void {
+    for (const slot of this.#slots.values()) {
+      // A process that has not run its first line yet would be ended by the signal.
+      if (slot.listening) slot.worker.kill('SIGHUP')
+      else slot.mustReload = true
+    }
+  }
+
+  /** A second signal hurries the workers, as it does a single server. */
+  stop(signal: NodeJS.Signals): void {
+    this.#isStopping = true
+    for (const { worker } of this.#slots.values()) worker.kill(signal)
+    if (this.#slots.size === 0) this.#options.onEnd(0)
+  }
+
+  #fill(number: number, nextPauseMs: number): void {
+    const role: WorkerRole = { ...this.#options.role, number }
+    const env = { ...process.env, [roleVariable]: JSON.stringify(role) }
+    const worker = fork(launcher, process.argv.slice(2), { env, silent: true })
+    const own = { listening: undefined, mustReload: false }
+    const slot: WorkerSlot = { number, worker, sinceMs: performance.now(), pauseMs: nextPauseMs, ...own }
+    this.#slots.set(number, slot)
+    this.#options.onWorker(worker)
+    worker.on('message', (message: WorkerListening) => this.#takeListening(slot, message))
+    worker.on('exit', (code, signal) => this.#takeEnd(slot, code ?? 1, signal ? { signal } : { code }))
+    worker.on('error', (error) => {
+      // The system could not start it. Other errors do not end a worker.
+      if (worker.pid === undefined) this.#takeEnd(slot, 1, { error: error.message })
+    })
+  }
+
+  #takeListening(slot: WorkerSlot, message: WorkerListening): void {
+    slot.listening = message
+    this.#hasListened = true
+    if (slot.mustReload) slot.worker.kill('SIGHUP')
+    this.#checkListening()
+  }
+
+  #checkListening(): void {
+    const all = [...this.#slots.values()].map(({ listening }) => listening)
+    if (all[0] && all.every((one) => one !== undefined)) this.#onAllListen(all[0])
+  }
+
+  #takeEnd(slot: WorkerSlot, code: number, why: Record<string, unknown>): void {
+    const { number, sinceMs } = slot
+    if (this.#slots.get(number) !== slot) return
+    this.#slots.delete(number)
+    if (this.#isStopping) {
+      if (this.#slots.size === 0) this.#options.onEnd(code)
+      return
+    }
+    this.#logEnd(number, why)
+    // A fault that ends one worker before any has listened would end them all, and has been logged. A later end may be a kill.
+    if (!this.#hasListened) {
+      process.exitCode = code || 1
+      this.stop('SIGTERM')
+      return
+    }
+    this.#checkListening()
+    const hasLived = performance.now() - sinceMs >= livedMs
+    this.#fillLater(number, hasLived ? pauseMs : slot.pauseMs)
+  }
+
+  /** Without any worker nobody listens at the port, so then the pause does not grow. */
+  #fillLater(number: number, waitMs: number): void {
+    const isAlone = () => this.#slots.size === 0
+    const nextPauseMs = Math.min(pauseMaxMs, waitMs * 2)
+    setTimeout(
+      () => {
+        if (this.#isStopping) return
+        try {
+          if (this.#options.mayFill(isAlone())) this.#fill(number, nextPauseMs)
+          else this.#fillLater(number, nextPauseMs)
+        } catch (error) {
+          this.#logEnd(number, { error: (error as Error).message })
+          this.#fillLater(number, nextPauseMs)
+        }
+      },
+      isAlone() ? pauseMs : waitMs,
+    )
+  }
+
+  #logEnd(number: number, why: Record<string, unknown>): void {
+    this.#options.log.event('error', 'worker_exited', { worker: number, ...why })
+  }
+}
