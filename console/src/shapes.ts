@@ -75,6 +75,8 @@ export type Tick = {
   input_tokens: number
   output_tokens: number
   streams: number
+  /** Servers of the store whose events are missing. */
+  unreached?: string[]
 }
 
 export type { Measure }

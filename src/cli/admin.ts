@@ -5,7 +5,7 @@ import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /** A server's answer to a request on its admin listener, or why there is none: a clause for people. */
-export type AdminReply = { status: number; body: unknown } | { trouble: string }
+export type AdminReply = { status: number; body: unknown; unreached?: string | null } | { trouble: string }
 
 type AdminOptions = GlobalOptions & { adminListen?: string }
 
@@ -96,7 +96,8 @@ function readAnswer(origin: string, { status, headers }: FetchResponse, text: st
   const isOurs = /^application\/(problem\+)?json$/.test(headers.get('content-type') ?? '')
   const isProblem = headers.get('content-type') === 'application/problem+json'
   try {
-    if (isOurs && (isProblem || status === 200)) return { status, body: JSON.parse(text) }
+    if (isOurs && (isProblem || status === 200))
+      return { status, body: JSON.parse(text), unreached: headers.get('x-triwire-unreached') }
   } catch {
     // The body is not what its content type says.
   }

@@ -229,6 +229,7 @@ async function askRunning(
       ...(cursor !== null && { cursor }),
     })
     if (!('status' in told) || told.status !== 200) break
+    if (told.unreached && cursor === null) note(command, `these servers could not be asked: ${told.unreached}`)
     if (one.kind !== 'list') return told.body
     const page = told.body as { items: unknown[]; next: string | null }
     items.push(...page.items)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { startSimulator } from '../../src/simulator/simulator.ts'
+import { runWarm } from '../cli/run.ts'
 import { readEvents } from '../operations/event-reader.ts'
 import { openOperator } from '../store/postgres/opened.ts'
 import { atEnd } from '../support/at-end.ts'
+import { testFolder } from '../support/folder.ts'
 import { testModel } from '../support/gateway.ts'
 import { withoutPostgres } from '../support/postgres.ts'
 import { startRawUpstream, whole } from '../support/raw-upstream.ts'
@@ -235,6 +237,15 @@ test('X9 each gateway of a database answers operators for all: explain, requests
   assert.equal(missing.status, 404)
   assert.match(missing.body['detail'] as string, /These servers could not be asked: r3é \(3\)\.$/)
   assert.equal((await read(two.adminUrl, '/accounts')).unreached, 'r3? (3)')
+  const command = ['requests', '--store', url, '--admin-listen', new URL(two.adminUrl).host]
+  const env = {
+    TRIWIRE_TOKEN: token,
+    TRIWIRE_STATE_DIR: testFolder('command'),
+    TRIWIRE_SEAL_KEY: Buffer.alloc(32, 7).toString('base64'),
+  }
+  const printed = await runWarm(command, { cwd: testFolder('command'), env })
+  assert.equal(printed.code, 0, printed.stderr)
+  assert.match(printed.stderr, /^note: these servers could not be asked: r3\? \(3\)$/m)
   const ticks = (await watched[0]!.wait('tick')).length
   await watched[0]!.wait('tick', ticks + 2)
   assert.deepEqual(watched[0]!.events.findLast(({ event }) => event === 'tick')!.data['unreached'], ['r3é (3)'])

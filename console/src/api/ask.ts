@@ -1,7 +1,12 @@
+import { signal } from '@preact/signals'
 import { apiBase } from '../base.ts'
+import { findUnreached } from '../pure/unreached.ts'
 import { signedOut } from '../session.ts'
 
-/** A refusal by the API, or the news that it could not be reached. */
+/** The servers of the store that the last answer for all was without, as one text. */
+export const unreachedServers = signal<string | undefined>(undefined)
+
+/** What the API refused, or that it could not be reached. */
 export class Refusal extends Error {
   readonly status: number
   /** `not_found`, `conflict`…; `unreachable` if there was no response. */
@@ -52,7 +57,7 @@ export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> 
 }
 
 /** Returns the response itself, for content that is not the API's JSON: a model's answer, or a file. @throws Refusal */
-export async function send(path: string, { method = 'GET', body, headers, signal }: Asked): Promise<Response> {
+export async function send(path: string, { method = 'GET', body, headers, signal: abort }: Asked): Promise<Response> {
   const content: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
   let response: Response
   try {
@@ -60,12 +65,16 @@ export async function send(path: string, { method = 'GET', body, headers, signal
       method,
       headers: { ...content, ...headers },
       body: body === undefined ? null : JSON.stringify(body),
-      signal: signal ?? null,
+      signal: abort ?? null,
       cache: 'no-store',
     })
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error
     throw new Refusal(0, {})
+  }
+  if (response.ok) {
+    const named = response.headers.get('x-triwire-unreached')
+    unreachedServers.value = findUnreached(path, named, unreachedServers.peek())
   }
   if (response.ok || !isProblem(response)) return response
   const refusal = await readRefusal(response)

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { apiBase } from '../base.ts'
 import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
+import { unreachedServers } from './ask.ts'
 
 /* Events from the gateway as they happen: one stream shared by all parts of the page, open while one of them listens. */
 
@@ -62,6 +63,7 @@ function open(): void {
 
 function tell(name: keyof LiveEvents, { data }: MessageEvent<string>): void {
   const read = data === '' ? {} : (JSON.parse(data) as never)
+  if (name === 'tick') unreachedServers.value = (read as Tick).unreached?.join(', ')
   for (const listen of listeners.get(name) ?? []) listen(read as never)
 }
 

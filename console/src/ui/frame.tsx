@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
+import { unreachedServers } from '../api/ask.ts'
 import { liveState } from '../api/live.ts'
 import { pageHref, place } from '../location.ts'
 import { tellZone } from '../pure/calendar.ts'
@@ -127,6 +128,11 @@ function RailFoot() {
           : undefined
   return (
     <div class="rail-foot">
+      {unreachedServers.value && (
+        <p class="bad">
+          <Icon name="trouble" /> Not reached: {unreachedServers.value}
+        </p>
+      )}
       {state && (
         <p class="bad">
           <Icon name="trouble" /> {state}
