@@ -17,7 +17,7 @@ for (const profile of ['gemini', 'gemini-3'])
         from,
         'chat',
         { ...smallest[from], ...fields },
-        { profile: resolveProfile('chat', profile) },
+        { profile },
       )
       deepEqual(known, ['presence_penalty'])
       for (const field of drops) ok(!(field in body), field)
@@ -42,8 +42,8 @@ const replays: [profile: string, field: string | undefined][] = [
 
 for (const [name, field] of replays)
   test(`BUG-13 T23 ${name} gets the thoughts of tool turns ${field ? `in ${field}` : 'never'}`, () => {
-    const profile = resolveProfile('chat', name)
-    const { body } = translate('messages', 'chat', { ...smallest.messages, messages: turns } as object, { profile })
+    const ask: object = { ...smallest.messages, messages: turns }
+    const { body } = translate('messages', 'chat', ask, { profile: name })
     const [, answer, , calls] = body.messages as Record<string, unknown>[]
     for (const turn of [answer!, calls!])
       for (const key of ['reasoning', 'reasoning_content'])
