@@ -20,9 +20,9 @@ import { explainStart } from './explain-start.ts'
 import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
 import { type Started, sayStart, startData } from './say-start.ts'
-import type { ServeOptions } from './serve-options.ts'
 import type { RunningServer } from './server.ts'
 import { ownConfig, readWorkerRole, type WorkerListening, type WorkerRole } from './worker-role.ts'
+import type { ServeOptions } from './workers.ts'
 
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
@@ -191,7 +191,7 @@ function announce(
     admin: formatAddress(adminAddress),
     ...(ownAddress && { own: formatAddress(ownAddress) }),
   })
-  if (role) process.send?.({ address, accounts, isDemoBarred } satisfies WorkerListening)
+  if (role) process.send?.({ accounts, isDemoBarred } satisfies WorkerListening)
   else console.log(json ? startData(started, accounts) : sayStart(started, accounts))
 }
 

@@ -15,7 +15,6 @@ export type WorkerRole = {
 
 /** The message of a worker to its supervisor when it takes requests. */
 export type WorkerListening = {
-  address: Address
   /** Undefined while the store cannot be reached. */
   accounts: number | undefined
   isDemoBarred: boolean

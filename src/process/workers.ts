@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Address, Config } from '../config/config.ts'
-import { loadConfig, reloadConfig } from '../config/load.ts'
+import { type ConfigOptions, loadConfig, reloadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
 import { needsRestart } from '../config/restart-keys.ts'
 import { formatAddress } from '../config/values.ts'
@@ -12,7 +12,13 @@ import { createLog, isPrettyOn, type Log } from '../log/log.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { WorkerFleet } from './fleet.ts'
 import { sayStart, startData } from './say-start.ts'
-import type { ServeOptions } from './serve-options.ts'
+
+export type ServeOptions = ConfigOptions & {
+  /** The start prints one line of JSON instead of words. */
+  json?: boolean
+  /** So many processes serve on one port (ruling X7). */
+  workers?: number | undefined
+}
 
 /**
  * Runs several processes on one port. Each is an ordinary replica that listens itself, with a folder of its own below `state_dir`.
@@ -28,9 +34,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   const address = await findSharedPort(config.listen)
   const adminAddress = address && (await findSharedPort(config.adminListen))
   if (!adminAddress) {
-    log.event('error', 'workers_unsupported', {
-      cause: 'this system cannot share a port between processes: one process serves',
-    })
+    const cause = 'this system cannot share a port between processes: one process serves'
+    log.event('error', 'workers_unsupported', { cause })
     await log.flush()
     return false
   }
@@ -59,15 +64,11 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     base: `${config.tls ? 'https' : 'http'}://${formatAddress(address)}`,
     admin: `${config.adminTls ? 'https' : 'http'}://${formatAddress(adminAddress)}`,
     config,
-    isStoreNew: false,
-    demo: undefined,
+    ...{ isStoreNew: false, demo: undefined },
     isDemoBarred: first.isDemoBarred,
   }
-  log.event('info', 'listening', {
-    address: formatAddress(address),
-    admin: formatAddress(adminAddress),
-    workers: count,
-  })
+  const shown = { address: formatAddress(address), admin: formatAddress(adminAddress) }
+  log.event('info', 'listening', { ...shown, workers: count })
   console.log(options.json ? startData(started, first.accounts) : sayStart(started, first.accounts))
   return true
 
