@@ -6,14 +6,14 @@ import { openBooks } from '../store/open-books.ts'
 export const demoAccount = 'demo'
 const demoCredit = '10'
 
-/** What a start with the built-in catalog found or made: the demo account's new key, or none where there are accounts. */
+/** The demo account that a start with the built-in catalog made, with its new key. Stores with accounts get none. */
 export type Demo = {
   key: string | undefined
   /** An account that is there: the demo's, else the first. */
   account: string
 }
 
-/** What somebody does who wants the demo account to ask real models. */
+/** The words for an operator who wants the demo account to ask real models. */
 export const demoCure = `The account "${demoAccount}" is refused here: its ${demoCredit} credits were for the simulator. To let it pay for real models: triwire account credit ${demoAccount} 5 --reference …, then triwire reload.`
 
 /**
@@ -51,12 +51,12 @@ export async function createDemo(store: StorePlace): Promise<Demo> {
   }
 }
 
-/** Where the start has failed behind it, and nobody would see the key. */
+/** The words for a start that failed after the key was made: otherwise nobody would see it. */
 export function sayMade({ key, account }: Demo): string | undefined {
   return key && `The account "${account}" was made all the same. Its key is shown this once: ${key}`
 }
 
-/** What the start says on stdout: the key, shown this once, with a call on each wire that works when pasted. */
+/** The text of the start on stdout: the key, shown this once, with a call on each wire that works when pasted. */
 export function sayDemo({ key, account }: Demo, base: string): string {
   const models = 'the built-in simulator answers for sim-messages, sim-chat, sim-responses and more (GET /v1/models).'
   if (key === undefined) {
@@ -81,7 +81,7 @@ export function sayDemo({ key, account }: Demo, base: string): string {
   ].join('\n')
 }
 
-/** What people type to reach this program: npm says so to those it runs. */
+/** The words that people type to reach this program: npm sets a variable for programs that it runs. */
 function programName(): string {
   return process.env['npm_command'] === undefined ? 'triwire' : 'npx triwire'
 }

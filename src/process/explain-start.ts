@@ -16,7 +16,7 @@ const listenCures: Readonly<Record<string, (where: string) => string>> = {
 const noSuchHost = (where: string) =>
   `${where} is the name of no address: check --listen and --admin-listen, or write the address itself`
 
-/** Why a start failed, in words for whoever started it. What nobody knows is told with its stack: it is a bug. */
+/** Why a start failed, in words for the operator. An unknown error is a bug, and is shown with its stack. */
 export function explainStart(error: unknown): string {
   if (error instanceof StoreError) return error.message
   const { code = '', syscall = '', message, stack, address, port } = error as SystemError

@@ -27,11 +27,11 @@ import type { ServeOptions } from './workers.ts'
 /** Signals this close together are one that came two ways. */
 const oneSignalMs = 50
 
-/** What is left to running answers by a bug that nobody has caught: nothing can be relied on any more (ruling X10). */
+/** Running answers have this long after an uncaught bug, in ms: nothing can be relied on any more (ruling X10). */
 const uncaughtDrainMs = 3_000
 
 /**
- * Runs the gateway until it is told to stop: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.
+ * Runs the gateway until a signal stops it: SIGTERM and SIGINT drain, SIGHUP reloads the configuration.
  * @throws what keeps it from starting: mistakes of the configuration as they are, all else with its cure.
  */
 export async function serve(options: ServeOptions): Promise<void> {
@@ -45,7 +45,7 @@ export async function serve(options: ServeOptions): Promise<void> {
     await run(options, role)
   } catch (error) {
     const isMistake = error instanceof ConfigError
-    // What was opened before the failure must not keep the process alive, nor must a worker's channel.
+    // Neither a part that was opened before the failure nor the channel of a worker may keep the process alive.
     if (!isMistake || readWorkerRole()) setTimeout(() => process.exit(process.exitCode || 1), 100).unref()
     if (isMistake) throw error
     throw new Error(explainStart(error), { cause: error })
@@ -129,7 +129,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     if (signal === 'SIGHUP') askReload()
     // A supervisor that signals the whole group, and the launcher that passes it on, are one and the same signal.
     else if (stoppingMs !== undefined && clockMs() - stoppingMs > oneSignalMs) server?.hurry()
-    // Whoever types Ctrl-C has no load balancer that needs a moment.
+    // A person who types Ctrl-C has no load balancer that needs a moment.
     else void stop(signal, signal === 'SIGTERM' ? config.timeouts.drainDelayMs : 0)
   }
 
@@ -160,14 +160,14 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
       if (restart.length > 0) log.event('info', 'restart_needed', { keys: restart })
       warn(next, log)
     } catch (error) {
-      // What is in force stays in force, and of the other one nothing goes on.
+      // The configuration in force stays so, and nothing of the rejected one goes on.
       server?.keep(config)
       log.event('error', 'config_rejected', { error: explain(error), ...together })
     }
   }
 }
 
-/** One after the other. What cannot be ended is told, and keeps the process from its end as little as what was. */
+/** Ends parts one after the other. An error is logged, and does not keep the process from its end. */
 async function endInOrder(log: Log, ends: readonly (() => Promise<void> | undefined)[]): Promise<void> {
   try {
     for (const end of ends) await end()
@@ -195,14 +195,14 @@ function announce(
   else console.log(json ? startData(started, accounts) : sayStart(started, accounts))
 }
 
-/** What a configuration does that its operator may not expect. */
+/** Logs effects of a configuration that its operator may not expect. */
 function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const { name, proxy } of upstreams.values())
     if (proxy) log.event('info', 'upstream_proxy', { upstream: name, proxy: showProxy(proxy), source: proxy.source })
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
 }
 
-/** Whoever read what the start prints may be gone, or his disk full: that ends no server (B24). */
+/** The reader of the start's text may be gone, or their disk full: that ends no server (B24). */
 function ignoreClosedOutput(): void {
   for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 }

@@ -22,8 +22,8 @@ export async function openStoreOf(config: Config, parts: StoreParts): Promise<Op
 }
 
 /**
- * The same in two steps: a store with a thread of its own has begun to start it when `open` returns, and whoever has
- * something else to do meanwhile does it then.
+ * The same in two steps. A store with a thread of its own has begun to start it when this returns, so that the caller can
+ * do something else meanwhile.
  */
 export async function prepareStoreOf(
   config: Config,
@@ -40,7 +40,7 @@ export async function prepareStoreOf(
   return async () => {
     const store = await openStore({
       stateDir,
-      // What a worker left that is no more is found by the others.
+      // The others find the spool of a worker that is gone.
       spoolsDir: role && dirname(stateDir),
       settleDeadlineMs,
       reporting,

@@ -11,8 +11,8 @@ export type ReloadParts = {
 }
 
 /**
- * What answers signals with reloads (B3): the first of a quiet time at once; those that come within `reloadsApartMs` of the
- * start of a reload get one together, when that time is over. It begins after the last of them, so it reads what the file
+ * Answers signals with reloads (B3). The first of a quiet time is answered at once. Those that come within `reloadsApartMs` of
+ * the start of a reload get one together, when that time is over. It begins after the last of them, so it reads what the file
  * was when that one was sent. A reload takes tens of milliseconds of everybody's time, so a flood of signals must not mean as
  * many.
  * @returns to be called with each signal

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import { type Demo, demoCure, sayDemo } from './demo.ts'
 
 export type Started = {
-  /** Where clients reach it. */
+  /** The origin at which clients reach it. */
   base: string
   admin: string
   config: Config
@@ -15,7 +15,7 @@ export type Started = {
 }
 
 /**
- * What a start says on stdout: where it listens, what it serves from and for whom, and what there is to do first.
+ * The text of a start on stdout: where it listens, what it serves from and for whom, and what there is to do first.
  * @param accounts undefined where the store does not say
  */
 export function sayStart(started: Started, accounts: number | undefined): string {

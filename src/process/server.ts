@@ -217,7 +217,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   }
 }
 
-/** What probes are told. What blocks single accounts is no reason to send the others elsewhere (ruling Y16). */
+/** The answer to probes. A block of single accounts is no reason to send the others elsewhere (ruling Y16). */
 function tellReadiness({ ledger, clock }: ServerStore, isTaking: boolean): true | string {
   if (!isTaking) return 'it is being stopped'
   const block = ledger.whyBlocked()

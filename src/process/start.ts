@@ -20,9 +20,9 @@ export type GatewayOptions = {
   store: string
   /** The path of a configuration file, or what such a file holds, as an object. None: the built-in simulator answers. */
   config?: string | Readonly<Record<string, unknown>>
-  /** Where clients reach it; default `127.0.0.1:0`, which is any free port. What the configuration says is not heard. */
+  /** The address for clients; default `127.0.0.1:0`, which is any free port. The configuration's own is ignored. */
   listen?: string
-  /** Where health and readiness are; default `127.0.0.1:0`. */
+  /** The address for health and readiness; default `127.0.0.1:0`. */
   adminListen?: string
   /** Which lines go to stderr: `info` has one for each request; default `error`. */
   log?: 'info' | 'error'
@@ -91,7 +91,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     bar()
     server = await startServer({ config, store, log, barred: demoBar.barred })
     if (lost) {
-      // What was closed then had no server yet.
+      // The parts that were closed then had no server yet.
       await server.drain(0, 0)
       throw lost
     }
@@ -122,7 +122,7 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
   }
 }
 
-/** Where nobody has types: a store under a misspelled name would be another one. */
+/** For callers without types: a store under a misspelled name would be another one. */
 function refuseUnknown(options: GatewayOptions): void {
   const unknown = Object.keys(options).find((name) => !optionNames.includes(name))
   const mistake =
@@ -132,7 +132,7 @@ function refuseUnknown(options: GatewayOptions): void {
   if (mistake) throw new ConfigError([mistake])
 }
 
-/** What the process was started with for another gateway, or for its own ends, says nothing about this one. */
+/** The process's own environment may be for another gateway, or for other ends: most of it is not for this one. */
 function readConfig({ config, store, listen = '127.0.0.1:0', adminListen = '127.0.0.1:0' }: GatewayOptions): Config {
   const own = ['TRIWIRE_SEAL_KEY', 'TRIWIRE_STATE_DIR']
   const isForUs = (name: string) => !own.includes(name) && !name.startsWith('OTEL_')

@@ -12,7 +12,7 @@ import { createMetrics } from '../telemetry/metrics.ts'
 import type { Otlp } from '../telemetry/otlp/otlp.ts'
 import { passOn } from '../telemetry/pass-on.ts'
 
-/** What a server tells its operator's monitoring. */
+/** The metrics and traces of a server, for its operator's monitoring. */
 export type Telemetry = {
   /** Are to hear of every request. */
   listeners: readonly RecordListener[]

@@ -6,7 +6,7 @@ import type { ConnectionWatch } from '../upstream/upstreams.ts'
 const everyMs = 60_000
 
 /**
- * Counts each event of bytes that nobody asked for (ruling Y14), and logs one a minute of each upstream: a broken one may send them
+ * Counts each event of bytes that nobody asked for (ruling Y14), and logs one a minute of each upstream. A broken one may send them
  * with each answer. `before` is how many events there were since the last line. @param clockMs monotonic
  */
 export function createUnaskedLog(log: Log['event'], clockMs: () => number) {

@@ -79,8 +79,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
 }
 
 /**
- * The configuration for a worker that replaces another. It reads the file, as every server does at its start. A file whose changes
- * need a restart would give the workers two stores, or two zones: then a worker is started only if no other lives.
+ * The configuration for a worker that replaces another. It reads the file, as every server does at its start. Changes that need a
+ * restart could give the workers two stores: then one is started only if no other lives.
  * @returns undefined if none may be started
  */
 function readAgain(before: Config, options: ServeOptions, log: Log, isAlone: boolean): Config | undefined {
