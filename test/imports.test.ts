@@ -33,8 +33,8 @@ const rules: Record<string, ImportRule> = {
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors'] },
   accounts: { may: ['ids', 'inference', 'registers'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
   upstream: {
-    may: ['errors', 'config', 'http1'],
-    types: ['accounts', 'catalog', 'inference'],
+    may: ['catalog', 'errors', 'config', 'http1'],
+    types: ['accounts', 'inference'],
     outside: ['node:*'],
   },
   gateway: {

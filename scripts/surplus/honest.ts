@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { bearer } from '../../src/catalog/credentials.ts'
 import { openWay } from '../../test/upstream/flights.ts'
 
 const lanes = 32
@@ -25,7 +26,7 @@ export async function runHonest(count: number): Promise<{ isGood: boolean; says:
       }
       way.upstreams.send(
         way.target,
-        { headers: [], credential: 'bearer', body },
+        { headers: [], credential: bearer, body },
         { onHead() {}, onData() {}, onEnd: () => over(true), onError: () => over(false) },
       )
     }

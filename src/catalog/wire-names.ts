@@ -6,11 +6,22 @@ export type ClientWire = (typeof clientWireNames)[number]
 export const modelWireNames = [...clientWireNames] as const
 export type ModelWire = (typeof modelWireNames)[number]
 
+/** The place in a path for the upstream's name of the model. */
+export const modelPlace = '{model}'
+
+/** The endpoint of a wire at its models. `modelPlace` may stand in a path. */
+export type WirePlace = {
+  path: string
+  /** The path of requests that ask for a stream, if it is another; it may end in a query. */
+  streamPath?: string
+  keepsVersion: boolean
+}
+
 /**
- * The path of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's SDKs of one
- * wire add the version themselves. Those of the others expect it in the base (ruling P8).
+ * The endpoint of each wire, for us and for upstreams (spec 1.2). After a base URL with a path of its own, the vendor's SDKs of
+ * one wire add the version themselves. Those of the others expect it in the base (ruling P8).
  */
-export const wirePlaces: Readonly<Record<ModelWire, { path: string; keepsVersion: boolean }>> = {
+export const wirePlaces: Readonly<Record<ModelWire, WirePlace>> = {
   messages: { path: '/v1/messages', keepsVersion: true },
   chat: { path: '/v1/chat/completions', keepsVersion: false },
   responses: { path: '/v1/responses', keepsVersion: false },

@@ -1,16 +1,13 @@
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 
-/** The place of the upstream's name for the model in a path of `paths`. */
-export const modelPlace = '{model}'
-
-/** The path of requests by wire, from the host's root, with the query. */
-export type Endpoints = Readonly<Record<ModelWire, string>>
+/** By wire, the paths of an upstream's requests, and of those for a stream: from the host's root, with the query. */
+export type Endpoints = Readonly<Record<ModelWire, readonly [path: string, streamPath: string]>>
 
 export type EndpointSettings = {
   /** Without a slash at the end. */
   baseUrl: string
   /** Paths by wire that replace the base's path and the wire's. */
-  paths?: Partial<Endpoints>
+  paths?: Partial<Record<ModelWire, string>>
   query?: Readonly<Record<string, string>>
 }
 
@@ -18,16 +15,19 @@ export type EndpointSettings = {
 export function endpointsOf({ baseUrl, paths = {}, query = {} }: EndpointSettings): Endpoints {
   const base = pathOf(baseUrl)
   const fixed = new URLSearchParams(query).toString()
-  const behind = fixed && `?${fixed}`
-  const entries = modelWireNames.map((wire) => [wire, (paths[wire] ?? endpointOf(wire, base)) + behind] as const)
-  return Object.fromEntries(entries) as Endpoints
+  const withQuery = (path: string) => path + (fixed && `${path.includes('?') ? '&' : '?'}${fixed}`)
+  const entries = modelWireNames.map((wire) => {
+    const { path, streamPath = path, keepsVersion } = wirePlaces[wire]
+    const own = [path, streamPath].map((one) => withQuery(paths[wire] ?? joinPath(base, one, keepsVersion)))
+    return [wire, own] as const
+  })
+  return Object.fromEntries(entries) as unknown as Endpoints
 }
 
 /** @param base the path of a base URL, without a slash at the end */
-function endpointOf(wire: ModelWire, base: string): string {
-  const { path, keepsVersion } = wirePlaces[wire]
-  const isWhole = base === '' || (keepsVersion && !isVersioned(base))
-  return base + (isWhole ? path : path.slice(version.length))
+function joinPath(base: string, path: string, keepsVersion: boolean): string {
+  const isWhole = base === '' || (keepsVersion && !base.endsWith(versionOf(path)))
+  return base + (isWhole ? path : path.slice(versionOf(path).length))
 }
 
 /** The path of a base URL without slashes at the end. */
@@ -35,21 +35,19 @@ export function pathOf(baseUrl: string): string {
   return new URL(baseUrl).pathname.replace(/\/+$/, '')
 }
 
-/** The beginning of every wire's path. */
-const version = '/v1'
-
-/** Whether the path of a base ends in the version with which the wires' paths begin. */
-function isVersioned(path: string): boolean {
-  return path.endsWith(version)
+/** The version that a wire's path begins with, such as `/v1`. */
+function versionOf(path: string): string {
+  return path.slice(0, path.indexOf('/', 1))
 }
 
 /** Whether requests of this wire use the base's path as it is, although they did not before 0.2.0. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
-  return !wirePlaces[wire].keepsVersion && path !== '' && !isVersioned(path)
+  const { path: own, keepsVersion } = wirePlaces[wire]
+  return !keepsVersion && path !== '' && !path.endsWith(versionOf(own))
 }
 
 /** Returns the end of a path that belongs to a wire, with or without its version; undefined if there is none. */
 export function wireEndOf(path: string): string | undefined {
-  const ends = Object.values(wirePlaces).flatMap((place) => [place.path, place.path.slice(version.length)])
+  const ends = Object.values(wirePlaces).flatMap(({ path: own }) => [own, own.slice(versionOf(own).length)])
   return ends.find((end) => path.endsWith(end))
 }

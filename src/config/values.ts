@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net'
+import { modelPlace } from '../catalog/wire-names.ts'
 import type { Address } from './config.ts'
-import { modelPlace, pathOf, wireEndOf } from './endpoints.ts'
+import { pathOf, wireEndOf } from './endpoints.ts'
 
 /** Each `…Mistake` returns the cure for a wrong value, and undefined for a right one. */
 

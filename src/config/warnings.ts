@@ -87,7 +87,7 @@ function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
     const affected = [...served].filter((wire) => isTakenAsItStands(wire, pathOf(baseUrl)) && paths[wire] === undefined)
     if (affected.length === 0) return []
     const endpoints = endpointsOf({ baseUrl })
-    const told = affected.map((wire) => `\`${endpoints[wire]}\``).join(' and ')
+    const told = affected.map((wire) => `\`${endpoints[wire][0]}\``).join(' and ')
     const message = `has a path that does not end in \`/v1\`, and is taken as it stands: requests go to ${told}. Until 0.1 \`/v1\` was put between; end it in \`/v1\` if that is meant, or say so with \`paths\``
     return [{ path: ['upstreams', name, 'base_url'], message }]
   })

@@ -138,10 +138,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** Sends the request. The listener may be called before this returns. */
   start(): void {
     const exchange = this.#exchange!
-    const { credential } = exchange
+    const { credential, asksForStream: isStream } = exchange
     const headers = exchange.headersFor(this.target)
     if (this.#traceparent !== undefined) headers.push(['traceparent', this.#traceparent])
-    const request = { credential, headers, body: exchange.bodyFor(this.target), isFresh: this.#isFresh }
+    const request = { credential, isStream, headers, body: exchange.bodyFor(this.target), isFresh: this.#isFresh }
     const flight = this.#upstreams.send(this.target, request, this)
     if (this.#state !== 'over') this.#flight = flight
   }

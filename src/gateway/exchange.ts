@@ -1,12 +1,12 @@
 import { free } from '../bytes/free.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
+import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { UsageBounds } from '../inference/usage.ts'
-import type { CredentialScheme } from '../upstream/credential.ts'
 import type { Target } from '../upstream/target.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
@@ -29,11 +29,13 @@ export type CheckedRequest = {
 export type Exchange = Outgoing & {
   /** The profile that the request was made for; a target with another one needs an exchange of its own. */
   profile: Profile
-  credential: CredentialScheme
+  credential: CredentialHeaders
   /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]
   /** Whether the client wants an event stream. */
   stream: boolean
+  /** The model is asked for a stream. */
+  asksForStream: boolean
   /** The cap that was sent, or the model's maximum. */
   outputTokensCap: number
   /** The number of answers asked for; the cap is that of all of them (ruling C7). */

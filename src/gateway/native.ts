@@ -1,8 +1,8 @@
+import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { Loss } from '../inference/request.ts'
 import { boundsOf, type UsageBounds } from '../inference/usage.ts'
-import type { CredentialScheme } from '../upstream/credential.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
@@ -26,9 +26,10 @@ export function exchangeNatively(asked: CheckedRequest): Exchange {
 /** Lives as long as the answer. Of the request it keeps only the body, until that is released. */
 class NativeExchange extends Outgoing implements Exchange {
   readonly profile: Profile
-  readonly credential: CredentialScheme
+  readonly credential: CredentialHeaders
   readonly headersFor: Exchange['headersFor']
   readonly stream: boolean
+  readonly asksForStream: boolean
   readonly outputTokensCap: number
   readonly choices: number
   readonly mayHideReasoning: boolean
@@ -51,6 +52,7 @@ class NativeExchange extends Outgoing implements Exchange {
     const { headersFor, losses } = upstreamHeaders(call, model)
     this.headersFor = headersFor
     this.stream = adapted.stream
+    this.asksForStream = adapted.stream
     this.outputTokensCap = adapted.outputTokensCap
     this.choices = adapted.choices
     this.mayHideReasoning = adapted.mayHideReasoning

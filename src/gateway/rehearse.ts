@@ -10,6 +10,7 @@ import type { LiveKey } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
 import { headersOf } from '../upstream/request-headers.ts'
+import { pathFor } from '../upstream/target.ts'
 import type { Flight, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
 import { wires } from '../wires/wires.ts'
 import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.ts'
@@ -170,7 +171,8 @@ function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
   const upstream: Upstreams & { sent: SentRequest | undefined } = {
     sent: undefined,
     send(target, request, listener) {
-      const { upstream: asked, path } = target
+      const { upstream: asked } = target
+      const path = pathFor(target, request)
       let isAborted = false
       this.sent ??= { upstream: asked.name, path, headers: headersOf(target, request), body: request.body }
       if (answer === undefined) listener.onError({ cause: 'upstream_connect', isReuseRace: false })

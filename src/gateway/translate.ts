@@ -52,6 +52,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     credential: source.credential,
     headersFor: upstreamHeaders(call, model).headersFor,
     stream: request.stream,
+    asksForStream: request.stream || model.profile.preferStream,
     outputTokensCap: encoded.outputTokensCap,
     choices: 1,
     mayHideReasoning: encoded.mayHideReasoning,

@@ -1,21 +1,17 @@
-import type { Target } from './target.ts'
-
-/** The header in which a wire expects the key. */
-export type CredentialScheme = 'x-api-key' | 'bearer'
+import { bearer, type CredentialHeaders } from '../catalog/credentials.ts'
+import { pathFor, type Target } from './target.ts'
+import type { UpstreamRequest } from './upstreams.ts'
 
 /**
- * Makes the header with the key of the account that pays for an attempt. The key is added here, for one known target, and
- * nowhere before, so that no request can carry one provider's key to another (U14). An upstream may have a header of its
- * own for it (ruling P8).
- * @returns undefined if the account has no key, as for local servers
+ * The headers with the key of the account that pays for an attempt. They are added here, for one target, and nowhere before: so no
+ * request can carry one provider's key to another (U14). An upstream may have a header of its own for the key (ruling P8).
+ * @returns no header if the account has no key, as local servers need none.
  */
-export function credentialOf(
-  { key: live, upstream }: Target,
-  scheme: CredentialScheme,
-): readonly [string, string] | undefined {
-  const key = live?.value
-  if (!key) return undefined
-  const { keyHeader } = upstream
-  if (keyHeader !== undefined) return [keyHeader, keyHeader === 'authorization' ? `Bearer ${key}` : key]
-  return scheme === 'bearer' ? ['authorization', `Bearer ${key}`] : ['x-api-key', key]
+export function credentialOf(target: Target, request: UpstreamRequest): ReturnType<CredentialHeaders> {
+  const key = target.key?.value
+  if (!key) return []
+  const { keyHeader, baseUrl } = target.upstream
+  const parts = { baseUrl, path: pathFor(target, request), body: request.body }
+  if (keyHeader === 'authorization') return bearer(key, parts)
+  return keyHeader === undefined ? request.credential(key, parts) : [[keyHeader, key]]
 }

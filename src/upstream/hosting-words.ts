@@ -32,10 +32,12 @@ function hostsOf(url: string): string[] {
 
 /** The parts of configured paths that are not ordinary words (a project, a deployment), and the values of a fixed query. */
 function pathWords({ endpoints }: Upstream): string[] {
-  return Object.values(endpoints).flatMap((endpoint) => {
-    const { pathname, searchParams } = new URL(endpoint, 'http://host')
-    return [...pathname.split('/').filter(isTelling), ...searchParams.values()]
-  })
+  return Object.values(endpoints)
+    .flat()
+    .flatMap((endpoint) => {
+      const { pathname, searchParams } = new URL(endpoint, 'http://host')
+      return [...pathname.split('/').filter(isTelling), ...searchParams.values()]
+    })
 }
 
 /** The proxy's host and its credentials, both as written and as sent. */

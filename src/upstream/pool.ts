@@ -1,6 +1,6 @@
 import type { Model, Route } from '../catalog/model.ts'
+import { modelPlace } from '../catalog/wire-names.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
-import { modelPlace } from '../config/endpoints.ts'
 import { type Health, type HealthState, maySpare, type Visit } from './health.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
 import { type Heard, type PoolMemory, placeOf } from './pool-memory.ts'
@@ -187,7 +187,7 @@ export function createPool(
     const isPlain = upstreamModel === model.upstreamModel && profile === model.profile
     const served = isPlain ? model : { ...model, ...route.serving }
     const headers = [...new Map([...upstream.headers, ...route.headers])].flat()
-    const path = upstream.endpoints[model.wire].replaceAll(modelPlace, encodeURIComponent(upstreamModel))
+    const paths = pathsOf(upstream, served)
     const accounts: readonly (UpstreamAccount | undefined)[] =
       upstream.accounts.length > 0 ? upstream.accounts : [undefined]
     // The weight is that of the upstream; its enabled accounts share it.
@@ -195,7 +195,7 @@ export function createPool(
     return accounts.map((account) => {
       const id = placeOf(model, upstream, route, account)
       return {
-        target: { upstream, account, key: account && keyOf(account), model: served, path, headers },
+        target: { upstream, account, key: account && keyOf(account), model: served, ...paths, headers },
         id,
         hash: hashText(id),
         weight,
@@ -241,6 +241,12 @@ export function createPool(
     const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
     return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
   }
+}
+
+function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<Target, 'path' | 'streamPath'> {
+  const [path, streamPath] = endpoints[wire]
+  const fill = (template: string) => template.replaceAll(modelPlace, encodeURIComponent(upstreamModel))
+  return { path: fill(path), streamPath: fill(streamPath) }
 }
 
 function conversationOf(model: Model, { affinity, sealed }: Named): string | undefined {

@@ -7,8 +7,7 @@ const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'id
 /** Returns all headers of a request to a target, names and values in turn. */
 export function headersOf(target: Target, request: UpstreamRequest): string[] {
   const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
-  const credential = credentialOf(target, request.credential)
-  if (credential) headers.push(...credential)
+  for (const [name, value] of credentialOf(target, request)) headers.push(name, value)
   for (const [name, value] of request.headers) headers.push(name, value)
   return headers
 }

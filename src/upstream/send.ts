@@ -1,6 +1,7 @@
 import type { Upstream } from '../config/config.ts'
 import { HttpWay } from './http-way.ts'
 import { headersOf } from './request-headers.ts'
+import { pathFor } from './target.ts'
 import type { ConnectionLimits, ConnectionWatch, Upstreams } from './upstreams.ts'
 
 /**
@@ -22,7 +23,7 @@ export function createUpstreams(
       if (way === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
       const { body, isFresh = false } = request
       return way.send(
-        { method: 'POST', path: target.path, headers: headersOf(target, request), body, isFresh },
+        { method: 'POST', path: pathFor(target, request), headers: headersOf(target, request), body, isFresh },
         listener,
       )
     },

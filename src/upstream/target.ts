@@ -13,6 +13,12 @@ export type Target = {
   readonly model: Model
   /** The path and query of its requests. */
   readonly path: string
+  readonly streamPath?: string
   /** The headers configured for the upstream and the model: names and values in turn. */
   readonly headers: readonly string[]
+}
+
+/** The path and query of one request to a target. */
+export function pathFor({ path, streamPath }: Target, { isStream }: { isStream?: boolean }): string {
+  return (isStream && streamPath) || path
 }

@@ -1,11 +1,13 @@
-import type { CredentialScheme } from './credential.ts'
+import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Target } from './target.ts'
 
 /** One request to the endpoint of a target. The credential, and the headers of every request, are added later. */
 export type UpstreamRequest = {
   headers: readonly (readonly [name: string, value: string])[]
-  /** The header in which the model's wire expects the key. */
-  credential: CredentialScheme
+  /** Makes the headers with the key, as the model's wire has them. */
+  credential: CredentialHeaders
+  /** The model is asked for a stream, for which some wires have another path. */
+  isStream?: boolean
   body: Buffer
   /** Sends it on a new connection, because a reused one may be as dead as the one before it (faults F-U6). */
   isFresh?: boolean

@@ -1,3 +1,4 @@
+import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
@@ -65,8 +66,8 @@ export type ModelHalf = {
   scalars: readonly ScalarRow[]
   /** The fate of fields of each client's wire; only if no client speaks this wire, since the tables of clients do not name it. */
   fates?: Readonly<Record<ClientWire, Readonly<Record<string, NotedFate>>>>
-  /** The header an upstream of this wire looks for its key in; `bearer` is `authorization: Bearer`. */
-  credential: 'x-api-key' | 'bearer'
+  /** Makes the headers in which an upstream of this wire looks for its key, or for a signature with it. */
+  credential: CredentialHeaders
   /** Headers with version and betas, if the wire has them (spec 9.2, ruling N3). */
   versionHeaders?: VersionHeaders
   /** Its models prove their reasoning with a signature that their next turn wants back (ruling T7). */

@@ -68,9 +68,16 @@ const bases: [base: string, messages: string, chat: string, responses: string][]
 test('P8 N-F3 a bare host gets /v1, a path is taken as it stands, and on messages /v1 is added where it is missing', () => {
   for (const [base, ...expected] of bases) {
     const { messages, chat, responses } = load({ base_url: base }).upstreams.get('up')!.endpoints
-    assert.deepEqual([messages, chat, responses], expected, base)
+    assert.deepEqual(
+      [messages, chat, responses],
+      expected.map((path) => [path, path]),
+      base,
+    )
   }
 })
+
+/** No wire of today has another path for streams. */
+const twice = (path: string) => [path, path]
 
 test('P8 paths replace base and wire path, for the wires they name; a fixed query is added to all', () => {
   const paths = { chat: '/openai/deployments/{model}/chat/completions' }
@@ -78,9 +85,9 @@ test('P8 paths replace base and wire path, for the wires they name; a fixed quer
   const { endpoints } = load({ base_url: 'https://h/openai/v1', paths, query }).upstreams.get('up')!
   const behind = '?api-version=2024-10-21&a+b=%C3%BC%26'
   assert.deepEqual(endpoints, {
-    chat: `/openai/deployments/{model}/chat/completions${behind}`,
-    messages: `/openai/v1/messages${behind}`,
-    responses: `/openai/v1/responses${behind}`,
+    chat: twice(`/openai/deployments/{model}/chat/completions${behind}`),
+    messages: twice(`/openai/v1/messages${behind}`),
+    responses: twice(`/openai/v1/responses${behind}`),
   })
   assert.deepEqual(endpoints, endpointsOf({ baseUrl: 'https://h/openai/v1', paths, query }))
 })

@@ -1,3 +1,4 @@
+import { bearer } from '../../src/catalog/credentials.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
 import { createUpstreams } from '../../src/upstream/send.ts'
@@ -96,7 +97,7 @@ export function openWay(
     }
     const flight = upstreams.send(
       path === undefined ? target : { ...target, path },
-      { headers: [], credential: 'bearer', body: Buffer.from('{}'), ...request },
+      { headers: [], credential: bearer, body: Buffer.from('{}'), ...request },
       {
         onHead(status, contentType, headers) {
           heard.heads++

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { apiKeyHeader, bearer } from '../../src/catalog/credentials.ts'
 import { collect } from '../support/garbage.ts'
 import { type Answer, head, startRawUpstream, stream, whole, writeChunk } from '../support/raw-upstream.ts'
 import { turn, until } from '../support/waiting.ts'
@@ -17,7 +18,7 @@ test('P4 U14 decision 13 a request has our headers, the upstream’s, the creden
   await send({
     path: '/behind/here/v1/messages?v=1',
     headers: [['x-of-wire', 'two']],
-    credential: 'x-api-key',
+    credential: apiKeyHeader,
     body,
   }).untilOver()
   const [request] = upstream.requests
@@ -51,7 +52,7 @@ test('reliability §1.6 a target of another configuration is refused, and nothin
   const upstream = await startRawUpstream()
   const { upstreams, target } = openWay(upstream.url)
   const other = { ...target, upstream: { ...target.upstream, name: 'other' } }
-  const request = { path: '/v1/x', headers: [], credential: 'bearer' as const, body: Buffer.from('{}') }
+  const request = { path: '/v1/x', headers: [], credential: bearer, body: Buffer.from('{}') }
   const listener = { onHead() {}, onData() {}, onEnd() {}, onError() {} }
   assert.throws(() => upstreams.send(other, request, listener), /^Error: other is no upstream of this configuration$/)
   assert.equal(upstream.connections, 0)

@@ -1,3 +1,4 @@
+import { bearer } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
@@ -44,7 +45,7 @@ export const chat: SharedWire = {
   model: {
     speech: request,
     scalars: chatScalars,
-    credential: 'bearer',
+    credential: bearer,
     signsReasoning: false,
     encodeRequest,
     decodeAnswer,

@@ -1,3 +1,4 @@
+import { apiKeyHeader } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
 import { decodeAnswer, encodeAnswer } from './answer.ts'
@@ -49,7 +50,7 @@ export const messages: SharedWire = {
   model: {
     speech: request,
     scalars: messagesScalars,
-    credential: 'x-api-key',
+    credential: apiKeyHeader,
     versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
     signsReasoning: true,
     encodeRequest,

@@ -1,3 +1,4 @@
+import { bearer } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
 import { plainEnvelope } from '../answers/envelope.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
@@ -50,7 +51,7 @@ export const responses: SharedWire = {
   model: {
     speech: request,
     scalars: responsesScalars,
-    credential: 'bearer',
+    credential: bearer,
     signsReasoning: false,
     encodeRequest,
     decodeAnswer,
