@@ -33,13 +33,15 @@ export type AnswerEvent =
   | { type: 'fail'; fault: Fault }
 
 /**
- * The same run as an encoder is told it: its end comes with what was billed, since that is what is shown (ruling C3).
+ * The same run as an encoder receives it: its end comes with the billed counters, since those are shown (ruling C3).
  */
 export type BilledEvent =
   | Exclude<AnswerEvent, { type: 'finish' | 'fail' }>
   | (Extract<AnswerEvent, { type: 'finish' | 'fail' }> & { usage: Usage })
 
-/** What a block is, known when it starts. `name` is the upstream's until the name filter has restored the client's. */
+/**
+ * The kind of a block, known when it starts. `name` is the upstream's until the name filter has restored the client's.
+ */
 export type AnswerBlock =
   | { kind: 'text' }
   | { kind: 'refusal' }
@@ -48,24 +50,27 @@ export type AnswerBlock =
 
 export type StopReason = 'end' | 'max_tokens' | 'window' | 'calls' | 'stop_sequence' | 'refused' | 'paused'
 
-/** Why an answer failed, before it is decided what the client is told (ruling U2). */
+/** The reason why an answer failed, before it is decided what the client is shown (ruling U2). */
 export type Fault = {
   /** `rejected`: the request's own fault, relayed. `capacity`: 429 or overload. `account`: our credentials. `broken`: the rest. */
   kind: 'rejected' | 'capacity' | 'account' | 'broken' | 'truncated'
   /** HTTP status the model gave or its error type stands for, if known. */
   status?: number
   /**
-   * The model's own words as decoded, of these 1,000 characters, so that nobody searches more (ruling U11); in an event that
-   * reaches an encoder they are scrubbed (ruling U3).
+   * The first 1,000 characters of the model's own words as decoded, so that no code searches more (ruling U11). In an
+   * event that reaches an encoder they are scrubbed (ruling U3).
    */
   text: string
   /** The model's own code, e.g. `context_length_exceeded`. */
   code?: string
   /** Every word by which the model's server classes it: code, type, reasons. A client's words are never among them. */
   classes?: readonly string[]
-  /** What the model's own API lost of a stored conversation: a code by which its SDKs send all of it again (ruling T22). */
+  /**
+   * The part of a stored conversation that the model's own API lost: a code by which its SDKs send all of it again
+   * (ruling T22).
+   */
   threadCode?: string
-  /** Where it is not the model's word but ours, since what came cannot be read: no answer of its wire, or too much of one. */
+  /** Set if the words are ours, since the model's answer cannot be read: no answer of its wire, or too much of one. */
   unread?: 'no_answer' | 'oversize'
 }
 

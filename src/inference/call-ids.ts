@@ -6,10 +6,11 @@ export type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
 const idLengthMax = { re64: 64, len40: 40 } as const
 
 /**
- * The same turns with call ids an upstream takes, calls and their results renamed together (R-ID). Ids may repeat in
- * the client's history: each call gets an id of its own, a result belongs to the nearest earlier call with its id that
- * has no result yet (R-PAIR 3). Nothing is remembered between requests; the order of the conversation decides.
- * @param upstreamName what the upstream calls the tool of a call, for ids that are made of it
+ * The same turns with call ids that an upstream takes; calls and their results are renamed together (R-ID). Ids may
+ * repeat in the client's history, so each call gets an id of its own. A result belongs to the nearest earlier call with
+ * its id that has no result yet (R-PAIR 3). Nothing is remembered between requests; the order of the conversation
+ * decides.
+ * @param upstreamName the upstream's name for the tool of a call, for ids that are made of it
  */
 export function renameCallIds(
   turns: readonly Turn[],

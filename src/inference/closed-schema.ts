@@ -2,12 +2,13 @@ import { asObject, type RawJson } from '../bytes/json.ts'
 import { innerSchemas, readStep, type Schema, targetOf } from './schema.ts'
 
 /*
- * The subset of JSON Schema that a model can be held to by an upstream with `shape: closed` (R-JSON): objects are closed, and no
- * constraint on numbers, lengths or lists is known (https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what
- * the vendor's SDK makes of a schema, @anthropic-ai/sdk 1.12). Walking is iterative, as in `schema.ts`.
+ * The subset of JSON Schema that an upstream with `shape: closed` can hold a model to (R-JSON). Objects are closed, and
+ * no constraint on numbers, lengths or lists is known. Sources:
+ * https://platform.claude.com/docs/en/build-with-claude/structured-outputs, and what the vendor's SDK makes of a schema
+ * (@anthropic-ai/sdk 1.12). Walking is iterative, as in `schema.ts`.
  */
 
-/** What stays as it is; everything else becomes a part of the description. */
+/** Keywords that stay as they are; all others become a part of the description. */
 const kept = new Set(['type', 'enum', 'const', '$defs', 'definitions', 'properties', 'required', 'items'])
 const besideRef = new Set(['$ref', '$defs', 'definitions'])
 /** Constrains nothing. */
@@ -17,9 +18,9 @@ const defKeys = ['$defs', 'definitions'] as const
 const choiceKeys = ['anyOf', 'oneOf', 'allOf'] as const
 
 /**
- * A schema of that subset which allows nothing that the given one forbids, but for what stands in descriptions; the very same
- * where it is one already. Undefined where there is none that says what was meant: of maps, of anything at all, of what refers to
- * itself.
+ * A schema of that subset which allows nothing that the given one forbids, except what the descriptions say. The same
+ * object is returned if it is in the subset already. Undefined if no schema of the subset has its meaning: for maps,
+ * for anything at all, for a schema that refers to itself.
  */
 export function closeSchema(raw: RawJson): RawJson | undefined {
   const root = asObject(JSON.parse(raw.source))
@@ -132,7 +133,7 @@ function refersToItself(root: Schema): boolean {
   )
   for (const [name] of definitions) usersOf.set(name, [])
   for (const [name, schema] of definitions) {
-    // What is no reference to any of them is judged where it stands.
+    // A value that is no reference to any of them is judged in its place.
     const refs = [...findRefs(schema)].filter((ref) => usersOf.has(ref))
     left.set(name, refs.length)
     for (const ref of refs) usersOf.get(ref)!.push(name)

@@ -3,9 +3,10 @@ import { estimateCode } from './estimate-code.ts'
 import { estimateMediaTokens, imageTokensMax, mediaHeadChars } from './estimate-media.ts'
 
 /*
- * The tokens of a JSON body, before anybody has parsed it: for holds, and for bills without the model's word (rulings
- * C2, C3). Coarser than the estimate of a text and far cheaper: words, marks, digits and escapes are counted in samples
- * of the body, and base64 is leapt over. Keys and brackets count like text: models are shown something in their place.
+ * The tokens of a JSON body before it is parsed: for holds, and for bills without the model's word (rulings C2, C3).
+ * The count is coarser than the estimate of a text and far cheaper. Words, marks, digits and escapes are counted in
+ * samples of the body, and base64 is skipped. Keys and brackets count like text: models are shown something in their
+ * place.
  */
 
 /** Bodies up to here are read whole; of larger ones one block in `sampleEvery`. */
@@ -22,24 +23,24 @@ const opaqueBytesPerToken = 4
 const byteWeights = {
   /** Of every byte that is not part of an escape, and of an escaped quote or backslash. */
   perByte: 59,
-  /** Where small letters or capitals begin; small ones go on behind a capital. */
+  /** For each beginning of small letters or of capitals; small letters continue a capital. */
   perWord: 650,
-  /** Where marks begin, an escaped quote or backslash among them. */
+  /** For each beginning of marks, such as an escaped quote or backslash. */
   perMarks: 780,
   perDigit: 650,
-  /** Of any other escape; newlines and tabs make one indentation, so those right behind one add less. */
+  /** For each other escape. Newlines and tabs make one indentation, so those right after one add less. */
   perEscape: 900,
   perFurtherEscape: 250,
   perUnicodeEscape: 740,
   perHighByte: 100,
 }
 
-/** ASCII that stands in no word, blank, escape or base64: what a run begins behind. */
+/** ASCII outside of words, blanks, escapes and base64: a run begins after it. */
 const isBorder = Array.from({ length: 128 }, (_, code) => !/[\w \t\r\n\\+/=-]/.test(String.fromCharCode(code)))
 
 const quote = 0x22
 
-/** What assembly/estimate.ts exports. */
+/** The exports of assembly/estimate.ts. */
 type EstimateExports = { [Name in 'weightsAt' | 'textAt' | 'blockBytes']: Constant } & {
   memory: Memory
   weigh: (from: number, stop: number, length: number, stride: number) => number
@@ -53,7 +54,7 @@ const start = readAssembly<EstimateExports>(estimateCode)
 /** So much of a body is in the memory at a time. */
 const windowBytes = 65_536
 
-/** The code that weighs, with a memory for a piece of a body. It serves one body behind the other. */
+/** The code that weighs, with a memory for a piece of a body. It serves one body after the other. */
 class Scales {
   readonly #exports = start()
   readonly #memory = Buffer.from(this.#exports.memory.buffer)

@@ -1,8 +1,9 @@
 import { holdsWord, placesOf } from '../bytes/search.ts'
 
 /*
- * What images and documents count in an estimate. Nobody tokenizes them: these rules are ours, near what models
- * report, and bounded, so that a picture of many megabytes does not look like a library (docs/token-estimate.md).
+ * The tokens that images and documents count in an estimate. No tokenizer reads them. These rules are ours, near what
+ * models report, and bounded, so that a picture of many megabytes does not look like a library
+ * (docs/token-estimate.md).
  */
 
 /** Pixels for one token; models differ between 500 and 1,000. */
@@ -19,8 +20,8 @@ const pagesMax = 100
 export const mediaHeadChars = 65_536
 
 /**
- * The tokens of an image or a PDF in base64, told by its first characters (at least 32, at most `mediaHeadChars` are
- * used) and its length in characters; undefined if it is neither.
+ * The tokens of an image or a PDF in base64; undefined if it is neither. Its first characters decide (at least 32, at
+ * most `mediaHeadChars` are used), and its length in characters.
  */
 export function estimateMediaTokens(head: string, chars: number): number | undefined {
   if (head.startsWith('JVBERi')) {
@@ -33,9 +34,9 @@ export function estimateMediaTokens(head: string, chars: number): number | undef
 }
 
 /**
- * Whether a body holds images, documents, sound or film in base64, as the wires write them: in a data URL, in a source of that type, or
- * as the data of a file. A PDF of 5 KB can be 180,000 tokens, an image of 300 bytes 8,500 (gpt-4o-mini counts each of its tiles
- * as 5,667).
+ * Whether a body holds images, documents, sound or film in base64, as the wires write them. They are in a data URL, in
+ * a source of that type, or the data of a file. A PDF of 5 KB can be 180,000 tokens, and an image of 300 bytes 8,500
+ * (gpt-4o-mini counts each of its tiles as 5,667).
  */
 export function holdsMedia(body: Buffer): boolean {
   for (const at of placesOf(body, 'base64')) {

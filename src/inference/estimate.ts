@@ -4,17 +4,20 @@ import { scripts } from './estimate-scripts.ts'
 import { digitGroupWeight, pieceWeights, scriptWeights } from './estimate-weights.ts'
 
 /*
- * How many tokens a text is, about, without any model's vocabulary. A modern tokenizer first cuts a text into pieces
- * (a word with the blank before it, three digits, a run of punctuation, an indentation) and then spells each piece with
- * the entries of its vocabulary. The cutting is a rule and is repeated here in one pass; the spelling is replaced by the
- * usual number of tokens for a piece of that kind and length, fitted by scripts/fit-estimate.ts. Rule and accuracy:
- * docs/token-estimate.md.
+ * An estimate of the tokens of a text, without any model's vocabulary. A modern tokenizer first cuts a text into
+ * pieces: a word with the blank before it, three digits, a run of punctuation, an indentation. Then it spells each
+ * piece with the entries of its vocabulary. The cutting is a rule and is repeated here in one pass. The spelling is
+ * replaced by the usual number of tokens for a piece of that kind and length, fitted by scripts/fit-estimate.ts. Rule
+ * and accuracy: docs/token-estimate.md.
  */
 
 /** Weights are whole numbers of 1/1024 token, so that the sum does not depend on the order of additions. */
 export const weightUnit = 1024
 
-/** Lengths told apart per kind of piece. Slot 0 of a kind is the weight of every character beyond the last slot. */
+/**
+ * Lengths with a weight of their own per kind of piece. Slot 0 of a kind is the weight of every character beyond the
+ * last slot.
+ */
 export const lengthSlots = 16
 
 /** The kinds of pieces, each a row of `lengthSlots` weights. The words' rows are lead + 3 × shape. */
@@ -60,7 +63,7 @@ const firstScript = 6
 const typographic = firstScript + Object.keys(scripts).indexOf('typographic')
 const end = 255
 
-/** A mark or a sign more often than this in a row is a rule or a frame: vocabularies have entries of up to 80 of them. */
+/** More marks or signs than these in a row are a rule or a frame. Vocabularies have entries of up to 80 of them. */
 const spelledTimes = lengthSlots - 1
 /** Of what is longer so many characters count as one. */
 const longRunShare = 16
@@ -95,7 +98,7 @@ export function mostTokensOf(characters: number): number {
   return 1.35 * characters + 1
 }
 
-/** What a weight comes to: no text is so short that it is no token. */
+/** The tokens of a weight: no text is so short that it has no token. */
 export function tokensOfWeight(weight: number): number {
   return Math.max(1, Math.round(weight / weightUnit))
 }
@@ -105,12 +108,14 @@ export function weighText(text: string): number {
   return sumWeights(text, pieceWeights, scriptWeights)
 }
 
-/** Where the last piece of a text begins that takes nothing from what stands before it; 0 where there is none. */
+/**
+ * The beginning of the last piece of a text that takes nothing from the text before it; 0 if there is no such piece.
+ */
 export function lastBorder(text: string): number {
   for (let at = text.length - 1; at > 0; at--) {
     const before = classOf[text.charCodeAt(at - 1)]!
     const kind = classOf[text.charCodeAt(at)]!
-    // Blanks and marks take what follows to themselves, and so do capitals the small letters behind them.
+    // Blanks and marks take the following text to themselves, and capitals take the small letters after them.
     if (before === kind || before === blank || before === mark) continue
     if (before !== upper || kind !== lower) return at
   }
@@ -118,7 +123,7 @@ export function lastBorder(text: string): number {
 }
 
 /**
- * The weights of all pieces of a text, added up. Rows and slots of `pieces` are those of `pieceKinds`; `perScript` has
+ * The sum of the weights of all pieces of a text. Rows and slots of `pieces` are those of `pieceKinds`. `perScript` has
  * two weights for each of `scripts`: of a run, and of every character in it. Exported for the fit.
  */
 export function sumWeights(text: string, pieces: WeightTable, perScript: WeightTable): number {
@@ -127,7 +132,7 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
   let i = 0
   // How the next piece begins: 0 with a blank, 1 with a mark, 2 with neither.
   let lead = 2
-  // The class of the character at `i`; behind the end it is `end`.
+  // The class of the character at `i`; after the end it is `end`.
   let kind = length > 0 ? classOf[text.charCodeAt(0)]! : end
   while (i < length) {
     const start = i
@@ -148,7 +153,8 @@ export function sumWeights(text: string, pieces: WeightTable, perScript: WeightT
         sum += pieceWeight(pieces, blanks, i - start)
         lead = 2
       } else {
-        // The last blank belongs to the word or the marks behind it; a tab only to a word, which then is as behind a mark.
+        // The last blank belongs to the word or the marks after it; a tab only to a word, which then is as after a
+        // mark.
         if (i - start > 1) sum += pieceWeight(pieces, blanks, i - start - 1)
         const isTab = text.charCodeAt(i - 1) !== space
         if (isTab && kind === mark) sum += pieceWeight(pieces, blanks, 1)

@@ -1,7 +1,7 @@
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** What a run of events came to. `none`: it has not ended. */
+/** The result of a run of events. `none`: it has not ended. */
 export type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
 
 /** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */

@@ -2,10 +2,13 @@ import type { AnswerEvent } from './answer.ts'
 import { lastBorder, tokensOfWeight, weighText } from './estimate.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
-/** What a model does: nothing that can be seen yet, reason, or say its answer. What comes behind reasoning is the answer. */
+/**
+ * The activity of a model: nothing that can be seen yet, reasoning, or its answer. All text after reasoning is the
+ * answer.
+ */
 export type Stage = 'silent' | 'reasoning' | 'speaking'
 
-/** What has come of an answer so far, in tokens, about: the text of its reasoning, and all else. */
+/** The text of an answer so far, in estimated tokens: that of its reasoning, and all else. */
 export type Spoken = { reasoningTokens: number; answerTokens: number }
 
 /** Text is weighed by the batch, since keeping the whole answer would need memory: each piece of what waits a node of its own. */
@@ -18,13 +21,16 @@ const waitingCharactersMax = 4096
 const pieceCharactersMax = 1024
 
 /**
- * The one measure of what an answer has produced, on every path (ruling C10): the text of its blocks, decoded, one
- * behind the other. The count depends on that text alone and not on the pieces in which it came.
+ * The one measure of what an answer has produced, on every path (ruling C10): the decoded text of its blocks, one after
+ * the other. The count depends on that text alone and not on the pieces in which it came.
  */
 export class TextMeter {
   #characters = 0
   #weight = 0
-  /** What is not weighed yet. It begins where a piece does, so that batches weigh what the whole would. */
+  /**
+   * Text that is not weighed yet. It begins at the beginning of a piece, so that batches weigh the same as the whole
+   * text.
+   */
   #rest = ''
   /** With so much of it a border is looked for. */
   #enough = batchCharacters
@@ -52,13 +58,13 @@ export class TextMeter {
     return this.#characters === 0 ? 0 : tokensOfWeight(this.#weight + weighText(this.#rest))
   }
 
-  /** What is not weighed yet lets go of the pieces that it was cut from. @param own makes a copy of a text */
+  /** Releases the pieces that the text not yet weighed was cut from. @param own makes a copy of a text */
   compact(own: (text: string) => string): void {
     this.#rest = own(this.#rest)
   }
 }
 
-/** What an answer has produced so far, whatever of it is shown: the evidence of a bill (ruling C3). */
+/** The text that an answer has produced so far, shown or not: the evidence of a bill (ruling C3). */
 export class Meter {
   readonly #text = new TextMeter()
   #report: UsageReport = {}
@@ -105,7 +111,7 @@ export class Meter {
     }
   }
 
-  /** What the model has reported so far. */
+  /** The counters that the model has reported so far. */
   report(): UsageReport {
     return this.#report
   }

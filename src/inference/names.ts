@@ -5,7 +5,7 @@ import type { InferenceRequest } from './request.ts'
 export type ToolName = { name: string; namespace?: string }
 
 export type Names = {
-  /** What the upstream calls a tool, declared or only in the history. */
+  /** The upstream's name for a tool, declared or only in the history. */
   upstreamOf: (tool: ToolName) => string
   /** Upstream name → the client's, where they differ or a namespace is lost: for the way back. */
   restore: ReadonlyMap<string, ToolName>
@@ -13,8 +13,8 @@ export type Names = {
 
 /**
  * Names for one request, one upstream name per tool and one tool per upstream name (R-NAME, R-GROUP). A name the wire
- * takes stays as it is; a member of a namespace goes by its bare name where no other declared tool has it. The order of
- * the conversation decides, so that names do not change as it grows (ruling T8).
+ * takes stays as it is. A member of a namespace has its bare name if no other declared tool has it. The order of the
+ * conversation decides, so that names do not change as it grows (ruling T8).
  */
 export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, nameLengthMax: number): Names {
   const declaredAs = Map.groupBy(request.tools, (tool) => tool.name)

@@ -14,8 +14,9 @@ export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
 }
 
 /**
- * More calls than these no model makes at once: the most are some hundred. Each is told in several events, and those of one piece of
- * a stream all at once. Of other blocks an answer may have more, since a server may change between thinking and text with each piece.
+ * No model makes more calls than these at once: the most are some hundred. Each call is several events, and those of
+ * one piece of a stream are made all at once. An answer may have more of other blocks, since a server may change
+ * between thinking and text with each piece.
  */
 export const callsMax = 4_096
 export const blocksMax = 8_192
@@ -26,9 +27,9 @@ export const tooMany: Fault = {
 }
 
 /**
- * What a decoder tells an answer with. It keeps the laws I1–I10 that do not depend on the wire: start and end once,
- * blocks numbered and stopped once, no empty delta, `{}` for a call without arguments, the reason corrected by what
- * was seen. After the end it is deaf.
+ * A decoder reports an answer through it. It keeps the laws I1–I10 that do not depend on the wire. Start and end come
+ * once, and blocks are numbered and stopped once. No delta is empty, a call without arguments gets `{}`, and the reason
+ * is corrected by what was seen. After the end it ignores all calls.
  */
 export class Narrator {
   #events: AnswerEvent[] = []
@@ -129,7 +130,7 @@ export class Narrator {
     this.#isOver = true
   }
 
-  /** Everything is told here, and behind the end nothing. */
+  /** All events are added here, and after the end none is. */
   #tell(event: AnswerEvent): void {
     if (!this.#isOver) this.#events.push(event)
   }

@@ -1,10 +1,10 @@
 import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart } from './request.ts'
 
 /**
- * Puts a conversation into the order every wire can take (R-PAIR, R-SYS 5 and 6): the results of a model turn's calls
- * come first in what follows it, in the order of the calls; operator text that stood between goes behind them, and vanishes
- * where it has no word. Results without a call and calls without a result stay where they are: the model judges them
- * (ruling T13). Doing it twice changes nothing.
+ * Puts a conversation into the order that every wire can take (R-PAIR, R-SYS 5 and 6). The results of a model turn's
+ * calls come first in the text that follows it, in the order of the calls. Operator text between them goes after them,
+ * and vanishes if it has no word. Results without a call and calls without a result stay in their places: the model
+ * judges them (ruling T13). Doing it twice changes nothing.
  */
 export function normalise(request: InferenceRequest): InferenceRequest {
   const preamble = request.preamble.map(withoutBlankTexts).filter((turn) => turn.texts.length > 0)
@@ -12,7 +12,7 @@ export function normalise(request: InferenceRequest): InferenceRequest {
   let calls: string[] = []
   let following: Turn[] = []
   for (const turn of request.turns) {
-    // Reasoning alone says nothing that results could come behind (ruling T21).
+    // Reasoning alone has nothing that results could follow (ruling T21).
     if (turn.by !== 'model' || isReasoningOnly(turn)) {
       const kept = turn.by === 'operator' ? withoutBlankTexts(turn) : turn
       if (kept.by !== 'operator' || kept.texts.length > 0) following.push(kept)
@@ -35,7 +35,7 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
   return parts.length > 0 && parts.every((part) => part.type === 'reasoning')
 }
 
-/** What follows a model turn up to the next one, with the results of its calls in front. */
+/** The turns after a model turn up to the next one, with the results of its calls in front. */
 function orderResults(calls: string[], following: Turn[]): Turn[] {
   const results = takeResults(calls, following)
   if (results.size === 0) return following

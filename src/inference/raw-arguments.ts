@@ -2,7 +2,7 @@ import { isJsonObject } from '../bytes/scan.ts'
 
 /*
  * Tool arguments are text on two wires and a JSON object on the third (R-ARGS). Text that is no object travels inside
- * one under this key and comes out of it again, so that no client ever runs a tool with arguments nobody sent.
+ * one under this key and comes out of it again. So no client ever runs a tool with arguments that were not sent.
  */
 const rawKey = '_raw_arguments'
 
@@ -15,8 +15,9 @@ export function argumentsOfObject(source: string): string {
 }
 
 /**
- * Argument text → the source text of a JSON object: itself where it is one. A text that is deeper or has more in it than a whole
- * request may counts as none: within the body it came in it was but a string, which nobody had measured.
+ * The source text of a JSON object for an argument text: the text itself if it is one. A text that is deeper or larger
+ * than a whole request may be does not count as one. In the body that it came in it was a mere string, which was not
+ * measured.
  */
 export function objectOfArguments(text: string): string {
   const trimmed = text.trim()

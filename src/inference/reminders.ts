@@ -1,9 +1,9 @@
 import type { OperatorTurn, TextPart, Turn } from './request.ts'
 
 /**
- * Operator text of the middle of a conversation for a wire that does not take it in its place (R-SYS 3 and 4): it
- * becomes marked text of the user turn directly before it, else of the one directly after it, else of one of its own,
- * so that its place does not change as the conversation grows (rulings T8, T15). It never moves into the preamble.
+ * Operator text in the middle of a conversation, for a wire that does not take it in its place (R-SYS 3 and 4). It
+ * becomes marked text of the user turn directly before it, else of the one directly after it, else of a turn of its
+ * own. So its place does not change as the conversation grows (rulings T8, T15). It never moves into the preamble.
  * @param mayStay whether operator text is taken between these neighbours
  */
 export function foldOperators(

@@ -51,8 +51,9 @@ export type InclusiveUsage = {
 }
 
 /**
- * The disjoint counters of an inclusive report. Of a total and a completion the larger tells the output, since some
- * leave reasoning out of the latter (ruling C6); without a total it is added where it cannot be a part. A prompt is never empty: one of 0 tokens has not been counted yet.
+ * The disjoint counters of an inclusive report. Of a total and a completion the larger decides the output, since some
+ * leave reasoning out of the latter (ruling C6). Without a total, reasoning is added if it cannot be a part. A prompt
+ * is never empty: one of 0 tokens has not been counted yet.
  */
 export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const { read, report, flag } = createCountReader()

@@ -2,12 +2,12 @@ import type { RawJson } from '../bytes/json.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
 /**
- * The hub's request: what all wires can ask, said once, richer than any one of them. It knows no wire; what a wire cannot
- * say is simply absent here, what a wire says in its own way is decoded at its own door.
+ * The hub's request: all that the wires can ask, in one form, richer than any one of them. It knows no wire. A part
+ * that a wire lacks is absent here. A part in a wire's own form is decoded in the wire's folder.
  */
 
 export type InferenceRequest = {
-  /** What the client calls the field that holds its conversation: for losses, which name the client's fields. */
+  /** The client's field that holds its conversation: for losses, which name the client's fields. */
   conversationField: string
   stream: boolean
   /** Leading operator material in order: one turn per source item, one text per source text (R-SYS 1). */
@@ -30,7 +30,7 @@ export type InferenceRequest = {
   identity: { user?: string; safetyId?: string; either?: string }
   /** The client's conversation key, already checked and scoped to its account (R-CACHE); undefined if it has none. */
   cacheKey?: string
-  /** What decoding dropped, clamped or rewrote: field names for the log, never content (ruling T9). */
+  /** The fields that decoding dropped, clamped or rewrote: field names for the log, never content (ruling T9). */
   losses: Loss[]
 }
 
@@ -86,7 +86,7 @@ export type ToolCallPart = {
 export type Sealed = { kind: 'signature' | 'redacted'; data: string }
 
 export type Tool = {
-  /** Where it is declared in the client's body; undefined for one of ours. */
+  /** The place in the client's body where it is declared; undefined for one of ours. */
   at?: string
   /** The bare name the client declared. */
   name: string

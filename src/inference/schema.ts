@@ -21,8 +21,9 @@ const strictKeys = new Set([
 const strictFormats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
 /**
- * Whether it may be sent as strict: an object whose objects are all closed and require all their properties (R-JSON), with no word
- * that strict output does not know: for one such the request is refused, which without `strict` is answered.
+ * Whether a schema may be sent as strict (R-JSON): an object whose objects are all closed and require all their
+ * properties. It may not have a word that strict output does not know: then the request is refused that is answered
+ * without `strict`.
  */
 export function isFullyStrict(raw: RawJson): boolean {
   const root = asObject(JSON.parse(raw.source))
@@ -80,9 +81,9 @@ export function withObjectType(raw: RawJson): RawJson {
 }
 
 /**
- * A schema whose root is a choice or a sum, as one plain object: all properties of all branches, each as any of them has it, and
- * required only where every branch requires it. Looser than what the client wrote, and never tighter (R-SCHEMA, ruling T9).
- * Undefined where the root is plain already.
+ * A schema whose root is a choice or a sum, as one plain object. It has all properties of all branches, each as any of
+ * them has it, and requires those that every branch requires. It is looser than the client's schema and never tighter
+ * (R-SCHEMA, ruling T9). Undefined if the root is plain already.
  */
 export function withoutRootBranches(raw: RawJson): RawJson | undefined {
   if (!branchWord.test(raw.source)) return undefined
@@ -116,7 +117,7 @@ export function withoutRootBranches(raw: RawJson): RawJson | undefined {
     if (!own.has(name))
       properties.set(name, ways.size === 1 ? ways.values().next().value : { anyOf: [...ways.values()] })
   const { anyOf: _, oneOf: __, allOf: ___, ...rest } = schema
-  // It speaks of the properties beside it, which are more now.
+  // This keyword depends on the properties beside it, which are more now.
   if (properties.size > own.size) for (const key of ['additionalProperties', 'unevaluatedProperties']) delete rest[key]
   // fromEntries defines its members: a property called __proto__ stays a property.
   const merged = { ...rest, type: 'object', properties: Object.fromEntries(properties), required: [...required] }
@@ -127,8 +128,9 @@ const longNumber = /\d{16}/
 const beginsWithProperties = /^\{\s*"type"\s*:\s*"object"\s*,\s*"properties"\s*:/
 
 /**
- * A tool's schema in which its root says its properties and each list its items, though they may be anything: some providers refuse
- * one that leaves them out ("object schema missing properties", "array schema missing items"). The very same where nothing is.
+ * A tool's schema whose root has `properties` and whose lists have `items`, which may allow anything. Some providers
+ * refuse one without them ("object schema missing properties", "array schema missing items"). The same object is
+ * returned if none is missing.
  */
 export function spellOut(raw: RawJson): RawJson {
   if (beginsWithProperties.test(raw.source) && !raw.source.includes('"array"')) return raw
@@ -174,7 +176,7 @@ function resolved(branch: unknown, root: Schema, targets: Map<string, Schema | u
   return found
 }
 
-/** @param reference a JSON pointer behind `#` (RFC 6901) @returns undefined where no object is there */
+/** @param reference a JSON pointer after `#` (RFC 6901) @returns undefined if it names no object */
 export function targetOf(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith('#/')) return undefined
   let at: unknown = root

@@ -30,7 +30,9 @@ export const noUsage: Usage = {
 /** Calls of the provider's own tools in one answer, by their kind: `web_search`. */
 export type Calls = Readonly<Record<string, number>>
 
-/** What a model has reported so far, in the same disjoint counters. `undefined` means it never said. */
+/**
+ * The counters that a model has reported so far, in the same disjoint form. `undefined` means it never reported one.
+ */
 export type UsageReport = {
   inputTokens?: number
   cacheReadTokens?: number
@@ -43,7 +45,7 @@ export type UsageReport = {
   /** Calls of hosted tools as it counts them, and as they were seen to come by (ruling C11). */
   calls?: Calls
   callsSeen?: Calls
-  /** What was wrong with the figures (ruling C6): names for the log, never a reason to refuse. */
+  /** The faults of the figures (ruling C6): names for the log, never a reason to refuse. */
   flags?: string[]
   /** The models that the answer names as its own (ruling Y13). */
   models?: readonly string[]
@@ -60,7 +62,7 @@ export function noteModel(report: UsageReport, name: unknown): UsageReport {
   return { ...report, models: [...models, name.slice(0, modelCharactersMax)] }
 }
 
-/** Where the figures of a bill come from, weakest counter first (ruling C3). */
+/** The source of the figures of a bill, weakest counter first (ruling C3). */
 export type UsageSource = 'final' | 'partial' | 'estimated' | 'waived'
 
 /** The counters of a usage, by name. */
@@ -74,8 +76,8 @@ export const counters = [
 ] as const
 
 /**
- * A later report over an earlier one: per counter the last value wins, it may be smaller (a start may carry an
- * estimate); a report of nothing but zeros after a real one is ignored (I9). An output that was said before figures that
+ * A later report over an earlier one: per counter the last value wins. It may be smaller, since a start may carry an
+ * estimate. A report of zeros alone after a real one is ignored (I9). An output that was reported before figures that
  * cannot be believed is one from under way (ruling C6).
  */
 export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageReport {
@@ -116,11 +118,11 @@ export type UsageEvidence = {
    * @param enough where it cannot be more than that, it need not be counted: any number up to it will do
    */
   estimateOutput: (enough?: number) => number
-  /** Of reasoning that nothing was told of, by its time; asked for where the report is not final (ruling C12). */
+  /** The tokens of reasoning without any report, by its time; asked for if the report is not final (ruling C12). */
   estimateHidden?: () => number
   /** The output cap that was sent to the model, in tokens; of all choices together. */
   outputTokensCap: number
-  /** What the request's reach lets be believed (ruling C14). */
+  /** The figures that the request's reach lets be believed (ruling C14). */
   bounds: UsageBounds
 }
 
@@ -146,10 +148,11 @@ export function boundsOf(body: Buffer, inputTokensEstimate: number): UsageBounds
 const shortAnswerTokens = 200
 
 /**
- * What is billed (rulings C3, C6): per counter the final figure, else the last partial one, for output of a cut answer
- * never below the estimate of what was produced, else the estimate. Not believed are an output above twice the cap, an
- * input that is larger than the request can be, and a final output below a quarter of what was shown (ruling C14). What
- * is estimated of hidden reasoning does not lift the output above the cap (ruling C12).
+ * The usage that is billed (rulings C3, C6). Per counter it is the final figure, else the last partial one, else the
+ * estimate. The output of a cut answer is never below the estimate of what was produced. Two large figures are not
+ * believed: an output above twice the cap, and an input larger than the request can be. Nor is a final output below a
+ * quarter of what was shown (ruling C14). The estimate of hidden reasoning does not lift the output above the cap
+ * (ruling C12).
  */
 export function weighUsage(evidence: UsageEvidence): { usage: Usage; source: UsageSource; flags: string[] } {
   const { isComplete, outputTokensCap, bounds } = evidence
@@ -216,7 +219,7 @@ function believable({ report, isComplete, estimateOutput, bounds }: UsageEvidenc
   return report
 }
 
-/** Below a quarter of what was shown: whoever counted so did not count all of it. */
+/** Below a quarter of what was shown, the count of the output did not cover all of it. */
 function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): boolean {
   const believedUpTo = Math.max(shortAnswerTokens, 4 * outputTokens)
   return estimateOutput(believedUpTo) > believedUpTo
@@ -226,9 +229,9 @@ function isTooLow(outputTokens: number, { estimateOutput }: UsageEvidence): bool
 const callsMax = 1_000
 
 /**
- * The calls that are billed (ruling C11): those of a final report; else, and where it is not to be believed, those that were
- * seen. Of an answer that was cut whichever is more, since what it had told may be from before the last one.
- * @returns none that is not priced, none of 0
+ * The calls that are billed (ruling C11): those of a final report. Without one, or if it cannot be believed, those that
+ * were seen. Of an answer that was cut the larger count, since its report may be from before the last call.
+ * @returns only calls that are priced, and no count of 0
  */
 export function weighCalls(
   { calls = {}, callsSeen = {} }: UsageReport,

@@ -17,14 +17,14 @@ export type FilterOptions = {
   localStops: readonly string[]
   names: ReadonlyMap<string, { name: string; namespace?: string }>
   requestId: string
-  /** What the client's wire begins the ids of calls with. */
+  /** The beginning of the ids of calls on the client's wire. */
   callIdPrefix: string
   /** A call that is not whole fails the answer (ruling Y5). */
   wantsWholeCalls?: boolean
 }
 
 /**
- * Everything between a decoder and an encoder. Laws I1–I9 hold behind it as before it; I10 is loosened on purpose: a
+ * All filters between a decoder and an encoder. Laws I1–I9 hold after them as before. I10 is loosened on purpose: a
  * local stop sequence finishes the answer before the upstream does, and nothing more comes out.
  */
 export function composeFilters(options: FilterOptions): Step<AnswerEvent, AnswerEvent> {

@@ -76,12 +76,13 @@ function follow(patterns: StopPatterns, state: number, character: number, counti
   }
 }
 
-/** What a piece of text brought: what may be shown by now, and the sequence behind it where one is certain. */
+/** The result of a piece of text: the text that may be shown by now, and the sequence after it if one is certain. */
 export type StopScan = { shown: string; stop?: string }
 
 /**
- * Finds the first stop sequence of a text that comes in pieces: of two matches the earlier counts, then the longer. The text
- * is read once and never backwards, and a step looks at what may come next in at most as many sequences as there are (ruling T26).
+ * Finds the first stop sequence of a text that comes in pieces: of two matches the earlier counts, then the longer. The
+ * text is read once and never backwards. A step compares the next character with at most as many sequences as there are
+ * (ruling T26).
  */
 export class StopMatcher {
   /** States that were looked at so far. */

@@ -4,10 +4,10 @@ import { mergeUsage, type UsageReport } from '../usage.ts'
 import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
 
 /**
- * Stop sequences. Those the upstream does not enforce are found here, in text blocks only (R-STOP): the text ends
- * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far; what
- * becomes of the upstream is the delivery's (rulings T15, C12). Of two matches the earlier counts, then the longer. An
- * upstream that names the sequence it stopped at is believed if it was asked for.
+ * Stop sequences. Those the upstream does not enforce are found here, in text blocks only (R-STOP). The text ends
+ * before the match, and `finish` follows at once, before the upstream's own end, with what it has reported so far. The
+ * delivery decides what becomes of the upstream (rulings T15, C12). Of two matches the earlier counts, then the longer.
+ * An upstream that names the sequence it stopped at is believed if it was asked for.
  * @param asked all sequences of the request
  * @param local those to find here
  */

@@ -10,7 +10,7 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
   /** `before`: an open tag may come. `inside`: until the close tag. `behind`: blanks before the text are dropped. */
   let state: 'before' | 'inside' | 'behind' | 'outside' = 'before'
-  /** What could be the beginning of a tag. */
+  /** Text that could be the beginning of a tag. */
   let withheld = ''
   /** Before it; only ever appended to, since there may be many, one by one. */
   let blanks = ''

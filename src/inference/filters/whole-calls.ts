@@ -5,17 +5,17 @@ import { cutsBlocks } from '../narrator.ts'
 
 const brokenCall: Fault = { kind: 'broken', text: 'The model sent a broken call.', unread: 'no_answer' }
 
-/** What JSON passes over. */
+/** The blanks of JSON. */
 const blank = /^[ \t\n\r]*$/
 
 /** Longer arguments are broken, in characters: as long as a translated answer may be. */
 const charactersMax = 32 * 1_048_576
 
 /**
- * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). The client makes an object of them when the
- * call stops, and would run it with other arguments or with none, so such a stop is withheld until it is known why the answer ends. If
- * the answer was cut, its last block may be broken; clients run any other as soon as the next block follows. Blank arguments become
- * `{}`, since a blank text is no JSON.
+ * Fails an answer if a call's arguments are neither blank nor one whole object (ruling Y5). The client makes an object
+ * of them when the call stops, and would run it with other arguments or with none. So such a stop is withheld until it
+ * is known why the answer ends. If the answer was cut, its last block may be broken. Clients run any other as soon as
+ * the next block follows. Blank arguments become `{}`, since a blank text is no JSON.
  * @param decode makes arguments of the deltas of a call, put together
  */
 export function requireWholeCalls(decode = (text: string) => text) {
