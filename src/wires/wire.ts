@@ -83,14 +83,17 @@ export type ModelHalf = {
   createDecoder(profile: Profile, onModel?: OnModel): Decoder
 }
 
-/** What is checked of every request of a wire, whatever the model's (ruling R10), and what its answers repeat. */
+/**
+ * The checks of every request of a wire, whatever the model's wire (ruling R10), and the fields that its answers
+ * repeat.
+ */
 export type RequestFacts = WireSpeech & {
   /** The top-level field that holds the conversation, and what it may be, in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
   isCapRequired: boolean
   /** The field that names the conversation, where the wire has one (spec 4.1). */
   cacheKey?: string
-  /** What of a request its answers repeat, where they do (ruling T12). */
+  /** The members of a request that its answers repeat, if the wire has such (ruling T12). */
   echo?: Echo
   /** @throws GatewayError 400 for what this wire alone refuses on every pair. */
   check?: (body: ClientBody) => void
@@ -111,8 +114,8 @@ export type Echo = {
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
 /**
- * The half of a wire for clients and models that both speak it: edits on the way there, a side glance on the way back
- * (rulings P1, P2).
+ * The exchange between clients and models that both speak the wire. The request is edited, and the answer is looked at
+ * as it passes (rulings P1, P2).
  */
 export type Native = {
   /** @throws GatewayError 400 for what the specification refuses on this wire. */
@@ -123,7 +126,7 @@ export type Native = {
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
 }
 
-/** What of a history only the provider account that sealed it can open (ruling U13). */
+/** The parts of a history that only the provider account that sealed them can open (ruling U13). */
 export type Sealing = {
   /** A quick look: false where there is surely nothing of it. */
   mayBeIn(body: Buffer): boolean
@@ -135,13 +138,13 @@ export type Sealing = {
 
 /** Events to the stream of a client. */
 export type Encoder = {
-  /** What a client is sent of an event, each of its frames whole; empty where that is nothing. */
+  /** The text that a client is sent for an event, each of its frames whole; empty if it is sent nothing. */
   write(event: BilledEvent): string
   /** Its client does not read: what it keeps for later is to take little memory. */
   compact(): void
 }
 
-/** What decoding a client's request needs beside its body. */
+/** The facts that decoding a client's request needs beside its body. */
 export type DecodeContext = {
   /** The conversation key, checked and scoped to the account; undefined if the client sent none. */
   cacheKey: string | undefined
@@ -166,7 +169,7 @@ export type EncodedRequest = {
   losses: readonly Loss[]
 }
 
-/** What an encoder knows before the first event. All of it is fixed for the whole answer. */
+/** The facts that an encoder has before the first event. They are fixed for the whole answer. */
 export type AnswerHead = {
   /** Seeds every id we mint, so that stream and JSON agree (R-ID). */
   requestId: string
@@ -178,7 +181,7 @@ export type AnswerHead = {
   nowSeconds?: () => number
   /** Of the whole prompt, in tokens. */
   inputTokensEstimate: number
-  /** What the client's wire repeats of the request, see `Echo`; '' where that is nothing. */
+  /** The members that the client's wire repeats of the request, see `Echo`; '' if there are none. */
   echo: string
   /** Puts a proof of reasoning into the envelope of ruling T7; undefined where it was not asked for. */
   seal?: (sealed: Sealed) => string

@@ -14,7 +14,7 @@ export type Decoder = Step<SseFrame, AnswerEvent> & {
 /** Is given what an answer, or a part of one, names as its model; nothing where it names none (ruling Y13). */
 export type OnModel = (name: unknown) => void
 
-/** What a wire makes of the frames of its model's stream; it tells the narrator. */
+/** A wire's reading of the frames of its model's stream. It reports what it reads to the narrator. */
 export type FrameReader = {
   readonly isEnough: boolean
   /** @param object what the frame's data says */
@@ -23,7 +23,7 @@ export type FrameReader = {
   end(isMarked: boolean): void
 }
 
-/** What the decoders of all wires have in common. */
+/** The part that the decoders of all wires share. */
 export class FrameDecoder implements Decoder {
   readonly #narrator: Narrator
   readonly #reader: FrameReader

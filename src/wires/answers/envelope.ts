@@ -1,12 +1,12 @@
 import { type ErrorCode, type ErrorDetail, errorTable } from '../../errors.ts'
 
-/** What an error envelope is made from; the message is the same in every wire's (spec 7.1). */
+/** The facts of an error envelope. The message is the same on every wire (spec 7.1). */
 export type ErrorFacts = {
   status: number
   code: ErrorCode
   message: string
   param: string | null
-  /** Told by the envelopes that have a place for it (ruling T22). */
+  /** Shown by the envelopes that have a place for it (ruling T22). */
   details?: ErrorDetail['details']
 }
 

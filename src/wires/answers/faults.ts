@@ -3,7 +3,10 @@ import { type ErrorCode, errorTable } from '../../errors.ts'
 import type { Fault } from '../../inference/answer.ts'
 import type { ErrorFacts } from './envelope.ts'
 
-/** What the error types and codes of all three dialects stand for; words that are missing here are decided by status. */
+/**
+ * The statuses that the error types and codes of all three wires stand for. Words that are missing here are decided by
+ * status.
+ */
 const statuses: Record<string, number> = {
   invalid_request_error: 400,
   invalid_request: 400,
@@ -44,7 +47,10 @@ export function wordsOf(text: string): string {
   return text.slice(0, wordsMax)
 }
 
-/** The error object of a stream, or of a 200 that is none, as a fault. Nothing in it can be relied on to be there. */
+/**
+ * The fault that an error object of a stream means, or that of a 200 that is an error. No member of the object can be
+ * relied on.
+ */
 export function faultOfError(raw: unknown): Fault {
   const error = asObject(raw) ?? { message: raw }
   const classes = classesOf(error)
@@ -94,7 +100,7 @@ export function kindOfStatus(status: number): Fault['kind'] {
   return 'broken'
 }
 
-/** What came cannot be read. @param text for nobody but a test: a client never sees it */
+/** The fault of an answer that cannot be read. @param text for tests alone: a client never sees it */
 export function brokenFault(text: string, unread: NonNullable<Fault['unread']> = 'no_answer'): Fault {
   return { kind: 'broken', text, unread }
 }
@@ -111,14 +117,17 @@ const codes: Record<Fault['kind'], ErrorCode> = {
   truncated: 'upstream_error',
 }
 
-/** What the client of a started stream is told (ruling T4). The text is written as it is: the caller has scrubbed it. */
+/**
+ * The error that the client of a started stream is shown (ruling T4). The text is written as it is: the caller has
+ * scrubbed it.
+ */
 export function factsOfFault(fault: Fault): ErrorFacts {
   const code = codes[fault.kind]
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)
   return { status: isModelStatus ? fault.status! : errorTable[code].status, code, message: fault.text, param: null }
 }
 
-/** The fault that is told as these facts: what the caller decided, in its scrubbed words. */
+/** The fault that these facts show: the caller's decision, in its scrubbed words. */
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
   return { kind, status, text: message }

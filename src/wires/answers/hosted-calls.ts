@@ -2,20 +2,24 @@ import { asObject } from '../../bytes/json.ts'
 import { type Calls, readCount, type UsageReport } from '../../inference/usage.ts'
 
 /*
- * What an answer tells of calls of its provider's own tools (ruling C11). They have no price of tokens: where a model's entry
- * prices one, its count is billed.
+ * Calls of the provider's own tools, as an answer reports them (ruling C11). They have no price of tokens. If a model's
+ * entry prices one, its count is billed.
  */
 
 /**
- * Where providers count them, by kind, and what each kind's name ends in there: `web_search_requests` on messages and in
- * OpenRouter's usage, `web_search_calls` in xAI's. Neither means anything else on any wire, so both are read on all.
+ * The members in which providers count them, by kind, and the ending of each kind's name there. They are
+ * `web_search_requests` on messages and in OpenRouter's usage, and `web_search_calls` in xAI's. Neither name means
+ * anything else on any wire, so both are read on all.
  */
 const tellings = [
   { member: 'server_tool_use', ending: '_requests' },
   { member: 'server_side_tool_usage_details', ending: '_calls' },
 ]
 
-/** The report with the calls that its usage object counts. What is no count is told as one that nobody believes (ruling C6). */
+/**
+ * The report with the calls that its usage object counts. A value that is not a count is reported as a count that is
+ * not believed (ruling C6).
+ */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
   const calls = new Map<string, number>()
   for (const { member, ending } of tellings) {

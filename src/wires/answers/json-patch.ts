@@ -4,20 +4,22 @@ import { type JsonMember, parseUpstreamJson, scanObject } from '../../bytes/scan
 import { readCount } from '../../inference/usage.ts'
 
 /**
- * The member that makes an answer large, a list of some dozen tokens of JSON for each token of text, and that nobody here
- * looks into. It keeps its bytes like all else.
+ * The member that makes an answer large: a list of some dozen tokens of JSON for each token of text. No code looks into
+ * it, and its bytes are kept like all others.
  */
 const unread = ['logprobs']
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
 export class JsonPatch {
   readonly bytes: Buffer
-  /** What the text means, but for log probabilities: those are null. */
+  /** The parsed text, with null for log probabilities. */
   readonly value: Record<string, unknown>
   readonly #members: JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
-  /** What stands in lists and objects that were looked into, by where they begin: each may be edited in many places. */
+  /**
+   * The elements of lists and objects that were looked into, by where they begin: each may be edited in many places.
+   */
   readonly #elements = new Map<number, Range[]>()
   readonly #inner = new Map<number, JsonMember[]>()
 

@@ -6,12 +6,12 @@ import { brokenFault, faultOfError } from './faults.ts'
 import { JsonPatch, type Wanted } from './json-patch.ts'
 import { withoutTelling } from './telling-members.ts'
 
-/** What the answer of a native model is adapted with (ruling P2). Fixed for the whole answer. */
+/** The facts with which the answer of a native model is adapted (ruling P2). They are fixed for the whole answer. */
 export type NativeHead = {
   requestId: string
   model: Model
   createdSeconds: number
-  /** What is billed where the model never says (ruling C3). */
+  /** Billed if the model never reports its input (ruling C3). */
   inputTokensEstimate: number
 }
 
@@ -49,8 +49,8 @@ export function renameInUsage(
 }
 
 /**
- * Whether the model's own figures are the ones that were billed, so that they may stand as they came (rulings C6, P10).
- * @param told as the model has told them, in the words of its wire
+ * Whether the model's own figures are the billed ones, so that they may stay as they came (rulings C6, P10).
+ * @param told as the model reported them, in the words of its wire
  * @param wanted the billed ones, in the same words
  */
 export function isBelieved(
@@ -62,7 +62,7 @@ export function isBelieved(
   return !billed.estimated && !flags?.length && (told === undefined || agrees(told, wanted))
 }
 
-/** Whether each counter that is told is the wanted one. */
+/** Whether each counter that was reported is the wanted one. */
 function agrees(told: Record<string, unknown>, wanted: Wanted): boolean {
   return Object.entries(wanted).every(([name, want]) => {
     const there = told[name]

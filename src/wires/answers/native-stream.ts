@@ -84,7 +84,7 @@ export abstract class NativeStream implements StreamRelay {
     this.produced.compact()
   }
 
-  /** What comes now nobody is shown. */
+  /** From now on the client is shown nothing. */
   protected get isHushed(): boolean {
     return this.#shownTokens !== undefined
   }
@@ -97,7 +97,7 @@ export abstract class NativeStream implements StreamRelay {
   abstract keepAlive(): string
   abstract failure(facts: ErrorFacts, usage: Usage): string
 
-  /** What the client sees of a frame. Says `show`, `complete` or `fail` and learns counters on the way. */
+  /** The text of a frame that the client sees. Calls `show`, `complete` or `fail`, and learns counters on the way. */
   protected abstract take(frame: RawFrame): string
 
   /** The same for a piece that is nothing but whole, ordinary deltas; undefined where it may be anything else. */
@@ -169,7 +169,7 @@ export abstract class NativeStream implements StreamRelay {
     this.report = { ...this.report, callsSeen: countSeen(this.report.callsSeen, kind) }
   }
 
-  /** What the model has said so far, as counters; what it has not said is 0. */
+  /** The counters that the model has reported so far; 0 for those it has not. */
   protected known(): Usage {
     const { report } = this
     return {

@@ -6,12 +6,12 @@ import { type Spoken, splitTokens, TextMeter } from '../../inference/meter.ts'
 /** Escaped text is decoded by the batch: most answers are never estimated, and none may keep its whole text. */
 const batchCharacters = 1024
 
-/** What makes the inside of a JSON string, as latin1, differ from the text it means. */
+/** Characters by which the inside of a JSON string, as latin1, differs from the text it means. */
 const encoded = /[\\\x80-\xff]/
 
 /**
- * The text that an answer of the client's own wire has produced, as evidence of the bill (rulings C3, C10): counted as
- * text and not as the bytes and escapes in which it came, so that the answer costs the same on every path.
+ * The text that an answer of the client's own wire has produced, as evidence of the bill (rulings C3, C10). It is
+ * counted as text and not as the bytes and escapes in which it came. So the answer costs the same on every path.
  */
 export class ProducedText {
   /** Whether what comes is text of the model's reasoning. */

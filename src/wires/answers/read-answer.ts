@@ -5,8 +5,8 @@ import type { Narrator } from '../../inference/narrator.ts'
 import { brokenFault, truncatedFault } from './faults.ts'
 
 /**
- * The object in a frame. What is none ends the answer: a frame that was skipped could be a piece of a tool's arguments.
- * A mere sign of life is told as one. `done` is the end mark, which any wire's upstream may send.
+ * The object in a frame. A frame without one ends the answer: a skipped frame could be a piece of a tool's arguments. A
+ * mere sign of life is reported as one. `done` is the end mark, which any wire's upstream may send.
  */
 export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, unknown> | 'done' | undefined {
   if (frame.broken) {
@@ -30,7 +30,7 @@ export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, u
   return object
 }
 
-/** The object of a whole JSON answer; undefined where it is none. */
+/** The object of a whole JSON answer; undefined if the answer is not an object. */
 export function parseAnswer(bodyText: string): Record<string, unknown> | undefined {
   try {
     return asObject(parseUpstreamJson(bodyText))

@@ -42,17 +42,17 @@ export interface StreamRelay {
   /** Data events so far; comments and pings do not count as progress (reliability §3). */
   readonly events: number
   readonly report: UsageReport
-  /** What the model does now. */
+  /** The present activity of the model. */
   readonly stage: Stage
-  /** Of all that has come, also behind a stop. */
+  /** The text of all that has come, also after a stop. */
   spoken(): Spoken
   /** The model has come to its end, or to none: nothing more is to be learned. */
   readonly isSpent: boolean
   /** Nobody is shown any more: what comes from here on counts for the figures only (ruling C12). */
   hush(): void
   /**
-   * Nothing comes for a while: of the pieces that came it keeps no more than it needs. Pieces are as large as a model is
-   * fast, and whoever reads its answer may have stopped for long (B10).
+   * Called when nothing comes for a while: the relay keeps no more of the pieces that came than it needs. Pieces are as
+   * large as a model is fast, and the reader of the answer may have stopped for long (B10).
    */
   compact(): void
   /** Of what was produced for the client, in tokens. */
@@ -98,6 +98,6 @@ export interface StreamFold {
   readonly report: UsageReport
   readonly stage: Stage
   readonly isSpent: boolean
-  /** What there is. Of an answer that was cut, whether or not the model has come to its end. */
+  /** The answer so far. If it was cut, the model may or may not have come to its end. */
   whole(): WholeAnswer
 }

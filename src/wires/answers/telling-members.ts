@@ -1,6 +1,6 @@
 /**
- * Members by which servers tell what they are, how they are set up and how fast they work (ruling P9). None of them is of
- * the specification; where they come from is told behind them.
+ * Members by which servers reveal their software, their settings and their speed (ruling P9). The specification has
+ * none of these members. The source of each is beside it.
  */
 export const tellingNames: readonly string[] = [
   'system_fingerprint', // the build of the server, on the chat wire
@@ -21,7 +21,7 @@ export const tellingNames: readonly string[] = [
 
 const telling = new Set(tellingNames)
 
-/** What takes those of them out that tell something; a null does not. */
+/** The edits that remove those members that reveal something; a null does not. */
 export function withoutTelling(answer: Record<string, unknown>): Map<string, string | undefined> {
   const values = new Map<string, string | undefined>()
   for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)

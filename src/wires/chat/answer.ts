@@ -12,7 +12,7 @@ import { AnswerReader } from './decode-stream.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
-/** A whole JSON answer of a model, told as the events it would have streamed: the body is its own completion. */
+/** The events of a model's whole JSON answer, as it would have streamed them. The body is its own completion. */
 export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
   const narrator = new Narrator()
   const reader = new AnswerReader(narrator, profile)

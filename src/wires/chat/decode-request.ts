@@ -64,7 +64,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   }
 }
 
-/** What would change the answer and no other wire can do (R-DROP, ruling T18). */
+/** Refuses fields that would change the answer and that no other wire has (R-DROP, ruling T18). */
 function refuseMore(fields: Json) {
   if ((optional(readPositiveInteger, fields['n'], 'n') ?? 1) > 1) {
     refuse('n', 'this model gives one answer per request: send 1.')

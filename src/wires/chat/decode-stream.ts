@@ -12,8 +12,8 @@ import { ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * A model's stream. Complete is a finish reason and then `[DONE]` or a clean end, or `[DONE]` behind at least one
- * choice; until then it is read on, since the usage may follow the reason.
+ * A model's stream. It is complete after a finish reason and then `[DONE]` or a clean end, or after `[DONE]` and at
+ * least one choice. Until then it is read on, since the usage may follow the reason.
  */
 export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   const narrator = new Narrator()
@@ -174,7 +174,7 @@ function isOurs(choice: JsonObject): boolean {
   return (choice['index'] ?? 0) === 0
 }
 
-/** The functions that each choice calls which calls any: that of the call outside of the list, and those of the list behind it. */
+/** The functions of each choice that calls any: that of the call outside of the list, then those of the list. */
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return objectsOf(root['choices']).flatMap((choice) => {
     const message = isOurs(choice) ? asObject(choice[key]) : undefined

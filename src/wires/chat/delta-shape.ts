@@ -6,14 +6,15 @@ import { objectsOf } from '../answers/read-answer.ts'
 import { tellingNames } from '../answers/telling-members.ts'
 
 /**
- * What stands around the text of an ordinary delta, quotes included: the same in most chunks of a stream, so that the
- * text of the next one is found by comparison. Learned from a chunk that was read and brings that one text.
+ * The bytes around the text of an ordinary delta, quotes included. They are the same in most chunks of a stream, so
+ * that the text of the next chunk is found by comparison. They are learned from a parsed chunk that brings that one
+ * text.
  */
 export type DeltaShape = { start: string; end: string; notBehind: RegExp }
 
 /**
- * What may make a chunk more than an ordinary delta, behind the text: members that are looked at, keys that are not
- * spelled plainly, another choice. It errs on the side of reading the chunk.
+ * Signs after the text that a chunk may be more than an ordinary delta. They are members that are looked at, keys that
+ * are not spelled plainly, and another choice. In doubt the chunk is parsed.
  */
 const special = String.raw`"(?:error|model|id|delta|${tellingNames.join('|')})"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
 
@@ -34,7 +35,7 @@ function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>):
   return error == null && usage == null && !finish_reason
 }
 
-/** Where a delta's text is; a reasoning model's is under one of several names. */
+/** The members that may hold a delta's text. That of a reasoning model has one of several names. */
 const textKeys = ['content', 'arguments', 'reasoning_content', 'reasoning', 'refusal', 'thinking']
 
 /** The shape of an ordinary chunk, given without the beginning that all share, that brings this one text. */
@@ -54,7 +55,10 @@ export function shapeOf(tail: RawFrame, text: string): DeltaShape | undefined {
   return undefined
 }
 
-/** The text of a chunk of this shape, as it stands there; undefined for any other. What stands behind it may differ. */
+/**
+ * The text of a chunk of this shape, as it is written there; undefined for any other. The bytes after the text may
+ * differ.
+ */
 export function textWithin(tail: RawFrame, { start, end, notBehind }: DeltaShape): string | undefined {
   if (!isBegunWith(tail, start)) return undefined
   const at = endOfString(tail, start.length - 1)
@@ -65,7 +69,7 @@ export function textWithin(tail: RawFrame, { start, end, notBehind }: DeltaShape
   return tail.slice(start.length, at)
 }
 
-/** What stands around the text of each of the frames that differ in nothing else. */
+/** The bytes around the text, in frames that differ in nothing else. */
 export type Surrounding = { start: string; end: string }
 
 /** The texts of a piece that is nothing but whole frames with these around their text; undefined for any other. */

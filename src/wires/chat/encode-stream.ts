@@ -17,7 +17,7 @@ class AnswerWriter implements Encoder {
   /** The members that all chunks begin with. */
   readonly #envelope: string
   readonly #deltaStart: string
-  /** What stands around the text of an open block's deltas. */
+  /** The bytes around the text of an open block's deltas. */
   readonly #frames = new Map<number, { start: string; end: string }>()
   #hasStarted = false
   #calls = 0

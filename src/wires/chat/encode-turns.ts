@@ -49,7 +49,10 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
     return turn.by === 'user' ? encodeUser(turn.parts) : [encodeModel(turn, profile)]
   }
 
-  /** Results as messages of their own; what they cannot hold, and all else, in a user message behind them (R-RES). */
+  /**
+   * Results as messages of their own. All else, and what such messages cannot hold, is in a user message after them
+   * (R-RES).
+   */
   function encodeUser(parts: UserPart[]): ChatMessage[] {
     const messages: ChatMessage[] = []
     const attached: unknown[] = []

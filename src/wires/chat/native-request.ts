@@ -77,8 +77,8 @@ function refuseAudio(body: ClientBody): void {
 }
 
 /**
- * Lowers what is above the maximum. A cap field that the upstream does not take becomes the one it does; where both were
- * sent there is one, with the smaller value (ruling T17).
+ * Lowers a cap that is above the maximum. A cap field that the upstream does not take becomes the one it takes. If both
+ * were sent, one remains, with the smaller value (ruling T17).
  */
 function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   const { drops } = model.profile
@@ -101,7 +101,7 @@ function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   return cap
 }
 
-/** An upstream that does not know the role `developer` is told `system`. */
+/** For an upstream that does not know the role `developer`, the role becomes `system`. */
 function renameDevelopers(body: ClientBody): Edit[] {
   const { bytes } = body
   if (!body.holdsString('developer')) return []

@@ -25,12 +25,12 @@ import { type NamedCalls, producedTexts, saysAnswer } from './produced.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
- * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited where they may not be
- * shown; the usage chunk with no choices is made where the upstream sends none, and with `[DONE]` waits for the bill.
+ * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited if they may not be
+ * shown. The usage chunk without choices is made if the upstream sends none. It and `[DONE]` wait for the bill.
  *
  * All chunks of a stream begin with the same members. That beginning is parsed once and replaced by comparison, so that
- * a chunk costs no parse. What stands between it and the text of a delta is the same in most chunks too: it is learned
- * from a chunk that was parsed, and where it comes again the text behind it is all that the chunk has produced.
+ * a chunk costs no parse. The bytes between it and the text of a delta are the same in most chunks too. They are
+ * learned from a parsed chunk. If they come again, the text after them is all that the chunk has produced.
  */
 export class ChatNativeStream extends NativeStream {
   /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
@@ -48,7 +48,7 @@ export class ChatNativeStream extends NativeStream {
   readonly #ended = new Map<unknown, boolean>()
   /** The upstream's own chunk with the usage and no choices, where it may be shown as it came. */
   #usageFrame: RawFrame = ''
-  /** The usage that the upstream told last, wherever it stood. */
+  /** The usage that the upstream reported last, wherever it was. */
   #told: Record<string, unknown> | undefined
 
   /** The last data chunk has no choices and the counters, whatever the upstream did (spec 6.2); then the terminator. */
@@ -113,7 +113,7 @@ export class ChatNativeStream extends NativeStream {
   /** Counts what an ordinary chunk has produced, and learns its shape. False for one that has to be looked into. */
   #takeTail(tail: RawFrame): boolean {
     const words = this.#shape && textWithin(tail, this.#shape)
-    // Where the known text is empty, a mirror of it may not be.
+    // If the known text is empty, a mirror of it may not be.
     if (words) {
       this.produced.addRaw(words)
       return true
@@ -185,8 +185,8 @@ export class ChatNativeStream extends NativeStream {
   }
 
   /**
-   * Usage is told once, in the last chunk (ruling P10): clients add up what several chunks tell. Beside choices, or in one,
-   * it gives way to a null.
+   * Usage is shown once, in the last chunk (ruling P10): clients add up the figures of several chunks. Beside choices,
+   * or in one, it becomes a null.
    */
   #takeUsage(chunk: Record<string, unknown>, choices: readonly unknown[], patch: JsonPatch): void {
     const inChoice = choices.findIndex((choice) => asObject(asObject(choice)?.['usage']) !== undefined)
@@ -212,7 +212,7 @@ export class ChatNativeStream extends NativeStream {
     }
   }
 
-  /** The beginning that chunks share, if `choices` comes behind the members that are edited. */
+  /** The beginning that chunks share, if `choices` comes after the members that are edited. */
   #findPrefix(frame: RawFrame, shown: RawFrame): { raw: string; shown: string } | undefined {
     if (!this.hasShown || !frame.startsWith('data: ')) return undefined
     const raw = sharedBeginning(frame)

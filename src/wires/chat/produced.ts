@@ -11,9 +11,9 @@ export type NamedCalls = Set<string>
 const keyCharactersMax = 200
 
 /**
- * The texts that a choice's delta or message brings, in the order in which the hub would tell them (ruling C10): the one
- * of the mirrored reasoning fields that counts, content, refusal, names of calls with their arguments, or input where they are
- * custom. Every choice that was asked for is paid for.
+ * The texts that a choice's delta or message brings, in the order in which the hub would show them (ruling C10). These
+ * are the mirrored reasoning field that counts, the content, the refusal, and names of calls with their arguments, or
+ * input if they are custom. Every choice that was asked for is paid for.
  */
 export function producedTexts(
   choice: Record<string, unknown>,

@@ -1,8 +1,8 @@
 import type { StopReason } from '../../inference/answer.ts'
 
 /**
- * What a model's `finish_reason` means, in whatever case. Any other word is an ordinary end (translation 3.1), so that words which
- * mean no whole answer stand here, also those that servers let through from other wires.
+ * The meaning of a model's `finish_reason`, in any case. Any other word is an ordinary end (translation 3.1). So all
+ * words for an answer that is not whole are here, also those that servers pass on from other wires.
  */
 const decoded: Record<string, StopReason | 'failed'> = {
   stop: 'end',

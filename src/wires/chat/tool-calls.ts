@@ -20,9 +20,9 @@ type ToolCall = {
 }
 
 /**
- * Which call a fragment belongs to (the table of translation 4.2). Servers leave out the index, send 0 for every call,
- * change ids, repeat names. A call ends with the answer, or once something has begun behind it and its arguments are a
- * whole object: that they parse is alone no end.
+ * Finds the call that a fragment belongs to (the table of translation 4.2). Servers leave out the index, send 0 for
+ * every call, change ids, repeat names. A call ends with the answer, or when something has begun after it and its
+ * arguments are a whole object. That the arguments parse is not an end by itself.
  */
 export class ToolCalls {
   readonly #narrator: Narrator
@@ -31,7 +31,7 @@ export class ToolCalls {
   readonly #byId = new Map<string, ToolCall>()
   /** Open calls whose arguments are a whole object by now. */
   readonly #whole = new Set<ToolCall>()
-  /** Calls whose arguments are none yet; and those of them without an index. */
+  /** Calls whose arguments are not yet whole; and those of them without an index. */
   readonly #unfinished = new Set<ToolCall>()
   readonly #unnumbered = new Set<ToolCall>()
 
@@ -69,7 +69,7 @@ export class ToolCalls {
     for (const call of this.#whole) this.#stopIfWhole(call)
   }
 
-  /** The answer is over: what is withheld comes out. A call that never got a name is none. */
+  /** The answer is over, so withheld calls are released. A call that never got a name is dropped. */
   complete() {
     for (const call of this.#calls) if (!call.isStopped) this.#release(call)
   }
@@ -182,7 +182,10 @@ function onlyOne<One>(set: ReadonlySet<One>): One | undefined {
   return set.size === 1 ? set.values().next().value : undefined
 }
 
-/** Whether a fragment is of another call than the one that has its index. Behind a whole object there is nothing to go on with. */
+/**
+ * Whether a fragment belongs to another call than the one with its index. After a whole object a call has nothing to go
+ * on with.
+ */
 function isAnother(call: ToolCall, id: string | undefined, name: string | undefined, text: string): boolean {
   if (name === undefined) return false
   if (call.name !== undefined && name !== call.name) return true

@@ -51,7 +51,7 @@ export function encodeUsage(usage: Usage): ChatUsage {
   }
 }
 
-/** What spec 2.6 demands of the counters. */
+/** The counters that spec 2.6 demands. */
 export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details }: ChatUsage) {
   const { cached_tokens } = prompt_tokens_details
   return { prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details: { cached_tokens } }
@@ -60,8 +60,9 @@ export function wantedUsage({ prompt_tokens, completion_tokens, total_tokens, pr
 type ShownCounters = { [name: string]: number | ShownCounters }
 
 /**
- * An upstream's usage object as a client sees it (ruling P10): its counters of tokens, also those that only its vendor
- * has, completed by what spec 2.6 demands. Prices, times and names that stand beside them are not shown (spec 1.8).
+ * An upstream's usage object as a client sees it (ruling P10). It has the upstream's counters of tokens, also those
+ * that only its vendor has, completed by what spec 2.6 demands. Prices, times and names beside them are not shown (spec
+ * 1.8).
  * @param isBelieved false: the counters of spec 2.6 are the billed ones (ruling C6).
  */
 export function tellUsage(told: Record<string, unknown>, billed: ChatUsage, isBelieved: boolean): ShownCounters {

@@ -9,17 +9,17 @@ type Event = Record<string, unknown>
 type OpenBlock = { number: unknown; shownAs: number; kind: string }
 
 /**
- * The blocks of a messages stream for a messages client. Clients read one block after the other, by dense numbers (spec 6.1);
- * some servers keep thinking open while text streams and stop it late, or give a number twice (ruling U7). What overlaps is
- * told one after the other: the next block ends the one before, what goes on later is another block, and a late stop or
- * signature is nothing. Calls may overlap each other, and keep their numbers.
+ * The blocks of a messages stream for a messages client. Clients read one block after the other, by dense numbers (spec
+ * 6.1). Some servers keep thinking open while text streams and stop it late, or give a number twice (ruling U7). Blocks
+ * that overlap are shown one after the other. The next block ends the one before, text that comes later is another
+ * block, and a late stop or signature is ignored. Calls may overlap each other, and keep their numbers.
  */
 export class BlockOrder {
   /** From here on numbers differ, or a block was ended by us. */
   #isMended = false
   #count = 0
   #open: OpenBlock | undefined
-  /** What a number of the upstream is shown as, or the kind of the block that we ended under it. */
+  /** The number under which an upstream's block is shown, or the kind of the block that we ended under its number. */
   readonly #numbers = new Map<unknown, number | { endedKind: string }>()
 
   /** Whether a delta has to be looked into. */

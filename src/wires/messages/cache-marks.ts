@@ -8,8 +8,8 @@ import type { MemberValues } from '../requests/routing.ts'
 import type { EncodedMessage } from './encode-turns.ts'
 
 /**
- * Whether a request is marked. A write costs a quarter more than plain input and each later turn saves nine tenths, so
- * that only what is asked once is better left alone (ruling T5).
+ * Whether a request is marked. A write costs a quarter more than plain input, and each later turn saves nine tenths. So
+ * a prompt that is sent once has no marks (ruling T5).
  * @param goesOn it declares tools, or has an answer in its history
  */
 function wantsMarks({ messages: { autoCache } }: Profile, hasKey: boolean, goesOn: boolean): boolean {
@@ -26,8 +26,8 @@ function wantsMarks({ messages: { autoCache } }: Profile, hasKey: boolean, goesO
 }
 
 /**
- * Sets the marks at which this wire caches a prompt, for clients whose wires cache without being told (R-CACHE, ruling
- * T5): on the last tool, the last system block and the last block of the last two user turns, four at most.
+ * Sets the marks at which this wire caches a prompt, for clients whose wires cache without marks (R-CACHE, ruling T5).
+ * They are on the last tool, the last system block and the last block of the last two user turns, four at most.
  */
 export function markForCache(
   request: InferenceRequest,
@@ -45,8 +45,8 @@ export function markForCache(
 }
 
 /**
- * The same marks in a client's own messages request, where it sets none itself and the profile says that they are added
- * (ruling T5): text that is a string becomes a block, which means the same on this wire.
+ * The same marks in a client's own messages request, if it sets none itself and the profile adds them (ruling T5). Text
+ * that is a string becomes a block, which means the same on this wire.
  */
 export function markClientBody(body: ClientBody, profile: Profile, hasKey: boolean, values: MemberValues): Edit[] {
   if (!profile.messages.autoCacheSameWire || body.holdsString('cache_control')) return []

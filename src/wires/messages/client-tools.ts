@@ -1,8 +1,9 @@
 import type { RawJson } from '../../bytes/json.ts'
 
 /**
- * Tools that this wire's vendor defines and the client runs: their names and inputs are fixed and public, so that a model
- * of another wire can be told of them as functions (A8). What the provider runs, and what looks at a screen, is not here.
+ * Tools that this wire's vendor defines and the client runs. Their names and inputs are fixed and public, so a model of
+ * another wire is given them as functions (A8). Tools that the provider runs, and those that look at a screen, are not
+ * here.
  */
 type ClientTool = { name: string; description: string; schema: RawJson }
 

@@ -11,8 +11,8 @@ import {
 } from '../requests/read-value.ts'
 
 /*
- * The answer to /v1/messages/count_tokens (spec 4.2): the caller's text by the estimate of tokens, images and documents
- * by their own rule, and a little for each message. What a model's template adds is not in it.
+ * The answer to /v1/messages/count_tokens (spec 4.2). It is the caller's text by the estimate of tokens, images and
+ * documents by their own rule, and a little for each message. The text that a model's template adds is not in it.
  */
 
 /** Role, and the marks that begin and end a message. */
@@ -84,7 +84,7 @@ function countBlock(item: unknown, at: string, waiting: ContentQueue): number {
   return tokens
 }
 
-/** What an image or document shows. One whose data is elsewhere or in a format we do not know counts `otherwise`. */
+/** The tokens of an image or document. One whose data is elsewhere or in an unknown format counts `otherwise`. */
 function countSource(value: unknown, at: string, otherwise: number, waiting: ContentQueue): number {
   const source: Json = readObject(value, at)
   if (source.type === 'text') return estimateTextTokens(readString(source.data, `${at}.data`))

@@ -69,8 +69,8 @@ function refuseStored(fields: Json) {
 }
 
 /**
- * An agent's bookkeeping line at the head of the system prompt changes with every conversation and would keep upstream
- * caches from ever sharing a prefix (R-SYS 7, ruling T14).
+ * An agent's bookkeeping line at the head of the system prompt. It changes with every conversation and would keep
+ * upstream caches from ever sharing a prefix (R-SYS 7, ruling T14).
  */
 const bookkeepingLine = /^x-[a-z0-9-]{1,40}-billing-header:[^\n]*\n?/
 

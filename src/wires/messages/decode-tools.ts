@@ -15,17 +15,17 @@ import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 import { findClientTool } from './client-tools.ts'
 import type { ToolChange } from './decode-turns.ts'
 
-/** What an agent declares so that its list of tools is not empty, and tells the model never to call (ruling T20). */
+/** A tool that an agent declares so that its list of tools is not empty; the model may never call it (ruling T20). */
 const placeholderName = 'DeferredToolPlaceholder'
 
 /**
- * The functions that are declared; deferred ones behind the others, placeholders not at all (ruling T14). What the
- * conversation defines is declared with the deferred ones, in the place of one that it took away; what it takes away is not
- * (ruling T20).
+ * The functions that are declared. Deferred ones come after the others, and placeholders are left out (ruling T14). A
+ * tool that the conversation defines is declared with the deferred ones, in the place of one that it removed. A removed
+ * one is left out (ruling T20).
  */
 export function readTools(body: Body, changes: readonly ToolChange[], losses: Losses): Tool[] {
   const tools: Tool[] = []
-  // They turn up in the middle of the list; behind the others they leave the prefix alone.
+  // They turn up in the middle of the list; after the others they leave the prefix alone.
   const deferred: Tool[] = []
   // Of a name that was taken away and defined anew: from which place in it on it counts.
   const sinceOf = new Map<string, number>()

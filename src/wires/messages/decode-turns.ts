@@ -31,7 +31,7 @@ import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
 const field = 'messages'
 
-/** What a system turn says of the tools that are offered from there on (ruling T20). */
+/** A system turn's change to the tools that are offered from there on (ruling T20). */
 export type ToolChange =
   | { kind: 'added' | 'removed'; name: string }
   /** A tool that is declared in the conversation, and where. */
@@ -41,7 +41,7 @@ export type MessagesConversation = {
   preamble: OperatorTurn[]
   turns: Turn[]
   toolChanges: ToolChange[]
-  /** What the last system turn that says one asks for from there on, with `output_config`. */
+  /** The effort that the last system turn with one asks for from there on, with `output_config`. */
   effort: ReasoningLevel | undefined
 }
 
@@ -114,7 +114,7 @@ function readToolChange(kind: 'added' | 'removed', block: Json, at: string): Too
 function joinModelTurns(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = []
   for (const turn of turns) {
-    // It only changed settings.
+    // The turn only changed settings.
     if (turn.by === 'operator' && turn.texts.length === 0) continue
     const last = joined.at(-1)
     if (turn.by === 'model' && last?.by === 'model') last.parts.push(...turn.parts)
@@ -217,7 +217,7 @@ function textDocument(at: string, text: string, title?: string): DocumentPart {
   return { type: 'document', at, mime: 'text/plain', text, ...(title ? { title } : {}) }
 }
 
-/** What the client says of a document: no other wire has a place for it, and it is said before it (R-DOC). */
+/** The client's words about a document: no other wire has a place for them, and they come before it (R-DOC). */
 function readContext(block: Json, at: string): TextPart[] {
   const text = optional(readString, block['context'], `${at}.context`)
   return text ? [{ type: 'text', text }] : []
@@ -257,7 +257,7 @@ function readModelBlock(block: Json, at: string, body: Body, losses: Losses): Mo
       return [{ type: 'reasoning', text: optional(readString, block['thinking'], `${at}.thinking`) ?? '' }]
     case 'redacted_thinking':
       return [{ type: 'reasoning', text: '' }]
-    // What came before it, in the model's words; its own provider passes over the rest.
+    // The text before it, in the model's words; its own provider passes over the rest.
     case 'compaction': {
       const { content: text } = block
       if (typeof text === 'string' && text !== '') return [{ type: 'text', text }]

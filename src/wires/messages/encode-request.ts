@@ -52,8 +52,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE); not where a model cannot be
- * told that they may not.
+ * A history with calls needs their tools declared, whether or not they may be called again (R-CHOICE). They are not
+ * declared if the model cannot be kept from calling them.
  */
 function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
   const { choice, turns } = prepared
@@ -66,7 +66,9 @@ function declareHistory(prepared: Prepared, profile: Profile): OfferedTools {
   return { tools: [...names].map((name) => ({ name, schema: { source: '{"type":"object"}' } })), mode: 'none' }
 }
 
-/** Where this dialect does not take a thinking wish, the rest of the request goes first (R-CHOICE, R-HIST). */
+/**
+ * If this wire does not take a thinking wish beside the rest of the request, the rest has priority (R-CHOICE, R-HIST).
+ */
 function reasoningAllowed(
   wish: Reasoning,
   choice: OfferedTools,
@@ -128,7 +130,7 @@ function scalarFields(request: InferenceRequest, profile: Profile, reasoning: Re
   }
 }
 
-/** R-WHO: one field for whoever the client says it acts for. */
+/** R-WHO: one field for the user that the client acts for. */
 function identity(request: InferenceRequest): Fields | undefined {
   const { safetyId, user, either } = request.identity
   const id = safetyId ?? user ?? either

@@ -162,7 +162,7 @@ const deltaNames = {
   tool_call: ['input_json_delta', 'partial_json'],
 } as const
 
-/** Thinking carries an empty signature: that is how "without one" is told to SDKs that insist on the key (ruling T10). */
+/** Thinking carries an empty signature: SDKs that insist on the key read it as "without one" (ruling T10). */
 function startOf(block: AnswerBlock): object {
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
   if (block.kind === 'tool_call') return { type: 'tool_use', id: block.callId, name: block.name, input: {} }

@@ -18,18 +18,18 @@ type IncomingBlock = {
 }
 
 /**
- * The blocks of an answer, by the upstream's number. A stop is told only when the next thing comes: text right behind
- * text is the same block, and which block a cap has cut is known only afterwards.
+ * The blocks of an answer, by the upstream's number. A stop is reported only when the next event comes. Text right
+ * after text is the same block, and which block a cap has cut is known only afterwards.
  *
- * Upstreams overlap them: a thinking block may stay open while text streams, and one number may be given twice. One text
- * or reasoning is open here at a time (I4), so the next one ends it; what comes for it later is another block, and a late
- * signature or stop is nothing (ruling U7).
+ * Upstreams overlap them: a thinking block may stay open while text streams, and one number may be given twice. One
+ * text or reasoning is open here at a time (I4), so the next one ends it. Text that comes for it later is another
+ * block, and a late signature or stop is ignored (ruling U7).
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator
   /** `ignored` are kinds we do not know. */
   readonly #blocks = new Map<unknown, IncomingBlock | 'ignored'>()
-  /** Stopped upstream, and not yet told. */
+  /** Stopped upstream, and not yet reported. */
   #last: IncomingBlock | undefined
   /** The text or reasoning that began last, until upstream stops it. */
   #speaking: IncomingBlock | undefined
@@ -126,7 +126,7 @@ export class IncomingBlocks {
     this.#write(incoming, 'tool_call', words)
   }
 
-  /** What goes on behind something else is another block (I7). */
+  /** Text that continues after another block is another block (I7). */
   #resume(incoming: IncomingBlock) {
     this.#stopLast()
     this.#breakOpen()
@@ -134,7 +134,7 @@ export class IncomingBlocks {
     this.#speaking = incoming
   }
 
-  /** What is withheld of a block until its end. */
+  /** Completes a block with the part of it that is withheld until its end. */
   #complete(incoming: IncomingBlock) {
     if (incoming.index === undefined) return
     this.#narrator.delta(incoming.index, incoming.initial)
@@ -160,7 +160,7 @@ export class IncomingBlocks {
   }
 }
 
-/** What a block becomes; undefined for kinds that are not translated, and for calls that no tool could answer. */
+/** The block of ours; undefined for kinds that are not translated, and for calls that no tool could answer. */
 function blockOf(block: JsonObject): AnswerBlock | undefined {
   switch (block['type']) {
     case 'text':
@@ -178,8 +178,8 @@ function blockOf(block: JsonObject): AnswerBlock | undefined {
 }
 
 /**
- * A call's input as it began. Arguments that came as a text are that text; what is no object at all stays what it is, since a tool
- * that is run without its arguments is worse than one that is not run (R-ARGS).
+ * A call's input as it began. Arguments that came as a text are that text. An input that is no object stays as it is. A
+ * tool that runs without its arguments is worse than one that does not run (R-ARGS).
  */
 function initialOf(input: unknown, source: () => string | undefined): string {
   const object = asObject(input)

@@ -64,7 +64,7 @@ function textsOf(answer: Record<string, unknown>, body: Buffer): string[] {
   return objectsOf(asObject(value)?.['content']).flatMap((block) => producedTexts(block, (input) => raw(input).source))
 }
 
-/** What a block has produced: its text, or the name of a call (a hosted tool's too) and its input. */
+/** The texts of a block: its text, or the name of a call (a hosted tool's too) and its input. */
 export function producedTexts(block: Record<string, unknown>, write: (input: unknown) => string): string[] {
   const name = stringOf(block['name'])
   if (name !== undefined && 'input' in block) return [name, write(block['input'])]

@@ -113,8 +113,8 @@ function isUnsignedBlock(block: unknown): boolean {
 }
 
 /**
- * Whether the turn that is answered has calls behind thinking that is taken out: where thinking is asked for by a number of tokens,
- * such a turn has to begin with some (R-HIST).
+ * Whether the turn that is answered has calls after thinking that is removed. If thinking is asked for by a number of
+ * tokens, such a turn has to begin with some (R-HIST).
  */
 function answersUnsignedCalls(body: ClientBody): boolean {
   const { bytes } = body

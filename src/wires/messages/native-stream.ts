@@ -35,11 +35,11 @@ export class MessagesNativeStream extends NativeStream {
   #hasStarted = false
   /** Arguments that stand in the start of a call: deltas replace them. */
   #input = ''
-  /** Judges the calls, as if it were told them as events. */
+  /** Judges the calls, which are given to it as events. */
   readonly #calls = requireWholeCalls(decodeString)
   /** Stops that it withholds. */
   #stops: RawFrame = ''
-  /** The last `message_delta`, behind the one that says why it ended: its counters are the billed ones. */
+  /** The last `message_delta`, after the one with the reason of the end: its counters are the billed ones. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 

@@ -1,6 +1,9 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/** What a model's `stop_reason` means, in any case, or that of another wire which a server let through. Anything else is an ordinary end (translation 3.1). */
+/**
+ * The meaning of a model's `stop_reason`, in any case, or of another wire's that a server passed on. Any other word is
+ * an ordinary end (translation 3.1).
+ */
 const decoded: Record<string, StopReason> = {
   end_turn: 'end',
   tool_use: 'calls',

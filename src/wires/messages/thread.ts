@@ -2,9 +2,9 @@ import type { ClientBody } from '../requests/client-body.ts'
 import { invalidField } from '../requests/refusals.ts'
 
 /**
- * A thread is a conversation that the provider keeps, and nothing is kept between requests, at the provider neither (spec
- * 1.7). The details are what the vendor's SDKs look for: their tool runner then sends the whole conversation instead.
- * `false`, by which they ask for no thread, is none.
+ * Refuses a thread: a conversation that the provider keeps. Nothing is kept between requests, at the provider neither
+ * (spec 1.7). The vendor's SDKs look for the details: their tool runner then sends the whole conversation instead. The
+ * value `false` asks for no thread.
  * @throws GatewayError 400 `invalid_body` on every model (ruling T22).
  */
 export function refuseThread(body: ClientBody): void {

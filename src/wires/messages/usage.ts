@@ -5,8 +5,8 @@ import { tokenCountMax, type Usage, type UsageReport } from '../../inference/usa
 import { withCalls } from '../answers/hosted-calls.ts'
 
 /**
- * On this wire the counters are disjoint already. What was written into the cache is also told by its lifetime, and
- * compaction that ran within the request stands beside the totals, in `iterations` (message-wire §8). A prompt is never
+ * On this wire the counters are disjoint already. Tokens written into the cache are also counted by their lifetime.
+ * Compaction that ran within the request is beside the totals, in `iterations` (message-wire §8). A prompt is never
  * empty: three zeros mean that it has not been counted.
  */
 export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): UsageReport {

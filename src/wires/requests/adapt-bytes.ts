@@ -17,11 +17,11 @@ export type AdaptedRequest = {
   choices: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
   mayHideReasoning: boolean
-  /** What was taken out or changed against the client's word; for the log (ruling T9). */
+  /** The changes and removals against the client's word, for the log (ruling T9). */
   losses: readonly Loss[]
 }
 
-/** What adapting needs beside body and model. */
+/** The facts that adapting needs beside body and model. */
 export type AdaptContext = {
   /** The conversation key scoped to the account (R-CACHE); undefined if the client sent none. */
   scopedKey: string | undefined

@@ -3,8 +3,8 @@ import type { ClientBody } from './client-body.ts'
 import { invalidField, wrongType } from './refusals.ts'
 
 /*
- * What is checked of every request before any upstream is thought of, whatever the model's wire (rulings R9, R10). All
- * else on the same wire is the model's to judge. Decoders rely on it and check none of it again.
+ * Checks of every request before any upstream is chosen, whatever the model's wire (rulings R9, R10). On the same wire
+ * the model judges all else. Decoders rely on these checks and repeat none of them.
  */
 
 /** @throws GatewayError 400 when `model` is missing or not a string (spec 7.3). */

@@ -4,12 +4,12 @@ import type { Tool, ToolChoice } from '../../inference/request.ts'
 import type { Losses } from './losses.ts'
 import { refuse } from './refusals.ts'
 
-/** What is declared to the upstream and what it is told to do with it; all names are the upstream's. */
+/** The tools that are declared to the upstream, and the choice among them. All names are the upstream's. */
 export type OfferedTools = {
   tools: Tool[]
   mode: ToolChoice['mode']
   name?: string
-  /** Only these of the declared tools, where the upstream can be told so. */
+  /** Only these of the declared tools, if the upstream takes such a list. */
   allowed?: string[]
   parallel?: boolean
 }

@@ -38,7 +38,7 @@ export class ClientBody {
     }
   }
 
-  /** Where the outermost object lies. */
+  /** The range of the outermost object. */
   get range(): Range {
     return { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
   }
@@ -98,14 +98,14 @@ export class ClientBody {
     return place && readNodes(this.bytes, place)
   }
 
-  /** What a node means. */
+  /** The parsed value of a node. */
   parse(node: Range): unknown {
     return JSON.parse(this.bytes.toString('utf8', node.start, node.end))
   }
 
   /**
-   * The parsed values of one member of an object field, each time that it occurs (ruling Y12); none where it is no object or has no
-   * such member. An object of thousands of members is not built for one of them.
+   * The parsed values of one member of an object field, each time that it occurs (ruling Y12). The list is empty if the
+   * field is no object or lacks the member. An object of thousands of members is not built for one of them.
    * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).
    */
   valuesInside(field: string, key: string): unknown[] {

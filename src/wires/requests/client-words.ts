@@ -1,6 +1,6 @@
 /**
- * What a wire calls the parts of a request of which refusals speak. Where a part has no name of its own there, what stands
- * for it.
+ * A wire's names for the parts of a request that refusals mention. A part without a name there has the nearest field's
+ * name.
  */
 export type RequestWords = {
   /** The id by which a result names its call. */
@@ -12,7 +12,7 @@ export type RequestWords = {
   effort: string
   /** How long it may think, in tokens. */
   budget: string
-  /** Where it is to stop; in quotes where the field is an ordinary word. */
+  /** The field of stop sequences; in quotes if its name is an ordinary word. */
   stops: string
 }
 
@@ -23,9 +23,9 @@ export type WireSpeech = { conversation: { field: string }; caps: readonly strin
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
 
 /**
- * A translated model's refusal in the words of its client: fields have the client's names, and a place in the conversation,
- * which is another one there, is told as the field that holds it. Its `param` stays null (spec 7.3).
- * @param text what the model says, scrubbed
+ * A translated model's refusal in the words of its client. Fields get the client's names. A place in the conversation
+ * differs between the wires, so it becomes the name of the field that holds it. Its `param` stays null (spec 7.3).
+ * @param text the model's words, scrubbed
  */
 export function inClientWords(text: string, model: WireSpeech, client: WireSpeech): string {
   const parts = partsOf(model, client)
@@ -33,7 +33,7 @@ export function inClientWords(text: string, model: WireSpeech, client: WireSpeec
   return text.replace(pattern, (_, ...groups: unknown[]) => parts[groups.findIndex((group) => group !== undefined)]![1])
 }
 
-/** What to look for, as a pattern without groups, and what to say for it. */
+/** The patterns to look for, without groups, and their replacements. */
 function partsOf(theirs: WireSpeech, ours: WireSpeech): (readonly [pattern: string, told: string])[] {
   const words = Object.entries(theirs.words) as [keyof RequestWords, string][]
   const { field } = ours.conversation

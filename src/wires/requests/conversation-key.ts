@@ -10,8 +10,9 @@ const keyCharactersMax = 256
 const fallbackHeaders = ['x-session-affinity', 'session-id', 'session_id']
 
 /**
- * The conversation key: the wire's field for it, where it has one, else the header `x-session-id`, else what agents
- * send of their own (spec 4.1, ruling P6). @throws GatewayError 400 for one that is too long or not a string.
+ * The conversation key: the wire's field for it, if it has one, else the header `x-session-id`, else an agent's own
+ * header (spec 4.1, ruling P6).
+ * @throws GatewayError 400 for a key that is too long or not a string.
  */
 export function readConversationKey(
   client: ClientHalf,

@@ -14,8 +14,8 @@ import {
 import { refusals, refuse, wrongType } from './refusals.ts'
 
 /*
- * Function tools, their choice and the output format, as two of the wires say them: the same words, of which one nests
- * those of a kind under its name, `{"type":"function","function":{"name":…}}`, and the other has them beside the type.
+ * Function tools, their choice and the output format, as two of the wires have them, in the same words. One wire nests
+ * those of a kind under its name, `{"type":"function","function":{"name":…}}`. The other has them beside the type.
  */
 
 export type Nesting = 'nested' | 'beside'
@@ -58,7 +58,7 @@ const choiceWords = new Map<unknown, ToolChoice['mode']>([
   ['required', 'required'],
 ])
 
-/** What the messages wire says in an object. */
+/** The words that the messages wire has in an object. */
 const wordsOfMessages: ReadonlySet<unknown> = new Set(['auto', 'any', 'none', 'tool'])
 
 export function readToolChoice(value: unknown, nesting: Nesting): ToolChoice {
@@ -93,7 +93,7 @@ export function readFormat(value: unknown, at: string, body: Body, nesting: Nest
       return { kind: 'json' }
     case 'json_schema': {
       const [words, place] = wordsOf(format, 'json_schema', at, nesting)
-      // Where the schema has an object of its own it may be left out of it.
+      // If the schema has an object of its own, it may be left out of that object.
       const isAnything = nesting === 'nested' && isAbsent(words['schema'])
       return {
         kind: 'schema',

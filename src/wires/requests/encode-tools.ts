@@ -45,7 +45,10 @@ export function plainSchema(tool: Tool, losses: Losses): RawJson {
   return plain ?? schema
 }
 
-/** What a model is told of a tool's strictness; where it does not take that, its arguments may not fit (ruling T9). */
+/**
+ * The strictness of a tool as a model is asked for it. If the model does not take it, the arguments may not fit (ruling
+ * T9).
+ */
 export function strictOf(tool: Tool, profile: Pick<Profile, 'accepts'>, losses: Losses): boolean | undefined {
   if (profile.accepts.has('strict')) return tool.strict
   if (tool.strict) losses.add('tools.strict', 'dropped', 'the model does not take it')

@@ -1,8 +1,8 @@
 import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /**
- * The fate of a request field on the way to a model of another wire: `carried` as it is, `mapped` to another form, `dropped`
- * and listed (ruling T9), or `refused` with 400.
+ * The fate of a request field on the way to a model of another wire. It is `carried` as it is, `mapped` to another
+ * form, `dropped` and listed (ruling T9), or `refused` with 400.
  */
 export type FieldOutcome = 'carried' | 'mapped' | 'dropped' | 'refused'
 
@@ -34,7 +34,7 @@ export type ScalarRow = {
   ifAccepted?: true
   /** The smallest and the largest number that the wire takes; others become the nearest of these. */
   range?: readonly [least: number, most: number]
-  /** What the pages of docs/translation add to the field's name. */
+  /** Text that the pages of docs/translation add to the field's name. */
   note?: string
 }
 

@@ -3,7 +3,7 @@ import type { FieldTable } from './field-table.ts'
 import { isAbsent, type Json } from './read-value.ts'
 import { refuse } from './refusals.ts'
 
-/** What was dropped, clamped or rewritten, each once: field names and fixed words only (rulings T9, U5). */
+/** Fields that were dropped, clamped or rewritten, each once: field names and fixed words only (rulings T9, U5). */
 export type Losses = { list: Loss[]; add: (field: string, what: Loss['what'], why: string) => void }
 
 export function createLosses(earlier: readonly Loss[] = []): Losses {
@@ -24,8 +24,8 @@ function keyOf(loss: Loss): string {
 }
 
 /**
- * What the table of a wire alone decides: fields that are refused whatever they say, and fields that no other wire has.
- * A field that is not in the table is counted without its name, which is the client's own word.
+ * Applies the fates that the client's table alone decides: fields that are refused with any value, and fields that no
+ * other wire has. A field that is not in the table is counted without its name, which is the client's own word.
  */
 export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {
   for (const [field, value] of Object.entries(fields)) {

@@ -12,7 +12,7 @@ import { createLosses, type Losses } from './losses.ts'
 import { mayHideReasoning } from './reasoning-wish.ts'
 import { refuse } from './refusals.ts'
 
-/** What all encoders need done before they write: everything about a request that no wire says in its own way. */
+/** A request as all encoders need it before they write: everything about it that no wire has in its own way. */
 export type Prepared = {
   /** The client's field that holds the conversation, for losses. */
   conversationField: string
@@ -31,7 +31,7 @@ export type Prepared = {
   losses: Losses
 }
 
-/** What one wire can say at all, whoever the model is. */
+/** The limits of one wire, whatever the model. */
 export type WireLimits = {
   /** The smallest cap the wire takes, in tokens. */
   outputTokensMin: number

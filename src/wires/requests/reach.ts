@@ -6,17 +6,19 @@ import type { ClientBody } from './client-body.ts'
 import { refusals, refuse } from './refusals.ts'
 
 /*
- * What a request of the model's own wire has its provider do beyond answering: run tools of its own, fetch addresses,
- * look up what it stores. There are two looks at it, which err to different sides: `checkReach` refuses what a model's entry
- * does not let pass, and must be certain, so it knows the places (rulings C7, U12); `isSelfContained` decides whether the
- * provider's figures can be held against the body, and must miss nothing, so it looks for the words (ruling C14). Neither
- * can stand for the other: what passes by the entry is still not self-contained.
+ * The parts of a request of the model's own wire that have its provider do more than answer. The provider runs tools of
+ * its own, fetches addresses, or looks up stored files. Two functions look for such parts, and err to different sides.
+ *
+ * `checkReach` refuses what a model's entry does not let pass. It must be certain, so it knows the places (rulings C7,
+ * U12). `isSelfContained` decides whether the provider's figures can be held against the body. It must miss nothing, so
+ * it looks for the words (ruling C14). Neither can replace the other: a body that passes by the entry is still not
+ * self-contained.
  */
 
 /** Fields that call a tool of the provider's, whatever `tools` says. */
 export const hostedFields = ['web_search_options', 'plugins', 'search_parameters', 'mcp_servers', 'container']
 
-/** Where media stand in a part of the content, as an address or as an object with one. */
+/** The members in which a part of the content has media, as an address or as an object with one. */
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
 /**
@@ -34,7 +36,7 @@ const looseFields = [
   'audio_embeds',
 ]
 
-/** Members behind which there are parts. All others are the client's own matter, such as the arguments of a call. */
+/** Members that hold parts. All others are the client's own matter, such as the arguments of a call. */
 const innerFields = ['content', 'output', 'source', 'file']
 
 /** Without one of these, or an escape that may hide one, a body names no address and nothing stored. */

@@ -5,8 +5,8 @@ import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
 
 /*
- * Reading a client's JSON, the same for all wires: a value of the wrong type is a 400 that names its place and what it
- * must be, never a TypeError (ruling R10). `at` is that place, as a path into the body.
+ * Reading a client's JSON, the same for all wires. A value of the wrong type is a 400 that names its place and the
+ * right type, never a TypeError (ruling R10). `at` is that place, as a path into the body.
  */
 
 export type Json = Record<string, unknown>

@@ -4,7 +4,7 @@ import { budgetOfLevel, type ReasoningLevel, supportedLevel } from '../../infere
 import type { ReasoningWish } from '../../inference/request.ts'
 import type { Losses } from './losses.ts'
 
-/** What is asked of a model that takes a reasoning wish in one way or another; `unsaid`: nothing is sent. */
+/** The reasoning that is asked of a model; `unsaid`: nothing is sent. */
 export type Reasoning =
   | { state: 'unsaid' }
   | { state: 'off' }
@@ -40,8 +40,8 @@ export function resolveReasoning(
 }
 
 /**
- * Whether the answer may hold reasoning that its stream does not show in full, so that nobody can count it before the
- * model's last word (ruling C12).
+ * Whether the answer may hold reasoning that its stream does not show in full. Such reasoning cannot be counted before
+ * the model's last word (ruling C12).
  * @param sent the fields of the request as it goes to the model, in whatever wire
  */
 export function mayHideReasoning(

@@ -1,9 +1,9 @@
 import { type ErrorDetail, GatewayError } from '../../errors.ts'
 
 /*
- * The refusals of a client's fields, in one wording whatever the model's wire (ruling R9): the place, what is wrong with
- * it, the cure. A place is a path into the body, `messages[3].content[1].text`: names of fields that are in our tables and
- * numbers, nothing of the client's own (spec 7.1). `param` is the top-level field of the path.
+ * The refusals of a client's fields, in one wording whatever the model's wire (ruling R9): the place, the mistake, the
+ * cure. A place is a path into the body, `messages[3].content[1].text`. It has numbers and names of fields that are in
+ * our tables, and nothing of the client's own (spec 7.1). `param` is the top-level field of the path.
  */
 
 /**
@@ -31,7 +31,7 @@ function topLevel(path: string): string {
   return path.split(/[.[]/, 1)[0]!
 }
 
-/** What several places refuse in the same words (rulings T3, T6, T9). */
+/** Refusals that several places have in the same words (rulings T3, T6, T9). */
 export const refusals = {
   hostedTool:
     'this tool is not offered on this model: send function tools only. An agent that adds web search by itself has a setting for it, e.g. web_search = "disabled".',

@@ -9,15 +9,15 @@ import { hostedFields } from './reach.ts'
 
 /** New source texts of top-level members, by their names as the client wrote them; undefined takes one out. */
 export class MemberValues extends Map<string, string | undefined> {
-  /** What was dropped because it would choose something else than the model's entry does (ruling Y13). */
+  /** Members that were dropped because they would choose something else than the model's entry does (ruling Y13). */
   readonly routed = createLosses()
   /** Members that `routed` has, under the names of its tables. */
   readonly routedKeys = new Set<string>()
 }
 
 /**
- * What the gateway judges, bills by or sets itself. In a container, or in another case for a reader that ignores case, such a
- * field would say something else to the upstream than was judged.
+ * Fields that the gateway judges, bills by or sets itself. In a container, or in another case for a reader that ignores
+ * case, such a field would give the upstream another value than was judged.
  */
 const judgedFields = new Set<string>([
   ...['model', 'messages', 'input', 'tools', 'prompt', 'n', 'stream', 'stream_options', 'store', 'modalities', 'audio'],
@@ -26,9 +26,9 @@ const judgedFields = new Set<string>([
 ])
 
 /**
- * Takes out members that would choose another model, provider, host, key or price (ruling Y13), at the top level and in the
- * containers that the profile names: messages, tools, schemas and arguments keep their bytes. One that the model's entry allows
- * stays.
+ * Removes members that would choose another model, provider, host, key or price (ruling Y13). It looks at the top level
+ * and in the containers that the profile names. Messages, tools, schemas and arguments keep their bytes. A member that
+ * the model's entry allows stays.
  */
 export function dropRouting(body: ClientBody, model: Model, values: MemberValues): void {
   const { routingContainers, routingFields } = model.profile

@@ -5,8 +5,8 @@ import type { Losses } from './losses.ts'
 import { type Json, optional, readNumber, readObject, readString } from './read-value.ts'
 
 /*
- * Request fields that are one value: a number or a text. A row of each wire does all the work for such a field: reading it from a
- * client, writing it for a model, the losses, and its line in docs/translation.
+ * Request fields that are one value: a number or a text. A row of each wire does all the work for such a field. Reading
+ * it from a client, writing it for a model, the losses, and its line in docs/translation follow from the row.
  */
 
 const readers: Readonly<Record<ScalarRow['kind'], (value: unknown, at: string) => Scalar>> = {

@@ -5,7 +5,10 @@ import type { DocumentPart, ImagePart, ToolResultPart } from '../../inference/re
 import { withObjectType } from '../../inference/schema.ts'
 import { refuse } from './refusals.ts'
 
-/* What stands for what a wire or a model has no way to say, the same on every wire; and what nothing can stand for. */
+/*
+ * Replacements for parts of a request that a wire or a model cannot express, the same on every wire. Parts without a
+ * replacement are refused.
+ */
 
 /** The text of a failed tool result on a wire that has no mark for it (R-RES). */
 export function failedText(result: ToolResultPart, text: string): string {
@@ -36,7 +39,7 @@ export function refuseFiles(profile: Profile, { at }: DocumentPart) {
   if (!profile.files) refuse(at, 'this model takes no files: send its text instead, or name another model.')
 }
 
-/** Who the client acts for; upstreams of two wires take 64 characters (R-WHO). */
+/** The id of the client's user; upstreams of two wires take 64 characters (R-WHO). */
 export function shortId(id: string | undefined): string | undefined {
   return id !== undefined && id.length > 64 ? sha256Hex(id) : id
 }
@@ -46,7 +49,7 @@ export function opaqueId(id: string): string {
   return id.includes('@') || id.length > 256 ? sha256Hex(id) : id
 }
 
-/** What stands for a tool without arguments (R-SCHEMA). */
+/** The schema of a tool without arguments (R-SCHEMA). */
 const emptySchema = '{"type":"object","properties":{}}'
 
 export function toolSchema(schema: RawJson | undefined): RawJson {

@@ -6,8 +6,8 @@ const stopsMax = 64
 const charactersMax = 1_000
 
 /**
- * The stop sequences of a request that is translated: those an upstream does not take are looked for by us in every
- * answer, so they are bounded.
+ * The stop sequences of a request that is translated. The gateway looks in every answer for those that an upstream does
+ * not take, so they are bounded.
  * @throws GatewayError 400 naming the field, or the sequence that is too long.
  */
 export function readStops(value: unknown, at: string): string[] {

@@ -11,7 +11,7 @@ import { encodeItem } from './output-item.ts'
 import { createResponse } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
-/** A whole JSON answer of a model, told as the events it would have streamed. */
+/** The events of a model's whole JSON answer, as it would have streamed them. */
 export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
   const narrator = new Narrator()
   const body = parseAnswer(bodyText)

@@ -12,8 +12,8 @@ import { decodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * A model's stream. Complete is only what the terminal event says. What a `done` event holds and no delta has told is
- * told then; what contradicts the deltas ends the answer, since nobody could take back what a client has seen.
+ * A model's stream. Only its terminal event completes it. Text of a `done` event that no delta had is reported then.
+ * Text that contradicts the deltas ends the answer, since a client cannot unsee what it was shown.
  */
 export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
   const narrator = new Narrator()
@@ -127,7 +127,7 @@ export class AnswerReader implements FrameReader {
     else this.#narrator.fail(unreadable())
   }
 
-  /** What an event without its item is about; where that was never announced, the event says what it is. */
+  /** The item of an event without one. If that item was never announced, the event decides its kind. */
   #itemAt(place: JsonObject, type: string): IncomingItem | undefined {
     const known = this.#items.find(place, type)
     if (known !== 'several') return known ?? this.#items.add(place, type)
@@ -156,7 +156,7 @@ export class AnswerReader implements FrameReader {
   }
 }
 
-/** The parts of an item are told apart by their place; one that is not said is the first (ruling U7). */
+/** The parts of an item are distinguished by their place; a part without one is the first (ruling U7). */
 function partOf(index: unknown): string {
   return typeof index === 'number' ? `${index}` : '0'
 }

@@ -62,8 +62,8 @@ const refusedItems = new Set<string>([
 export type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
 
 /**
- * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6); operator messages
- * before the first other item are preamble (R-SYS 1); `additional_tools` items declare tools (ruling T11).
+ * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6). Operator messages
+ * before the first other item are preamble (R-SYS 1). `additional_tools` items declare tools (ruling T11).
  */
 export function readTurns(body: Body, context: DecodeContext, losses: Losses): ResponsesConversation {
   const input = body.fields[field]
@@ -80,10 +80,10 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
   return { ...splitPreamble(read.turns), tools: read.tools }
 }
 
-/** What has been read so far. */
+/** The turns and tools that have been read so far. */
 type ReadTurns = { turns: Turn[]; tools: Tool[] }
 
-/** What it is read with. */
+/** The facts that an item is read with. */
 type ItemContext = { body: Body; context: DecodeContext; losses: Losses }
 
 function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext) {

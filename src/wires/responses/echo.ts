@@ -23,7 +23,10 @@ const fields = [
   'user',
 ] as const
 
-/** What a response repeats of its request, the vendor's defaults where the client said nothing (ruling T12). */
+/**
+ * The members that a response repeats of its request, with the vendor's defaults for those the client left out (ruling
+ * T12).
+ */
 export const echo: Echo = { fields, write: (sent) => JSON.stringify(echoOf(sent)).slice(1, -1) }
 
 /** Only what is listed above is there to be read. */

@@ -86,7 +86,7 @@ class AnswerWriter implements Encoder {
     return ''
   }
 
-  /** An agent runs a call that it is told is done: one that a failure cut is not told so (ruling T24). */
+  /** An agent runs a call that is reported as done, so a call that a failure cut is not (ruling T24). */
   #endCut(): string {
     const events = this.#cut.map(([item, whole]) => item.stop(this.#next, whole))
     this.#cut = []

@@ -17,8 +17,9 @@ import { failedParts, failedText, inlineText, refuseFiles, refuseImages } from '
 type InputItem = Record<string, unknown>
 
 /**
- * `instructions` and `input`. The preamble of a client that knows one operator only is the instructions; system and
- * developer messages that a client could tell apart stay in place with their role (R-SYS 2, 3). No item has an id: this wire refuses ids it did not give (R-ID).
+ * `instructions` and `input`. The preamble of a client that knows one operator only is the instructions. System and
+ * developer messages of other clients stay in place with their role (R-SYS 2, 3). No item has an id: this wire refuses
+ * ids it did not give (R-ID).
  */
 export function encodeInput(
   request: InferenceRequest,

@@ -2,10 +2,10 @@ import type { JsonObject } from '../../bytes/json.ts'
 import { blocksMax } from '../../inference/narrator.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
-/** What an item's pieces are told as. */
+/** The kinds of blocks that an item's pieces become. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
-/** What was told of an item's parts of one kind. */
+/** The parts of one kind of an item that have been reported. */
 export class ToldParts {
   /** Of all of them, in characters. */
   length = 0
@@ -25,10 +25,10 @@ export class ToldParts {
   }
 }
 
-/** An output item of the upstream: which block it is, and what of it has been told. */
+/** An output item of the upstream: its block, and the part of it that has been reported. */
 export type IncomingItem = {
   type: string
-  /** Its `output_index`, where one was told. */
+  /** Its `output_index`, if it has one. */
   index: number | undefined
   ids: Set<string>
   block: number | undefined
@@ -38,18 +38,18 @@ export type IncomingItem = {
   isDone: boolean
   /** The terminal event has named it. */
   isFinal: boolean
-  /** Told so far, by kind and part; a call has the one part ''. */
+  /** The parts reported so far, by kind and part; a call has the one part ''. */
   told: Map<ItemKind, ToldParts>
-  /** Reasoning comes as summary or raw; the kind that came first is told. */
+  /** Reasoning comes as summary or raw; the kind that came first is reported. */
   reasoningKind: 'summary' | 'content' | undefined
-  /** What the last piece was of. */
+  /** The part that the last piece belonged to. */
   lastPart: string | undefined
 }
 
 /**
- * The items of an answer, and which of them an event means: by id, else by place, since some providers change the ids
- * between events and others leave either out. An event with neither means the only item of its kind that is not done; where
- * there are several, nobody can tell (ruling U7).
+ * The items of an answer, and the item that an event means: by id, else by place. Some providers change the ids between
+ * events, and others leave either out. An event with neither means the only item of its kind that is not done. If there
+ * are several, the item is unknown (ruling U7).
  */
 export class IncomingItems {
   /** In the order in which they came, and up to where the terminal event has named them. */
@@ -89,7 +89,7 @@ export class IncomingItems {
   final(place: JsonObject, type: string, item: JsonObject): IncomingItem {
     const atPlace = this.#at(place)
     const isNamed = atPlace?.type === type && !atPlace.isFinal
-    // Where it stands in the whole output need not be its index in the events, so that an id says more.
+    // Its place in the whole output need not be its index in the events, so that an id is better evidence.
     const known = this.#identified({}, type, item)
     const isKnown = known && !known.isFinal
     const found = (isKnown ? known : isNamed ? atPlace : this.#nextOf(type)) ?? this.add(place, type, item)
@@ -164,7 +164,7 @@ export class IncomingItems {
     return ofType?.items[ofType.named]
   }
 
-  /** Of several that share an id the one at the place that is told, else the last. */
+  /** Of several items that share an id the one at the given place, else the last. */
   #identified(place: JsonObject, type: string, item: JsonObject | undefined): IncomingItem | undefined {
     const ids = idsOf(place, item)
     const atPlace = this.#at(place)

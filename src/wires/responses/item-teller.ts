@@ -3,10 +3,10 @@ import type { Narrator } from '../../inference/narrator.ts'
 import { argumentsText, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type IncomingItem, type ItemKind, ToldParts } from './incoming-items.ts'
 
-/** Tells the items of an answer as blocks: their deltas as they come, and what no delta has told when it is done. */
+/** Reports the items of an answer as blocks: their deltas as they come, and at their end the text that no delta had. */
 export class ItemTeller {
   readonly #narrator: Narrator
-  /** The item whose text, refusal or reasoning was told last. */
+  /** The item whose text, refusal or reasoning was reported last. */
   #current: IncomingItem | undefined
 
   constructor(narrator: Narrator) {
@@ -24,20 +24,21 @@ export class ItemTeller {
   write(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
     const told = toldOf(incoming, kind)
     told.add(part, text)
-    // A call whose name has not come yet: its arguments are told with it.
+    // A call whose name has not come yet: its arguments are reported with it.
     if (kind === 'tool_call' && incoming.block === undefined) return
     if (incoming.kind !== kind || incoming.block === undefined) this.#openBlock(incoming, kind)
     this.#narrator.delta(incoming.block!, kind === 'reasoning' && isNextPart(incoming, part) ? `\n\n${text}` : text)
     incoming.lastPart = part
   }
 
-  /** What a done event says of a part: the rest of it, all of it, or something else than what was told. */
+  /** Reports a part as a done event has it: the rest of the part, all of it, or a contradiction to its deltas. */
   writeRest(incoming: IncomingItem, kind: ItemKind, part: string, text: unknown) {
     const whole = stringOf(text)
     const parts = toldOf(incoming, kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
-    // Some servers count the place up with every piece: what has come at others may be this (ruling U7). Its item is told whole too.
+    // Some servers increase the place with every piece: text that came at other places may be this one (ruling U7). Its
+    // item is whole in an event too.
     if (told === '' && whole.length === parts.length && whole === parts.joined()) return
     if (whole.startsWith(told)) this.write(incoming, kind, part, whole.slice(told.length))
     else this.#narrator.fail(unreadable())
@@ -92,7 +93,7 @@ export class ItemTeller {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
-    // What is missing comes behind what was told, whatever stands between them.
+    // Missing text comes after the text that was reported, whatever lies between them.
     for (const kind of kindsOfParts.values()) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)
@@ -108,8 +109,8 @@ export class ItemTeller {
   }
 
   /**
-   * What no piece has told of the parts of a kind. The pieces need not have said the places that the parts have at the end: where all
-   * of them together are how the parts begin, there is one reading (ruling U7).
+   * Reports the text of the parts of a kind that no piece had. The pieces need not have had the places that the parts
+   * have at the end. If all of them together are the beginning of the parts, there is one reading (ruling U7).
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
     const told = toldOf(incoming, kind).joined()
@@ -126,7 +127,7 @@ export class ItemTeller {
   }
 }
 
-/** What a part of a message is told as, by its type. Its text is in the member of that name. */
+/** The kind of block that a part of a message becomes, by its type. Its text is in the member of that name. */
 const kindsOfParts = new Map<unknown, 'text' | 'refusal'>([
   ['output_text', 'text'],
   ['refusal', 'refusal'],

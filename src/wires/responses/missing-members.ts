@@ -4,9 +4,9 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /**
- * What servers leave out of the events of their stream and spec 6.3 and SDK helpers need (ruling P2): the number of the
- * event, the place of its item, and the place of its part, which is 0 where it is not said (ruling U7). Whether anything
- * is missing shows in the first event and in the first item; what has all of it is not looked into.
+ * Members that servers leave out of the events of their stream, and that spec 6.3 and SDK helpers need (ruling P2).
+ * They are the number of the event, the place of its item, and the place of its part, by default 0 (ruling U7). The
+ * first event and the first item show whether anything is missing. A stream with all of it is not looked into.
  */
 export class MissingMembers {
   #lacksNumbers: boolean | undefined
@@ -31,8 +31,8 @@ export class MissingMembers {
   }
 
   /**
-   * What has to stand before an event: reasoning text needs a part to be in, which some servers never announce. Only where
-   * the numbers are ours is there room for an event more.
+   * The event that must come before another: reasoning text needs a part to be in, which some servers never announce.
+   * There is room for such an event only if the numbers are ours.
    */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
@@ -82,7 +82,7 @@ export class MissingMembers {
   }
 }
 
-/** The same for the items of a response that is told whole. @param path where they are */
+/** The same for the items of a response that comes whole. @param path where they are */
 export function fillItems(patch: JsonPatch, path: readonly string[], output: unknown): void {
   for (const [place, item] of placesOf(path, output)) fillItem(patch, place, item)
 }

@@ -48,7 +48,8 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
 }
 
 /**
- * What of a response object may not be shown as it came, or was left out (spec 2.8, 4.4; rulings P2, P3, P9).
+ * The members of a response object that may not be shown as they came, or were left out (spec 2.8, 4.4; rulings P2, P3,
+ * P9).
  */
 export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string | undefined> {
   const values = headValues(head, response, 'resp_', mintedResponseId)
@@ -60,7 +61,7 @@ export function responseValues(head: NativeHead, response: Record<string, unknow
   return values
 }
 
-/** What spec 2.8 demands of the counters; all of them where the upstream has none. */
+/** The counters that spec 2.8 demands; all of them if the upstream has none. */
 export function wantedUsage(counters: ResponsesUsage, reported: Record<string, unknown> | undefined): Wanted {
   if (reported === undefined) return counters
   const { cached_tokens } = counters.input_tokens_details
@@ -89,7 +90,7 @@ const clientCalls = new Set([
   'tool_search',
 ])
 
-/** What a web search does with what it found: of its actions only the search itself is a call. */
+/** The actions of a web search on the pages that it found: only the search itself is a call. */
 const readingActions = new Set(['open_page', 'find_in_page', 'find'])
 
 /** The hosted tool that an item is a call of: `web_search_call` calls `web_search`. */

@@ -52,8 +52,8 @@ const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' }
 
 /**
- * Refuses references to stored items (spec 2.7), and takes out reasoning that this provider cannot open: with an envelope of ours,
- * or without `encrypted_content` where it would not be read (ruling P1).
+ * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1). Such
+ * reasoning has an envelope of ours, or no `encrypted_content` although the provider reads only that.
  */
 function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): Edit[] {
   if (!body.isArray('input')) return []

@@ -30,7 +30,7 @@ const lifecycle = new Set(['response.created', 'response.in_progress', 'response
 const terminal = new Set(['response.completed', 'response.incomplete'])
 const failed = new Set(['response.failed', 'response.cancelled', 'error'])
 
-/** An item of reasoning begins; it may be all that is told of it. */
+/** An item of reasoning begins; it may be all that is shown of it. */
 const reasoningItem = /"type"\s*:\s*"reasoning"/
 
 /** Events that show nothing yet: an error right after them is still an ordinary refusal. */
@@ -53,7 +53,7 @@ export class ResponsesNativeStream extends NativeStream {
   #reasoning: string | undefined
   /** The event of the last delta, and whether such a one brings text: most are like the one before. */
   #delta = { name: '', isCounted: false }
-  /** What of the item that was announced last has been counted. */
+  /** The counted parts of the item that was announced last. */
   #item = { hasName: false, hasText: false }
   #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
@@ -237,7 +237,7 @@ export class ResponsesNativeStream extends NativeStream {
     const response = asObject(patch?.value['response'])
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
-    // What it had said stays said.
+    // The output that it had reported stays.
     if (Array.isArray(response?.['output'])) this.#response = { ...this.#response, output: response['output'] }
     const error = response?.['error'] ?? patch?.value['error'] ?? patch?.value
     this.fail(faultOfError(error))

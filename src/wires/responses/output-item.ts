@@ -97,7 +97,7 @@ export function encodeItem(index: number, folded: FoldedBlock, head: AnswerHead,
   return `{"id":"${id}","type":"message","status":"${status}","role":"assistant","content":[${parts}]}`
 }
 
-/** What the kinds of blocks are called on this wire. */
+/** The names of the kinds of blocks on this wire. */
 const kinds = {
   text: {
     prefix: 'msg_',

@@ -1,11 +1,11 @@
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
-/** What the hub puts between the parts of a reasoning that came in several. */
+/** The text that the hub puts between the parts of a reasoning that came in several. */
 export const partBreak = '\n\n'
 
 /**
- * The texts of output items, in order (ruling C10): messages, reasoning (of a summary and the raw text the first that
- * has some), name and arguments of calls, those of hosted tools included. Sealed and binary output is no text.
+ * The texts of output items, in order (ruling C10): messages, reasoning, and names and arguments of calls, hosted tools
+ * included. Of a summary and the raw reasoning the first with text counts. Sealed and binary output is no text.
  */
 export function producedTexts(output: unknown): string[] {
   return objectsOf(output)

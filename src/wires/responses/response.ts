@@ -13,8 +13,8 @@ export type ResponseEnd = {
 }
 
 /**
- * The response object with all the top-level keys its vendor sends: what the client asked for is echoed, the rest has
- * the vendor's defaults (ruling T12).
+ * The response object with all the top-level keys that its vendor sends. The client's settings are repeated, and the
+ * rest has the vendor's defaults (ruling T12).
  */
 export function createResponse(head: AnswerHead): { begun(): string; ended(ending: ResponseEnd): string } {
   const id = JSON.stringify(mintId('resp_', head.requestId, ''))
