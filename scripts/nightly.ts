@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
 // What is too long for npm test: the properties with ten thousand runs each, the fuzzers with a million inputs for each
-// of the three decoders, what takes longer than it is long, every row of the fault matrix, answers that nobody asked for, the attacks for three minutes,
-// several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a fuzzer prints the
+// of the three decoders, damaged HTTP that other parsers read too, what takes longer than it is long, every row of the fault
+// matrix, answers that nobody asked for, the attacks for three minutes, several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a fuzzer prints the
 // input that fails, which then goes to test/translation/seeds.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -23,6 +23,7 @@ const parts: Record<string, string[]> = {
   'clients’ requests': ['scripts/fuzz-requests.ts', String(inputs), seed],
   'clients’ bytes': ['scripts/fuzz-bodies.ts', String(inputs), seed],
   'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
+  'bytes of HTTP, and three readers': ['scripts/fuzz-http.ts', '100000', seed],
   'what grows faster than its input': ['scripts/growth.ts'],
   'every fault': ['scripts/fault-matrix.ts'],
   'surplus answers': ['scripts/surplus-answers.ts', '--trials', '100', '--honest', '100000', '--seed', seed],
