@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { asObject } from '../../bytes/json.ts'
 
 const limitMs = 20_000
+const limits = {
+  ...{ headersMs: limitMs, keepAliveMs: limitMs, lingerMs: 0 },
+  ...{ connectionsMax: 100, headerBytesMax: 65_536, headersMax: 500 },
+}
 
 /**
  * Reads the instructions that the installed Codex sends to a model that it does not know. Codex runs one turn against a listener
@@ -15,24 +17,35 @@ const limitMs = 20_000
  * @returns undefined if Codex is not installed, or sends its instructions in another form
  */
 export async function hearInstructions(): Promise<string | undefined> {
+  const { createEdge } = await import('../../http/server.ts')
   const folder = mkdtempSync(join(tmpdir(), 'triwire-codex-'))
-  const server = createServer()
+  const heard = Promise.withResolvers<string | undefined>()
+  const edge = createEdge({
+    limits,
+    handle(exchange) {
+      const pieces: Buffer[] = []
+      exchange.body.read({
+        take: (piece) => void pieces.push(piece),
+        whole() {
+          // A 400 ends the turn: Codex does not repeat it.
+          exchange.answer(400, 'content-type: application/json\r\n', '{"error":{"message":"heard"}}')
+          if (exchange.method === 'POST') heard.resolve(readInstructions(Buffer.concat(pieces).toString()))
+        },
+        broken: () => exchange.destroy(),
+        gone() {},
+      })
+    },
+    formError: () => ({ lines: '', body: '' }),
+  })
+  const { server } = edge
   try {
     server.listen(0, '127.0.0.1')
     await new Promise((resolve, reject) => server.once('listening', resolve).once('error', reject))
     const { port } = server.address() as AddressInfo
-    const heard = new Promise<string | undefined>((resolve) => {
-      server.on('request', async (request, response) => {
-        const instructions = await readInstructions(request).catch(() => undefined)
-        // Codex ends its turn after a 400, without another try.
-        response.writeHead(400, { 'content-type': 'application/json' }).end('{"error":{"message":"heard"}}')
-        if (request.method === 'POST') resolve(instructions)
-      })
-    })
-    return await turn(folder, port, heard)
+    return await turn(folder, port, heard.promise)
   } finally {
     server.close()
-    server.closeAllConnections()
+    edge.closeAll()
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 }
@@ -60,10 +73,18 @@ async function turn(folder: string, port: number, heard: Promise<string | undefi
 }
 
 /** Returns the text of the first message to the model; undefined if it has more than one part. */
-async function readInstructions(request: IncomingMessage): Promise<string | undefined> {
-  const body = asObject(JSON.parse(await text(request)))
+function readInstructions(text: string): string | undefined {
+  const body = parseObject(text)
   const [first] = Array.isArray(body?.['input']) ? body['input'].map(asObject) : []
   const [part, ...rest] = Array.isArray(first?.['content']) ? first['content'].map(asObject) : []
   if (first?.['role'] !== 'developer' || rest.length > 0) return undefined
   return typeof part?.['text'] === 'string' ? part['text'] : undefined
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    return undefined
+  }
 }
