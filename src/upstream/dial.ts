@@ -56,9 +56,8 @@ const incoming = Buffer.allocUnsafeSlow(pieceBytesMax)
 const connectHeadBytesMax = 16_384
 
 /**
- * There are three ways to an origin. Without a proxy it is connected to. Through a proxy, `https` takes a tunnel
- * (CONNECT, RFC 9110 9.3.6), and `http` a connection to the proxy, which is asked for absolute targets (`isForwarded`): many proxies
- * make tunnels to port 443 only.
+ * There are three ways to an origin: direct, through a tunnel, and forwarded. A proxy makes tunnels for `https` (CONNECT, RFC 9110 9.3.6),
+ * and forwards `http` (`isForwarded`): many proxies make tunnels to port 443 only.
  */
 export function createDial(origin: URL, { proxy, ...trust }: DialRoute): Dial {
   if (proxy === undefined) return createHop(origin, trust)

@@ -17,7 +17,7 @@ import { WayFlight } from './way-flight.ts'
 
 /** How often idle connections are looked through. */
 const sweepMs = 1_000
-/** Each connection that stands, for whoever watches in a test. */
+/** Publishes each connection that is ready, for tests. */
 const connected = channel('triwire:upstream:connected')
 
 /** One origin, and how its connections are opened and used. */
@@ -52,7 +52,7 @@ export class HttpWay implements ConnectionHost {
   readonly #isProxied: boolean
   /** The proxy is asked itself: its own answers come on the connection where the origin's do. */
   readonly #isForwarded: boolean
-  /** What stands before the path of a target: the origin, if it is forwarded. */
+  /** The part of a target before its path: the origin, if requests are forwarded. */
   readonly #beforePath: string
   /** The lines of each head that are the same, with their ends. */
   readonly #fixedLines: string
@@ -103,7 +103,7 @@ export class HttpWay implements ConnectionHost {
     return flight
   }
 
-  /** Its turn has come. A connection that could not even be begun is one request's fault, and no other's. */
+  /** Sends a departure. A connection that cannot even be begun fails one request, and no other. */
   leave(departure: Departure): void {
     const { flight, head, body, isFresh, waits } = departure
     this.#leaving--
@@ -112,7 +112,7 @@ export class HttpWay implements ConnectionHost {
       if (this.#isClosed) throw cut()
       const idle = flight.isOver || isFresh ? undefined : this.#takeIdle()
       if (idle) idle.fly(flight, head, body)
-      // One whose rest is over, but which may have something unread: it is waited for, once.
+      // A connection whose rest is over may have unread bytes: the request waits a turn for it, once.
       else if (!isFresh && waits && this.#hasRested(this.#turnMs)) {
         this.#leaving++
         leaveLater({ ...departure, waits: false })
@@ -134,7 +134,7 @@ export class HttpWay implements ConnectionHost {
     this.#isClosed = true
     const retired = this.retire()
     for (const connection of this.#open) connection.destroy()
-    // Whoever waits for it hears of that.
+    // The requests that wait for these connections fail.
     for (const dialing of this.#dialing) dialing.destroy(cut())
     await retired
   }
@@ -188,7 +188,7 @@ export class HttpWay implements ConnectionHost {
     })
     const late = setTimeout(() => dial.destroy(tooLate()), this.terms.connectMs)
     this.#dialing.add(dial)
-    // Whoever gives up gives up the body with it, and does not wait until the connection stands or its time is over.
+    // A request that is given up closes its socket and frees its body at once.
     flight.connection = {
       isOpen: false,
       isSent: false,
@@ -198,7 +198,7 @@ export class HttpWay implements ConnectionHost {
     }
   }
 
-  /** Of a connection that did not come about. */
+  /** Why a connection was not made. */
   #judge(error: Error): TransportFault {
     return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#isSecure, this.#isProxied)
   }
@@ -240,8 +240,8 @@ let departures: Departure[] = []
 let turns = 0
 
 /**
- * What is sent in one turn of the event loop leaves behind its other work, in one go: each write wakes whoever reads, and one by
- * one, with what a request takes between them, that is a third of what it costs to send them.
+ * Requests of one turn of the event loop are sent together, after its other work. Each write wakes the reader. One by one, with the
+ * work of a request in between, that is a third of the cost of sending them.
  */
 function leaveLater(departure: Departure): void {
   if (departures.push(departure) === 1) setImmediate(leaveAll)
@@ -313,7 +313,7 @@ class ForwardListener implements UpstreamListener {
   }
 }
 
-/** No value may have a line end, and none that becomes one when it is written in Latin-1. @returns undefined where one has */
+/** A value may have no line end, and no character that becomes one in Latin-1. @returns undefined if a value has one */
 function linesOf(headers: readonly string[]): string | undefined {
   let lines = ''
   for (let i = 0; i < headers.length; i += 2) {

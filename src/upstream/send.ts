@@ -8,7 +8,7 @@ import type { ConnectionLimits, ConnectionWatch, Upstreams } from './upstreams.t
  * The connections of one configuration, none of them opened yet: by HTTP/1.1 of our own, directly or through a proxy
  * (docs/decisions/0059-own-client.md). Redirects are not followed, and nothing is decompressed. The listener sets the deadlines: it sees
  * every byte and has the clock.
- * @param watch what is reported, and a clock other than the process's
+ * @param watch receives reports, and may have another clock than the process's
  */
 export function createUpstreams(
   config: ReadonlyMap<string, Upstream>,

@@ -2,19 +2,19 @@ import type { Model } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import type { LiveKey } from './keyring.ts'
 
-/** The destination of one attempt: an upstream, the account there, and its model. Each is one object, compared by identity. */
+/** The target of an attempt: an upstream, the account that pays there, and the model there. One object for each, for equality. */
 export type Target = {
   readonly upstream: Upstream
   /** Undefined if the upstream takes no credential. */
   readonly account: UpstreamAccount | undefined
-  /** The current key of the account; undefined without an account. */
+  /** The key of the account as it is now; undefined if `account` is. */
   readonly key: LiveKey | undefined
   /** The model with the name and the quirks that it has at this upstream. */
   readonly model: Model
-  /** The path and query of its requests. */
+  /** Path and query of its requests. */
   readonly path: string
   readonly streamPath?: string
-  /** The headers configured for the upstream and the model: names and values in turn. */
+  /** The headers that are configured for the upstream and the model: names and values in turn. */
   readonly headers: readonly string[]
 }
 

@@ -1,7 +1,7 @@
 import { ProxyRefusal } from './dial.ts'
 import type { TransportFault } from './upstreams.ts'
 
-/** Causes by error code of the system and of Node. Any other code is `upstream_protocol`, or `upstream_tls`. */
+/** The causes of the system's and Node's codes. A code that is missing and is not about TLS is `upstream_protocol`. */
 const causeOfCode = new Map<string, TransportFault['cause']>([
   ['ECONNREFUSED', 'upstream_connect'],
   ['EADDRNOTAVAIL', 'upstream_connect'],

@@ -23,25 +23,25 @@ export type TransportFault = {
     /** The proxy cannot be reached, refuses us, or does not reach the upstream. */
     | 'upstream_proxy'
     | 'upstream_reset'
-    /** The network path was lost under an established connection: the upstream may be working on the request. */
+    /** The path to the upstream was lost on an open connection: the upstream may be at work on the request. */
     | 'upstream_silent'
     | 'upstream_protocol'
     | 'upstream_oversize'
-    /** This process has no file descriptor left for a connection (faults F-P11); the account is not at fault. */
+    /** This process has no descriptor left for a connection (faults F-P11): nothing is wrong with the account. */
     | 'no_descriptors'
   /** A reused connection was reset at once, before any byte came. Nothing was processed, so sending again is safe (ruling U1). */
   isReuseRace: boolean
-  /** The TLS error code of Node or OpenSSL; only with `upstream_tls`. */
+  /** The code of Node or OpenSSL for a failure of TLS; with `upstream_tls` only. */
   reason?: string
 }
 
-/** Receives the answer. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
+/** Receives an answer. Exactly one of `onEnd` and `onError` comes last, unless the flight was aborted. */
 export interface UpstreamListener {
-  /** Never called for 1xx. @param contentType lower case, without parameters; `''` if there is none. */
+  /** Not called for 1xx. @param contentType lower case, without parameters; `''` if there is none. */
   onHead(status: number, contentType: string, headers: ResponseHeaders): void
   onData(chunk: Buffer): void
   onEnd(): void
-  /** @param error what the fault was judged by, if the network, TLS or the peer is its cause */
+  /** @param error the error that the fault was judged by, if there was one */
   onError(fault: TransportFault, error?: Error): void
 }
 
@@ -62,11 +62,11 @@ export type ConnectionTerms = ConnectionLimits & ConnectionWatch
  */
 export type UnaskedPlace = 'idle' | 'behind_answer' | 'before_sent' | 'timeout'
 
-/** The clock of connections, and their reports. */
+/** Receives the reports of connections, and is their clock. */
 export type ConnectionWatch = {
   /** Monotonic, in ms. */
   clockMs(): number
-  /** Reports a bug of ours that occurred while reading an answer. */
+  /** Called with an error in reading that is our own bug. */
   reportBug(bug: Error): void
   /** Called once for each connection with such bytes, after all idle connections of the upstream were closed. */
   onUnasked(upstream: string, place: UnaskedPlace): void
@@ -78,7 +78,7 @@ export interface Flight {
   abort(): void
   pause(): void
   resume(): void
-  /** Whether the system has taken all of the request's body, so that its memory is no longer in use. */
+  /** Whether the system has taken all of the request's body: its memory is not read any more. */
   isSent(): boolean
   /** Whether writing to a connection has begun. Before that, the upstream knows nothing of the request. */
   wasWritten(): boolean
@@ -90,6 +90,6 @@ export interface Upstreams {
   send(target: Target, request: UpstreamRequest, listener: UpstreamListener): Flight
   /** Lets requests under way end, then closes their connections. Nothing more may be sent. Resolves when all are closed. */
   retire(): Promise<void>
-  /** Cuts requests under way, which their listeners are notified of. */
+  /** Cuts what is under way: each listener gets an error. */
   close(): Promise<void>
 }

@@ -16,53 +16,53 @@ export interface ConnectionHost {
   /** The upstream's, for reports. */
   readonly name: string
   readonly terms: ConnectionTerms
-  /** It is free for another request. */
+  /** Takes a connection that is free for another request. */
   giveBack(connection: WayConnection): void
-  /** It is closed. */
+  /** Removes a connection that is closed. */
   forget(connection: WayConnection): void
-  /** One was dead that had looked alive: those that are idle for longer are not to be used any more. */
+  /** Closes all idle connections: one that looked alive was dead, and they have been idle for longer. */
   dropIdle(): void
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
-/** Of the fields of a head (faults F-U30); providers send some forty. */
+/** The most fields of a head (faults F-U30). Providers send some forty. */
 const headersMax = 500
-/** How long an idle connection is kept, where its server says nothing of it; and at most. In ms. */
+/** How long an idle connection is kept if its server does not say, and at most; in ms. */
 const keptMs = 30_000
 const keptMsMax = 600_000
-/** So much earlier than its server: a request must not meet its end. */
+/** We close this much earlier than the server, in ms: a request must not meet the server's end. */
 const marginMs = 2_000
-/** So many answers decide how long a connection rests, in ms: what comes late then comes while nobody waits (ruling Y14). */
+/** The last answers decide how long a connection rests: late bytes then come while no request waits (ruling Y14). Times in ms. */
 const restAnswers = 8
 const restMsMin = 1
 const restMsMax = 30_000
 
-/** How the end of a body is known: what is to come of its length, its chunks, or the end of the connection. */
+/** How the end of a body is known: by the octets left of its length, its chunks, or the end of the connection. */
 type BodyEnd = { left: number } | ChunkedReader | 'until_close'
 
 /**
- * A connection to an upstream, with one request at a time. What is not exactly an answer of HTTP/1.1 ends it (RFC 9112), and so does
- * whatever comes that nobody asked for: behind either, two readers could see two different answers.
+ * A connection to an upstream, with one request at a time. Bytes that are not exactly an answer of HTTP/1.1 (RFC 9112), or that no
+ * request has asked for, end it. After either, two readers could see two different answers.
  */
 export class WayConnection implements Carrier {
-  /** There is none of it before it stands. */
+  /** A connection is made when it is ready for a request. */
   readonly isOpen = true
   readonly #socket: Socket
   readonly #host: ConnectionHost
   #flight: WayFlight | undefined
   /** Undefined while a head is awaited. */
   #body: BodyEnd | undefined
-  /** The body is whole, which a paused flight is not told. */
+  /** The body is whole. A paused flight learns that when it resumes. */
   #isWhole = false
-  /** What has come and is not read yet: a part of a head, or what a paused flight is not told. */
+  /** Bytes that are not read yet: a part of a head, or those for a paused flight. */
   #ahead: Buffer | undefined
   #isReading = false
-  /** By what the connection has closed, while its flight is held back. */
+  /** Why the connection has closed, while its flight is paused. */
   #closedBy: Error | undefined
-  /** Of a part of a head, so many octets were looked at and are no end of it. */
+  /** The octets of a part of a head that do not have its end. */
   #lookedAt = 0
   #informational = 0
-  /** Answers that it has brought before this one; and whether something of this one came. */
+  /** Answers before this one; and whether a byte of this one has come. */
   #served = 0
   #isHeard = false
   #sentMs = 0
@@ -103,13 +103,13 @@ export class WayConnection implements Carrier {
     this.#socket.destroy()
   }
 
-  /** A head is told all the same. */
+  /** A head is passed on even if the flight is paused. */
   pause(): void {
     if (this.#body !== undefined) this.#socket.pause()
   }
 
   resume(): void {
-    // Who is told something goes on in the midst of it: the reading goes on by itself.
+    // A listener may resume within a call of ours: the reading goes on by itself then.
     if (!this.#isReading) this.#goOn()
     if (this.#flight?.isPaused !== true) this.#socket.resume()
   }
@@ -143,7 +143,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** @param isShared the bytes are others' when this returns: what is kept of them is copied */
+  /** @param isShared the bytes are overwritten after this call: kept ones are copied */
   take(bytes: Buffer, isShared: boolean): void {
     if (this.#flight === undefined) {
       this.#noteUnasked('idle')
@@ -180,7 +180,7 @@ export class WayConnection implements Carrier {
     while (at < bytes.length) {
       const flight = this.#flight
       if (flight === undefined || flight.isOver) {
-        // Something stands behind the answer, or nobody wants it.
+        // There are bytes after the answer, or the flight was given up.
         this.destroy()
         return
       }
@@ -193,7 +193,7 @@ export class WayConnection implements Carrier {
           ? this.#readHead(flight, bytes, at, isShared)
           : this.#readBody(flight, bytes, at, isShared)
       if (this.#isWhole && at < bytes.length) {
-        // The answer before it is no less whole.
+        // The answer before them is whole all the same.
         this.#noteUnasked('behind_answer')
         at = bytes.length
       }
@@ -201,7 +201,7 @@ export class WayConnection implements Carrier {
     }
   }
 
-  /** @returns where the body begins; the length of the bytes where there is no whole head, or none that is one */
+  /** @returns where the body begins; the length of the bytes if there is no whole head, or an invalid one */
   #readHead(flight: WayFlight, bytes: Buffer, from: number, isShared: boolean): number {
     const end = bytes.indexOf(headEnd, Math.max(from, from + this.#lookedAt - headEnd.length))
     const isTooLong = (end < 0 ? bytes.length : end) - from > this.#host.terms.headerBytesMax
@@ -217,13 +217,13 @@ export class WayConnection implements Carrier {
     const head = readResponseHead(bytes.toString('latin1', from, end + 2))
     if (head === undefined || head.fields.count > headersMax) this.#break()
     else if (head.status >= 200) this.#begin(flight, head)
-    // Nobody asked for another protocol.
+    // No request of ours asks for another protocol.
     else if (head.status === 101 || ++this.#informational > informationalMax) this.#break()
     return end + headEnd.length
   }
 
   #awaitHead(bytes: Buffer, from: number, isShared: boolean): void {
-    // With the two octets before: a line end may be cut.
+    // Two octets are looked at again: a line end may be cut.
     const seen = Math.max(0, this.#lookedAt - 2)
     if (canStandInHead(bytes.toString('latin1', from + seen), Math.min(2, seen))) {
       this.#ahead = keep(bytes, from, isShared)
@@ -241,7 +241,7 @@ export class WayConnection implements Carrier {
     if (framing === 'chunked' && !isEmpty) this.#body = new ChunkedReader()
     else this.#body = framing === undefined && !isEmpty ? 'until_close' : { left: isEmpty ? 0 : Number(framing) }
     this.#keepsAlive = this.#body !== 'until_close' && staysOpen(fields.get('connection'), minor)
-    // It says that no request came, and need not mean the one that is on its way, which may be repeated (golang/go#32310, 2019-05-29).
+    // A 408 says that no request came. It need not mean the one on its way, which may be repeated (golang/go#32310, 2019-05-29).
     if (status === 408 && !this.#keepsAlive && this.#served > 0 && this.#waitedMs < raceMs) {
       this.#isHeard = false
       this.#noteUnasked('timeout')
@@ -250,7 +250,7 @@ export class WayConnection implements Carrier {
     }
     this.#keptMs = keptMsOf(fields.get('keep-alive'))
     this.#status = status
-    // An interim response before it is no first byte of the answer.
+    // An interim response is not the first byte of the answer.
     this.#firstByteMs[this.#served % restAnswers] = this.#waitedMs
     this.#isWhole = typeof this.#body === 'object' && 'left' in this.#body && this.#body.left === 0
     flight.listener!.onHead(status, mediaTypeOf(fields.first('content-type')), fields)
@@ -271,7 +271,7 @@ export class WayConnection implements Carrier {
     return end
   }
 
-  /** What came at once is told at once, however many chunks it is. */
+  /** All chunks that came at once are passed on as one piece. */
   #readChunks(flight: WayFlight, chunks: ChunkedReader, bytes: Buffer, from: number, isShared: boolean): number {
     const { at, data } = chunks.read(bytes, from, isShared)
     this.#isWhole = chunks.isOver
@@ -281,7 +281,7 @@ export class WayConnection implements Carrier {
     return bytes.length
   }
 
-  /** The answer is whole and told, but for its end. */
+  /** The answer is whole, and all but its end is passed on. */
   #finish(): void {
     const flight = this.#flight!
     this.#flight = undefined
@@ -293,7 +293,7 @@ export class WayConnection implements Carrier {
     this.restedAtMs = this.#idleSinceMs + restMs
     if (!this.#keepsAlive || flight.isOver || restMs > restMsMax || restMs >= this.#keptMs) this.destroy()
     else if (this.isSent) this.#host.giveBack(this)
-    // The next request would wait for a server that does not read. What TLS has sent Node reports in a later phase of the loop.
+    // The next request would wait for a server that does not read. Node reports what TLS has sent in a later phase of the loop.
     else
       setImmediate(() => {
         if (mayBeForeign && !this.isSent) this.#noteUnasked('before_sent')
@@ -302,14 +302,14 @@ export class WayConnection implements Carrier {
     flight.end()
   }
 
-  /** It is not used again, and neither are those that are idle. */
+  /** This connection and the idle ones are not used again. */
   #noteUnasked(place: UnaskedPlace): void {
     this.#keepsAlive = false
     this.#host.dropIdle()
     this.#host.terms.onUnasked(this.#host.name, place)
   }
 
-  /** Its server says nothing more. */
+  /** The server sends nothing more. */
   #takeEnd(): void {
     this.#keepsAlive = false
     if (this.#flight !== undefined && this.#body === 'until_close') {
@@ -318,13 +318,13 @@ export class WayConnection implements Carrier {
         if (!this.#flight!.isPaused) this.#finish()
       })
     } else if (!this.#isHeldBack) {
-      // At once, and not when the rest of what was sent is taken too: nothing more is told of this one, and none goes out on it.
+      // At once, and not when the rest of the request is sent: no more comes of this answer, and no request goes out.
       this.#fail(reset())
       this.destroy()
     }
   }
 
-  /** An answer that its flight is not told yet is told when it goes on. */
+  /** A paused flight gets the rest of its answer when it resumes. */
   #takeClose(failure: Error | undefined): void {
     this.#keepsAlive = false
     if (this.#isHeldBack) this.#closedBy = failure ?? reset()
@@ -335,7 +335,7 @@ export class WayConnection implements Carrier {
     return this.#flight?.isPaused === true && this.#body !== undefined && (this.#isWhole || this.#ahead !== undefined)
   }
 
-  /** What came is no answer. */
+  /** The bytes that came are not an answer. */
   #break(error: Error = Object.assign(new Error('it does not answer in HTTP/1.1'), { code: 'EBADMSG' })): void {
     this.#fail(error)
     this.destroy()
@@ -346,7 +346,7 @@ export class WayConnection implements Carrier {
     if (flight === undefined) return
     this.#flight = undefined
     const fault = judgeTransport(error, this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined)
-    // Who gave up has closed it himself.
+    // A flight that was given up has closed the connection itself.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault, error)
   }
@@ -356,7 +356,7 @@ export class WayConnection implements Carrier {
   }
 }
 
-/** So many of its first octets are those of any answer. */
+/** The first octets of any answer. */
 const start = Buffer.from('HTTP/1.')
 
 function startsAsHttp(bytes: Buffer, from: number): boolean {

@@ -1,8 +1,8 @@
 import type { Flight, TransportFault, UpstreamListener } from './upstreams.ts'
 
-/** What a flight asks of its connection. */
+/** The calls of a flight on its connection. */
 export interface Carrier {
-  /** Whether it stands, or stood. */
+  /** Whether the connection is, or was, ready for a request. */
   readonly isOpen: boolean
   readonly isSent: boolean
   pause(): void
@@ -10,12 +10,12 @@ export interface Carrier {
   destroy(): void
 }
 
-/** A request on its way, before its connection stands and on it. */
+/** A request on its way, while its connection is being opened and on it. */
 export class WayFlight implements Flight {
   isPaused = false
-  /** Undefined before it stands. */
+  /** Undefined before one is being opened. */
   connection: Carrier | undefined
-  /** Who is told, until it is over or given up. */
+  /** Gets the answer, until that is over or given up. */
   listener: UpstreamListener | undefined
 
   constructor(listener: UpstreamListener) {
