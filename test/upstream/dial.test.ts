@@ -173,19 +173,24 @@ for (const [name, schemes] of ways)
 async function startRawProxy(answer: (socket: Socket, text: string) => void) {
   const sockets: Socket[] = []
   const heads: string[] = []
+  /** Pieces after the head of a CONNECT. */
+  const later: string[] = []
   const server = createServer((socket) => {
     sockets.push(socket)
     socket
       .on('error', () => {})
       .on('data', (bytes) => {
         const text = bytes.toString('latin1')
-        if (!text.startsWith('CONNECT ')) return
+        if (!text.startsWith('CONNECT ')) {
+          later.push(text)
+          return
+        }
         heads.push(text)
         answer(socket, text)
       })
   })
   atEnd(() => sockets.forEach((socket) => void socket.destroy()))
-  return { url: `http://127.0.0.1:${await listen(server)}`, sockets, heads }
+  return { url: `http://127.0.0.1:${await listen(server)}`, sockets, heads, later }
 }
 
 const proxys = [{ cause: 'upstream_proxy', isReuseRace: false }]
@@ -210,6 +215,8 @@ for (const [name, answer] of refusals)
     await heard.untilOver()
     assert.deepEqual([heard.heads, heard.faults, heard.flight.wasWritten()], [0, proxys, false])
     await until(() => proxy.sockets[0]!.destroyed)
+    // No handshake was begun.
+    assert.deepEqual(proxy.later, [])
   })
 
 for (const [name, end] of [

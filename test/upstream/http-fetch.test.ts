@@ -78,9 +78,15 @@ test('issue 44 a body is streamed: a reader that stops holds the server back, an
     for (let i = 0; i < 32; i++) socket.write(piece)
   })
   const response = await fetchHttp(server.url)
-  await until(() => peer.writableLength > 16 * piece.length, 'the server is held back')
+  const { body } = response
+  await until(() => body.readableLength >= body.readableHighWaterMark, 'the reader has enough')
+  // Others are answered meanwhile.
+  server.play(whole('{}'))
+  for (let i = 0; i < 5; i++) await (await fetchHttp(server.url)).text()
+  assert.ok(body.readableLength < piece.length, `${body.readableLength} bytes were read ahead`)
+  assert.ok(peer.writableLength > 16 * piece.length, 'the server is held back')
   let bytes = 0
-  for await (const chunk of response.body as AsyncIterable<Buffer>) bytes += chunk.length
+  for await (const chunk of body as AsyncIterable<Buffer>) bytes += chunk.length
   assert.equal(bytes, 32 * piece.length)
 })
 
