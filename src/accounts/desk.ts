@@ -1,13 +1,15 @@
+import type { AdmissionRefusal } from './admission.ts'
+import type { KeyBounds } from './key-bounds.ts'
+
 /*
  * Messages between a server and its desk, which asks a store that others use too, on behalf of that server. A desk may
  * be in another thread, so messages are plain data. They are handled in the order in which they were sent.
  */
 
 /** A key with limits of its own (ruling R15). */
-export type KeyScope = {
+export type KeyScope = Omit<KeyBounds, 'budget' | 'models'> & {
   /** The scope of its limits, which all keys of its line share. */
   id: string
-  requestsPerMinute: number | undefined
   /** The most that it may spend in a window; the store knows which window is the current one. */
   budgetNanos: bigint | undefined
 }
@@ -33,7 +35,7 @@ export type DeskOrder =
   /** A due debit that the store has not taken; sent with the negative amount once it has. */
   | { say: 'owe'; accountId: string; keyId: string | undefined; amountNanos: bigint }
 
-export type DeskVerdict = 'admitted' | 'no_credit' | 'all_held' | 'budget_spent' | 'budget_held' | 'rate' | 'key_rate'
+export type DeskVerdict = 'admitted' | Exclude<AdmissionRefusal['why'], 'unwritable' | 'busy'>
 
 export type DeskAnswer = {
   id: number

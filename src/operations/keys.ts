@@ -98,8 +98,11 @@ const boundOptions = {
   expires: '--expires <time>',
 }
 
-/** Converts the fields of a request to the words of the books. */
-function wishesOf({ label, budget, rpm, models, expires }: KeyFields, context: Context): KeyWishes {
+/** Every field is named, so that a bound of a key that is missing here does not compile. */
+type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
+
+/** The wishes of a request, in the words of the books. */
+function wishesOf({ label, budget, rpm, models, expires }: KeyFields, context: Context): WholeWishes {
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
   if (typeof expiresMs === 'number' && hasEnded(expiresMs, nowMs))

@@ -1,4 +1,9 @@
+import type { ComponentChildren } from 'preact'
+import { exactCredits, readCredits } from '../pure/format.ts'
+import type { Budget, Key } from '../shapes.ts'
+import { BudgetBar } from '../ui/badges.tsx'
 import { Field } from '../ui/form.tsx'
+import { Count } from '../ui/numbers.tsx'
 
 export type KeySaid = { label: string; budget: string; rpm: string; models: string; expires: string }
 export const nothingSaid: KeySaid = { label: '', budget: '', rpm: '', models: '', expires: '' }
@@ -49,5 +54,42 @@ export function KeyFields(props: {
         <Field label="Expires" placeholder="never" hint={expiresHint} {...field('expires')} />
       </div>
     </>
+  )
+}
+
+/** The fields of a key as they are now. */
+export function saidOf({ label, budget, rpm, models, expires }: Key): KeySaid {
+  return {
+    label: label ?? '',
+    budget: spellBudget(budget),
+    rpm: rpm == null ? '' : String(rpm),
+    models: models?.join(',') ?? '',
+    expires: expires ?? '',
+  }
+}
+
+function spellBudget(budget: Budget | null): string {
+  if (!budget) return ''
+  return `${exactCredits(readCredits(budget.credits))}${budget.per ? `/${budget.per}` : ''}`
+}
+
+/** The limits of a key as its page and its owner's page show them. */
+export function LimitFacts({ of: { budget, rpm } }: { of: Pick<Key, 'budget' | 'rpm'> }) {
+  return (
+    <>
+      <Fact name="Budget">
+        <BudgetBar budget={budget} />
+      </Fact>
+      <Fact name="Requests per minute">{rpm == null ? 'as its account' : <Count value={rpm} />}</Fact>
+    </>
+  )
+}
+
+export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
   )
 }

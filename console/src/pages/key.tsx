@@ -1,20 +1,18 @@
-import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { act, create, edit, newOnce } from '../api/act.ts'
 import { refresh, useSteady } from '../api/load.ts'
 import { pageHref } from '../location.ts'
-import { exactCredits, readCredits } from '../pure/format.ts'
 import { isAdmin } from '../session.ts'
-import type { Budget, IssuedKey, Key } from '../shapes.ts'
-import { BudgetBar, Expires } from '../ui/badges.tsx'
+import type { IssuedKey, Key } from '../shapes.ts'
+import { Expires } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Away, Count, Time } from '../ui/numbers.tsx'
+import { Away, Time } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
 import { say } from '../ui/toasts.tsx'
 import { useFresh } from './figures.ts'
-import { KeyFields, type KeySaid, keyFields } from './key-fields.tsx'
+import { Fact, KeyFields, type KeySaid, keyFields, LimitFacts, saidOf } from './key-fields.tsx'
 import { Secret } from './secret.tsx'
 import { SpendPlot } from './spend-plot.tsx'
 
@@ -62,10 +60,7 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
       </div>
       <Panel title="What it may">
         <dl class="facts">
-          <Fact name="Budget">
-            <BudgetBar budget={key.budget} />
-          </Fact>
-          <Fact name="Requests per minute">{key.rpm == null ? 'as its account' : <Count value={key.rpm} />}</Fact>
+          <LimitFacts of={key} />
           <Fact name="Models">{key.models ? key.models.join(', ') : 'all'}</Fact>
           <Fact name="Expires">
             <Expires iso={key.expires} revoked={key.revoked} />
@@ -89,30 +84,10 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
   )
 }
 
-export function Fact({ name, children }: { name: string; children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  )
-}
-
-function spellBudget(budget: Budget | null): string {
-  if (!budget) return ''
-  return `${exactCredits(readCredits(budget.credits))}${budget.per ? `/${budget.per}` : ''}`
-}
-
 type Props = { of: Key; close(): void }
 
 function EditKey({ of: key, version, close }: Props & { version: string | undefined }) {
-  const before: KeySaid = {
-    label: key.label ?? '',
-    budget: spellBudget(key.budget),
-    rpm: key.rpm == null ? '' : String(key.rpm),
-    models: key.models?.join(',') ?? '',
-    expires: key.expires ?? '',
-  }
+  const before = saidOf(key)
   const [said, setSaid] = useState(before)
   const { refusal, isBusy, errorOf, send } = useForm()
   return (

@@ -8,7 +8,7 @@ import { SearchField } from '../ui/search-field.tsx'
 import { Empty, Panel, Shown } from '../ui/states.tsx'
 import { type Column, Table } from '../ui/table.tsx'
 import { usagePath, useRange } from './figures.ts'
-import { Fact } from './key.tsx'
+import { Fact } from './key-fields.tsx'
 import { SpendPlot } from './spend-plot.tsx'
 
 export function Models({ id }: { id: string | undefined }) {

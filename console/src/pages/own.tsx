@@ -3,10 +3,10 @@ import { useSteady } from '../api/load.ts'
 import { hrefOf } from '../location.ts'
 import { readCredits } from '../pure/format.ts'
 import type { Me } from '../shapes.ts'
-import { AccountState, BudgetBar, Expires } from '../ui/badges.tsx'
-import { Away, Count, Credits } from '../ui/numbers.tsx'
+import { AccountState, Expires } from '../ui/badges.tsx'
+import { Away, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
-import { Fact } from './key.tsx'
+import { Fact, LimitFacts } from './key-fields.tsx'
 
 /** How often the figures are loaded, in ms: an owner may ask 60 times a minute. */
 const everyMs = 10_000
@@ -53,10 +53,7 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
           <Fact name="Begins with">
             <code>{key.prefix}…</code>
           </Fact>
-          <Fact name="Budget">
-            <BudgetBar budget={key.budget} />
-          </Fact>
-          <Fact name="Requests per minute">{key.rpm == null ? 'as its account' : <Count value={key.rpm} />}</Fact>
+          <LimitFacts of={key} />
           <Fact name="Models">
             {key.models ? key.models.join(', ') : 'all'} ·{' '}
             <a href={hrefOf({ page: 'models' })}>{models.length} names</a>
