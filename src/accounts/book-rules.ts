@@ -18,7 +18,7 @@ import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
-/** What a change asks about. */
+/** The facts that a change asks about. */
 export type ChangeScope = {
   /** An account by its id, else by its name. */
   account?: string
@@ -32,13 +32,13 @@ export type ChangeScope = {
   operator?: string
   /** Whose days reports and budgets are by; nobody changes it meanwhile. */
   reporting?: true
-  /** It writes an entry, which the clock of the store dates: `clock`. */
+  /** The change writes an entry, which the clock of the store dates: `clock`. */
   isDated?: true
-  /** What was made before for the same actor and key of idempotency. */
+  /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
 }
 
-/** What the store found: nothing where it was not asked, or where there is nothing. */
+/** The facts that the store found. A fact is empty if the change did not ask for it, or if there is none. */
 export type Facts = {
   account: AccountRow | undefined
   accountNamed: AccountRow | undefined
@@ -48,12 +48,12 @@ export type Facts = {
   made: Made | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
-  /** The time of the store, by which debits fall into windows: of whoever asks it may be another. */
+  /** The time of the store, by which debits fall into windows: the caller's may be another. */
   nowMs: number
   clock: ClockFacts | undefined
 }
 
-/** What came of a creation that may be asked for again. @property result as JSON, without secrets */
+/** The result of a creation that may be asked for again. @property result as JSON, without secrets */
 export type Made = { asked: string; result: string; madeMs: number }
 
 /** One thing to be written. Servers learn that the account has changed, where it is about one. */
@@ -85,8 +85,8 @@ export type BookWrite =
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
 
 /**
- * What is known of a window's spending before it is written down: `spentNanos` of the entries up to and with `throughSeq`;
- * what is behind them the store adds. `throughSeq` undefined: the key is new, the ledger has no entry of it, and nothing is added.
+ * The spending of a window before it is written down: `spentNanos` of the entries up to and with `throughSeq`. The store adds
+ * later entries. If `throughSeq` is undefined, the key is new: the ledger has no entry of it, and nothing is added.
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
@@ -99,9 +99,9 @@ export function accountOf(write: BookWrite): string | undefined {
 export type Decision<T> = {
   writes: readonly BookWrite[]
   result: T
-  /** What the audit tells of it, where something is written. */
+  /** The record of the audit, if something is written. */
   trail?: Trail
-  /** It is told though nothing is written: it was done elsewhere. */
+  /** The audit records the act though nothing is written: it was done elsewhere. */
   isAct?: boolean
 }
 
@@ -128,7 +128,7 @@ export function createAccount(name: string, creditNanos: bigint, nowMs: number):
   }
 }
 
-/** @param version that the asker has seen, where he has seen one. */
+/** @param version that the caller has seen, if any. */
 export function updateAccount(
   idOrName: string,
   changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
@@ -177,7 +177,7 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
   }
 }
 
-/** What the clock of the store shows is right, says the operator (ruling Y15): the audit trail keeps it. @returns that time */
+/** The operator confirms that the clock of the store is right (ruling Y15). The audit trail keeps it. @returns that time */
 export function confirmClock(): BookChange<{ time: string }> {
   return {
     about: {},
@@ -233,7 +233,7 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
 /**
  * Bounds are those of all keys of its line; label and end are its own.
  * @param calendar of the reporting zone: a budget begins with its days
- * @param seen the version that the asker has seen, where he has seen one, and what is known of the window that another
+ * @param seen the version that the caller has seen, if any, and what is known of the window that another
  *   budget begins with.
  */
 export function updateKey(
@@ -296,7 +296,7 @@ function whatIsSet(shown: ActDetails): ActDetails {
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null))
 }
 
-/** The grace begins by the time of the store: the clock of whoever asks may be wrong by more than it lasts. */
+/** The grace begins by the time of the store: the caller's clock may be wrong by more than it lasts. */
 export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<IssuedKey> {
   return {
     about: { key: nameOfKey(idOrPrefix) },
@@ -327,7 +327,7 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 }
 
 /**
- * Another end of a key. One that was rotated ends with its grace, or sooner: whoever has it has a successor.
+ * Another end of a key. A key that was rotated ends with its grace, or sooner: its owner has a successor.
  * @throws BookError where it was revoked, or is to live longer than that
  */
 function endsOf(key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
@@ -376,12 +376,12 @@ function isShownWhole(text: string): boolean {
   return [...text].length <= 100 && hasNothingUnseen(text)
 }
 
-/** What has characters in it that are not seen, or blanks around, looks like another text. */
+/** A text with invisible characters in it, or blanks around, looks like another text. */
 function hasNothingUnseen(text: string): boolean {
   return /^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$/u.test(text)
 }
 
-/** What people say of it is refused by the account it is for: it may be a key. */
+/** A refusal names the account and not the label, which may be a key. */
 function checkLabel(label: string, accountId: string): void {
   if (!isShownWhole(label)) throw new BookError('label_invalid', accountId)
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)

@@ -1,8 +1,8 @@
 import { type Budget, type BudgetPeriod, formatBudget } from './budget.ts'
 
 /*
- * Limits of a key that its account does not have (ruling R15). A key and its rotations are one line: they have the same
- * limits and spend the same budget. This is their scope, named by the id of the first key.
+ * The bounds that make a key narrower than its account (ruling R15). All keys of a line of rotations are one scope, named by the
+ * first of them. They have the same bounds and spend the same budget.
  */
 
 /** A field is undefined if the key has no such limit. */

@@ -59,11 +59,11 @@ export const registers = {
     ...{ digest: text(), kind: text<SessionRow['kind']>(), operator_id: optional(text()), key_id: optional(text()) },
     ...{ actor: optional(text()), created_ms: number(), seen_ms: number(), expires_ms: number() },
   },
-  /** What keys with budgets have spent. */
+  /** Spending of keys with budgets. */
   spends: { scope: text(), from_ms: number(), until_ms: number(), spent: amount(), warned: number() },
   /** Warnings that wait to be sent. */
   outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
-  /** What came of creations that may be asked for again (Idempotency-Key). */
+  /** Results of creations that may be asked for again (Idempotency-Key). */
   made: { actor: text(), once: text(), asked: text(), result: text(), made_ms: number() },
   /** The audit trail; its records are never changed. */
   audit: {

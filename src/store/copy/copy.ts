@@ -5,11 +5,11 @@ import { countOf, rangesBehind, sliceRanges } from './ranges.ts'
 import { changedRows, findDifferences, missingRows } from './registers.ts'
 import { type Sums, Tally } from './tally.ts'
 
-/** What goes on, for whoever waits. */
+/** The progress of a copy, for people. */
 export type CopyListener = {
   /** Long work, now and then. */
   progress(words: string): void
-  /** What a person is to do or to know. */
+  /** A sentence about something that a person is to do or to know. */
   note(text: string): void
   /** Waits so long, in ms. */
   pause(ms: number): Promise<void>
@@ -38,8 +38,8 @@ const sliceMax = 2_000
 const [lookMs, catchUpMs] = [250, 2_000]
 
 /**
- * Moves a store's content. It copies while servers serve from the source, waits until they are gone, copies what came last,
- * proves that both are equal, and closes the source. Until then it may be broken off at any time and repeated.
+ * Moves a store's content. It copies while servers serve from the source, and waits until they are gone. Then it copies what
+ * came last, proves that both are equal, and closes the source. Until then it may be broken off at any time and repeated.
  * @throws StoreError
  */
 export async function copyStore(source: CopySource, target: CopyTarget, listener: CopyListener): Promise<CopyReport> {
@@ -97,7 +97,7 @@ class Copy {
   async catchUp(): Promise<{ registers: Registers; there: Registers }> {
     this.#come ??= new Map((await this.#target.readTails()).map(({ accountId, seq }) => [accountId, seq]))
     const tails = await this.#source.readTails()
-    // Behind the tails, so that what their entries name is among it.
+    // Read after the tails, so that they have everything that the entries name.
     const registers = await this.#source.readRegisters()
     const there = await this.#target.readRegisters()
     for (const rows of slices(missingRows('accounts', registers.accounts, there.accounts)))
@@ -220,7 +220,7 @@ async function refuseMoved(source: CopySource, target: CopyTarget): Promise<void
   if (moved && (await target.readMoved())?.to !== '') throw new StoreError(sayMoved(source.shown, moved))
 }
 
-/** What the target has must be the beginning of what the source has: an earlier try, or the store that the source came from. */
+/** The target must have the beginning of the source's content: from an earlier try, or because the source came from it. */
 async function refuseOthers(source: CopySource, target: CopyTarget): Promise<void> {
   const refusal = new StoreError(
     `${target.shown} has other accounts or entries than ${source.shown}: name an empty store, or one that was copied from or to this one`,

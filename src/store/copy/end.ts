@@ -3,15 +3,15 @@ import type { RegisterName } from '../../accounts/registers.ts'
 import type { Moved } from '../files/moved.ts'
 
 /*
- * What a copy knows of a store, whichever its engine: rows in the words of their columns, integers as bigint. Entries are never
- * changed, so that what was read of an account up to a number is so for ever, and a copy may be made in slices while a server
+ * The two ends of a copy, whichever their engines: rows by the names of their columns, integers as bigint. Entries are never
+ * changed, so an account's entries up to a number stay as they were read. A copy may therefore be made in slices while a server
  * goes on, or in several tries.
  */
 
-/** Where the chain of an account ends. */
+/** The end of the chain of an account. */
 export type ChainEnd = { accountId: string; seq: number; balanceNanos: bigint; digest: string | null }
 
-/** Entries of an account by their numbers: behind `after`, up to and with `upto`. */
+/** Entries of an account by their numbers: above `after`, up to and with `upto`. */
 export type EntryRange = { accountId: string; after: number; upto: number }
 
 export type RegisterRow = Readonly<Record<string, unknown>>
@@ -68,7 +68,7 @@ export type CopySource = CopyEnd & {
 export type HeldSource = {
   /** Debits that waited beside the store were brought into it: a sentence for people, none where there were none. */
   readonly spooled: string | undefined
-  /** Takes the moment of a last head, behind which all is posted from now on (ruling C15). */
+  /** Takes the moment of a last head: all is posted after it from now on (ruling C15). */
   fixMoment(): Promise<number>
   /** Durable when `hold` resolves: from then on servers and operators are refused. */
   markMoved(to: string): Promise<void>
@@ -91,6 +91,6 @@ export type CopyTarget = CopyEnd & {
   write(changed: ChangedRegisters): Promise<void>
   /** Its days and weeks are those of this zone from now on. */
   setZone(zone: Zone): Promise<void>
-  /** It may be served from. */
+  /** Servers may serve from the target now. */
   finish(): Promise<void>
 }

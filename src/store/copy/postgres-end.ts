@@ -23,7 +23,7 @@ const monthsBackMax = 120
 
 const monthMs = 30 * 86_400_000
 
-/** A replica counts as one that runs for so long where the table of who is present was lost with a crash, and was not told again yet. */
+/** The table of present replicas may be lost with a crash. For so long a replica that is not in it yet counts as running, in ms. */
 const tellingMs = 30_000
 
 const types: Readonly<Record<string, string>> = {
@@ -48,7 +48,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
     const servers = await findServers(database)
     if (servers) return { servers }
     return database.transact(async (transaction) => {
-      // What was broken off behind the move is closed already.
+      // If an earlier try was broken off after the move, the store is closed already.
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
@@ -174,8 +174,8 @@ async function findServers({ query }: Pick<Database, 'query'>): Promise<string |
 }
 
 /**
- * A credit has no request whose id it could have, and its id no meaning but the month: made of the reference, a second try
- * makes the same.
+ * A credit has no request whose id it could have, and its id means nothing but the month. It is made of the reference, so that a
+ * second try makes the same id.
  */
 function idOf(row: RegisterRow): string {
   if (row['kind'] === 'debit') return entryIdOf(row['request_id'] as string)

@@ -1,6 +1,6 @@
 import type { ChainEnd, EntryRange } from './end.ts'
 
-/** What is behind the numbers that an end has come to. */
+/** The entries after the numbers that an end has come to. */
 export function rangesBehind(tails: readonly ChainEnd[], come: ReadonlyMap<string, number>): EntryRange[] {
   return tails.flatMap(({ accountId, seq }) => {
     const after = come.get(accountId) ?? 0

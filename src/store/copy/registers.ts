@@ -1,7 +1,7 @@
 import { registerColumns } from '../../accounts/registers.ts'
 import { type CopiedRegister, copiedRegisters, type RegisterRow, type Registers } from './end.ts'
 
-/** What their entries name, before the rest is copied. */
+/** Registers whose rows entries name, which are copied before the rest. */
 const namedBy = { accounts: 'id', prices: 'version' } as const
 
 /** Rows of one end that the other has not, or has otherwise. */

@@ -29,7 +29,7 @@ export function openSqliteSource(path: string): CopySource {
     if (!unlock) return { servers: sayServer(path) }
     try {
       const spooled = sayRecovery(postSpooled(path, createRun(db)(questions.readZone())))
-      // Whoever writes by the command line waits, and finds it moved.
+      // A command that writes waits, and finds the store moved.
       db.exec('BEGIN IMMEDIATE')
       try {
         const result = await work({

@@ -1,7 +1,7 @@
 import { type ChainedRow, digestEntry } from '../../accounts/chain.ts'
 import type { RegisterRow } from './end.ts'
 
-/** What is proved of entries: how many, what they sum to, and one digest of all of them, in whatever order they come. */
+/** The proof of a copy's entries: their number, their sums, and one digest of all of them, in whatever order they come. */
 export type Sums = {
   entries: number
   credits: number

@@ -23,23 +23,23 @@ export type PostgresBooksOptions = {
   shown: string
   /** False: a database without a store is an error. */
   create?: boolean
-  /** What a statement takes at most where a change of all figures is to come, in ms. */
+  /** The longest time of a statement if a change of all figures is to come, in ms. */
   statementMs?: number | undefined
 }
 
-/** What a statement of the books takes at most, in ms: none of them reads more than a slice of the ledger. */
+/** The longest time of a statement of the books, in ms. No statement reads more than a slice of the ledger. */
 const patienceMs = 5_000
 
-/** What a report may take, while the figures of an upgraded store are still being folded. */
+/** The longest time of a report, in ms: the figures of an upgraded store may not all be folded yet. */
 const reportMs = 30_000
 
 /** A slice is found by an index, also where nobody has counted yet how many entries there are. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** A migration may have to wait for whoever uses the tables, and work on many rows. */
+/** A migration may have to wait for others who use the tables, and work on many rows. */
 const schemaMs = 60_000
 
-/** How often a change is made anew that others stood in the way of. */
+/** How often a change is tried that conflicts with others. */
 const triesMax = 5
 
 /**
@@ -83,7 +83,7 @@ export function createPostgresBooks(database: Database, sizes = sliceSizes, repo
   }
 }
 
-/** Once more where the database has ended it for the sake of others: nothing of it was written then. */
+/** Tries again if the database has ended the change for the sake of others. Nothing of it was written then. */
 async function makeChange<T>(database: Database, change: BookChange<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -95,8 +95,8 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
 }
 
 /**
- * All changes of operators come one after the other, so that revisions are committed in their order: a server that has
- * read one has missed none before it.
+ * All changes of operators come one after the other, so that revisions are committed in their order. A server that has
+ * read a revision has then read all before it.
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])

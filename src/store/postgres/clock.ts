@@ -9,8 +9,8 @@ import { dialect, run } from './run.ts'
 const lookMs = 1_000
 
 /**
- * Holds the clock of the database against this machine's steady clock (ruling Y15). While it is in doubt `post` refuses, and
- * a database that was just reached is not used: the desks after this one do not hear of it.
+ * Compares the clock of the database with this machine's steady clock (ruling Y15). While it is in doubt, `post` refuses.
+ * A database that was just reached is not used then: the desks after this one do not hear of it.
  */
 export class ClockDesk implements Desk {
   readonly watch: ClockWatch

@@ -37,7 +37,7 @@ export function createFolding(database: Database, words: WordNumbers) {
     const last = taken.at(-1)
     const isEnd = behind.length < accountsMax && taken.length === behind.length
     after = isEnd ? '' : last!.account_id
-    // What another server has is not waited for.
+    // Accounts that another server is folding are not waited for.
     return !isEnd || !isBeginning || (folded > 0 && last!.most < last!.entries)
   }
 

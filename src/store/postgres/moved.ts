@@ -3,7 +3,7 @@ import { movedCode } from './trouble.ts'
 
 type Queries = Pick<Transaction, 'query'>
 
-/** What is written to by servers and operators, and so refuses. Who only says that it lives, or leaves, is let. */
+/** Tables that servers and operators write to, and that refuse it. A server may still say that it lives, or leave. */
 const guarded = {
   ...Object.fromEntries(
     [
@@ -29,8 +29,8 @@ const guarded = {
 }
 
 /**
- * Closes the store: whoever it is, and of whichever version, his writing fails, also that of a server which slept through the
- * move. A copy that fills it is let by `allowWriting`.
+ * Closes the store: writing fails for every server and operator of any version, also for a server that slept through the move.
+ * `allowWriting` lets a copy fill it.
  * @param to empty while it is being filled
  */
 export async function closeStore({ query }: Queries, to: string): Promise<void> {

@@ -7,7 +7,7 @@ import { dialect, run, sliceSizes } from './run.ts'
 /** So many may ask for a debit at once: an operator or two, however long the database is silent. */
 const findsMax = 20
 
-/** What is read for people, and what is written for them: debits of requests, when keys were last used. */
+/** Reads debits of requests for people, and writes when keys were last used. */
 export class ReadingDesk implements Desk {
   readonly answers = { findDebit: (requestId: string) => this.#find(requestId) }
   readonly orders = {

@@ -19,16 +19,16 @@ type Believed = Pick<ClockWatch, 'isBelieved'>
 /** Remaking the days of a large store takes longer than any other statement, in ms. */
 const statementMs = 60_000
 
-/** What is not kept any more is looked for so often, in ms. */
+/** The time between two searches for figures that are not kept any more, in ms. */
 const pruneEveryMs = 3_600_000
 
 /** Cells of traffic that wait for a database that cannot be reached. */
 const cellsMax = 20_000
 
-/** Who reads figures tells all servers so. */
+/** A server that reads figures notifies all servers on this channel. */
 const readChannel = 'triwire_usage_read'
 
-/** However many read, others are told of it so often at most, in ms. */
+/** The shortest time between two such notifications, in ms. */
 const wantEveryMs = 500
 
 /** Connections: for what is folded, for counters that somebody waits for, and for the words that are new to either. */
@@ -37,7 +37,7 @@ const lanes = 3
 /** A slice is found by an index, also where nobody has counted yet how many rows there are. */
 const byIndex = { enable_seqscan: 'off' }
 
-/** Folds the ledger into figures for reports, some seconds behind the debits and apart from them; so do all servers at once. */
+/** Folds the ledger into figures for reports, some seconds after the debits and apart from them. All servers do so at once. */
 export class UsageDesk implements Desk {
   readonly answers = { traffic: (cells: readonly TrafficCell[]) => this.#takeTraffic(cells) }
   readonly orders = { wantTraffic: () => this.#wantTraffic() }
@@ -120,7 +120,7 @@ export class UsageDesk implements Desk {
     await this.#writeTraffic()
   }
 
-  /** What others have comes with the next reading: this one does not wait for it. */
+  /** This reading does not wait for the counts of others: the next one has them. */
   #wantTraffic(): void {
     const nowMs = performance.now()
     if (nowMs - this.#wantedMs < wantEveryMs) return

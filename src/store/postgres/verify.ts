@@ -17,16 +17,16 @@ import { locks } from './migrate.ts'
 import { dialect, run } from './run.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
-/** What people call where the ledger is. */
+/** The name of the ledger's place, for people. */
 const place = 'the database'
 
 /** How many rows of the default partition are counted. */
 const countMax = 10_000
 
 /**
- * Verifies, and makes a head of what it read. The head's moment is written down while no post is under way: each holds the
- * lock of heads together with all others from before it has a time, and this one holds it alone. What is in the ledger by
- * then was posted by it, and all that comes is posted after it.
+ * Verifies, and makes a head of what it read. The head's moment is written down while no post is under way. Posts share the
+ * lock of heads from before they have a time, and this transaction holds it alone. Entries that are in the ledger by then were
+ * posted by that moment. All others are posted after it.
  */
 export async function audit(database: Database, options: VerifyOptions, sizes: SliceSizes): Promise<Audited> {
   const { findings, momentMs } = await database.transact(async (transaction) => {
@@ -73,9 +73,8 @@ async function* pagesOf(
 }
 
 /**
- * By pages, each in a snapshot of its own: one that held for as long as the whole takes would make every busy account
- * slower with each debit. So what an account says of its end is read with its last entry, and prices as they are needed.
- * @param momentMs of the head that is to be made; none without it.
+ * By pages, each in a snapshot of its own. A single snapshot for the whole would make every busy account slower with each debit. So an account's end is read with its last entry, and prices as they are needed.
+ * @param momentMs of the head that is to be made. Without it no head is made.
  */
 async function readLedger(
   database: Database,
@@ -110,8 +109,8 @@ async function readLedger(
 }
 
 /**
- * What keys have spent by now, each with what was posted in its window since the entries were read: both in one snapshot.
- * What was counted anew meanwhile, for another window has begun or the budget was changed, is left to the next verification.
+ * Spending of keys by now, each with what was posted in its window since the entries were read. One snapshot has both. If a new
+ * window has begun meanwhile, or the budget was changed, the next verification compares it.
  */
 async function readSpendEnds(
   { query }: Database,
@@ -172,7 +171,7 @@ function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }:
   }
 }
 
-/** What would let the same debit or credit in once more. */
+/** Finds damage that would let the same debit or credit in once more. */
 function* findRepeatable(row: Row): Iterable<string> {
   const { id, kind, request_id, reference, referred_id } = row
   if (kind === 'debit' && (id as string).replaceAll('-', '') !== entryIdOf(String(request_id)))

@@ -9,7 +9,7 @@ import { refuseMoved } from './moved.ts'
 import { readTogether, transact } from './open.ts'
 import type { Run } from './run.ts'
 
-/** What a server needs to know again after another process has written: whole accounts, each with all its valid keys. */
+/** Accounts that another process has changed, for a server to read again: whole, each with all its valid keys. */
 export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[] }
 
 export type Accounts = ReturnType<typeof createAccounts>
@@ -37,7 +37,7 @@ export function createAccounts(
     return transact(db, () => {
       refuseMoved(db)
       const { writes, result } = decide(run(findFacts(dialect, about)))
-      // What is written may be a budget.
+      // A write may change a budget.
       forget()
       for (const write of writes) {
         if (write.kind === 'post_credit') postCredit(write)

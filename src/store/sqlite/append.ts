@@ -8,10 +8,10 @@ import { transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent } from './spends.ts'
 import { createOutbox } from './warnings.ts'
 
-/** Where an account's chain ends, and its balance there. */
+/** The end of an account's chain, and its balance there. */
 type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
 
-/** What is known of the store while its write lock keeps everybody else away. */
+/** Facts about the store that hold while its write lock keeps everybody else away. */
 type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Of prices. */
@@ -26,7 +26,7 @@ export type AppendBatch = LockedStore & {
   readonly moved: Set<string>
   /** Scopes of keys whose spending has moved. */
   readonly spent: Set<string>
-  /** What accounts had before, where anybody is to be warned of that. */
+  /** Balances of accounts before the batch, if anybody is to be warned of low credit. */
   readonly before: Map<string, bigint>
   readonly warnings: NewWarning[]
 }
@@ -74,11 +74,11 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return run(nothingKnown(), work)
   }
 
-  /** Accounts move once, behind the last of their entries. */
+  /** Accounts move once, after the last of their entries. */
   function run<T>(known: LockedStore, work: (batch: AppendBatch) => T): T {
     known.watched ??= warnings.readWatched()
     const { tails, watched } = known
-    // Who takes the row away loses what later heads are told apart by, not the service.
+    // Without the row later heads cannot be distinguished from earlier ones, but the service goes on.
     const headMs = Number(readHead.get()?.moment_ms ?? 0)
     const none = { moved: new Set<string>(), spent: new Set<string>(), before: new Map(), warnings: [] }
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
@@ -131,19 +131,19 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 
   /**
-   * What the account had behind the last commit of this connection, where that is known without a read. What others have
-   * committed since is not in it.
+   * The balance of the account after the last commit of this connection, if it is known without a read. Later commits of others
+   * are not in it.
    */
   function lastBalance(accountId: string): bigint | undefined {
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** What keys with budgets among these have spent, as this connection last committed or reads it. */
+  /** The spending of keys with budgets among these, as this connection last committed or reads it. */
   function readSpends(keyIds: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), keyIds)
   }
 
-  /** Budgets, or what is warned of, are changed past this: what is known of them may be wrong. */
+  /** Budgets or levels of warnings were changed past this, so remembered ones may be wrong. */
   function forget(): void {
     last = undefined
   }
@@ -156,7 +156,7 @@ function createPrices(db: DatabaseSync) {
   )
   return notePrices
 
-  /** What a price version stands for, once for each. */
+  /** Writes the prices of a version, once for each. */
   function notePrices({ versions }: AppendBatch, { priceVersion, prices }: DebitRow): void {
     if (versions.has(priceVersion)) return
     insertPrices.run(...priceValues(priceVersion, prices))

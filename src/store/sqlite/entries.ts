@@ -62,8 +62,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * The same, for those that have a debit, in a commit that writes to the disk even where there is none: it shows that the
-   * store can be written again, and nothing that an earlier commit has left half done in the log survives it.
+   * The same, for requests that have a debit. The commit writes to the disk even if no request has one: it shows that the store
+   * can be written again. Nothing that an earlier commit has left half done in the log survives it.
    * @returns the requests whose debit is in the ledger.
    */
   function giveBack(requestIds: readonly string[]): string[] {
@@ -99,8 +99,8 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /**
-   * The same right behind a transaction of this connection: those that it has moved are known and not read, which would take
-   * four locks of the file each (8 µs of the 100 that a debit alone costs).
+   * The same right after a transaction of this connection. Balances that it has moved are known. To read one would take four
+   * locks of the file (8 µs of the 100 that a debit alone costs).
    */
   function balancesBehind(accountIds: Iterable<string>): [accountId: string, balanceNanos: bigint][] {
     return [...accountIds].flatMap((id) => {

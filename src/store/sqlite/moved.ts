@@ -10,7 +10,7 @@ export function refuseMoved(db: DatabaseSync): void {
   if (moved) throw new StoreError(sayMoved(db.location() ?? 'the store', moved))
 }
 
-/** The same for whoever only reads: what stands there is of another day, or not all. */
+/** The same for a caller that only reads: the content is of another day, or not whole. */
 export function noteMoved(db: DatabaseSync, note: (text: string) => void): void {
   const moved = createRun(db)(readMoved(createDialect()))
   if (moved) note(sayMoved(db.location() ?? 'the store', moved))

@@ -7,7 +7,7 @@ import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 /** Keys that have a budget: whose it is, and how often it is new. Null: it has none. */
 type Budgeted = { scope: string; budget: Budget } | null
 
-/** What is known of budgets while nobody else writes. */
+/** Facts about budgets that hold while nobody else writes. */
 export type KnownSpends = {
   readonly budgets: Map<string, Budgeted>
   readonly spends: Map<string, Counted | undefined>
@@ -20,7 +20,7 @@ export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
 
-/** What keys with budgets have spent (ruling R15), in the transaction of whoever calls. */
+/** Spending of keys with budgets (ruling R15), in the caller's transaction. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
   const findBudget = db.prepare(
     'SELECT coalesce(scope, id) AS scope, budget, budget_per FROM keys WHERE id = ? AND budget IS NOT NULL',
@@ -56,7 +56,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** What was spent by now by the keys among these that have a budget. */
+  /** Spending by now of the keys among these that have a budget. */
   function read(known: KnownSpends, keyIds: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const keyId of keyIds) {

@@ -30,7 +30,7 @@ export type Store = BookStore &
   Omit<Accounts, 'change'> &
   Omit<Entries, 'postCredit' | 'forget'> &
   ReturnType<typeof createFolding> & {
-    /** What the books ask, without a promise: the thread of the ledger waits for nobody. */
+    /** The answers of `BookStore` without promises: the thread of the ledger waits for nobody. */
     atOnce: AtOnce
     /** The time of the store, and what that can be held against (ruling Y15). */
     readClock(): ClockFacts

@@ -9,7 +9,7 @@ export const usageDialect: UsageDialect = {
   },
   bucketing({ bounds, grain, table }) {
     const [time, pairs] = [timeColumn(grain), bounds.slice(1).map((end, at) => [bounds[at], end])]
-    // It goes through the buckets one by one, since an index has the rows of each together. No index has days of keys so.
+    // SQLite reads the buckets one by one, since an index has the rows of each together. No index has days of keys so.
     const isIndexed = grain !== 'd'
     return {
       from: isIndexed

@@ -27,8 +27,8 @@ type LedgerReading = {
 }
 
 /**
- * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock
- * and therefore no post is under way: what is in the ledger by then was posted by it, and all that comes is posted after it.
+ * Verifies, and makes a head of what it read. The head's moment is written down while this connection holds the write lock, so
+ * no post is under way. Entries that are in the ledger by then were posted by that moment. All others are posted after it.
  */
 export function audit(db: DatabaseSync, run: Run, dialect: Dialect, options: VerifyOptions): Audited {
   try {

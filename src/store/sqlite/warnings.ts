@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { NewWarning } from '../../accounts/warnings.ts'
 import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 
-/** Writes warnings that wait to be told. */
+/** Writes warnings that wait to be sent. */
 export function createOutbox(db: DatabaseSync) {
   const watched = db.prepare(selectWatched('main'))
   const insert = db.prepare(
