@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 
 // npm run check [-- --without-tests]
 //
-// All that a change has to pass; the tests only where the rest does. What the type check found out of files that have
-// not changed is kept for the next one. Tests on PostgreSQL, and those that are the longest, are left to `npm test`, which has no two
-// minutes to stay under; with TRIWIRE_TEST_POSTGRES=1 the first run here too.
+// All that a change has to pass. Tests run only if the rest passes. The type check keeps its results on unchanged files for the
+// next run. Tests on PostgreSQL, and the longest tests, are left to `npm test`, because a check takes two minutes at most. With
+// TRIWIRE_TEST_POSTGRES=1 the tests on PostgreSQL run here too.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -34,9 +34,9 @@ const env = { TRIWIRE_TEST_POSTGRES: '0', ...process.env }
 const lines: string[] = []
 const { tests, ...others } = parts
 // Side by side: most of them keep one core busy.
-const told = await Promise.all(Object.entries(others).map(([name, command]) => runPart(name, command, 'pipe')))
-for (const { output } of told) process.stdout.write(output)
-const isGood = told.every(({ isOk }) => isOk)
+const results = await Promise.all(Object.entries(others).map(([name, command]) => runPart(name, command, 'pipe')))
+for (const { output } of results) process.stdout.write(output)
+const isGood = results.every(({ isOk }) => isOk)
 if (!isGood) process.exitCode = 1
 else if (!process.argv.includes('--without-tests')) await runPart('tests', tests!, 'inherit')
 console.log(`\n${lines.join('\n')}`)

@@ -193,11 +193,18 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   const adminUrl = `http://127.0.0.1:${server.adminAddress.port}`
   let operator: string | undefined
 
+  // A test with many requests asks for each of their lines: no line is read twice.
+  let read: { text: string; lines: Record<string, unknown>[] } = { text: '', lines: [] }
   const logLines = async () => {
     // Waits until all lines are written, even on a slow disk.
     await log.flush(patienceMs)
-    const lines = readFileSync(logPath, 'utf8').split('\n').filter(Boolean)
-    return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+    const text = readFileSync(logPath, 'utf8')
+    const end = text.lastIndexOf('\n') + 1
+    if (!text.startsWith(read.text)) read = { text: '', lines: [] }
+    const more = text.slice(read.text.length, end).split('\n').filter(Boolean)
+    const lines = [...read.lines, ...more.map((line) => JSON.parse(line) as Record<string, unknown>)]
+    read = { text: text.slice(0, end), lines }
+    return [...lines]
   }
   return {
     url,
