@@ -1,6 +1,6 @@
 import type { Model } from '../src/catalog/model.ts'
 import { resolveProfile } from '../src/catalog/profiles.ts'
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { Call } from '../src/gateway/call.ts'
 import type { CheckedRequest, Exchange } from '../src/gateway/exchange.ts'
 import type { Gateway } from '../src/gateway/gateway.ts'
@@ -19,7 +19,7 @@ const gateway = {
  * An exchange with a model that accepts everything, as the gateway opens it after the checks of account and limits.
  * @param wire of the client. @throws GatewayError when the request is refused
  */
-export function openExchange(bytes: Buffer, wire: ClientWire, modelWire: ModelWire): Exchange {
+export function openExchange(bytes: Buffer, wire: ClientWire, modelWire: ClientWire): Exchange {
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
   const model = modelOf(modelWire)
   const body = new ClientBody(bytes, wires[wire].client.keptKeys)

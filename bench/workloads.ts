@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { type AnswerName, eventsPerStream, isStream } from './answers.ts'
 
 /** One row of the benchmark: a request, the number of repetitions, and the unit of its work. */
@@ -8,7 +8,7 @@ export type Workload = {
   /** The wire of the request. */
   wire: ClientWire
   /** The wire of the gateway's model, whose answers the pipes pass on; if it is another one, the gateway translates. */
-  modelWire: ModelWire
+  modelWire: ClientWire
   answer: AnswerName
   body: Record<string, unknown>
   connections: number
@@ -68,7 +68,7 @@ function stream(answer: 'stream-1' | 'stream-8', wire: ClientWire, modelWire = w
   return { name, unit: 'event', wire, modelWire, answer, body, connections: 100, requests, warmRequests: 2 * requests }
 }
 
-function pairOf(wire: ClientWire, modelWire: ModelWire): string {
+function pairOf(wire: ClientWire, modelWire: ClientWire): string {
   return wire === modelWire ? wire : `${wire} → ${modelWire}`
 }
 

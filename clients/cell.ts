@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { FailureName } from './agents/agent.ts'
 
 /** One client on one of its wires with one kind of model, as the suite found it. */
@@ -7,7 +7,7 @@ export type Cell = {
   package: string
   version: string
   clientWire: ClientWire
-  modelWire: ModelWire
+  modelWire: ClientWire
   /** What went wrong; nothing when it passed. */
   failures: string[]
   /** What the client has no words for, and why. */

@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { Agent } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
 import { pythonAgents } from './agents/python.ts'
@@ -14,7 +14,7 @@ export type Entry = {
   /** It is a program of its own, and no library that the suite calls. */
   isProgram: boolean
   wires: readonly ClientWire[]
-  run(clientWire: ClientWire, modelWire: ModelWire): Promise<Cell>
+  run(clientWire: ClientWire, modelWire: ClientWire): Promise<Cell>
 }
 
 const sdks = [

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { asObject } from '../src/bytes/json.ts'
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { RecordedRequest } from '../src/simulator/simulator.ts'
 import { type Agent, type FailureName, failureNames } from './agents/agent.ts'
 import { bill } from './bill.ts'
@@ -24,7 +24,7 @@ const halfFile = 'half.txt'
  * read back; an answer is given. The simulator plays the model; everything else is real. Then the task again, with a
  * model that fails once in each way.
  */
-export async function runAgent(agent: Agent, clientWire: ClientWire, modelWire: ModelWire): Promise<Cell> {
+export async function runAgent(agent: Agent, clientWire: ClientWire, modelWire: ClientWire): Promise<Cell> {
   const started = performance.now()
   const about = {
     client: agent.client,
@@ -43,7 +43,7 @@ export async function runAgent(agent: Agent, clientWire: ClientWire, modelWire: 
 type Attempt = { failures: string[]; bill: ReturnType<typeof bill> }
 
 /** All in one run where it is expected to live through them; else, and where it does not, one after the other. */
-async function failOnce(agent: Agent, clientWire: ClientWire, modelWire: ModelWire) {
+async function failOnce(agent: Agent, clientWire: ClientWire, modelWire: ClientWire) {
   // Who calls no tools cannot have a call cut.
   const tried = failureNames.filter((name) => !(agent.edit && name === 'cut in a call'))
   const deadly = tried.filter((name) => agent.givesUp?.[clientWire]?.includes(name))
@@ -70,7 +70,7 @@ async function failOnce(agent: Agent, clientWire: ClientWire, modelWire: ModelWi
 async function attempt(
   agent: Agent,
   clientWire: ClientWire,
-  modelWire: ModelWire,
+  modelWire: ClientWire,
   failing: readonly FailureName[],
 ): Promise<Attempt> {
   const place = await openPlace()
@@ -99,7 +99,7 @@ async function attempt(
   }
 }
 
-async function start(agent: Agent, place: Place, clientWire: ClientWire, modelWire: ModelWire): Promise<Ran> {
+async function start(agent: Agent, place: Place, clientWire: ClientWire, modelWire: ClientWire): Promise<Ran> {
   const { work, env } = place
   const model = modelOf(modelWire)
   const settings = await setUp(place, agent.setup ?? agent.client, clientWire, model)
@@ -177,7 +177,7 @@ function findUpstream(
   { gateway }: Place,
   agent: Agent,
   clientWire: ClientWire,
-  modelWire: ModelWire,
+  modelWire: ClientWire,
   token: string,
   isFailing: boolean,
 ): string[] {

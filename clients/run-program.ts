@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { bill } from './bill.ts'
 import type { Cell } from './cell.ts'
 import { programOf, versionOf } from './installs.ts'
@@ -12,7 +12,7 @@ const limitMs = 300_000
 type Said = { case: string; omitted?: string; failed?: string }
 
 /** Every case of one program with one kind of model. It says a line for each, behind `CASE`. */
-export async function runProgram(program: Program, clientWire: ClientWire, modelWire: ModelWire): Promise<Cell> {
+export async function runProgram(program: Program, clientWire: ClientWire, modelWire: ClientWire): Promise<Cell> {
   const place = await openPlace()
   const started = performance.now()
   const { client, source, file, setup } = program
@@ -54,7 +54,7 @@ async function runPrinted(
   setup: string,
   command: string,
   clientWire: ClientWire,
-  modelWire: ModelWire,
+  modelWire: ClientWire,
 ): Promise<string[]> {
   const { code } = await setUp(place, setup, clientWire, modelOf(modelWire))
   const ran = await run(command, ['-c', code!], { cwd: place.work, env: place.env, limitMs })

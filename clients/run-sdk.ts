@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { bill } from './bill.ts'
 import type { Cell } from './cell.ts'
 import { versionOf } from './installs.ts'
@@ -9,7 +9,7 @@ import { findWrongUsage } from './told.ts'
 const limitMs = 20_000
 
 /** Every case of one SDK with one kind of model, and the program that its setup prints. */
-export async function runSdk(sdk: Sdk, clientWire: ClientWire, modelWire: ModelWire): Promise<Cell> {
+export async function runSdk(sdk: Sdk, clientWire: ClientWire, modelWire: ClientWire): Promise<Cell> {
   const place = await openPlace()
   const started = performance.now()
   const failures: string[] = []

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { Ask } from './client.ts'
 import { modelIds, silences } from './gateway.ts'
 import { sayings } from './model/tiny-model.ts'
@@ -11,7 +11,7 @@ export type ServerFault = {
   name: string
   /** Undefined where it befalls every server. */
   isOn?(server: ModelServer): boolean
-  run(on: { server: ModelServer; side: Side; clientWire: ClientWire; modelWire: ModelWire }): Promise<void>
+  run(on: { server: ModelServer; side: Side; clientWire: ClientWire; modelWire: ClientWire }): Promise<void>
 }
 
 const greeting: Ask = { turns: [{ by: 'user', text: 'Good morning' }] }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import type { Ask, Call, Client, Told, Tool, Turn } from './client.ts'
 import { modelIds } from './gateway.ts'
 import { sayings, type Trigger } from './model/tiny-model.ts'
@@ -7,7 +7,7 @@ import { sayings, type Trigger } from './model/tiny-model.ts'
 /** What a feature is tried with: a client, the wire its model speaks, and whether the answer is streamed. */
 export type Trial = {
   client: Client
-  modelWire: ModelWire
+  modelWire: ClientWire
   isStreamed: boolean
   /** Asks the model; `why` and usage are looked at for every answer. */
   ask(asked: Ask, model?: string): Promise<Told>

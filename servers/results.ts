@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 
 /** `pass`, not on the client's wire, the server's own fault, or ours. */
 export type Verdict = 'pass' | 'none' | 'own' | 'ours'
@@ -8,7 +8,7 @@ export type Cell = {
   feature: string
   /** Undefined where the server was asked directly. */
   clientWire: ClientWire | 'direct'
-  modelWire: ModelWire
+  modelWire: ClientWire
   verdict: Verdict
   /** What failed. */
   words: string[]

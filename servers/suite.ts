@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { serverFaults } from './faults.ts'
 import { type Feature, features } from './features.ts'
 import { type Gateway, silences, wires } from './gateway.ts'
@@ -50,7 +50,7 @@ async function runCell(
   feature: Feature,
   side: Side,
   clientWire: ClientWire | 'direct',
-  modelWire: ModelWire,
+  modelWire: ClientWire,
   server: ModelServer,
 ): Promise<Cell> {
   const words: string[] = []
@@ -68,7 +68,7 @@ async function runCell(
 function cellOf(
   feature: string,
   clientWire: ClientWire | 'direct',
-  modelWire: ModelWire,
+  modelWire: ClientWire,
   words: string[],
   { name }: ModelServer,
 ): Cell {

@@ -1,4 +1,4 @@
-import type { ClientWire, ModelWire } from '../src/catalog/wire-names.ts'
+import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { type Ask, type Client, clientOf, type Told } from './client.ts'
 import type { Feature, Trial } from './features.ts'
 import { modelIds } from './gateway.ts'
@@ -23,7 +23,7 @@ type Asked = { id: string; what: string }
 export function openTrial(
   side: Side,
   clientWire: ClientWire,
-  modelWire: ModelWire,
+  modelWire: ClientWire,
   isStreamed: boolean,
   what: string,
 ): Trial {

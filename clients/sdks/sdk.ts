@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { ClientWire, ModelWire } from '../../src/catalog/wire-names.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Script } from '../../src/simulator/script.ts'
 
 /** What every SDK is asked to do. A case is a run that throws, or the reason why the SDK has no words for it. */
@@ -21,7 +21,7 @@ export type Target = {
   key: string
   model: string
   wire: ClientWire
-  modelWire: ModelWire
+  modelWire: ClientWire
   /** What the model does from now on, instead of what it does by itself. */
   script(script: Script): void
 }

@@ -1,7 +1,7 @@
-import type { ModelWire } from './wire-names.ts'
+import type { ClientWire } from './wire-names.ts'
 
 /** A catalog entry that the simulator answers: `upstreamModel` carries what it does. */
-export type BuiltInScript = { id: string; wire: ModelWire; upstreamModel: string; description: string }
+export type BuiltInScript = { id: string; wire: ClientWire; upstreamModel: string; description: string }
 
 /** The models of the built-in catalog: one per wire that behaves, and the common ways in which models misbehave. */
 // biome-ignore format: one model a line

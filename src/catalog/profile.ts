@@ -1,14 +1,14 @@
 import type { ProfileKeys } from './profile-keys.ts'
 import type { Refusal } from './refusals.ts'
-import type { ModelWire } from './wire-names.ts'
+import { type ModelWire, modelWireNames } from './wire-names.ts'
 
 /**
  * The request fields that an upstream's model accepts, and its quirks. Every decision that depends on the model reads this table.
  * No decision reads the model's name. The keys and their meanings are in `profile-keys.ts`; keys that a single wire reads are
  * under its name. Values for an unknown upstream suit a plain, complete implementation of the wire.
  */
-export type Profile = Omit<ProfileValues, { [Wire in ModelWire]: KeyOfOneWire<Wire> }[ModelWire]> & {
-  readonly [Wire in ModelWire]: Pick<ProfileValues, KeyOfOneWire<Wire>>
+export type Profile = Omit<ProfileValues, { [Wire in GroupedWire]: KeyOfOneWire<Wire> }[GroupedWire]> & {
+  readonly [Wire in GroupedWire]: Pick<ProfileValues, KeyOfOneWire<Wire>>
 }
 
 /** All values of a profile, whatever the wire: the keys of the configuration file in camelCase, and the refusals. */
@@ -24,7 +24,7 @@ export type ProfileValues = Omit<SpelledInCode<ProfileKeys>, SetKey | 'thinkTags
 export const setKeys = ['drops', 'accepts', 'toolChoice'] as const
 type SetKey = (typeof setKeys)[number]
 
-/** Keys that are not read on every wire, under the wires that read them. */
+/** Keys that are not read on every wire, under the wires that read them. A wire without such keys need not be here. */
 export const keysOfWires = {
   chat: [
     'maxField',
@@ -53,10 +53,11 @@ export const keysOfWires = {
     'costlyBetas',
   ],
   responses: ['developerRole', 'unprovenThought', 'toolSchemas'],
-} as const satisfies Record<ModelWire, readonly (keyof ProfileValues)[]>
+} as const satisfies Partial<Record<ModelWire, readonly (keyof ProfileValues)[]>>
 
-type KeyOf<Wire extends ModelWire> = (typeof keysOfWires)[Wire][number]
-type KeyOfOneWire<Wire extends ModelWire> = Exclude<KeyOf<Wire>, KeyOf<Exclude<ModelWire, Wire>>>
+type GroupedWire = keyof typeof keysOfWires
+type KeyOf<Wire extends GroupedWire> = (typeof keysOfWires)[Wire][number]
+type KeyOfOneWire<Wire extends GroupedWire> = Exclude<KeyOf<Wire>, KeyOf<Exclude<GroupedWire, Wire>>>
 
 type CamelCase<Key> = Key extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Key
 
@@ -69,7 +70,7 @@ type SpelledInCode<Value> = Value extends readonly (infer Item)[]
 /** A profile with the keys that a single wire reads under the name of that wire. */
 export function groupByWire(values: ProfileValues): Profile {
   const grouped: Record<string, unknown> = { ...values }
-  for (const wire of Object.keys(keysOfWires) as ModelWire[]) {
+  for (const wire of Object.keys(keysOfWires) as GroupedWire[]) {
     const own = keysOfWires[wire].filter((key) => wiresOfProfileKey(key).length === 1)
     grouped[wire] = Object.freeze(Object.fromEntries(own.map((key) => [key, values[key]])))
     for (const key of own) delete grouped[key]
@@ -79,7 +80,7 @@ export function groupByWire(values: ProfileValues): Profile {
 
 /** The wires that read a key of a profile. @param key in camelCase */
 export function wiresOfProfileKey(key: string): readonly ModelWire[] {
-  const wires = Object.keys(keysOfWires) as ModelWire[]
+  const wires = Object.keys(keysOfWires) as GroupedWire[]
   const found = wires.filter((wire) => (keysOfWires[wire] as readonly string[]).includes(key))
-  return found.length > 0 ? found : wires
+  return found.length > 0 ? found : modelWireNames
 }

@@ -330,9 +330,13 @@ test('P8 N-F3 every preset of the catalog is asked where its provider is, and fi
   for (const [name, { upstream, wire, profile }] of Object.entries(presets)) {
     const base = new URL(upstream.baseUrl)
     // Where the vendor documents its endpoint, without the code under test.
-    const end = { messages: '/v1/messages', chat: '/chat/completions', responses: '/responses' }[wire]
-    const path =
-      base.pathname === '/' ? { messages: end, chat: `/v1${end}`, responses: `/v1${end}` }[wire] : base.pathname + end
+    const ends: Record<string, string> = {
+      messages: '/v1/messages',
+      chat: '/chat/completions',
+      responses: '/responses',
+    }
+    const end = ends[wire]!
+    const path = base.pathname === '/' ? (wire === 'messages' ? end : `/v1${end}`) : base.pathname + end
     const origin = await startProvider(path)
     for (const [mistake] of mistakes) {
       const at = mistake === 'host' ? free : origin

@@ -17,8 +17,9 @@ const ours = 'triwire-sealed'
 
 function adapt(text: string, model: Model, scopedKey?: string): AdaptedRequest {
   const body = new ClientBody(Buffer.from(text))
-  checkFields(wires[model.wire].client, body)
-  return wires[model.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal: (sealed) => sealed === ours })
+  const { client, native } = wires[model.wire as ClientWire]
+  checkFields(client, body)
+  return native.adaptRequest(body, model, { scopedKey, isOurSeal: (sealed) => sealed === ours })
 }
 
 type Case = {

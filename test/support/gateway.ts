@@ -5,6 +5,7 @@ import { stringify } from 'yaml'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createOperator } from '../../src/accounts/operator-rules.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { createRecents } from '../../src/live/recents.ts'
 import { createLog } from '../../src/log/log.ts'
@@ -181,7 +182,7 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(
     server.address.port,
-    (model) => server.gateway.snapshots.current.config.catalog.models.get(model)?.wire,
+    (model) => server.gateway.snapshots.current.config.catalog.models.get(model)?.wire as ClientWire | undefined,
     options.keepsAnswers,
   )
   started.push(() => {
