@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import test from 'node:test'
 
 test('style §5 each type of src has a name of its own', () => {
@@ -14,6 +15,36 @@ test('style §5 each type of src has a name of its own', () => {
   const twice = [...files].filter(([, places]) => places.length > 1)
   assert.deepEqual(
     twice.map(([name, places]) => `${name}: ${places.map(({ file }) => file).join(', ')}`),
+    [],
+  )
+})
+
+/** What the package offers, which nobody here has to import. */
+const offered = ['src/process/start.ts', 'src/simulator/simulator.ts']
+
+test('an exported type of src is imported by another file', () => {
+  const imported = new Set<string>()
+  for (const file of globSync('{src,console,test,scripts,bench,servers,clients}/**/*.{ts,tsx}')) {
+    const source = readFileSync(file, 'utf8')
+    const resolve = (path: string) => posix.join(posix.dirname(file.replaceAll('\\', '/')), path)
+    const lists = source.matchAll(/^(?:import|export)\s[^']*?(?:(\{[^}]*\})|\* as (\w+)) from '(\.[^']+)'/gm)
+    for (const [, list = '', space, path = ''] of lists) {
+      const names = space === undefined ? list : [...source.matchAll(new RegExp(`\\b${space}\\.(\\w+)`, 'g'))].join()
+      for (const [name] of names.matchAll(/[\w$]+/g)) imported.add(`${name} of ${resolve(path)}`)
+    }
+    for (const [, path = '', name] of source.matchAll(/\bimport\('(\.[^']+)'\)\.(\w+)/g))
+      imported.add(`${name} of ${resolve(path)}`)
+  }
+  const exported = globSync('src/**/*.ts')
+    .map((file) => file.replaceAll('\\', '/'))
+    .filter((file) => !offered.includes(file))
+    .flatMap((file) => {
+      const types = readFileSync(file, 'utf8').matchAll(/^export (?:type|interface) (\w+)/gm)
+      return Array.from(types, ([, name]) => `${name} of ${file}`)
+    })
+  assert.ok(exported.length > 400, 'exported types are found')
+  assert.deepEqual(
+    exported.filter((one) => !imported.has(one)),
     [],
   )
 })

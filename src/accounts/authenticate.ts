@@ -1,9 +1,9 @@
 import { type ApiKey, type Directory, hasEnded } from './account.ts'
 import { readKey } from './keys.ts'
 
-export type Credentials = { authorization?: string; xApiKey?: string }
+type Credentials = { authorization?: string; xApiKey?: string }
 
-export type AuthenticationParts = {
+type AuthenticationParts = {
   directory: Directory
   /** Unix milliseconds. */
   nowMs: number

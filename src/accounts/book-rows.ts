@@ -55,7 +55,7 @@ function versionOf(fields: readonly unknown[]): string {
 }
 
 /** Where a page ends: what its last row is sorted by, and its id. */
-export type PageKey = readonly (string | number)[]
+type PageKey = readonly (string | number)[]
 
 export const accountSorts = ['created', '-created', 'name'] as const
 

@@ -96,7 +96,7 @@ export function accountOf(write: BookWrite): string | undefined {
   return 'accountId' in write ? write.accountId : undefined
 }
 
-export type Decision<T> = {
+type Decision<T> = {
   writes: readonly BookWrite[]
   result: T
   /** The record of the audit, if something is written. */
@@ -189,7 +189,7 @@ export function confirmClock(): BookChange<{ time: string }> {
 }
 
 /** By when and by whose days things are changed. @property nowMs Unix milliseconds */
-export type Moment = { nowMs: number; calendar: Calendar }
+type Moment = { nowMs: number; calendar: Calendar }
 
 /** How a key is to be. A field that is left out stays as it is, or empty. Null takes it away. */
 export type KeyWishes = BoundWishes & { label?: string | null | undefined; expiresMs?: number | null | undefined }

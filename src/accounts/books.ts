@@ -59,7 +59,7 @@ export type Principal =
   | { kind: 'owner'; key: KeyRow; account: AccountRow }
 
 /** Questions that the books pass on to the store. */
-export interface BookReadings {
+interface BookReadings {
   listAccounts(): Promise<AccountRow[]>
   pageAccounts(page: AccountPage): Promise<AccountRow[]>
   pageKeys(page: KeyPage): Promise<KeyRow[]>

@@ -8,7 +8,7 @@ export const periods = ['quarter', 'hour', 'day', 'week', 'month'] as const
 export type PeriodName = (typeof periods)[number]
 
 /** `startMs` is the first millisecond of a period, `endMs` the first one after it. */
-export type Period = { startMs: number; endMs: number }
+type Period = { startMs: number; endMs: number }
 
 export const weekStarts = ['monday', 'sunday', 'saturday'] as const
 

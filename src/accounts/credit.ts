@@ -46,7 +46,7 @@ export function formatPrices({ steps, calls, ...rates }: Prices): FormattedPrice
   }
 }
 
-export type FormattedPrices = FormattedRates & {
+type FormattedPrices = FormattedRates & {
   steps?: (FormattedRates & { above: number })[]
   calls?: Record<string, string>
 }

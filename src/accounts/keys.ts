@@ -8,7 +8,7 @@ const checksumChars = 6
 const prefixChars = scheme.length + 8
 const form = new RegExp(`^${scheme}[0-9A-Za-z]{${randomChars + checksumChars}}$`)
 
-export type NewKey = {
+type NewKey = {
   /** The secret itself: shown once to the person who asked for it, and kept nowhere. */
   key: string
   id: string

@@ -14,7 +14,7 @@ export type WindowFigures = {
   resetSeconds: number
 }
 
-export type WindowOptions = {
+type WindowOptions = {
   limit: number
   windowMs: number
   /** Monotonic: a step of the wall clock must not open or close a window. */

@@ -13,7 +13,7 @@ export type LiveBounds = KeyBounds & {
 }
 
 /** A key as the store reports it. */
-export type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
+type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
 /** The limits of all keys that have some, and the debits that are owed on their budgets. */
 export type BoundsBook = {

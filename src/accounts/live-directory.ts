@@ -22,7 +22,7 @@ export type LiveDirectory = Directory & {
   takeUses(): [keyId: string, usedMs: number][]
 }
 
-export type DirectoryOptions = {
+type DirectoryOptions = {
   balances: Pick<Balances, 'set'>
   /** The limits of keys that have their own. */
   bounds: Pick<BoundsBook, 'note' | 'forget'>

@@ -54,7 +54,7 @@ const scheme = 'tri-op-'
 const randomChars = 43
 const form = new RegExp(`^${scheme}[0-9A-Za-z]{${randomChars}}$`)
 
-export type NewToken = { token: string; prefix: string; digest: string }
+type NewToken = { token: string; prefix: string; digest: string }
 
 /** A token of an operator or of a session. The token is shown once and kept nowhere. */
 export function createToken(): NewToken {

@@ -7,7 +7,7 @@ import type { OperatorRole, SessionRow } from './operators.ts'
  */
 
 /** A column of a register. `read` makes of a value of the database what the field of its row is. */
-export type RegisterColumn<T> = { kind: 'text' | 'integer'; isOptional: boolean; read(value: unknown): T }
+type RegisterColumn<T> = { kind: 'text' | 'integer'; isOptional: boolean; read(value: unknown): T }
 
 type Columns = Readonly<Record<string, RegisterColumn<unknown>>>
 
@@ -15,7 +15,7 @@ type Columns = Readonly<Record<string, RegisterColumn<unknown>>>
 type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
 
 /** The row of a register as the books have it. */
-export type RegisterFields<C extends Columns> = {
+type RegisterFields<C extends Columns> = {
   [Name in keyof C & string as Camel<Name>]: ReturnType<C[Name]['read']>
 }
 
@@ -95,7 +95,7 @@ export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<
 }
 
 /** A value as a database takes it. */
-export type Stored = string | number | bigint | null
+type Stored = string | number | bigint | null
 
 function fieldOf(column: string): string {
   return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())

@@ -5,9 +5,7 @@ import type { ThrottleLimits } from './server-store.ts'
 export type CountedFailures = { count: number; endsInMs: number }
 
 /** Adds failures to the store's counts; the results have the same order. @throws if the store does not answer in time. */
-export type CountFailures = (
-  failures: readonly (readonly [ipKey: string, count: number])[],
-) => Promise<CountedFailures[]>
+type CountFailures = (failures: readonly (readonly [ipKey: string, count: number])[]) => Promise<CountedFailures[]>
 
 /** The most addresses to remember as over the limit. */
 const knownMax = 100_000

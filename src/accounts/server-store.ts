@@ -122,7 +122,7 @@ export type SharedCooldowns = {
 }
 
 /** Counters that several servers write into one store. */
-export type SharedTraffic = {
+type SharedTraffic = {
   /** Asks all servers to write their counters, since somebody reads them. */
   want(): void
   /** Listens for such requests, from any server. */

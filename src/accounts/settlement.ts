@@ -22,7 +22,7 @@ import type { Backlog, Debit, Ledger, LedgerBlock } from './ledger.ts'
 import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
-export type SettlementOptions = {
+type SettlementOptions = {
   /** Starts the poster: at first, and once more after it has died (faults F-P15). */
   startPoster(isFirst: boolean): Promise<Poster>
   spool: Spool

@@ -1,6 +1,6 @@
 import { StoreSilent } from './account.ts'
 
-export type SharedReadingOptions = {
+type SharedReadingOptions = {
   /** Reads new data from the store. When it resolves, everything that was committed before the call is known. */
   read(): Promise<void>
   /** Monotonic milliseconds. */

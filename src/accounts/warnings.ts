@@ -30,7 +30,7 @@ export const warningKeptMs = 24 * 3_600_000
 export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 
 /** Ids, periods and times, and nano-credits as decimal digits, so that both stores write the same. */
-export type WarningData = Readonly<Record<string, string | number | null>>
+type WarningData = Readonly<Record<string, string | number | null>>
 
 /** A warning that waits to be sent. @property tries the result of the tries so far, in a form that only the sender reads */
 export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }

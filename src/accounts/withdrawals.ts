@@ -23,7 +23,7 @@ export type WaitingDebit = {
   reject(error: Error): void
 }
 
-export type WithdrawalOptions = {
+type WithdrawalOptions = {
   spool: Spool
   balances: BalanceListener
   /** Monotonic milliseconds. */

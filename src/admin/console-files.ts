@@ -12,7 +12,7 @@ export type ConsoleFiles = {
   read(name: string): Promise<Asset | undefined>
 }
 
-export type Asset = { type: string; plain: Buffer; brotli: Buffer }
+type Asset = { type: string; plain: Buffer; brotli: Buffer }
 
 /** Called for each page. @returns the files as they are now, or a text for people if there are none */
 export type OpenConsole = () => Promise<ConsoleFiles | string>

@@ -30,7 +30,7 @@ const guard = {
 /** A file of a page may be cached for ever, because its name is a digest of its content. */
 const immutable = 'public, max-age=31536000, immutable'
 
-export type ConsoleParts = {
+type ConsoleParts = {
   /** The names under which people reach the listener. */
   site: KnownSite
   /** Opens the pages; a test passes its own. */

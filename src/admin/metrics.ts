@@ -4,7 +4,7 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 
 /** The metrics of a running server, for a scraper. */
-export type ScrapedMetrics = {
+type ScrapedMetrics = {
   /** Whether the listener is on loopback, so that only this machine reaches it. */
   isLoopback: boolean
   /** The token of a scraper, which a reload may change. */

@@ -39,7 +39,7 @@ export type JsonMember = {
 }
 
 /** Further facts that a scan records besides the top-level members, so that one scan is enough. */
-export type JsonLook = {
+type JsonLook = {
   /** A key of at most 127 bytes. If its value is an object, the members of that are listed too. */
   inside?: string | undefined
   /**

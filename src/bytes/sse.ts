@@ -26,7 +26,7 @@ export function sseText(event: string, json: string): string {
   return `event: ${event}\ndata: ${json}\n\n`
 }
 
-export type SseReader = Step<Uint8Array, SseFrame> & {
+type SseReader = Step<Uint8Array, SseFrame> & {
   /** Copies the kept part of an unfinished frame, so that the piece that it was cut from can be collected. */
   compact(): void
 }

@@ -1,5 +1,5 @@
 /** The parts of a request to an upstream that its credential may depend on, such as a signature. */
-export type SignedParts = {
+type SignedParts = {
   /** Of the upstream, without a slash at its end. */
   baseUrl: string
   /** From the host's root, with the query. */

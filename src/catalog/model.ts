@@ -20,7 +20,7 @@ export type Prices = Rates & {
   calls?: Readonly<Record<string, bigint>>
 }
 
-export type PriceStep = Rates & {
+type PriceStep = Rates & {
   /** Tokens of input, whether fresh, read from a cache or written to one. */
   above: number
 }
@@ -72,7 +72,7 @@ export type Model = Serving & {
   hostedTools: Passage
 }
 
-export type Passage = 'pass' | 'refuse'
+type Passage = 'pass' | 'refuse'
 
 /** Fields of requests that cost beyond the price of their tokens (ruling C7). */
 export const costFieldNames = [

@@ -57,7 +57,7 @@ const patterns = routingFields.filter((row) => row.includes('*')).map((row) => [
  * A field's name without its case, and the row of the table that it falls under. Losses name the row, because the text that a
  * pattern matches is the client's own.
  */
-export type FieldName = { folded: string; row: string | undefined }
+type FieldName = { folded: string; row: string | undefined }
 
 /** Clients send the same dozen names, and the patterns take 0.3 µs each time. */
 const known = new Map<string, FieldName>()

@@ -10,7 +10,7 @@ export type ModelWire = (typeof modelWireNames)[number]
 export const modelPlace = '{model}'
 
 /** The endpoint of a wire at its models. `modelPlace` may stand in a path. */
-export type WirePlace = {
+type WirePlace = {
   path: string
   /** The path of requests that ask for a stream, if it is another; it may end in a query. */
   streamPath?: string

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { isJson } from './print.ts'
 
 /** The terminal of the person who is asked; a test passes its own. */
-export type Terminal = {
+type Terminal = {
   stdin: NodeJS.ReadableStream & { isTTY?: boolean }
   stderr: NodeJS.WritableStream
 }

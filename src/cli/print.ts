@@ -54,7 +54,7 @@ export function printError(error: CommandFailure, isJson: boolean): void {
   )
 }
 
-export type CommandFailure = {
+type CommandFailure = {
   /** `usage`: the command was used wrongly. */
   code: 'failed' | 'usage'
   message: string

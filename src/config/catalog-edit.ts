@@ -2,7 +2,7 @@ import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
 /** Amounts as decimal strings in the words of the file: prices, steps (a list) and calls (a map). */
-export type PriceEntry = Readonly<Record<string, unknown>>
+type PriceEntry = Readonly<Record<string, unknown>>
 
 /** A model as it is written into the file. */
 export type CatalogEntry = {

@@ -25,7 +25,7 @@ export type Document = {
 }
 
 /** Returns a value for a variable that is not set; undefined if that is a mistake. @param isWhole whether it is the whole value */
-export type StandIn = (path: string, isWhole: boolean) => string | undefined
+type StandIn = (path: string, isWhole: boolean) => string | undefined
 
 /** Reads YAML 1.2 and fills in `${NAME}` and `${NAME:-default}` inside values, never in keys. `$${` means `${`. */
 export function readDocument(source: string, env: NodeJS.ProcessEnv, standIn: StandIn = () => undefined): Document {

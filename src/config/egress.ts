@@ -3,7 +3,7 @@ import type { EgressProxy } from './config.ts'
 import { isLoopback } from './values.ts'
 
 /** A proxy as it was written, and the key or the variable that sets it. */
-export type ProxySetting = { value: string; source: string }
+type ProxySetting = { value: string; source: string }
 
 /** The value of `proxy` for a direct connection, even if the environment sets a proxy. */
 export const noProxy = 'none'

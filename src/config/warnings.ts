@@ -11,7 +11,7 @@ import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
 
 /** A setting at a path that is allowed and is probably a mistake. */
-export type ConfigWarning = { path: PropertyKey[]; message: string }
+type ConfigWarning = { path: PropertyKey[]; message: string }
 
 /**
  * Finds settings of a valid configuration that may harm its operator. `check`, the start and a reload show them.

@@ -33,7 +33,7 @@ export interface AttemptListener {
   onBug(error: Error): void
 }
 
-export type AttemptParts = {
+type AttemptParts = {
   upstreams: Upstreams
   target: Target
   exchange: Exchange
@@ -50,7 +50,7 @@ export type AttemptParts = {
 }
 
 /** Limits on an upstream's silence, in ms: before its head, between two bytes, and between two events that count. */
-export type AttemptTimeouts = {
+type AttemptTimeouts = {
   firstByteStreamMs: number
   firstByteJsonMs: number
   idleMs: number

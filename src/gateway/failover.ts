@@ -13,7 +13,7 @@ export type Failed = { failure: Failure; verdict: Verdict; target: Target | unde
 /** The order in which failures are reported: the first is the most useful to a client (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
 
-export type FailoverParts = {
+type FailoverParts = {
   pool: Pool
   model: Model
   /** The account whose request it is. */

@@ -61,7 +61,7 @@ export interface Ticking {
 }
 
 /** A request that shutdown can end. */
-export interface DrainHandle {
+interface DrainHandle {
   /** The process ends: an answer that is not complete is cut and billed (reliability §7). */
   shutDown(): void
 }

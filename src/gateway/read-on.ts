@@ -21,7 +21,7 @@ const stopReadMs = 3_000
 /** How an answer ended for its client. `ok`: at a stop sequence, and the client still waits for the end. */
 export type EarlyEnd = 'ok' | 'client_abort' | 'client_stall'
 
-export type ReadingOnParts = {
+type ReadingOnParts = {
   gateway: Pick<Gateway, 'snapshots' | 'clockMs' | 'readers'>
   snapshot: Snapshot
   key: ApiKey

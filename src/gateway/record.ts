@@ -43,7 +43,7 @@ export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
  * The state of a debit (docs/ledger.md): on its way, in the ledger, in the spool, or refused, in which case its client got
  * an error. Undefined if there is no debit.
  */
-export type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
+type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
 
 /**
  * The facts of one request for logs and reports: names, counts and times, never content and never a key (ruling U5). Each

@@ -22,7 +22,7 @@ import type { CallRecord } from './record.ts'
 import { createSnapshots } from './snapshot.ts'
 
 /** A request that runs without an account that pays and without an upstream that receives it. */
-export type Rehearsal = {
+type Rehearsal = {
   config: Config
   wire: ClientWire
   /** The client's headers, by lower-case name. */
@@ -49,7 +49,7 @@ export type Rehearsed =
 /** An error as its client gets it. */
 export type ToldError = { status: number; code: ErrorCode; param: string | null; message: string; body: string }
 
-export type SentRequest = {
+type SentRequest = {
   /** By the name in the configuration. */
   upstream: string
   path: string

@@ -41,7 +41,7 @@ export function evidenceOf(
 export const nothingYet: Pick<Evidence, 'report' | 'estimateOutput'> = { report: {}, estimateOutput: () => 0 }
 
 /** The cost of an answer, and the figures that it is computed from. */
-export type Bill = {
+type Bill = {
   usage: Usage
   usageSource: UsageSource
   /** The calls of hosted tools that have a price (ruling C11). */
@@ -82,7 +82,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, targ
 }
 
 /** The facts of a debit: the key and the model of the request, the target that answered, and the bill. */
-export type Billed = {
+type Billed = {
   requestId: string
   key: ApiKey
   clientWire: ClientWire

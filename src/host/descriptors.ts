@@ -10,7 +10,7 @@ const ownMax = 100
 const perConnection = 3
 
 /** The sources that are watched; a test passes its own. */
-export type DescriptorSources = {
+type DescriptorSources = {
   /** Opens something and closes it again. @throws with the error code of the system */
   tryOpen: () => void
   /** Calls `tick` repeatedly. @returns a function that stops it */

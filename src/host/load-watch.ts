@@ -24,7 +24,7 @@ export function bodiesBytesMax(): number {
 export type LoadWatch = { readonly isShedding: boolean; readonly isStrained: boolean; stop(): void }
 
 /** The figures that are watched; a test passes its own. */
-export type LoadSources = {
+type LoadSources = {
   /** Heap in use, as a share of its limit. */
   readHeapShare: () => number
   /** Resident memory, as a share of what this process may have. */

@@ -19,7 +19,7 @@ const worthwhile = [
 ]
 
 /** The figures that are read, and the collection; a test passes its own. */
-export type TidySources = {
+type TidySources = {
   /** Resident memory, in bytes. */
   readRss: () => number
   /** The share of the time since the last call in which the event loop worked, 0 to 1. */

@@ -44,7 +44,7 @@ const stallMs = 60_000
 const leftovers = new Leftovers()
 
 /** @property lingerMs time to read the rest of a request. @property stallMs time for which a client may read nothing */
-export type UnreadLimits = { lingerMs: number; stallMs?: number }
+type UnreadLimits = { lingerMs: number; stallMs?: number }
 
 /**
  * Answers a request whose body is not read. The rest of the body is thrown away, up to 32 MiB and for `lingerMs`. A client

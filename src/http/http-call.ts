@@ -11,9 +11,9 @@ export type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 export type FormHeaders = (record: CallRecord) => string
 
 /** A body that an operator sent inside another request. @property release gives back the memory that it counts for */
-export type ReadyBody = { bytes: Buffer; release(): void }
+type ReadyBody = { bytes: Buffer; release(): void }
 
-export type HttpCallParts = {
+type HttpCallParts = {
   exchange: HttpExchange
   wire: ClientWire
   record: CallRecord

@@ -16,7 +16,7 @@ import type { HttpExchange } from './http-exchange.ts'
 import { baseUrlCure, findRoute, pathOf, type ServedPath, servedText, wireAt } from './paths.ts'
 import { createPeerReader } from './peer.ts'
 
-export type Router = (exchange: HttpExchange, requestId: string) => void
+type Router = (exchange: HttpExchange, requestId: string) => void
 
 /** Makes the function that finds the walk of a request, and answers with the error if the walk throws (spec 7). */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[]): Router {

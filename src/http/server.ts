@@ -39,7 +39,7 @@ export type Edge = {
   closeAll(): void
 }
 
-export type RequestHandler = (exchange: HttpExchange, requestId: string) => void
+type RequestHandler = (exchange: HttpExchange, requestId: string) => void
 
 /** A refused request that never reached a handler, for the log. */
 export type EdgeRefusal = {
@@ -51,7 +51,7 @@ export type EdgeRefusal = {
   cause: string
 }
 
-export type EdgeParts = {
+type EdgeParts = {
   limits: EdgeLimits
   /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined

@@ -1,7 +1,7 @@
 import { hex10, sha256Base62 } from '../ids/digest.ts'
 import type { ToolCallPart, Turn } from './request.ts'
 
-export type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
+type CallIdStyle = 'free' | 're64' | 'len40' | 'alnum9' | 'fn_index'
 
 const idLengthMax = { re64: 64, len40: 40 } as const
 

@@ -1,6 +1,6 @@
 import { hexDigit } from '../bytes/hex-digit.ts'
 
-export type DataUrl = { mime: string; base64: string }
+type DataUrl = { mime: string; base64: string }
 
 /** Names peers use for a type that the wires call otherwise. */
 const mimeNames = new Map([['image/jpg', 'image/jpeg']])

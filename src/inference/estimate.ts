@@ -49,7 +49,7 @@ const blanks = 17
 const newlines = 18
 
 /** Whole numbers of 1/1024 token. */
-export type WeightTable = Int32Array
+type WeightTable = Int32Array
 
 /** Classes of code units. From `firstScript` on they are scripts, in the order above. */
 const mark = 0

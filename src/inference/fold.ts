@@ -2,7 +2,7 @@ import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answ
 import { mergeUsage, type UsageReport } from './usage.ts'
 
 /** The result of a run of events. `none`: it has not ended. */
-export type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
+type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none'
 
 /** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */
 export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {

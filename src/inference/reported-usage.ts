@@ -1,7 +1,7 @@
 import { readCount, type UsageReport } from './usage.ts'
 
 /** Reads counts out of a report and notes what cannot be believed (ruling C6). */
-export type CountReader = {
+type CountReader = {
   read(value: unknown): number | undefined
   /** The report with the flags added, undefined counters left out. */
   report(counters: Counters): UsageReport
@@ -37,7 +37,7 @@ export function createCountReader(): CountReader {
 }
 
 /** A report of inclusive counters: cached tokens are part of the prompt, reasoning is part of the output. */
-export type InclusiveUsage = {
+type InclusiveUsage = {
   prompt: unknown
   cached: unknown
   written: unknown

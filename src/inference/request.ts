@@ -69,9 +69,9 @@ export type ToolResultPart = {
   parts: (TextPart | ImagePart | DocumentPart)[]
   isError: boolean
 }
-export type RefusalPart = { type: 'refusal'; text: string }
+type RefusalPart = { type: 'refusal'; text: string }
 /** Reasoning of an earlier turn. `sealed` is what the model's provider gave to prove it (ruling T7). */
-export type ReasoningPart = { type: 'reasoning'; text: string; sealed?: Sealed }
+type ReasoningPart = { type: 'reasoning'; text: string; sealed?: Sealed }
 export type ToolCallPart = {
   type: 'tool_call'
   callId: string

@@ -28,7 +28,7 @@ export type UpstreamAnswered = {
   note: string
 }
 
-export type AskOptions = {
+type AskOptions = {
   /** Each model of an account is asked for, not the first only. */
   everyModel?: boolean
   /** How long one answer may take. */

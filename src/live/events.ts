@@ -7,7 +7,7 @@ import { overMsOf } from './recents.ts'
 import { isTold, rowOf } from './request-rows.ts'
 
 /** An event that is sent to all who watch. `tick` has the sums since the tick before. `reset` means that missed events are lost. */
-export type LiveEvent = { event: EventName; data: unknown }
+type LiveEvent = { event: EventName; data: unknown }
 
 export type EventName = 'request.finished' | 'upstream.state' | 'account.changed' | 'tick' | 'reset' | 'dropped'
 
@@ -23,7 +23,7 @@ const commentMs = 15_000
 const warmMs = 60_000
 const tickMs = 1_000
 
-export type EventParts = {
+type EventParts = {
   /** Monotonic. */
   clockMs(): number
   /** Unix milliseconds. */

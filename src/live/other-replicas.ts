@@ -13,7 +13,7 @@ type ReachableReplica = { key: string; origin: string }
 
 type DoorAnswer<Method extends DoorMethod> = Awaited<ReturnType<Running[Method]>>
 
-export type OtherReplicasParts = {
+type OtherReplicasParts = {
   replicas: SharedReplicas
   /** The name of the loopback interface of this process. */
   loopback: string

@@ -11,7 +11,7 @@ export type Recent = FinishedRecord & {
   overMs: number
 }
 
-export type RecentsOptions = {
+type RecentsOptions = {
   /** Requests of accounts that are kept. */
   requestsMax?: number
   /** Requests that are kept without an account: refused before their key was known, and no reason to forget others. */

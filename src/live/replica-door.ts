@@ -14,7 +14,7 @@ export type DoorMethod = (typeof methods)[number]
 /** A question has ids and filters. Size in bytes. */
 const bodyBytesMax = 1_000_000
 
-export type ReplicaDoorParts = {
+type ReplicaDoorParts = {
   /** The operations of this server alone. */
   running: Pick<Running, DoorMethod>
   /** The live events of this server alone. */

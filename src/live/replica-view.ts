@@ -24,7 +24,7 @@ type ReplicaViewParts = {
 }
 
 /** The answers of one server for all servers of its store, and its answers to each of them. */
-export type ReplicaView = {
+type ReplicaView = {
   operations: AdminOperations
   /** Answers the other servers. */
   door: { path: string; answer: AdminHandler }

@@ -18,7 +18,7 @@ export type Log = {
   flush(withinMs?: number): Promise<void>
 }
 
-export type LogOptions = {
+type LogOptions = {
   level: 'info' | 'error'
   /** Lines for people instead of JSON. */
   isPretty: boolean

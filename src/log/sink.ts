@@ -6,7 +6,7 @@ const gatherMs = 25
 /** The most characters that wait for a slow sink. Further lines are dropped and counted (F-P12). */
 const waitingMax = 1_048_576
 
-export type LogSink = {
+type LogSink = {
   /** Takes a line, without its line end. */
   put(line: string): void
   /** Resolves when all lines are written or lost, or after `withinMs`, so that a blocked sink does not delay the exit. */

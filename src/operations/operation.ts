@@ -49,7 +49,7 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
 /** `owner`: a client that shows a key of an account, for its own data. `anyone`: shows nothing. */
 const roles = ['anyone', 'owner', 'viewer', 'admin'] as const
 
-export type Role = (typeof roles)[number]
+type Role = (typeof roles)[number]
 
 /** One way in which the command line offers an operation. */
 export type Face = {
@@ -128,7 +128,7 @@ export type Running = {
   setUp(client: string, asked: SetupAsked): Promise<Setup>
 }
 
-export type TranslationAsked = {
+type TranslationAsked = {
   from: ClientWire
   model: string | undefined
   upstream: string | undefined
@@ -164,7 +164,7 @@ export type OperationResult<T> =
   | { play: Play }
 
 /** The change of the cookie. */
-export type SessionCookie = { token: string; expiresMs: number } | 'ended'
+type SessionCookie = { token: string; expiresMs: number } | 'ended'
 
 /** Checks that the types of an entry belong together. */
 export function operation<Input extends z.ZodObject, Output extends z.ZodType>(

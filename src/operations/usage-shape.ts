@@ -89,7 +89,7 @@ function timeOf(measure: Measure): TimeName | undefined {
   return time
 }
 
-export type UsageView = {
+type UsageView = {
   question: UsageQuestion
   measures: readonly Measure[]
   zone: Zone

@@ -43,7 +43,7 @@ type AdminSideParts = {
 }
 
 /** @property ownAddress of a worker: the loopback address that it shares with no other */
-export type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
+type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 
 /** @property playing how many requests of operators are being answered */
 export type AdminSide = {

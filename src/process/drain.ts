@@ -9,7 +9,7 @@ const cutMs = 4_000
 /** How often a drain looks whether it is over. */
 const lookMs = 20
 
-export type Draining = {
+type Draining = {
   edge: Edge
   /** Requests of operators that have no whole answer yet. */
   playing: () => number

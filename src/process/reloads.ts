@@ -1,7 +1,7 @@
 /** From the start of one reload to that of the next, at least. */
 export const reloadsApartMs = 1_000
 
-export type ReloadParts = {
+type ReloadParts = {
   /** One reload. @param asked how many signals it answers */
   reload(asked: number): void
   /** Monotonic milliseconds. */

@@ -45,7 +45,7 @@ const keysMaxMs = 10_000
 /** A store that does not take what is to be warned of for so long holds up no start. */
 const webhooksMaxMs = 5_000
 
-export type ServerParts = {
+type ServerParts = {
   config: Config
   store: ServerStore
   log: Log

@@ -4,7 +4,7 @@ import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures } from './program.ts'
 
 /** The figures of a model, and their source. The list of a gateway has neither window nor maximum (spec 2.9). */
-export type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
+type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
 
 /** The facts that `setup` collects before it describes a program. */
 export type SetupSource = {

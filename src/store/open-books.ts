@@ -9,7 +9,7 @@ import { StoreError } from './files/store-error.ts'
 /** The books of a store, until they are closed. */
 export type OpenBooks = { books: Books; close(): Promise<void> }
 
-export type OpenBooksOptions = {
+type OpenBooksOptions = {
   /** SQLite: how long a statement waits for another process, in ms. */
   busyMs?: number
   /** False where it is an error that there is no store yet. */

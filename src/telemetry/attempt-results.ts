@@ -1,5 +1,5 @@
 /** The result of one try at an upstream account. There are few values, so that one chart can show all of them. */
-export type AttemptResult =
+type AttemptResult =
   | 'ok'
   /** The client left, or the process ended, before there was a result. */
   | 'abandoned'

@@ -5,7 +5,7 @@ import { families } from './families.ts'
 import { Counter, type Family, Histogram } from './instruments.ts'
 
 /** Metrics of requests, each counted when it is over. */
-export type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
+type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
 /** Counts requests from their records, so that nothing is done while a request runs or for events of a stream. */
 export function createRequestFigures(): RequestFigures {

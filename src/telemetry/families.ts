@@ -31,7 +31,7 @@ export const labelSources = {
   node: 'of Node',
   signal: '`traces` or `metrics`',
 } as const
-export type Label = keyof typeof labelSources
+type Label = keyof typeof labelSources
 
 /** Seconds from 50 ms, which no model beats, to the ten minutes that a JSON answer may take (ruling U6). */
 const answerBounds = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600]

@@ -6,7 +6,7 @@ const resolutionMs = 20
 const turnMs = 30_000
 
 /** The delay of the event loop, in seconds. */
-export type LoopLag = { mean: number; max: number; p50: number; p90: number; p99: number }
+type LoopLag = { mean: number; max: number; p50: number; p90: number; p99: number }
 
 export type LoopWatch = { read(): LoopLag; stop(): void }
 

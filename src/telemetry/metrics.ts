@@ -9,7 +9,7 @@ import { processFigures } from './process-figures.ts'
 import { serviceFigures } from './service-figures.ts'
 
 /** The metrics of a process, for scrapers. */
-export type Metrics = {
+type Metrics = {
   /** Must be called for every request. */
   note: RecordListener
   /** All families, in the order in which they are written. */

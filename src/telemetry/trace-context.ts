@@ -1,7 +1,7 @@
 import { randomFillSync } from 'node:crypto'
 
 /** A caller's span, and the trace that it belongs to (W3C Trace Context). */
-export type Parent = { traceId: string; spanId: string; isSampled: boolean }
+type Parent = { traceId: string; spanId: string; isSampled: boolean }
 
 const form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 

@@ -5,7 +5,7 @@ const conversationsMax = 100_000
 const missesMax = 3
 
 /** The account that answers a conversation. */
-export type Binding = {
+type Binding = {
   /** The id of the target. */
   readonly place: string
   /** Whether another account sealed a part of the history (ruling U13). */

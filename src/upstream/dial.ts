@@ -13,13 +13,13 @@ export interface Intake {
 export type Dialing = { destroy(error: Error): void }
 
 /** Called once, in a later turn: with a socket that is ready for a request, or with the reason why there is none. */
-export type SettleDial = (error: Error | undefined, socket?: Socket) => void
+type SettleDial = (error: Error | undefined, socket?: Socket) => void
 
 /** Opens a connection. It sets no deadline: the caller destroys what takes too long. */
 export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 
 /** Which certificates are trusted. */
-export type Trust = {
+type Trust = {
   /** Certificates in PEM that are trusted instead of the usual ones, by the origin and by its proxy. */
   ca?: string | undefined
   /** The certificate of `ca` itself is expected, whatever name it is for and whoever signed it. */

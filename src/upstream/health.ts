@@ -21,7 +21,7 @@ const trialMaxMs = 30_000
 const echoMs = 1_000
 
 /** A cooldown: its length, and its reason. */
-export type Cooling = {
+type Cooling = {
   forMs: number
   /** In the words of the log. */
   cause: string

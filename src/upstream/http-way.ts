@@ -21,7 +21,7 @@ const sweepMs = 1_000
 const connected = channel('triwire:upstream:connected')
 
 /** One origin, and how its connections are opened and used. */
-export type WayPlace = {
+type WayPlace = {
   /** The upstream's, for reports. */
   name: string
   /** Scheme, host and port. */
@@ -32,7 +32,7 @@ export type WayPlace = {
 }
 
 /** A request as it is written. */
-export type WayRequest = {
+type WayRequest = {
   method: string
   /** Path and query. */
   path: string

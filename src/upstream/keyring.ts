@@ -29,7 +29,7 @@ export interface LiveKey {
 export type KeyFinder = (account: UpstreamAccount) => LiveKey
 
 /** Logs what happens to keys, but never a key or the output of a command. */
-export type KeyReport = (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
+type KeyReport = (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 
 /** The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again. */
 export type Keyring = {

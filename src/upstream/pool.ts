@@ -47,7 +47,7 @@ export type ChosenTarget = {
 }
 
 /** The client's error if no target can be tried. */
-export type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
+type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
 
 /** Chooses the account and the upstream of a request. */
 export interface Pool {

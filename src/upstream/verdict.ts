@@ -42,7 +42,7 @@ function causeOf({ kind, unread }: Fault, said: string): string {
 }
 
 /** The facts of the model by which an upstream's text is interpreted. */
-export type JudgedModel = {
+type JudgedModel = {
   upstreamModel: string
   /** Texts of a refusal that concern our account (ruling U2), and texts of a server error that blame the request (U8). */
   profile: { refusals: readonly Refusal[]; accountFaults: readonly string[]; requestFaults: readonly string[] }

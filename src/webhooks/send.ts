@@ -9,7 +9,7 @@ import { fetchHttp } from '../upstream/http-fetch.ts'
 /** The result of sending; words of the log and of the metrics. */
 export type SendResult = 'ok' | 'redirected' | 'refused' | 'gone' | 'failed' | 'timeout' | 'unreachable'
 
-export type WebhookSending = { url: string; secret: string; id: string; body: string; nowMs: number }
+type WebhookSending = { url: string; secret: string; id: string; body: string; nowMs: number }
 
 /** A receiver that is slower is asked again. */
 const patienceMs = 10_000

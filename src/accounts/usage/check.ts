@@ -2,7 +2,7 @@ import { type Calendar, quarterMs } from '../calendar.ts'
 import { type SummedEntries, type SumRow, sumColumns, type UsageTable, usageTables, wordsOf } from './rollup.ts'
 
 /** Of one day: sums of the entries below their accounts' marks, by quarter, and the rows of that day. */
-export type UsageDay = {
+type UsageDay = {
   /** By the quarter that it begins with, and the one behind it. */
   from: number
   to: number

@@ -9,7 +9,7 @@ import { type Calendar, quarterMs } from '../calendar.ts'
 /** What figures are told apart by. An empty text is what is not known, as in entries of the first release. */
 export const dimensions = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
 
-export type Dimension = (typeof dimensions)[number]
+type Dimension = (typeof dimensions)[number]
 
 /** What is summed, by columns; `cost` in nano-credits, less what was given back. */
 export const sumColumns = [

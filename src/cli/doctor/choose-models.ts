@@ -5,7 +5,7 @@ import { type DoctorReply, send } from './send.ts'
 import { probedWires } from './wires/index.ts'
 
 /** @property named the models that the person named, instead of the gateway's list */
-export type ModelChoice = {
+type ModelChoice = {
   origin: string
   key: string
   named: readonly string[]
@@ -14,7 +14,7 @@ export type ModelChoice = {
 }
 
 /** @property skipped the number of listed models that are not probed */
-export type Chosen = { models: string[]; skipped: number; isPeer: boolean }
+type Chosen = { models: string[]; skipped: number; isPeer: boolean }
 
 /**
  * Chooses the models to probe: the named ones, or else the first of the gateway's list. Of the built-in catalog, only models

@@ -34,7 +34,7 @@ export type ProbeReply = {
 }
 
 /** A call of `report`, with its arguments as text. */
-export type ReportCall = { id: string; arguments: string }
+type ReportCall = { id: string; arguments: string }
 
 export type ProbedWire = {
   path: string

@@ -11,7 +11,7 @@ export type DoctorReply = {
 }
 
 /** `body` is text, so that a malformed one can be sent; without a body the method is GET. */
-export type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
+type Sending = { url: string; headers: Record<string, string>; body?: string; timeoutMs: number }
 
 /** The largest answer, in bytes. Answers to probes are short, so a longer one may never end. */
 const answerBytesMax = 8 * 1024 * 1024

@@ -9,7 +9,7 @@ import { diffLines } from '../diff.ts'
 import { editSettings } from './edit/edit.ts'
 
 /** A planned change of a file. `before` is undefined if the file does not exist. */
-export type FileChange = { path: string; before: string | undefined; after: string }
+type FileChange = { path: string; before: string | undefined; after: string }
 
 /** Variables with which programs move their folder out of the home folder. */
 const movable: readonly (readonly [string, string])[] = [

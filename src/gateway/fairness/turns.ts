@@ -18,7 +18,7 @@ const startsPerTurn = 16
 /** The longest wait, in ms. Then a request is refused: its account sends more than can be done, and its body takes memory. */
 const patienceMs = 5_000
 
-export type TurnParts = {
+type TurnParts = {
   /** The monotonic clock of the process, in ms. */
   clockMs(): number
   /** Calls back in the next turn of the event loop, after sockets that are ready have been handled. */

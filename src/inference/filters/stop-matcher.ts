@@ -2,7 +2,7 @@
  * All stop sequences as one automaton (Aho and Corasick, 1975): a state is a beginning that some of them share, 0 the empty one.
  * A sequence of 1,000 characters has 1,000 states, so all of it is in arrays of numbers.
  */
-export type StopPatterns = {
+type StopPatterns = {
   stops: readonly string[]
   /** Codes by which a match begins. */
   firsts: ReadonlySet<number>

@@ -37,7 +37,7 @@ const types: Readonly<Record<string, string>> = {
   ),
 }
 
-export type PostgresPlace = { url: string; shown: string }
+type PostgresPlace = { url: string; shown: string }
 
 /** @throws StoreError where it cannot be used, else what the driver throws. */
 export async function openPostgresSource(place: PostgresPlace): Promise<CopySource> {

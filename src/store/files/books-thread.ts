@@ -8,7 +8,7 @@ import type { Answered, BooksCall } from './books-messages.ts'
 /** What of the books may read for seconds: so that nobody who signs in or makes a key waits for a report, it has a thread. */
 export const slowMethods = ['readUsage', 'sumEntries'] as const satisfies readonly (keyof Books)[]
 
-export type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
+type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
 
 /** What was asked and takes longer than that does not keep the server from ending, in ms. */
 const closeMs = 1_000

@@ -139,7 +139,7 @@ async function sizeOf(file: FileHandle): Promise<number> {
 }
 
 /** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
-export type Spooled = { debits: DebitRow[]; returns: string[]; unreadable: number }
+type Spooled = { debits: DebitRow[]; returns: string[]; unreadable: number }
 
 /** What a run before this one left. `unreadable` lines were torn by a crash, and then never promised, or damaged since. */
 export function readSpool(path: string): Spooled {

@@ -7,7 +7,7 @@ import { leaseMs } from './replicas.ts'
 import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
 
-export type DeskOptions = {
+type DeskOptions = {
   /** With as many connections as there are lanes. What it writes may be lost: it need not wait for the disk. */
   database: Transaction
   /** Monotonic. */

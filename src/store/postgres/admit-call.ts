@@ -6,7 +6,7 @@ import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, ty
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
 /** What one call of `admit` asks, and how its answer is read. */
-export type AdmitCall = {
+type AdmitCall = {
   values: readonly unknown[]
   /** Takes over what the answer says. @returns what to tell those who still wait, and the database's time. */
   read(text: string): { answers: DeskAnswer[]; nowMs: number }

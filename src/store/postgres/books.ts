@@ -18,7 +18,7 @@ import { audit, verify } from './verify.ts'
 
 export type PostgresBooks = BookStore & { readMoved(): Promise<Moved | undefined>; close(): Promise<void> }
 
-export type PostgresBooksOptions = {
+type PostgresBooksOptions = {
   /** The URL as it may be shown (ruling X13). */
   shown: string
   /** False: a database without a store is an error. */

@@ -5,7 +5,7 @@ import type { Desk, Say } from './desk.ts'
 import { explainDatabase } from './explain.ts'
 import { codeOf, refusalOf, sayPooler } from './trouble.ts'
 
-export type ControlOptions = {
+type ControlOptions = {
   url: string
   /** The same without its password. */
   shown: string

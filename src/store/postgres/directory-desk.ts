@@ -14,7 +14,7 @@ const pageRows = 1_000
 /** Before every revision. */
 const start = -1n
 
-export type DirectoryDeskOptions = {
+type DirectoryDeskOptions = {
   database: Pick<Database, 'query'>
   /** If there are more accounts than these, they are read when somebody asks with a key of theirs. */
   accountsMax: number

@@ -9,7 +9,7 @@ import { SlowAccounts } from './slow-accounts.ts'
 import type { SpendWindows } from './spend-windows.ts'
 import { codeOf, isConflict } from './trouble.ts'
 
-export type PostingOptions = {
+type PostingOptions = {
   url: string
   /** How long one statement waits, in ms. */
   patienceMs: number

@@ -23,7 +23,7 @@ const rowsMax = 500
 /** Between two tries, in ms. */
 const [pauseMs, pauseMaxMs] = [25, 250]
 
-export type LaneOptions = {
+type LaneOptions = {
   database: Database
   windows: SpendWindows
   /** A call waited for somebody's lock in vain. It may look who it was, on the lane's connection, before the lane goes on. */

@@ -7,7 +7,7 @@ import type { Transaction } from './database.ts'
 import { beat, leave, livingReplicas, otherReplicas, register, sweep, sweptMax } from './replicas.ts'
 import { codeOf } from './trouble.ts'
 
-export type PresenceOptions = {
+type PresenceOptions = {
   database: Transaction
   introduction: Introduction
   /** Says what this replica holds (admission-desk.ts). */

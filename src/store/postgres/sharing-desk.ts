@@ -9,7 +9,7 @@ import type { Orders } from './protocol.ts'
 import { cooldownsChannel, readFailures } from './shared-limits.ts'
 import { Steering } from './steering.ts'
 
-export type SharingOptions = {
+type SharingOptions = {
   url: string
   /** How long a statement waits, in ms. */
   patienceMs: number

@@ -11,7 +11,7 @@ import { codeOf } from './trouble.ts'
 import { createUsageKeeping } from './usage-keep.ts'
 import { createWords } from './usage-words.ts'
 
-export type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
+type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
 /** Whether the clock of the database may say what need not be kept any more (ruling Y15). */
 type Believed = Pick<ClockWatch, 'isBelieved'>

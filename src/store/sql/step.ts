@@ -49,12 +49,12 @@ export function* inSnapshot<T>(step: StoreStep<T>): StoreStep<T> {
 type StoreQuestions = Readonly<Record<string, (...args: never[]) => StoreStep<unknown>>>
 
 /** The same questions, asked of one store that answers at once. */
-export type StoreAnswers<Q extends StoreQuestions> = {
+type StoreAnswers<Q extends StoreQuestions> = {
   [Name in keyof Q]: Q[Name] extends (...args: infer Args) => StoreStep<infer T> ? (...args: Args) => T : never
 }
 
 /** The same methods, with promises of what they return. */
-export type Promised<A> = {
+type Promised<A> = {
   [Name in keyof A]: A[Name] extends (...args: infer Args) => infer T ? (...args: Args) => Promise<Awaited<T>> : never
 }
 

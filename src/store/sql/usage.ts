@@ -16,7 +16,7 @@ export function wordsOfReading({ by, only, within = [] }: RowReading): [kind: st
 }
 
 /** How a store's SQL puts rows into several buckets. */
-export type Bucketing = {
+type Bucketing = {
   /** The table as `u`, with what the bucket needs. */
   from: string
   /** The number of the bucket. Undefined: rows come with their time, and the caller finds the bucket. */

@@ -6,7 +6,7 @@ import type { FromLedgerThread } from './thread-messages.ts'
 /** `busy`: another process has the lock. `lost`: a file of the store is gone, and nothing is tried any more. */
 export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
 
-export type StoreConnectionOptions = {
+type StoreConnectionOptions = {
   /** The first, just opened. */
   store: Store
   reopen: () => Store

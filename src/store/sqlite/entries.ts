@@ -6,7 +6,7 @@ import type { DebitRow, Posting } from '../../accounts/poster.ts'
 import { resultCode } from '../files/store-error.ts'
 import { type AppendBatch, createAppender } from './append.ts'
 
-export type Credit = { accountId: string; amountNanos: bigint; reference: string }
+type Credit = { accountId: string; amountNanos: bigint; reference: string }
 
 export type Entries = ReturnType<typeof createEntries>
 

@@ -3,7 +3,7 @@ import type { Connection, RunOutcome } from './connection.ts'
 import type { Store } from './store.ts'
 import type { FromLedgerThread } from './thread-messages.ts'
 
-export type QueueOptions = {
+type QueueOptions = {
   connection: Pick<Connection, 'write'>
   say: (message: Extract<FromLedgerThread, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
   /** Runs it behind every message that has already come, or after a pause in ms. */

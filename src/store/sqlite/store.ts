@@ -54,7 +54,7 @@ export type Store = BookStore &
 
 type AtOnce = ReturnType<typeof answerAtOnce>
 
-export type StoreOptions = Omit<OpenOptions, 'lock'> & {
+type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
   /** The caller is the server that holds the store's lock. Everybody else migrates only where no server runs. */
   isServer?: boolean

@@ -1,7 +1,7 @@
 import { doubles } from './conventions.ts'
 
 /** Values as in OTLP's JSON: whole numbers are text, because they may have 64 bits. */
-export type AttributeValue =
+type AttributeValue =
   | { stringValue: string }
   | { intValue: string }
   | { doubleValue: number }

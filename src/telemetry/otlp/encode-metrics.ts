@@ -4,7 +4,7 @@ import { type Attribute, attribute } from './attributes.ts'
 /** OTLP's number for counters since the start of the process, not since the last export. */
 const cumulative = 2
 
-export type MetricTimes = { startNanos: string; nowNanos: string }
+type MetricTimes = { startNanos: string; nowNanos: string }
 
 /** Converts the label values of a series to attributes. */
 export type AttributesOf = (family: Family, sample: Sample) => Attribute[]

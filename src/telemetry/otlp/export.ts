@@ -5,7 +5,7 @@ import { fetchHttp } from '../../upstream/http-fetch.ts'
 const triesMax = 4
 const firstWaitMs = 500
 
-export type Shipment = {
+type Shipment = {
   target: OtlpTarget
   body: string
   /** Resolves after a time, or at once when the process ends. */

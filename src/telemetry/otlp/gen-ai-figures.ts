@@ -4,7 +4,7 @@ import { genAiMetrics as facts } from './conventions.ts'
 import { failureOf } from './spans.ts'
 
 /** The metrics of the conventions. One operation is a request with all its attempts. */
-export type GenAiFigures = { note(record: CallRecord): void; families: readonly Family[] }
+type GenAiFigures = { note(record: CallRecord): void; families: readonly Family[] }
 
 /** @param isCompat whether to add the histogram of before 2026 */
 export function createGenAiFigures(isCompat: boolean): GenAiFigures {

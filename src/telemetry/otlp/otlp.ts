@@ -26,7 +26,7 @@ const closeMs = 2_000
 /** Lost messages are logged once in this time, in ms. */
 const tellEveryMs = 60_000
 
-export type OtlpParts = {
+type OtlpParts = {
   settings: Config['telemetry']
   version: string
   /** Families that are sent besides those of the conventions. */

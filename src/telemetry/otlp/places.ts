@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { providerOfHost } from './conventions.ts'
 
 /** The address of an upstream, in the words of the conventions. */
-export type ServerAttributes = { address: string; port: number; provider: string }
+type ServerAttributes = { address: string; port: number; provider: string }
 
 /** Facts of upstreams in the present configuration; undefined for one that is no longer in it. */
 export type ServerNames = {

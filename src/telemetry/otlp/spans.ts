@@ -6,7 +6,7 @@ import type { SpanSource } from './kept.ts'
 import type { ServerNames } from './places.ts'
 
 /** A span as in OTLP's JSON: ids in hex, times in ns as text. */
-export type Span = {
+type Span = {
   traceId: string
   spanId: string
   parentSpanId?: string

@@ -29,7 +29,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
   return withCalls(report, usage)
 }
 
-export type ChatUsage = {
+type ChatUsage = {
   prompt_tokens: number
   completion_tokens: number
   total_tokens: number

@@ -37,7 +37,7 @@ export type ToolChange =
   /** A tool that is declared in the conversation, and where. */
   | { kind: 'defined'; tool: unknown; at: string }
 
-export type MessagesConversation = {
+type MessagesConversation = {
   preamble: OperatorTurn[]
   turns: Turn[]
   toolChanges: ToolChange[]

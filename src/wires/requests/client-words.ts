@@ -2,7 +2,7 @@
  * A wire's names for the parts of a request that refusals mention. A part without a name there has the nearest field's
  * name.
  */
-export type RequestWords = {
+type RequestWords = {
   /** The id by which a result names its call. */
   callId: string
   call: string

@@ -32,7 +32,7 @@ export type Prepared = {
 }
 
 /** The limits of one wire, whatever the model. */
-export type WireLimits = {
+type WireLimits = {
   /** The smallest cap the wire takes, in tokens. */
   outputTokensMin: number
   hasJsonMode: boolean

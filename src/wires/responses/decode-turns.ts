@@ -59,7 +59,7 @@ const refusedItems = new Set<string>([
   'compaction',
 ])
 
-export type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
+type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: Tool[] }
 
 /**
  * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6). Operator messages

@@ -3,7 +3,7 @@ import type { Usage } from '../../inference/usage.ts'
 import type { AnswerHead } from '../wire.ts'
 import { encodeUsage } from './usage.ts'
 
-export type ResponseEnd = {
+type ResponseEnd = {
   status: 'completed' | 'incomplete' | 'failed'
   incomplete?: { reason: string } | null
   error?: { code: string; message: string }

@@ -7,7 +7,7 @@ export type ValuePath = readonly (string | number)[]
 /** A value to insert or replace, or to remove if it is undefined. An index at the end of a list adds to it. */
 export type ValueChange = { place: ValuePath; value: unknown }
 
-export type Wishes = {
+type Wishes = {
   /** Lists by their path (`a.b`), with the key that identifies their entries. Any other list is one value. */
   lists?: Readonly<Record<string, string>>
   /** Paths that are removed unless the wanted values have them. */
