@@ -202,8 +202,8 @@ test('every permission is used', () => {
   assert.deepStrictEqual(idle, [])
 })
 
-/** Modules that use Node's HTTP: the simulator shares no code with what it tests; `workers` is being replaced (issue 44). */
-const nodeHttp = ['simulator', 'workers']
+/** The module that uses Node's HTTP: the simulator shares no code with what it tests. */
+const nodeHttp = ['simulator']
 
 test('issue 44 Node’s HTTP and its fetch are used by the simulator alone', () => {
   const offences = files

@@ -109,7 +109,7 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
   return scales.estimate(Buffer.from(bytes.buffer, bytes.byteOffset + start, Math.max(0, end - start)))
 }
 
-/** What stands before the data of a picture: of a data URL, and of a source on the messages wire. */
+/** The text before the data of a picture: of a data URL, or of a source that names a media type. */
 const imageLead = /(?:data:image\\?\/[\w.+-]+;base64,|"media_type"\s*:\s*"image\\?\/[\w.+-]+"\s*,\s*"data"\s*:\s*")$/i
 const leadBytes = 96
 

@@ -1,6 +1,7 @@
 import type { OtherReplica, ReplicaDoor, SharedReplicas } from '../accounts/server-store.ts'
 import type { ApiAnswer } from '../admin/answer.ts'
 import type { Running } from '../operations/operation.ts'
+import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type DoorMethod, doorPath, unpack } from './replica-door.ts'
 
 /** The time limit of another server for an answer, in ms. It answers from memory, or with one read of the store. */
@@ -71,8 +72,8 @@ export class OtherReplicas {
     try {
       const response = await this.#send(one, 'watch', '', AbortSignal.any([signal, opened.signal]))
       clearTimeout(late)
-      if (!response.ok || !response.body) throw new Error(`${response.status}`)
-      yield* response.body.pipeThrough(new TextDecoderStream())
+      if (!response.ok) throw new Error(`${response.status}`)
+      yield* response.body.setEncoding('utf8')
     } catch {
       clearTimeout(late)
       if (!signal.aborted) this.#rest(one)
@@ -94,8 +95,8 @@ export class OtherReplicas {
       const type = response.headers.get('content-type')
       return {
         status: response.status,
-        headers: type === null ? {} : { 'content-type': type },
-        ...(response.body && { pieces: response.body.pipeThrough(new TextDecoderStream()) }),
+        headers: type === undefined ? {} : { 'content-type': type },
+        pieces: response.body.setEncoding('utf8'),
       }
     } catch {
       return { status: 502, headers: {} }
@@ -117,13 +118,9 @@ export class OtherReplicas {
     return undefined
   }
 
-  #send({ key, origin }: ReachableReplica, name: string, body: string, signal: AbortSignal): Promise<Response> {
-    return fetch(`${origin}${doorPath}${key}/${name}`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${this.#parts.tokenOf(key)}` },
-      redirect: 'error',
-      ...{ body, signal },
-    })
+  #send({ key, origin }: ReachableReplica, name: string, body: string, signal: AbortSignal): Promise<FetchResponse> {
+    const headers = { authorization: `Bearer ${this.#parts.tokenOf(key)}` }
+    return fetchHttp(`${origin}${doorPath}${key}/${name}`, { method: 'POST', headers, body, signal })
   }
 
   #rest({ key }: ReachableReplica): void {

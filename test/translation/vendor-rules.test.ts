@@ -13,12 +13,7 @@ for (const profile of ['gemini', 'gemini-3'])
       const drops = resolveProfile('chat', profile).drops
       const known = penalties.filter((field) => !drops.has(field))
       const fields = { frequency_penalty: 0.5, presence_penalty: 0.5, logit_bias: { 1: 2 }, user: 'u', store: false }
-      const { body } = translate(
-        from,
-        'chat',
-        { ...smallest[from], ...fields },
-        { profile },
-      )
+      const { body } = translate(from, 'chat', { ...smallest[from], ...fields }, { profile })
       deepEqual(known, ['presence_penalty'])
       for (const field of drops) ok(!(field in body), field)
     })
