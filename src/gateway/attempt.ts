@@ -312,9 +312,15 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #takeData(piece: Buffer): void {
     if (this.#state === 'lingering' || this.#state === 'over') return
     this.#lastByteMs = this.#clockMs()
-    const isRead = this.#isFormKnown || this.#state === 'refusing'
-    const chunk = isRead ? piece : this.#readForm(piece)
-    if (chunk === undefined) return
+    if (this.#isFormKnown || this.#state === 'refusing') {
+      this.#read(piece)
+      return
+    }
+    const start = this.#readForm(piece)
+    if (start !== undefined) this.#read(start)
+  }
+
+  #read(chunk: Buffer): void {
     if (this.#relay ?? this.#fold) this.#noteShare(chunk.length)
     if (this.#relay) {
       this.#tell(this.#relay, this.#relay.push(chunk))
