@@ -118,7 +118,9 @@ function unsettledAccounts(replica: Replica): string[] {
 export async function untilSettled({ adminUrl }: Replica): Promise<boolean> {
   for (let tries = 0; tries < 100; tries++) {
     const text = await (await fetch(`${adminUrl}/metrics`)).text()
-    if (/^triwire_ledger_spooled_debits 0$/m.test(text) && /^triwire_ledger_waiting_debits 0$/m.test(text)) return true
+    const isZero = (name: string) =>
+      new RegExp(`^triwire_ledger_${name}_debits(?:\\{replica="[^"]*"\\})? 0$`, 'm').test(text)
+    if (isZero('spooled') && isZero('waiting')) return true
     await pause(100)
   }
   return false
