@@ -524,6 +524,8 @@ const startBytes = 64
 
 /** What an answer is by its first bytes, after a byte order mark and empty lines; undefined: more are wanted. */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
+  // Nearly every body begins so, and then no text is made of it.
+  if (bytes[0] === 0x7b) return 'body'
   const start = bytes
     .toString('latin1', 0, startBytes)
     .replace(/^\xef\xbb\xbf/, '')
