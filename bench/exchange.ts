@@ -21,11 +21,14 @@ const gateway = {
  */
 export function openExchange(bytes: Buffer, wire: ClientWire, modelWire: ClientWire): Exchange {
   const call = { requestId: 'req_1', wire, header: () => undefined } as unknown as Call
-  const model = modelOf(modelWire)
+  const model = models[modelWire]
   const body = new ClientBody(bytes, wires[wire].client.keptKeys)
   const asked: CheckedRequest = { gateway, call, accountId: 'acc_1', model, body, scopedKey: undefined }
   return wire === modelWire ? exchangeNatively(asked) : translate(asked)
 }
+
+/** Made once, as the gateway makes them when it reads its configuration. */
+const models = { messages: modelOf('messages'), chat: modelOf('chat'), responses: modelOf('responses') }
 
 function modelOf(wire: ClientWire): Model {
   return {
