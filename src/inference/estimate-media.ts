@@ -27,9 +27,9 @@ export function estimateMediaTokens(head: string, chars: number): number | undef
   if (head.startsWith('JVBERi')) {
     return pageTokens * Math.min(pagesMax, Math.max(1, Math.ceil((chars * 3) / 4 / pageBytes)))
   }
-  const kind = imageMarks.find(([mark]) => head.startsWith(mark))
+  const kind = imageKinds.find(({ mark }) => head.startsWith(mark))
   if (!kind) return undefined
-  const pixels = kind[1](Buffer.from(head.slice(0, mediaHeadChars), 'base64'))
+  const pixels = kind.pixels(Buffer.from(head.slice(0, mediaHeadChars), 'base64'))
   return pixels > 0 ? Math.min(imageTokensMax, Math.ceil(pixels / pixelsPerToken)) : imageTokensMax
 }
 
@@ -46,13 +46,36 @@ export function holdsMedia(body: Buffer): boolean {
   return holdsWord(body, 'file_data')
 }
 
-/** The first bytes of each format in base64, and how to read width × height; 0 where it cannot be read. */
-const imageMarks: [mark: string, pixels: (bytes: Buffer) => number][] = [
-  ['iVBORw0KGgo', (bytes) => (bytes.length < 24 ? 0 : bytes.readUInt32BE(16) * bytes.readUInt32BE(20))],
-  ['R0lGOD', (bytes) => (bytes.length < 10 ? 0 : bytes.readUInt16LE(6) * bytes.readUInt16LE(8))],
-  ['UklGR', webpPixels],
-  ['/9j/', jpegPixels],
+type ImageKind = {
+  type: string
+  /** Its first bytes in base64. */
+  mark: string
+  /** What it has beside the mark, if other formats begin with that too. */
+  form?: RegExp
+  /** Reads width × height; 0 if it cannot. */
+  pixels(bytes: Buffer): number
+}
+
+const imageKinds: readonly ImageKind[] = [
+  {
+    type: 'image/png',
+    mark: 'iVBORw0KGgo',
+    pixels: (bytes) => (bytes.length < 24 ? 0 : bytes.readUInt32BE(16) * bytes.readUInt32BE(20)),
+  },
+  {
+    type: 'image/gif',
+    mark: 'R0lGOD',
+    pixels: (bytes) => (bytes.length < 10 ? 0 : bytes.readUInt16LE(6) * bytes.readUInt16LE(8)),
+  },
+  // RIFF, then its length, then `WEBP`: sound has the same mark.
+  { type: 'image/webp', mark: 'UklGR', form: /^.{11}XRUJQ/, pixels: webpPixels },
+  { type: 'image/jpeg', mark: '/9j/', pixels: jpegPixels },
 ]
+
+/** The type of an image by its first bytes in base64; undefined if it is none of the four that every model of pictures takes. */
+export function imageTypeOf(base64: string): string | undefined {
+  return imageKinds.find(({ mark, form }) => base64.startsWith(mark) && form?.test(base64) !== false)?.type
+}
 
 /** RFC 9649: the first chunk is VP8 (lossy), VP8L (lossless) or VP8X (extended), each with its own size field. */
 function webpPixels(bytes: Buffer): number {

@@ -1,4 +1,5 @@
 import { base64ToText, cleanBase64, cleanMime, parseDataUrl } from '../../inference/data-url.ts'
+import { imageTypeOf } from '../../inference/estimate-media.ts'
 import type { DocumentPart, ImagePart } from '../../inference/request.ts'
 import { type Json, optional, readString } from './read-value.ts'
 import { refusals, refuse } from './refusals.ts'
@@ -12,22 +13,13 @@ export function readImageUrl(value: unknown, at: string, part: string, detail?: 
   return detail === undefined ? image : { ...image, detail }
 }
 
-/** The formats that every model of pictures takes, by their first bytes in base64. */
-const imageMarks = [
-  [/^iVBORw0KGgo/, 'image/png'],
-  [/^\/9j\//, 'image/jpeg'],
-  [/^R0lGOD/, 'image/gif'],
-  [/^UklGR.{6}XRUJQ/, 'image/webp'],
-] as const
-
 /**
  * The type of an image, by its first bytes if the client names none or one that says nothing (ruling Y8).
  * @throws GatewayError 400 if they are those of no known format
  */
 export function imageMime(mime: string, base64: string, at: string): string {
   if (mime !== 'text/plain' && mime !== 'application/octet-stream') return mime
-  const [, found] = imageMarks.find(([mark]) => mark.test(base64)) ?? refuse(at, unknownImage)
-  return found
+  return imageTypeOf(base64) ?? refuse(at, unknownImage)
 }
 
 const unknownImage = 'the type of this image is unknown; name it in the data URL, such as data:image/png;base64,…'
