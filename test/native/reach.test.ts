@@ -366,6 +366,11 @@ test('C14 what a request reaches beyond itself lifts the bounds on what its answ
   assert.equal(isSelfContained('responses', { context_management: [{ type: 'compaction' }] }), false)
   const hidden = String.raw`{"model":"m","messages":[{"content":[{"image\u005furl":{"url":"http:\/\/x"}}]}]}`
   assert.equal(isSelfContained('chat', hidden), false)
+  for (const blank of ['', ' ', '\t\n  '])
+    assert.equal(
+      isSelfContained('chat', `{"model":"m","messages":[{"content":[{"image"${blank}:${blank}"http://x"}]}]}`),
+      false,
+    )
   const plain: [ClientWire, Fields | string][] = [
     ['chat', { messages: turn({ type: 'text', text: '// see a/b, é \u2028' }), tools: [{ type: 'function' }] }],
     ['messages', { messages: turn(block({ type: 'base64', media_type: 'image/png', data: 'AA//' })) }],

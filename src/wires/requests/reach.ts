@@ -64,7 +64,20 @@ export function isSelfContained(
   if (hostedWords.some((word) => holdsWord(bytes, word)) || holdsWord(bytes, 'file_id')) return false
   // Addresses, with their slashes escaped or not, in the fields that hold them.
   if (bytes.indexOf('//') < 0 && bytes.indexOf('/\\') < 0) return true
-  return ['_url"', '"url"', ...looseFields.map((field) => `"${field}":`)].every((sign) => bytes.indexOf(sign) < 0)
+  if (bytes.indexOf('_url"') >= 0 || bytes.indexOf('"url"') >= 0) return false
+  return !looseFields.some((field) => holdsMember(bytes, field))
+}
+
+/** Whether a member of this name is anywhere in JSON, written without escapes. A value of the same text is none. */
+function holdsMember(bytes: Buffer, name: string): boolean {
+  const word = `"${name}"`
+  // Quotes are rare enough in a body for a native search, which leaps from one to the next.
+  for (let at = bytes.indexOf(word); at >= 0; at = bytes.indexOf(word, at + 1)) {
+    let end = at + word.length
+    while (bytes[end]! <= 0x20) end++
+    if (bytes[end] === 0x3a) return true
+  }
+  return false
 }
 
 /**
