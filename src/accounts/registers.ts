@@ -83,8 +83,8 @@ export function registerColumns(name: RegisterName): Readonly<Record<string, { k
 
 /** @param row of the database, with all columns of the register. */
 export function readFields<C extends Columns>(columns: C, row: Readonly<Record<string, unknown>>): RegisterFields<C> {
-  const fields = Object.entries(columns).map(([name, { read }]) => [fieldOf(name), read(row[name])])
-  return Object.fromEntries(fields) as RegisterFields<C>
+  const read = Object.entries(columns).map(([name, column]) => [fieldOf(name), column.read(row[name])])
+  return Object.fromEntries(read) as RegisterFields<C>
 }
 
 /** The inverse: values by columns. */
@@ -97,6 +97,13 @@ export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<
 /** A value as a database takes it. */
 type Stored = string | number | bigint | null
 
+/** The field of each column, made once: when a server starts it reads a row for each account and key. */
+const fields = new Map(
+  Object.values(registers)
+    .flatMap((columns) => Object.keys(columns))
+    .map((name) => [name, name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())]),
+)
+
 function fieldOf(column: string): string {
-  return column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
+  return fields.get(column)!
 }
