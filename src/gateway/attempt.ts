@@ -279,6 +279,10 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#listener!.onAnswer()
   }
 
+  get #isStream(): boolean {
+    return (this.#relay ?? this.#fold) !== undefined
+  }
+
   #openStream(): void {
     const exchange = this.#exchange!
     if (exchange.stream) this.#relay = exchange.openStream()
@@ -298,11 +302,13 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#isFormKnown = true
     this.#chunks = []
     if (form === 'body') [this.#relay, this.#fold] = [undefined, undefined]
-    else if (form === 'events' && !(this.#relay ?? this.#fold)) this.#openStream()
-    // Only translation can fold a stream for a client that wants JSON (ruling P2).
-    if (form === 'events' && !(this.#relay ?? this.#fold)) {
-      this.#fail(broken, 'upstream_protocol')
-      return undefined
+    else if (form === 'events' && !this.#isStream) {
+      this.#openStream()
+      // Only translation can fold a stream for a client that wants JSON (ruling P2).
+      if (!this.#isStream) {
+        this.#fail(broken, 'upstream_protocol')
+        return undefined
+      }
     }
     const state = this.#relay ? 'streaming' : 'reading'
     if (state !== this.#state) this.#move(state)
@@ -321,7 +327,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #read(chunk: Buffer): void {
-    if (this.#relay ?? this.#fold) this.#noteShare(chunk.length)
+    if (this.#isStream) this.#noteShare(chunk.length)
     if (this.#relay) {
       this.#tell(this.#relay, this.#relay.push(chunk))
       return
@@ -421,7 +427,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     }
     const isSilent = nowMs - this.#lastByteMs >= idleMs
     // A whole body has no events, so only its bytes count as progress.
-    const isStuck = (this.#relay ?? this.#fold) !== undefined && nowMs - this.#lastEventMs >= progressMs
+    const isStuck = this.#isStream && nowMs - this.#lastEventMs >= progressMs
     // A refusal whose text stalls is still a refusal, because the status alone is enough.
     if (this.#state === 'refusing') {
       if (isSilent || nowMs - this.#headMs! >= refusalMs) this.#refuse()
