@@ -20,7 +20,7 @@ export type ServerTold = {
   isPipe: boolean
   startedMs?: number
   idleMb?: number
-  /** The figures by the names of the rows; a text is the reason why there are none. */
+  /** The figures by the names of the rows; a text says why the peer has no figures. */
   cells: Record<string, Figures | string>
 }
 

@@ -50,7 +50,7 @@ type ImageKind = {
   type: string
   /** Its first bytes in base64. */
   mark: string
-  /** What it has beside the mark, if other formats begin with that too. */
+  /** Holds for the beginning of this format alone, if other formats begin with the same mark. */
   form?: RegExp
   /** Reads width × height; 0 if it cannot. */
   pixels(bytes: Buffer): number

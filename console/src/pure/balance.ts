@@ -58,7 +58,7 @@ export function balanceOver(
   return { balances, credits }
 }
 
-/** The index of the last bucket that begins at or before a time; -1 if there is none. */
+/** The index of the last bucket that begins at or before a time; -1 if every bucket begins later. */
 function placeOf(buckets: readonly string[], at: string, zone: string): number {
   const ms = Date.parse(at)
   const day = dayIn(zone, ms)

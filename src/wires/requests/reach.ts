@@ -68,7 +68,7 @@ export function isSelfContained(
   return !looseFields.some((field) => holdsMember(bytes, field))
 }
 
-/** Whether a member of this name is anywhere in JSON, written without escapes. A value of the same text is none. */
+/** Whether JSON has a member of this name, written without escapes. A value of the same text does not count. */
 function holdsMember(bytes: Buffer, name: string): boolean {
   const word = `"${name}"`
   // Quotes are rare enough in a body for a native search, which leaps from one to the next.
