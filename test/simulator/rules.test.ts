@@ -146,6 +146,7 @@ const responsesRows: Row[] = [
   ['a tool that is chosen has a name', { tool_choice: { type: 'function' } }, 'tool_choice.name'],
   ['parameters are an object', { tools: [{ type: 'function', name: 'f', parameters: { type: 'array' } }] }, 'tools[0].parameters.type'],
   ['functions are flat', { tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools[0].name'],
+  ['a type of a tool is a word', { tools: [{ type: '' }] }, 'tools[0].type'],
   ['a named tool exists', { tool_choice: { type: 'function', name: 'g' } }, 'tool_choice'],
   ['verbosity is a word', { text: { verbosity: ['low'] } }, 'text.verbosity'],
   ['a format is flat', { text: { format: { type: 'json_schema', json_schema: { name: 'x' } } } }, 'text.format.name'],

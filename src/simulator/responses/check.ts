@@ -98,7 +98,7 @@ function checkTools(body: SimulatorJson): void {
 }
 
 function checkTool(tool: SimulatorJson, path: string, names: Set<string>): void {
-  const type = string(tool['type'], `${path}.type`)
+  const type = name(tool['type'], `${path}.type`, 64)
   if (type === 'namespace') {
     name(tool['name'], `${path}.name`, 64)
     // Names must be unique within a namespace only.
