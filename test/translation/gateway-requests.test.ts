@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
+import fc from 'fast-check'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { testModel } from '../support/gateway.ts'
 import type { Json } from './cases.ts'
@@ -30,6 +31,7 @@ import {
   terminal,
   textBlock,
   thinkingBlock,
+  toolBlock,
   wholeMessage,
 } from './upstreams.ts'
 
@@ -248,6 +250,59 @@ test('T7 redacted thinking travels as an item with an empty summary and is resto
   assert.deepEqual(output[0]!['summary'], [])
   assert.match(output[0]!['encrypted_content'], /^tw1\./)
   assert.deepEqual(await givenBack(output), [redacted, { type: 'text', text: 'Hi' }])
+})
+
+/** The blocks of an answer in any order, but none that ends in thinking, which no model sends; texts stand apart (I7). */
+const orders = fc
+  .array(fc.constantFrom('thinking', 'redacted', 'text', 'call', 'call'), { minLength: 1, maxLength: 7 })
+  .map((kinds) => kinds.filter((kind, place) => kind !== 'text' || kinds[place - 1] !== 'text'))
+  .filter((kinds) => kinds.at(-1) === 'text' || kinds.at(-1) === 'call')
+
+/** @returns the stream of one block, and the block that its model gets back */
+function blockOf(kind: string, place: number): [stream: string, block: Json] {
+  const data = `canary-data-${place}`
+  switch (kind) {
+    case 'thinking':
+      return [thinkingBlock(place, `hm ${place}`, data), { type: kind, thinking: `hm ${place}`, signature: data }]
+    case 'redacted': {
+      const block = { type: 'redacted_thinking', data }
+      return [blockStart(place, block) + blockStop(place), block]
+    }
+    case 'text':
+      return [textBlock(place, `said ${place}`), { type: 'text', text: `said ${place}` }]
+    default:
+      return [toolBlock(place, 'f', `{"n":${place}}`), { type: 'tool_use', name: 'f', input: { n: place } }]
+  }
+}
+
+test('BUG-2 Y2 the blocks of a turn return to a messages model in the order in which it said them', async () => {
+  await fc.assert(
+    fc.asyncProperty(orders, fc.boolean(), fc.boolean(), async (kinds, stream, answersReversed) => {
+      const blocks = kinds.map(blockOf)
+      const streams = blocks.map(([part]) => part).join('')
+      gateway.play(sse(messageStart() + streams + messageDelta('end_turn') + messageStop))
+      const more = { ...sealing, tools: [tool.responses], stream }
+      const answered = await gateway.post(paths.responses, say('responses', 'messages', more))
+      const told = await answered.text()
+      assert.equal(answered.status, 200, told)
+      const { output }: { output: Json[] } = stream ? accumulate('responses', told) : JSON.parse(told)
+      const outputs = output
+        .filter(({ type }) => type === 'function_call')
+        .map(({ call_id }) => ({ type: 'function_call_output', call_id, output: 'r' }))
+      if (answersReversed) outputs.reverse()
+      const returned = await givenBack([...output, ...outputs])
+      assert.deepEqual(
+        returned.map(({ id: _, ...block }) => block),
+        blocks.map(([, block]) => block),
+      )
+      const results: Json[] = gateway.asked.at(-1)!.body['messages'][2].content
+      assert.deepEqual(
+        results.flatMap(({ tool_use_id }) => tool_use_id ?? []),
+        returned.flatMap(({ type, id }) => (type === 'tool_use' ? id : [])),
+      )
+    }),
+    { numRuns: 40 },
+  )
 })
 
 test('T7 an envelope of another model, of another account, or changed, is as if it were not there', async () => {

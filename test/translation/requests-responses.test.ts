@@ -213,12 +213,12 @@ const toMessages: Case[] = [
   },
   {
     id: 'Q109',
-    title: 'a call before a message stands behind it',
+    title: 'a call before a message stays before it (ruling Y2)',
     body: items(user, call('A'), said('look'), output('A')),
     expect: (up) => {
       deepEqual(
         up.messages[1].content.map((block: { type: string }) => block.type),
-        ['text', 'tool_use'],
+        ['tool_use', 'text'],
       )
       deepEqual(up.messages[2], { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'A', content: 'r' }] })
     },

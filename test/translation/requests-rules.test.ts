@@ -1223,6 +1223,11 @@ test('R-EMPTY R-HIST a turn towards messages never ends in thinking, which its m
       [thought, said('a'), thought],
       ['user text', 'assistant thinking text', 'user text'],
     ],
+    // Y2: calls keep their place, so that a turn with calls can end in thinking as well.
+    [
+      [thought, called, thought, result],
+      ['user text', 'assistant thinking tool_use', 'user tool_result text'],
+    ],
   ] as const) {
     const told = saidBehind([...items])
     deepEqual(told.shape, shape)

@@ -18,7 +18,7 @@ import { refuseFiles, refuseImages } from '../requests/stand-ins.ts'
 
 export type EncodedMessage = { role: 'user' | 'assistant' | 'system'; content: JsonObject[] }
 
-/** `system` and `messages`: alternating turns, results first in theirs, calls last (R-PAIR, translation 2.7). */
+/** `system` and `messages`: alternating turns, results first in theirs (R-PAIR), the model's blocks in their order (ruling Y2). */
 export function encodeConversation(
   prepared: Prepared,
   profile: Profile,
@@ -72,9 +72,9 @@ function isSomething(turn: Turn): boolean {
   return turn.by === 'operator' || turn.parts.length > 0
 }
 
-/** An assistant's turn that ends in thinking is refused. Calls stand last, wherever they came (R-PAIR), so only one without them does. */
+/** "The final block in an assistant message cannot be `thinking`": a turn ends with its last other block, if it has one. */
 function withoutLastThoughts(turn: Turn, prepared: Prepared): Turn {
-  if (turn.by !== 'model' || turn.parts.some((part) => part.type === 'tool_call')) return turn
+  if (turn.by !== 'model') return turn
   const end = turn.parts.findLastIndex((part) => part.type !== 'reasoning') + 1
   if (end === turn.parts.length) return turn
   prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning with nothing behind it, which the wire refuses')
@@ -117,10 +117,8 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
     return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
-  const isCall = (part: ModelPart) => part.type === 'tool_call'
-  // Results are matched only against calls that end the turn.
-  const ordered = [...turn.parts.filter((part) => !isCall(part)), ...turn.parts.filter(isCall)]
-  return { role: 'assistant', content: ordered.map(encodeModelPart) }
+  // The vendor checks thinking at its place in the answer, and takes texts after calls (ruling Y2).
+  return { role: 'assistant', content: turn.parts.map(encodeModelPart) }
 
   function encodeUserPart(part: UserPart): JsonObject {
     return part.type === 'tool_result' ? encodeResult(part) : encodePart(part)

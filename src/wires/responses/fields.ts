@@ -8,7 +8,7 @@ export const responsesFields: FieldTable = fieldTable([
   field('model', ['mapped', '`model`: what the upstream calls it'], ['mapped', '`model`: what the upstream calls it']),
   field(
     'input',
-    ['mapped', '`messages`; a run of assistant items is one turn, calls last'],
+    ['mapped', '`messages`; a run of assistant items is one turn, in their order'],
     ['mapped', '`messages`; a run of assistant items is one message'],
   ),
   field('instructions', ['mapped', 'the first block of `system`'], ['mapped', 'the first `system` message']),
