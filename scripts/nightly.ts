@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
-// What is too long for npm test: the properties with ten thousand runs each, the fuzzers with a million inputs for each
-// of the three decoders, damaged HTTP that other parsers read too, what takes longer than it is long, every row of the fault
-// matrix, answers that nobody asked for, the attacks for three minutes, several gateways on PostgreSQL, and a full disk. The seed is the day, so that every night tries others; a fuzzer prints the
-// input that fails, which then goes to test/translation/seeds.
+// Runs the trials that are too long for npm test; `parts` lists them. Properties get ten thousand runs each, and the
+// fuzzers
+// a million inputs for each of the three decoders. The seed is the day, so that every night tries other inputs. A fuzzer
+// prints the input that fails, which then goes to test/translation/seeds.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const inputs = 3 * Number(process.argv[2] ?? 1_000_000)
@@ -30,7 +30,7 @@ const parts: Record<string, string[]> = {
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],
-  // It mounts a file system of its own, which only Linux lets it do.
+  // This trial mounts a file system of its own, which only Linux lets it do.
   ...(process.platform === 'linux' && { 'a full disk': ['scripts/full-disk.ts', '3'] }),
 }
 

@@ -1,10 +1,10 @@
 /**
- * Several real gateways on a real PostgreSQL, and what can go wrong with them: limits that are one for all, deaths, a
- * database that is killed, frozen or cut off, keys and credit that change under them, versions and clocks that differ.
+ * Several real gateways on a real PostgreSQL, and the faults they must survive. Limits are shared, replicas die, and the
+ * database is killed, frozen or cut off. Keys and credit change meanwhile, and versions and clocks differ.
  *
  *     node bin/node.mjs scripts/replicas.ts [--whole] [--only 'name;name…'] [--report file]
  *
- * Small, it is the check's part (at most five minutes); `--whole` is the nightly one.
+ * Without options this is the part for `npm run check` (at most five minutes). `--whole` is the nightly part.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'

@@ -64,7 +64,7 @@ async function heedChanges(setting: Setting, size: Size): Promise<Finding[]> {
     await measure('spent', payer.key, [402], () => books.credit(name, -parseCredits('2'), `spent-${i}`))
     await measure('credit', payer.key, [200], () => books.credit(name, parseCredits('3'), `more-${i}`))
     const [first] = (await books.listKeys(name)).filter((key) => key.id !== id)
-    // Many of them are one address's failures, which is then told to wait (ruling R4).
+    // Many of them fail from one address, which then has to wait (ruling R4).
     await measure('revoke', payer.key, [401, 429], () => books.revokeKey(first!.id))
   }
   return Object.entries(lags).map(([what, times]) =>
@@ -81,7 +81,7 @@ async function heedChanges(setting: Setting, size: Size): Promise<Finding[]> {
       replicas.map(async (replica) => {
         while (performance.now() - changedMs < 5_000) {
           const begun = performance.now()
-          // What was asked before it was heeded tells nothing; its beginning counts.
+          // An answer to a request from before the change proves nothing; the moment when the request began counts.
           if (heeded.includes((await ask(replica, { key })).status)) return void lags[what]!.push(begun - changedMs)
           await pause(5)
         }

@@ -9,12 +9,12 @@ const terminators = {
   responses: /event: response\.completed\n.*\n\n$/,
 }
 
-/** What a client saw. `status` 0: the connection failed. */
+/** An answer as its client saw it. `status` 0: the connection failed. */
 export type Seen = {
   status: number
   code: string | undefined
   requestId: string | undefined
-  /** The answer came to its end: whoever saw it pays for it. */
+  /** The answer came to its end, so the client pays for it. */
   isWhole: boolean
   ms: number
 }

@@ -16,11 +16,11 @@ const awayMs = 6_000
 /** Until debits that the database does not take are overdue, and somewhat longer. */
 const overdueMs = 6_000
 
-/** What can become of the database, and how it is over. */
+/** A fault of the database, and the way to end it. */
 type Fault = {
   begin(setting: Setting, replicas: readonly Replica[]): void
   end(setting: Setting, replicas: readonly Replica[]): void
-  /** It answers all the while. */
+  /** The database answers during the fault. */
   isPassable?: boolean
 }
 
@@ -112,7 +112,7 @@ async function takeAway(setting: Setting, fault: Fault): Promise<Finding[]> {
   fault.begin(setting, replicas)
   const beganMs = performance.now()
   const unready = replicas.map((replica) => untilStatus(replica, 503, unreadyMs + 2_000))
-  // What ran already may end as it likes; who comes from here on is answered, or refused in time.
+  // Requests that ran already may end in any way. Later ones are answered, or refused in time.
   const before = await Promise.all([pause(300)]).then(stopBefore)
   const during: Promise<Seen>[] = []
   const sides: Promise<{ status: number; ms: number }>[] = []
@@ -188,7 +188,7 @@ async function fillDisk(setting: Setting, isLog: boolean): Promise<Finding[]> {
   clearInterval(refill)
   rmSync(filler)
   const endedMs = performance.now()
-  // A database that has ended itself over it is started again by whoever runs it.
+  // Operators start a database again that has ended itself because of the fault.
   if (isLog) startAnew(setting)
   const ready = await Promise.all(replicas.map((replica) => untilStatus(replica, 200, 15_000)))
   const firstOk = await untilAnswered(replicas[0]!, key, endedMs)
@@ -220,7 +220,7 @@ function startAnew({ postgres }: Setting): void {
   try {
     postgres.stop('immediate')
   } catch {
-    // It ended by itself.
+    // The database ended by itself.
   }
   postgres.start()
 }
@@ -247,7 +247,7 @@ function fill(path: string): void {
   }
 }
 
-/** What replicas told of an event, each text once. */
+/** The texts that replicas logged for an event, each text once. */
 function countWords(replicas: readonly Replica[], event: string): string {
   const told = new Set(replicas.flatMap((replica) => replica.readEvents(event).map(({ error }) => String(error))))
   return [...told].join('; ')

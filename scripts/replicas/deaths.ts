@@ -41,8 +41,9 @@ async function killReplicas(setting: Setting, size: Size): Promise<Finding[]> {
 }
 
 /**
- * What was seen whole is in the ledger, once; what is in the ledger was asked for; the books are right.
- * @param verify another triwire's, where the schema is a newer one's.
+ * Checks that each answer that was seen whole is in the ledger once, that each entry has its request, and that the books
+ * are right.
+ * @param verify that of another triwire, if the schema is a newer one's
  */
 export async function judgeBooks(
   { books }: Setting,

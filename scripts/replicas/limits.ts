@@ -107,7 +107,7 @@ function askAtOnce(replicas: readonly Replica[], { key }: Payer): Promise<Seen[]
   return Promise.all(Array.from({ length: asked }, (_, i) => ask(replicas[i % replicas.length]!, { key })))
 }
 
-/** In twenty rounds, so that some fall before, some into and some behind what happens meanwhile. */
+/** Asks in twenty rounds, so that some fall before, some into and some after the event meanwhile. */
 async function askInRounds(replicas: readonly Replica[], { key }: Payer): Promise<Seen[]> {
   const rounds: Promise<Seen>[] = []
   for (let i = 0; i < asked; i++) {
@@ -115,7 +115,7 @@ async function askInRounds(replicas: readonly Replica[], { key }: Payer): Promis
     if (i % 50 === 49) await pause(40)
   }
   const first = await Promise.all(rounds)
-  // Who was told 500 was not let in, and may ask again.
+  // A request that got 500 was not admitted, so its client may repeat it.
   const again: Seen[] = []
   for (let left = first.filter(({ status }) => status === 500).length; left > 0; left--) {
     let seen = await ask(replicas[left % replicas.length]!, { key })
@@ -150,7 +150,9 @@ function emptyUnlogged({ postgres, url }: Setting): void {
   )
 }
 
-/** What one answer of the model costs the ledger says; its hold follows from that, since all its tokens cost the same. */
+/**
+ * The ledger gives the cost of one answer of the model. Its hold follows from that, since all its tokens cost the same.
+ */
 async function overdraw(setting: Setting, model: 'within-hold' | 'beyond-hold'): Promise<Finding[]> {
   const { books } = setting
   const rich = await setting.makePayer()

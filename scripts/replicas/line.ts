@@ -2,14 +2,14 @@ import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { listen } from '../../test/support/listen.ts'
 
-/** What becomes of what passes, also on connections that are open already. */
+/** The ways of treating bytes that pass, also on connections that are open already. */
 export type LineState =
   | 'passes'
-  /** Nothing arrives, and nobody is told. */
+  /** Nothing arrives, and neither side notices. */
   | 'swallows'
   /** Each piece is 200 ms late, each way. */
   | 'late'
-  /** Whoever connects is accepted and hung up on; what is open is reset. */
+  /** New connections are accepted and closed, and open ones are reset. */
   | 'hangs up'
   /** Answers are lost: what is asked arrives, and then the connection ends. */
   | 'loses answers'

@@ -95,7 +95,7 @@ async function lock(url: string, payers: readonly Payer[]): Promise<() => Promis
   }
 }
 
-/** What probes of those that live are told. */
+/** The statuses that probes of living replicas get. */
 export function watchReadiness(alive: readonly Replica[]): () => Promise<Record<number, number>> {
   const probes: Promise<{ status: number }>[] = []
   const timer = setInterval(() => {

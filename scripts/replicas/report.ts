@@ -1,9 +1,9 @@
 import type { Setting, SettingOptions } from './setting.ts'
 
-/** What a trial may be: small for the check, whole by night. */
+/** The size of a trial: small for the check, whole for the nightly run. */
 export type Size = 'small' | 'whole'
 
-/** What was demanded, and what came of it. */
+/** A demand, and whether it was met. */
 export type Finding = { ok: boolean; text: string }
 
 export type Trial = {

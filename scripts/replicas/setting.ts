@@ -18,7 +18,7 @@ export type Replica = Program & {
   /** To its database; nobody else's. */
   line: Line
   logPath: string
-  /** What its log tells of an event, as its JSON lines say it. */
+  /** The log lines of an event, as JSON. */
   readEvents(event: string): Record<string, unknown>[]
   kill(): Promise<void>
 }
@@ -52,7 +52,7 @@ export type ReplicaOptions = {
 
 export type SettingOptions = PostgresOptions & { perMinute?: number }
 
-/** What is held of an answer's tokens (ruling C2). */
+/** The tokens of an answer that are held (ruling C2). */
 export const holdTokens = 100
 
 /** As id, wire and the simulator's own name with its directives. */
@@ -90,7 +90,7 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
     async makePayer(credits = '1000000') {
       const account = `payer-${++payers}`
       const { id } = await books.createAccount(account, parseCredits(credits))
-      // What it spends is verified with the rest (ruling R15).
+      // The spend of this key is verified with the rest (ruling R15).
       const { key } = await books.createKey(account, { budget: { nanos: 2n ** 60n, per: 'day' } })
       return { accountId: id, account, key }
     },
@@ -183,8 +183,8 @@ export async function createSetting({ perMinute = 1_000_000, ...options }: Setti
 }
 
 /**
- * Its line is written a moment after what stdout is told.
- * @param before so many such lines are of earlier runs.
+ * The line is written a moment after the one on stdout.
+ * @param before number of such lines that earlier runs wrote
  */
 async function readAdminUrl(logPath: string, before: number): Promise<string> {
   await until(() => readListening(logPath).length > before, 'it says where it listens')

@@ -199,7 +199,10 @@ async function killWorkers(setting: Setting, size: Size): Promise<Finding[]> {
   ]
 }
 
-/** Who is killed again and again is started anew later and later, at most after half a minute: so long there may be none. */
+/**
+ * A worker that is killed again and again is started later and later, at most after half a minute. So long there may be
+ * none.
+ */
 const emptyMs = 40_000
 
 async function untilRunning(parent: number): Promise<number[]> {
@@ -268,8 +271,8 @@ async function startPooler({ postgres, folder }: Setting, more: string): Promise
 }
 
 /**
- * N is this triwire with one more migration, which only adds: as long as there is one only, there is no N−1 to be had
- * otherwise. Replicas leave as a load balancer has it: nothing more is sent there, then they end what runs.
+ * N is this triwire with one more migration, which only adds. While there is one version only, there is no other N−1.
+ * Replicas leave as with a load balancer: they get no more requests, and then end those that run.
  */
 async function upgrade(setting: Setting, size: Size): Promise<Finding[]> {
   const next = copyWithMigration(join(setting.folder, 'next'))

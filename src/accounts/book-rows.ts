@@ -20,7 +20,7 @@ export type KeyRow = {
   accountName: string | undefined
   digest: string
   prefix: string
-  /** What its owner calls it. Several keys may have the same: a rotated one and its successor do. */
+  /** The name that the owner gave it. Several keys may have the same: a rotated one and its successor do. */
   label: string | undefined
   createdMs: number
   /** Its own end, or that of its grace where it was rotated and that is earlier. */
@@ -34,11 +34,11 @@ export type KeyRow = {
   bounds: KeyBounds
   /** Of its budget, in the window of the last entry; none where it has none. */
   spend: Spend | undefined
-  /** What running requests hold of it, where the store knows. */
+  /** The sum of its holds of running requests, if the store knows it. */
   heldNanos: bigint | undefined
 }
 
-/** A key that was just made. The secret is shown to whoever asked for it, this once. */
+/** A key that was just made. The secret is shown to its creator this once. */
 export type IssuedKey = { key: string; id: string; prefix: string }
 
 /** Another one whenever something that can be edited is another. */
@@ -54,12 +54,12 @@ function versionOf(fields: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16)
 }
 
-/** Where a page ends: what its last row is sorted by, and its id. */
+/** The end of a page: the sort values of its last row, and its id. */
 type PageKey = readonly (string | number)[]
 
 export const accountSorts = ['created', '-created', 'name'] as const
 
-/** A page of accounts: those that fit all of what is given, from behind a place on. */
+/** A page of accounts that match every given filter, after a given place. */
 export type AccountPage = {
   /** In the name, whatever its case, or the beginning of the id. */
   q?: string | undefined

@@ -85,7 +85,7 @@ export type Config = {
   adminUrl: string | undefined
   /** The origin, with a path if it has one, at which servers of the same store on other machines reach it (ruling X9). */
   adminReplicaUrl: string | undefined
-  /** What it proves itself with; undefined: it speaks plain HTTP, on loopback. */
+  /** The certificate of the admin listener; undefined: it speaks plain HTTP, on loopback. */
   adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace

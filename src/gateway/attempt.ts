@@ -102,7 +102,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #bytes = 0
   #status = 0
   #contentType = ''
-  /** What comes is known by its first bytes: a stream or one body (ruling Y1). */
+  /** The first bytes have shown whether a stream or one body comes (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
   #startedMs: number
@@ -290,9 +290,9 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   /**
-   * An event stream may come under any label, and a body or an error under that of a stream: servers and proxies mislabel both, and
-   * the first bytes leave no doubt (ruling Y1).
-   * @returns the bytes to read, once they say what they are
+   * Finds by the first bytes whether an answer is an event stream or a body (ruling Y1). Servers and proxies mislabel
+   * both.
+   * @returns the bytes to read, once they show what they are
    */
   #readForm(chunk: Buffer): Buffer | undefined {
     this.#chunks.push(chunk)
@@ -528,7 +528,9 @@ const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 /** So many bytes always say what they are. */
 const startBytes = 64
 
-/** What an answer is by its first bytes, after a byte order mark and empty lines; undefined: more are wanted. */
+/**
+ * The form of an answer by its first bytes, after a byte order mark and empty lines; undefined: more bytes are needed.
+ */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
   // Nearly every body begins so, and then no text is made of it.
   if (bytes[0] === 0x7b) return 'body'

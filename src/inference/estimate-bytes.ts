@@ -113,7 +113,9 @@ export function estimateBytesTokens(bytes: Uint8Array, start = 0, end: number = 
 const imageLead = /(?:data:image\\?\/[\w.+-]+;base64,|"media_type"\s*:\s*"image\\?\/[\w.+-]+"\s*,\s*"data"\s*:\s*")$/i
 const leadBytes = 96
 
-/** Whether data are called a picture, whatever its format: HEIC, SVG and others have no mark that could be told. */
+/**
+ * Whether data are called a picture, whatever its format: HEIC, SVG and others have no first bytes that identify them.
+ */
 function isCalledImage(body: Buffer, start: number): boolean {
   return imageLead.test(body.toString('latin1', Math.max(0, start - leadBytes), start))
 }

@@ -6,7 +6,7 @@ import { signedOut } from '../session.ts'
 /** The servers of the store that the last answer for all was without, as one text. */
 export const unreachedServers = signal<string | undefined>(undefined)
 
-/** What the API refused, or that it could not be reached. */
+/** A refusal by the API, or that it could not be reached. */
 export class Refusal extends Error {
   readonly status: number
   /** `not_found`, `conflict`…; `unreachable` if there was no response. */

@@ -3,7 +3,7 @@ import { type SummedEntries, type SumRow, sumColumns, type UsageTable, usageTabl
 
 /** Of one day: sums of the entries below their accounts' marks, by quarter, and the rows of that day. */
 type UsageDay = {
-  /** By the quarter that it begins with, and the one behind it. */
+  /** The quarter with which it begins, and the one after its last. */
   from: number
   to: number
   entries: readonly SummedEntries[]

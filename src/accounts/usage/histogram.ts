@@ -1,13 +1,16 @@
 /*
- * How long things took, as counts of what fell into buckets that grow by an eighth root of two: scale 3 of exponential
- * histograms, as OpenTelemetry and Prometheus have them. Two are merged by adding, and a percentile of what was merged is as
- * exact as one of each: within `percentileError`, whatever the times.
+ * Times, as counts in buckets that grow by an eighth root of two. This is scale 3 of exponential histograms, as
+ * OpenTelemetry
+ * and Prometheus have them. Two are merged by adding. A percentile of merged ones is as exact as of each: within
+ * `percentileError`, whatever the times.
  */
 
-/** Bucket `n` has what took up to 2^(n/8) ms, and longer than the one before it. The last one ends behind four hours. */
+/**
+ * Bucket `n` counts times up to 2^(n/8) ms that are longer than bucket `n - 1` has. The last one ends after four hours.
+ */
 const bucketMax = 191
 
-/** Half a bucket's width, by the middle that is told of it, and what is rounded. */
+/** Half the width of a bucket, since its middle is reported, and the rounding. */
 export const percentileError = 0.044
 
 /** How many fell into each bucket; shorter than the buckets where the last ones are empty. */
@@ -53,7 +56,10 @@ export function encodeCounts(counts: readonly number[]): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/** The separator between encodings that are put one behind the other, in hexadecimal: a bucket with a count of 0, which is never written. */
+/**
+ * The separator between encodings that follow one another, in hexadecimal: a bucket with a count of 0, which is never
+ * written.
+ */
 export const countsBreakHex = '0000'
 
 /** Adds what was encoded, one or several with breaks between. Bytes that are no such pairs add what can be made of them. */

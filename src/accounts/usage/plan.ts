@@ -15,7 +15,7 @@ import { type SummedEntries, wordsOf } from './rollup.ts'
 /** Tables of figures: of quarters, of days by account and key, of days. */
 export type Grain = 'q' | 'd' | 't'
 
-/** What a store is to read for an answer; all of one answer in one snapshot. */
+/** A reading that a store makes for an answer. All readings of one answer see one snapshot. */
 export type UsageRead =
   | { kind: 'state' }
   /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
@@ -44,12 +44,12 @@ export type FoundRow = {
   times: readonly (Uint8Array | null)[]
 }
 
-/** What is counted of requests that cost nothing. */
+/** The sums of requests that cost nothing. */
 const ofTraffic: readonly SumName[] = ['requests', 'errors']
 
 /**
- * Says what is to be read, one reading after the other, and makes the answer of it: rows and the tail above the watermarks, so
- * that figures are as exact as the ledger at any moment. What is told and `other` add up to the total.
+ * Names the readings, one after the other, and makes the answer of them. Rows and the tail above the watermarks count, so
+ * figures are as exact as the ledger at any moment. The named groups and `other` add up to the total.
  */
 export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageAnswer, unknown> {
   const { by, only, sums, times, sort } = question
@@ -61,7 +61,7 @@ export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageA
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
   const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'q'
   const asked = { bounds, only, sums, times, grain }
-  // Of keys and accounts there are many: only of those that are told figures are read bucket by bucket, and times at all.
+  // Keys and accounts are many. So figures by bucket, and all times, are read only for groups that the answer names.
   const isPlain = bounds.length === 2 && times.length === 0
   if (!isNarrow || by.length === 0 || isPlain) {
     const all = new Groups(question)
@@ -102,10 +102,10 @@ function isOfTraffic(name: SumName): boolean {
   return ofTraffic.includes(name)
 }
 
-/** Rows of a group as they came: only of those that are told figures by bucket are made. */
+/** Rows of a group as they came. Figures by bucket are made only for groups that the answer names. */
 type Group = { of: readonly string[]; amount: bigint; parts: { row: FoundRow; places: FigureColumns }[] }
 
-/** Where the figures of a row belong, in the order of the question's. */
+/** The columns for the figures of a row, in the order of the question's. */
 type FigureColumns = { sums: readonly number[]; times: readonly number[] }
 
 /** Figures by group and bucket. */
@@ -158,7 +158,7 @@ class Groups {
     this.add(found, this.sums, [])
   }
 
-  /** Words of those that are told: the ones with most, among equals in the order of their words. */
+  /** The words of the named groups: those with most, among equals in the order of their words. */
   first(): (readonly string[])[] {
     return this.#sorted()
       .slice(0, this.#question.top)
@@ -170,12 +170,12 @@ class Groups {
     return this.#tell(told, this.#total, this.size)
   }
 
-  /** These are all that are told, of so many that there are. @param whole without groups */
+  /** The answer that names these groups, of all that exist. @param whole without groups */
   answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom'> {
     return this.#tell(this.#sorted(), whole.#total, size)
   }
 
-  /** What is told and the others are the total. */
+  /** The named groups and the others, which together are the total. */
   #tell(told: readonly Group[], total: Series, size: number): Omit<UsageAnswer, 'keptFrom'> {
     const groups = told.map(({ of, parts }) => {
       const series = this.#empty()

@@ -2,14 +2,14 @@ import type { Zone } from '../calendar.ts'
 import type { BucketCounts } from './histogram.ts'
 import { dimensions, type SumColumn } from './rollup.ts'
 
-/** What is summed of a group in a bucket. `errors`: of the requests those that failed. */
+/** A sum of a group in a bucket. `errors`: the failed ones of the requests. */
 export type SumName = SumColumn | 'errors'
 
 const timeNames = ['first_byte', 'total'] as const
 
 export type TimeName = (typeof timeNames)[number]
 
-/** Who asks to have figures told apart may also ask for the code of requests that cost nothing; all others have none. */
+/** The groupings that a question may name. `code` is for requests that cost nothing; all others have an empty one. */
 export const usageGroupings = [...dimensions, 'code'] as const
 
 export type UsageGrouping = (typeof usageGroupings)[number]
@@ -18,7 +18,7 @@ export type UsageGrouping = (typeof usageGroupings)[number]
 export const soundOutcomes = ['ok', 'client_abort', 'client_stall', 'client_timeout']
 
 export type UsageQuestion = {
-  /** Where buckets begin, and where the last one ends: numbers of quarter hours. */
+  /** The beginnings of the buckets and the end of the last one, as numbers of quarter hours. */
   bounds: readonly number[]
   /** Each of them begins a day of this zone, which may be the store's. */
   daysOf: Zone | undefined
@@ -27,7 +27,7 @@ export type UsageQuestion = {
   only: Partial<Record<UsageGrouping, readonly string[]>>
   sums: readonly SumName[]
   times: readonly TimeName[]
-  /** So many groups are told by themselves, those with most of this. */
+  /** The number of groups that are listed by name, those with most of this. */
   top: number
   sort: SumName
 }
@@ -42,10 +42,10 @@ export type Series = {
 export type UsageAnswer = {
   /** Words in the order of `by`. */
   groups: (Series & { of: string[] })[]
-  /** What is in no group that is told. @property count of groups */
+  /** The sum of all groups that are not listed. @property count of groups */
   other: (Series & { count: number }) | undefined
   total: Series
-  /** What is before this quarter is kept no more. */
+  /** Rows of quarters before this one are deleted. */
   keptFrom: number
 }
 

@@ -27,7 +27,7 @@ export function firstKept(calendar: Calendar, keepMonths: number, nowMs: number)
   return Math.max(1, startMs / quarterMs)
 }
 
-/** What is recorded of a store from when its days are those of another zone. @param before what is recorded now */
+/** The record of a store from when its days are those of another zone. @param before what is recorded now */
 export function rezoned(
   before: { weekStarts: WeekStart; keptFrom: number },
   { timeZone, weekStarts = before.weekStarts }: NewZone,
@@ -37,8 +37,9 @@ export function rezoned(
 }
 
 /**
- * The first quarter hour that is kept from when other days are counted on: there begins the first of them of which all quarters
- * are kept. Of the day before it only a part would be.
+ * The first quarter hour that is kept after days of another zone are counted. It begins the first of those days whose
+ * quarters
+ * are all kept. The day before it would be kept in part only.
  * @param calendar of the new zone @param keptFrom by the old one
  */
 function firstKeptWhole(calendar: Calendar, keptFrom: number): number {

@@ -1,17 +1,19 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
 
 /*
- * Rollups: the sums of the ledger by what reports ask for, so that no report reads the ledger (ruling C9). They are folded
- * from the entries, account by account up to a watermark, which is the number of the account's last entry in them and moves in
- * the commit that adds the rows.
+ * Rollups: the sums of the ledger by the dimensions of reports, so that no report reads the ledger (ruling C9). Entries
+ * are
+ * folded account by account up to a watermark. This is the number of the account's last folded entry. The commit that
+ * adds the
+ * rows moves it.
  */
 
-/** What figures are told apart by. An empty text is what is not known, as in entries of the first release. */
+/** The dimensions of figures. An empty text means unknown, as in entries of the first release. */
 export const dimensions = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
 
 type Dimension = (typeof dimensions)[number]
 
-/** What is summed, by columns; `cost` in nano-credits, less what was given back. */
+/** The summed columns; `cost` in nano-credits, less the amounts given back. */
 export const sumColumns = [
   'requests',
   'input_tokens',
@@ -45,14 +47,15 @@ export const tableNames = Object.keys(usageTables) as UsageTable[]
 export type SumRow = { place: Readonly<Record<string, string | number>>; sums: bigint[] }
 
 /**
- * Entries that differ in no word and lie in one quarter hour, put together by the store, since to read one costs more than all that
- * is done with it: `quarter`, the columns of their words, and sums by their columns.
+ * Entries of one quarter hour with equal words, summed by the store, since reading one costs more than all its further
+ * work.
+ * A row has `quarter`, the columns of their words, and sums by their columns.
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 
 /**
- * What entries add to the rows, each row once in the order of its key.
- * @param keptFrom of quarters before it there are no rows any more, but those of `usage_k`
+ * The changes that entries make to the rows, each row once in the order of its key.
+ * @param keptFrom rows of quarters before it are deleted, except those of `usage_k`
  */
 export function rollUp(
   entries: Iterable<SummedEntries>,

@@ -4,11 +4,12 @@ import type { Grain } from './plan.ts'
 import { dimensions, pairOf } from './rollup.ts'
 
 /*
- * What the ledger does not have: requests that cost nothing, and how long all of them took. Counted in memory and written every
- * few seconds; what was counted since then is lost with the process. Never money.
+ * Figures that are not in the ledger: requests that cost nothing, and the times of all requests. They are counted in
+ * memory and
+ * written every few seconds. The counts since then are lost with the process. Money is never among them.
  */
 
-/** What of a request that is over counts here. */
+/** The parts of an ended request that count here. */
 export type TrafficRecord = {
   readonly walk?: string | undefined
   readonly status?: number | undefined
@@ -25,7 +26,7 @@ export type TrafficRecord = {
   readonly endMs?: number | undefined
 }
 
-/** What was counted in one place. @property requests those without a debit */
+/** The counts of one place. @property requests those without a debit */
 export type TrafficCell = {
   place: Readonly<Record<string, string | number>>
   requests: number
@@ -87,7 +88,7 @@ export function createTraffic(nowMs: () => number) {
     return found
   }
 
-  /** What was counted since the last time. */
+  /** The counts since the last call. */
   function take(): TrafficCell[] {
     const taken = cells
     cells = new Map()
@@ -154,7 +155,7 @@ function comparePlaces(
   return 0
 }
 
-/** What was there and what comes to it. */
+/** The sum of two encoded counts. */
 export function joinCounts(a: Uint8Array, b: Uint8Array): Uint8Array {
   const sum: BucketCounts = []
   addEncoded(sum, a)

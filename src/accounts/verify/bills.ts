@@ -3,7 +3,7 @@ import type { Entry, VerifyOptions } from '../entries.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import type { Debit } from '../ledger.ts'
 
-/** What a bill is checked with: all price versions of the ledger, and all of its entries that give a debit back. */
+/** The facts for checking a bill: all price versions of the ledger, and all of its entries that give a debit back. */
 export type BillFacts = {
   prices: ReadonlyMap<string, Debit['prices']>
   returns: Iterable<Entry>

@@ -3,19 +3,20 @@ import { datedMax, isAhead } from '../clock.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 
 /**
- * What an account says of its chain: its balance, and the number of its last entry.
- * @property digest that the next entry will be made with, where that is kept beside the entries.
+ * The end of the chain of an account: its balance, and the number of its last entry.
+ * @property digest on which the next entry builds, if it is kept beside the entries
  */
 export type AccountEnd = { id: string; balanceNanos: bigint; seq: number; digest?: string | null }
 
-/** Where the chain of an account has come to. */
+/** The last checked entry of an account's chain. */
 type Link = { seq: number; balanceNanos: bigint; postedMs: number; digest: string | null }
 
 const start: Link = { seq: 0, balanceNanos: 0n, postedMs: 0, digest: null }
 
 /**
- * The chain of each account (ruling C15): entries are numbered without holes, each balance and each digest follows from
- * the one before, none is posted before the one before it, and the account has the balance of the last one.
+ * The chain of each account (ruling C15): entries are numbered without holes. Each balance and each digest follows from
+ * the one
+ * before. Times of posting never decrease, and the account has the balance of the last entry.
  */
 export function createChainCheck(findings: string[]) {
   const ends = new Map<string, Link>()
@@ -34,8 +35,9 @@ export function createChainCheck(findings: string[]) {
     const { keyId } = entry.bill ?? entry.returned ?? {}
     if (keyId !== undefined && keyAccountId !== accountId)
       find(`its key ${keyId} ${keyAccountId === undefined ? 'does not exist' : `belongs to account ${keyAccountId}`}`)
-    // The sum and not what is written, so that one forged balance is one finding and the end is still checked; the digest
-    // as it is written, so that one forged entry is one finding.
+    // The balance here is the sum, so that one forged balance is one finding and the end is still checked. The digest is
+    // the
+    // written one, so that one forged entry is one finding.
     ends.set(accountId, { seq, balanceNanos, postedMs, digest })
   }
 

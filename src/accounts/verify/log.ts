@@ -65,7 +65,7 @@ type VerifiedBill = NonNullable<VerifiedEntry['entry']['bill']>
 
 type Difference = [what: string, said: string | number, booked: string | number | undefined]
 
-/** What the line does not say cannot differ. */
+/** A field that the line lacks cannot differ. */
 function* different(what: string, said: Difference[1] | undefined, booked: Difference[2]): Iterable<Difference> {
   if (said !== undefined && said !== booked) yield [what, said, booked]
 }

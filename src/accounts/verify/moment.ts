@@ -4,9 +4,9 @@ import { datedMax } from '../clock.ts'
 const aheadMax = 86_400_000
 
 /**
- * The moment of the last head, behind which all is posted (ruling C15). Without it what is posted is not told apart from
- * what that head covered; with one far ahead all is dated behind that.
- * @param place what people call where the ledger is.
+ * The moment of the last head, after which all later entries are posted (ruling C15). Without it, those entries cannot be
+ * separated from the ones that the head covers. With one far ahead, all are dated after it.
+ * @param place the ledger's name for people
  */
 export function* findWrongMoment(place: string, momentMs: bigint | undefined, nowMs: number): Iterable<string> {
   if (momentMs === undefined) {

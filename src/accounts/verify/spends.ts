@@ -1,10 +1,10 @@
 import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 
-/** What keys of one line are said to have spent (ruling R15). */
+/** The recorded spend of keys of one line (ruling R15). */
 export type SpendRow = Spend & {
   scope: string
-  /** None where there is no such key. */
+  /** Undefined if there is no such key. */
   accountId: string | undefined
   keyIds: readonly string[]
 }
@@ -12,7 +12,7 @@ export type SpendRow = Spend & {
 /** A row once more, as it is when all entries were read, with what was posted in its window meanwhile. */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
-/** What each line of keys with a budget has spent is the sum of the entries of its window. */
+/** The spend of each line of keys with a budget is the sum of the entries of its window. */
 export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) {
   const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0 }]))
   const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
