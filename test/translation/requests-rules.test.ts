@@ -242,7 +242,7 @@ for (const [title, from, body, code, param, text] of refusals) {
   }
 }
 
-test('T9 a choice the model cannot be held to is refused, one of the same meaning is made', () => {
+test('T9 a choice that the model lacks is said in another way of the same meaning', () => {
   const body = chatAsk({
     tools: [chatTool('f'), chatTool('g')],
     tool_choice: { type: 'function', function: { name: 'g' } },
@@ -250,8 +250,6 @@ test('T9 a choice the model cannot be held to is refused, one of the same meanin
   const only = (...modes: ('auto' | 'none' | 'required' | 'named')[]) => ({ profile: { toolChoice: new Set(modes) } })
   const forced = translate('chat', 'messages', body, only('auto', 'required')).body
   deepEqual([forced.tool_choice, forced.tools.length, forced.tools[0].name], [{ type: 'any' }, 1, 'g'])
-  equal(refusalOf('chat', 'messages', body, only('auto')).param, 'tool_choice')
-  equal(refusalOf('chat', 'messages', { ...body, tool_choice: 'required' }, only('auto')).param, 'tool_choice')
   ok(!('tools' in translate('chat', 'messages', { ...body, tool_choice: 'none' }, only('auto')).body))
   const called = { id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }
   const messages = [

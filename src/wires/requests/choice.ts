@@ -12,17 +12,20 @@ export type OfferedTools = {
   /** Only these of the declared tools, if the upstream takes such a list. */
   allowed?: string[]
   parallel?: boolean
+  /** Words that ask for a call, for a model that cannot be forced to make one (ruling Y6). */
+  line?: string
 }
 
 /**
  * The tools and the choice a model can be held to (R-CHOICE). A mode it lacks is said in another way of the same
- * meaning, else refused (ruling T9).
+ * meaning, else in words (ruling Y6).
+ * @throws GatewayError 400 for a choice of tools that are not declared.
  */
 export function resolveChoice(
   tools: readonly Tool[],
   wish: ToolChoice,
   names: Names,
-  profile: Pick<Profile, 'toolChoice' | 'accepts'>,
+  profile: Pick<Profile, 'toolChoice' | 'accepts' | 'drops'>,
   losses: Losses,
 ): OfferedTools {
   if (tools.length === 0) {
@@ -35,40 +38,48 @@ export function resolveChoice(
   const byName = Map.groupBy(tools, (tool) => tool.name)
   const upstreamOf = (name: string) => onlyOne(byName.get(name) ?? [], names)
   const parallel = wish.parallel === undefined ? {} : { parallel: wish.parallel }
+  const takes: Profile['toolChoice'] = profile.drops.has('tool_choice') ? new Set() : profile.toolChoice
+  const auto = takes.has('auto') ? 'auto' : 'default'
   if (wish.only) return { ...chooseSubset(wish, upstreamOf), ...parallel }
   switch (wish.mode) {
     case 'named': {
       const name = upstreamOf(wish.name ?? '')
       if (name === undefined)
         refuse('tool_choice', 'it names a tool that is not declared: declare it in tools, or remove it.')
-      if (profile.toolChoice.has('named')) return { tools: declared, mode: 'named', name, ...parallel }
-      // Having to call one of one tool is having to call that tool.
-      return { tools: declared.filter((tool) => tool.name === name), mode: supported('required'), ...parallel }
+      return { ...force([name], takes.has('named')), ...parallel }
     }
     case 'none':
-      if (profile.toolChoice.has('none')) return { tools: declared, mode: 'none', ...parallel }
+      if (takes.has('none')) return { tools: declared, mode: 'none', ...parallel }
       return { tools: [], mode: 'default' }
     case 'required':
-      return { tools: declared, mode: supported('required'), ...parallel }
+      return { ...force(declared.map(({ name }) => name)), ...parallel }
     case 'auto':
-      return { tools: declared, mode: profile.toolChoice.has('auto') ? 'auto' : 'default', ...parallel }
+      return { tools: declared, mode: auto, ...parallel }
     case 'default':
       return { tools: declared, mode: 'default', ...parallel }
   }
 
-  function supported(mode: 'required'): ToolChoice['mode'] {
-    if (!profile.toolChoice.has(mode)) refuse('tool_choice', 'this model cannot be made to call a tool: send auto.')
-    return mode
+  /** One of these must be called (ruling Y6). Having to call one of one tool is having to call that tool. */
+  function force(wanted: string[], prefersName = false): OfferedTools {
+    const only = declared.filter(({ name }) => wanted.includes(name))
+    if (takes.has('required') && !prefersName) return { tools: only, mode: 'required' }
+    if (takes.has('named') && only.length === 1) return { tools: declared, mode: 'named', name: only[0]!.name }
+    losses.add('tool_choice', 'rewritten', 'asked for in words')
+    const which = only.length === 1 ? `the tool ${only[0]!.name}` : 'one of the tools'
+    return { tools: only, mode: auto, line: `Answer by calling ${which}.` }
   }
 
   function chooseSubset(choice: ToolChoice, find: (name: string) => string | undefined): OfferedTools {
     const wanted = [...new Set(choice.only)]
-    const allowed = new Set(wanted.map(find).filter((name) => name !== undefined))
-    if (allowed.size === 0)
+    const allowed = [...new Set(wanted.map(find).filter((name) => name !== undefined))]
+    if (allowed.length === 0)
       refuse('tool_choice', 'it allows no tool that is declared: declare one of them in tools, or remove it.')
-    const mode = choice.mode === 'required' ? supported('required') : 'auto'
-    if (profile.accepts.has('allowed_tools')) return { tools: declared, mode, allowed: [...allowed] }
-    return { tools: declared.filter((tool) => allowed.has(tool.name)), mode }
+    const offered: OfferedTools =
+      choice.mode === 'required'
+        ? force(allowed)
+        : { tools: declared.filter((tool) => allowed.includes(tool.name)), mode: auto }
+    if (offered.mode === 'named' || !profile.accepts.has('allowed_tools')) return offered
+    return { ...offered, tools: declared, mode: offered.mode === 'required' ? 'required' : 'auto', allowed }
   }
 }
 

@@ -17,7 +17,7 @@ export type Prepared = {
   /** The client's field that holds the conversation, for losses. */
   conversationField: string
   preamble: OperatorTurn[]
-  /** The last of the preamble where it is a line of ours, which nobody has said. */
+  /** The last of the preamble where it has lines of ours, which nobody has said. */
   own: OperatorTurn | undefined
   /** In order (R-PAIR), with the upstream's call ids and tool names. */
   turns: Turn[]
@@ -51,15 +51,17 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
   const names = assignNames(ordered, profile.toolNameMax)
   const renamed = renameCallIds(ordered.turns, profile.toolIdStyle, names.upstreamOf)
   const { format, line } = resolveFormat(request.format, profile.shape, limits.hasJsonMode, losses)
+  const choice = resolveChoice(request.tools, request.toolChoice, names, profile, losses)
+  const lines = [line, choice.line].filter((text) => text !== undefined)
   const own: OperatorTurn | undefined =
-    line === undefined ? undefined : { by: 'operator', level: 'system', texts: [{ text: line }] }
+    lines.length === 0 ? undefined : { by: 'operator', level: 'system', texts: lines.map((text) => ({ text })) }
   return {
     conversationField: request.conversationField,
     preamble: own ? [...ordered.preamble, own] : ordered.preamble,
     own,
     turns: renamed.map((turn) => withUpstreamNames(turn, names)),
     names,
-    choice: resolveChoice(request.tools, request.toolChoice, names, profile, losses),
+    choice,
     format,
     outputTokensCap: capOutput(request.outputTokensMax, model, limits.outputTokensMin, losses),
     stops: splitStops(request.stops, limits, losses),

@@ -1,0 +1,132 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import test from 'node:test'
+import type { ProfileSetting } from '../../src/catalog/profiles.ts'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { smallest, translate, type Upstream } from './support/exchange.ts'
+
+/*
+ * FID-5, ruling Y6: every way in which a client forces a call, towards every set of choices that a model may take. The kind
+ * is: three clients, three wires, `any` of one and of two tools, a named one, a subset, and what profiles lack.
+ */
+
+type Choice = 'auto' | 'none' | 'required' | 'named'
+type Force = 'any' | 'named' | 'subset'
+
+const schema = { type: 'object', properties: {} }
+
+/** The request of a client that forces one of the tools. `named` and `subset`: the first one. */
+const forcing: Record<ClientWire, (tools: string[], force: Force) => object> = {
+  messages: (tools, force) => ({
+    tools: tools.map((name) => ({ name, input_schema: schema })),
+    tool_choice: force === 'any' ? { type: 'any' } : { type: 'tool', name: tools[0] },
+  }),
+  chat: (tools, force) => {
+    const named = { type: 'function', function: { name: tools[0] } }
+    const subset = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [named] } }
+    return {
+      tools: tools.map((name) => ({ type: 'function', function: { name, parameters: schema } })),
+      tool_choice: { any: 'required', named, subset }[force],
+    }
+  },
+  responses: (tools, force) => {
+    const named = { type: 'function', name: tools[0] }
+    const subset = { type: 'allowed_tools', mode: 'required', tools: [named] }
+    return {
+      tools: tools.map((name) => ({ type: 'function', name, parameters: schema })),
+      tool_choice: { any: 'required', named, subset }[force],
+    }
+  },
+}
+
+function namesOf({ tools = [] }: Upstream): string[] {
+  return tools.map((tool: Upstream) => tool.name ?? tool.function.name)
+}
+
+/** The choice of an upstream's body in one form: a mode, or `=` and the name of the tool. */
+function choiceOf({ tool_choice: choice }: Upstream): string | undefined {
+  if (choice === undefined || typeof choice === 'string') return choice
+  const name = choice.name ?? choice.function?.name
+  if (name !== undefined) return `=${name}`
+  return choice.type === 'any' ? 'required' : choice.type
+}
+
+function textOf(body: Upstream): string {
+  return JSON.stringify([body.system, body.instructions, body.messages, body.input])
+}
+
+const cases: [takes: Choice[], force: Force, tools: string[], declared: string[], choice?: string, line?: string][] = [
+  [['auto', 'none'], 'any', ['f'], ['f'], 'auto', 'calling the tool f.'],
+  [['auto', 'none'], 'any', ['f', 'g'], ['f', 'g'], 'auto', 'calling one of the tools.'],
+  [['auto', 'none'], 'named', ['f', 'g'], ['f'], 'auto', 'calling the tool f.'],
+  [['auto', 'none'], 'subset', ['f', 'g'], ['f'], 'auto', 'calling the tool f.'],
+  [[], 'any', ['f'], ['f'], undefined, 'calling the tool f.'],
+  [['auto', 'named'], 'any', ['f'], ['f'], '=f'],
+  [['auto', 'named'], 'any', ['f', 'g'], ['f', 'g'], 'auto', 'calling one of the tools.'],
+  [['auto', 'named'], 'subset', ['f', 'g'], ['f', 'g'], '=f'],
+  [['auto', 'required'], 'named', ['f', 'g'], ['f'], 'required'],
+  [['auto', 'required', 'named'], 'any', ['f'], ['f'], 'required'],
+  [['auto', 'required', 'named'], 'named', ['f', 'g'], ['f', 'g'], '=f'],
+]
+
+for (const from of clientWireNames) {
+  for (const to of clientWireNames.filter((wire) => wire !== from)) {
+    test(`Y6 FID-5 a forced call, said as the model takes it (${from}→${to})`, () => {
+      for (const [takes, force, tools, declared, choice, line] of cases) {
+        if (force === 'subset' && from === 'messages') continue
+        const body = { ...smallest[from], ...forcing[from](tools, force) }
+        const { body: up, encoded } = translate(from, to, body, { profile: { toolChoice: new Set(takes) } })
+        const said = `${takes} ${force} ${tools}`
+        deepEqual(namesOf(up), declared, said)
+        equal(choiceOf(up), choice, said)
+        equal(textOf(up).includes('Answer by calling'), line !== undefined, said)
+        if (line !== undefined) ok(textOf(up).includes(`Answer by ${line}`), said)
+        const isListed = encoded.losses.some(({ field, what }) => field === 'tool_choice' && what === 'rewritten')
+        equal(isListed, line !== undefined, said)
+      }
+    })
+  }
+}
+
+test('Y6 FID-5 a subset of two stays a list for a model that takes lists and cannot be forced', () => {
+  const tools = ['f', 'g', 'h'].map((name) => ({ type: 'function', name }))
+  const only = [tools[0], tools[1]]
+  const body = { ...smallest.responses, tools, tool_choice: { type: 'allowed_tools', mode: 'required', tools: only } }
+  const profile: ProfileSetting = { toolChoice: new Set(['auto'] as const), accepts: new Set(['allowed_tools']) }
+  const { body: up } = translate('responses', 'chat', body, { profile })
+  deepEqual(namesOf(up), ['f', 'g', 'h'])
+  equal(up.tool_choice.allowed_tools.mode, 'auto')
+  equal(up.tool_choice.allowed_tools.tools.length, 2)
+  ok(textOf(up).includes('Answer by calling one of the tools.'))
+})
+
+test('Y6 FID-5 a model whose profile drops the field gets the line', () => {
+  const body = { ...smallest.messages, ...forcing.messages(['f', 'g'], 'named') }
+  const { body: up } = translate('messages', 'chat', body, { profile: { drops: new Set(['tool_choice']) } })
+  deepEqual([namesOf(up), choiceOf(up)], [['f'], undefined])
+  ok(textOf(up).includes('Answer by calling the tool f.'))
+})
+
+test('Y6 FID-5 the line stands beside the one that asks for JSON, and is the same in each turn (T8)', () => {
+  const ask = (messages: object[]) =>
+    translate(
+      'chat',
+      'messages',
+      { model: 'm', messages, response_format: { type: 'json_object' }, ...forcing.chat(['f'], 'any') },
+      { profile: { toolChoice: new Set(['auto'] as const) } },
+    ).body
+  const user = { role: 'user', content: 'q' }
+  const first = ask([user])
+  deepEqual(
+    first.system.map(({ text }: Upstream) => text),
+    ['Answer with one JSON object and nothing else.', 'Answer by calling the tool f.'],
+  )
+  deepEqual(ask([user, { role: 'assistant', content: 'a' }, user]).system, first.system)
+})
+
+for (const profile of ['moonshot', 'qwen']) {
+  test(`Y6 FID-5 the default output of pydantic-ai reaches ${profile}`, () => {
+    const body = { ...smallest.messages, ...forcing.messages(['final_result'], 'any') }
+    const { body: up } = translate('messages', 'chat', body, { profile })
+    equal(choiceOf(up), profile === 'qwen' ? '=final_result' : 'auto')
+  })
+}
