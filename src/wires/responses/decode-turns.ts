@@ -9,6 +9,7 @@ import type {
   Tool,
   Turn,
 } from '../../inference/request.ts'
+import { readFormat } from '../requests/decode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { readFile, readImageUrl } from '../requests/media.ts'
 import {
@@ -20,6 +21,7 @@ import {
   readArguments,
   readArray,
   readContent,
+  readLevel,
   readObject,
   readString,
 } from '../requests/read-value.ts'
@@ -63,7 +65,8 @@ type ResponsesConversation = { preamble: OperatorTurn[]; turns: Turn[]; tools: T
 
 /**
  * The conversation. A run of assistant-side items is one turn (the run rule of translation 2.6). Operator messages
- * before the first other item are preamble (R-SYS 1). `additional_tools` items declare tools (ruling T11).
+ * before the first other item are preamble (R-SYS 1). `additional_tools` items declare tools (ruling T11), and
+ * `configuration_update` items change fields of the body (ruling Y11).
  */
 export function readTurns(body: Body, context: DecodeContext, losses: Losses): ResponsesConversation {
   const input = body.fields[field]
@@ -109,6 +112,9 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
     case 'additional_tools':
       for (const tool of readTools(item['tools'], `${at}.tools`, reading.body)) into.tools.push(tool)
       return
+    case 'configuration_update':
+      readUpdate(item, at, reading)
+      return
   }
   if (typeof type === 'string' && refusedItems.has(type)) {
     refuse(at, `this model cannot be given an item of type ${type}: remove it, or name a model of this wire.`)
@@ -121,6 +127,30 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
     )
   }
   reading.losses.add(field, 'dropped', 'a record of the provider’s own work')
+}
+
+/** The settings that an update may change (`ResponseConfigurationUpdateItemParam` of the vendor's SDK; verbosity: ruling Y11). */
+const updatable = new Map<string, Readonly<Record<string, (value: unknown, at: string, body: Body) => unknown>>>([
+  ['reasoning', { effort: readLevel }],
+  ['text', { verbosity: readString, format: (value, at, body) => readFormat(value, at, body, 'beside') }],
+])
+
+/** Settings that hold from here on, and so for the answer: the last ones replace those of the request (ruling Y11). */
+function readUpdate(item: Json, at: string, { body, losses }: ItemContext) {
+  for (const [name, value] of Object.entries(item)) {
+    if (name === 'type' || name === 'id' || isAbsent(value)) continue
+    const readers = updatable.get(name)
+    const given = readers ? readObject(value, `${at}.${name}`) : { [name]: value }
+    for (const [member, setting] of Object.entries(given)) {
+      const read = readers && Object.hasOwn(readers, member) ? readers[member] : undefined
+      if (isAbsent(setting)) continue
+      if (!read) losses.add(field, 'dropped', 'a setting of a configuration update that is not known here')
+      else {
+        read(setting, `${at}.${name}.${member}`, body)
+        body.fields[name] = { ...optional(readObject, body.fields[name], name), [member]: setting }
+      }
+    }
+  }
 }
 
 function readMessage(item: Json, at: string, into: ReadTurns, losses: Losses) {
