@@ -10,6 +10,7 @@ import type { UsageBounds } from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
+import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
 import type { Sealing } from '../wires/wire.ts'
 import type { Call } from './call.ts'
 import type { Gateway } from './gateway.ts'
@@ -41,7 +42,7 @@ export type Exchange = Outgoing & {
   /** The number of answers asked for; the cap is that of all of them (ruling C7). */
   choices: number
   /** Whether the answer may contain reasoning that its stream does not show in full (ruling C12). */
-  mayHideReasoning: boolean
+  mayHideReasoning: HiddenReasoning
   /** The limits within which the usage figures of the answer are accepted (ruling C14). */
   bounds: UsageBounds
   losses: readonly Loss[]

@@ -7,6 +7,7 @@ import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AdaptedRequest } from '../wires/requests/adapt-bytes.ts'
+import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
 import type { Native } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import { type CheckedRequest, type Exchange, Outgoing } from './exchange.ts'
@@ -32,7 +33,7 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly asksForStream: boolean
   readonly outputTokensCap: number
   readonly choices: number
-  readonly mayHideReasoning: boolean
+  readonly mayHideReasoning: HiddenReasoning
   readonly losses: readonly Loss[]
   readonly inputTokensEstimate: number
   readonly bounds: UsageBounds

@@ -39,9 +39,12 @@ export class Pace {
 
   /**
    * Estimates the tokens of reasoning that its text does not show: the reasoning time at the rate of the answer after it. That
-   * rate may be measured while reading on. @returns 0 if no word of the answer came, because there is no rate then
+   * rate may be measured while reading on.
+   * @param isAsked whether the model was asked to reason; if not, only time between marks counts (ruling Y7)
+   * @returns 0 if no word of the answer came, because there is no rate then
    */
-  hiddenTokens({ reasoningTokens, answerTokens }: Spoken): number {
+  hiddenTokens({ reasoningTokens, answerTokens }: Spoken, isAsked: boolean): number {
+    if (!isAsked && !this.#hasMarks) return 0
     const perMs = answerTokens / Math.max(this.#spentMs.speaking, speakingMsMin)
     return Math.max(0, Math.round((this.#reasonedMs ?? this.#reasoned()) * perMs) - reasoningTokens)
   }

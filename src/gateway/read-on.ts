@@ -129,7 +129,8 @@ export function evidenceOfCut(
   const evidence = evidenceOf(answer)
   // A client that has seen nothing of the answer pays for no time (ruling C4).
   if (readingOn?.isAnswered === false) return evidence
-  const estimateHidden = () => (exchange.mayHideReasoning ? pace.hiddenTokens(answer.spoken()) : 0)
+  const { mayHideReasoning } = exchange
+  const estimateHidden = () => (mayHideReasoning ? pace.hiddenTokens(answer.spoken(), mayHideReasoning === 'asked') : 0)
   const told = readingOn?.told ?? answer.report
   return { ...evidence, report: withoutLaterOutput(answer.report, told), estimateHidden }
 }

@@ -13,6 +13,7 @@ import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
 import type { ClientBody } from './requests/client-body.ts'
 import type { WireSpeech } from './requests/client-words.ts'
 import type { FieldTable, NotedFate, ScalarRow } from './requests/field-table.ts'
+import type { HiddenReasoning } from './requests/reasoning-wish.ts'
 
 /** A wire with all its facts. Its folder makes one, `wires.ts` lists them, and no other module asks for a wire by its name. */
 export type Wire = {
@@ -165,7 +166,7 @@ export type EncodedRequest = {
   /** The cap as sent, or the model's maximum where none is sent, in tokens. */
   outputTokensCap: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
-  mayHideReasoning: boolean
+  mayHideReasoning: HiddenReasoning
   losses: readonly Loss[]
 }
 

@@ -14,8 +14,8 @@ test('C12: without marks a model reasons until its first word; what it thinks be
   const pace = new Pace(1_000)
   pace.note('speaking', 4_000)
   pace.note('speaking', 6_000)
-  assert.equal(pace.hiddenTokens(words), 150)
-  assert.equal(pace.hiddenTokens({ ...words, reasoningTokens: 20 }), 130)
+  assert.equal(pace.hiddenTokens(words, true), 150)
+  assert.equal(pace.hiddenTokens({ ...words, reasoningTokens: 20 }, true), 130)
 
   const marked = new Pace(0)
   marked.note('reasoning', 500)
@@ -23,7 +23,7 @@ test('C12: without marks a model reasons until its first word; what it thinks be
   for (const endMs of [3_500, 4_500]) marked.end(endMs)
   marked.note('speaking', 5_500)
   marked.note('speaking', 6_500)
-  assert.equal(marked.hiddenTokens(words), 200)
+  assert.equal(marked.hiddenTokens(words, true), 200)
 })
 
 test('C12: a model that has told its input, or what of it was cached, has told what is cheaper', () => {

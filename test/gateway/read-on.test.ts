@@ -3,6 +3,7 @@ import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
+import { mayHideReasoning } from '../../src/wires/requests/reasoning-wish.ts'
 import { modelOf } from '../native/models.ts'
 import { answers, chunk, frames, named } from '../support/native.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
@@ -574,6 +575,109 @@ test('C12: time costs nothing where nobody asked for reasoning, where all of it 
   tell(final, ...frames.chat.slice(3))
   await final.turn()
   assert.deepEqual([final.debits[0]!.usage.outputTokens, final.record.flags], [3, undefined])
+})
+
+/** 20 s of silence, then words for 5 s, without a mark of reasoning on any wire. */
+function startSilent(options: RigOptions): Rig {
+  const wire = options.wire ?? 'chat'
+  const rig = startRig({ stream: true, ...options })
+  begin(rig)
+  rig.advance(20_000)
+  tell(rig, ...frames[wire].slice(0, wordsAt[wire] - 1))
+  for (let i = 0; i < 10; i++) {
+    tell(rig, shownWords[wire].replace('"index":1', '"index":0').replace('"output_index":1', '"output_index":0'))
+    rig.advance(500)
+  }
+  return rig
+}
+
+test('Y7 FID-8 the time before the first word is billed only where the request asks for reasoning, on all pairs', async () => {
+  for (const wire of clientWireNames) {
+    for (const client of clientWireNames) {
+      for (const isAsked of [false, true]) {
+        const ask = isAsked ? wishes[client] : {}
+        const style = wire === 'messages' ? 'adaptive' : 'effort'
+        const reasoning = { style, default: 'medium', canDisable: true } as const
+        const profile = resolveProfile(wire, { hiddenReasoning: 'unless_off', reasoning })
+        const rig = startSilent({ wire, client, ask, model: { profile } })
+        rig.client.leave()
+        assert.equal(rig.gateway.readers.count, 1, 'its figures are waited for all the same')
+        rig.advance(10_000)
+        await rig.turn()
+        const name = `${client} client, ${wire} model, ${isAsked ? 'asked' : 'unasked'}`
+        const { outputTokens } = rig.debits[0]!.usage
+        if (!isAsked) assert.ok(outputTokens <= spokenTokens, `${name}: ${outputTokens}`)
+        else assert.ok(outputTokens > 4 * spokenTokens, `${name}: ${outputTokens}`)
+        assert.equal(rig.record.flags?.includes('reasoning_estimated') ?? false, isAsked, name)
+        assertOver(rig)
+      }
+    }
+  }
+})
+
+test('Y7 FID-8 a stop sequence that responses lacks costs the client the words it was shown', async () => {
+  const { profile } = modelOf('responses')
+  const ask = { stop_sequences: ['END'] }
+  const rig = startSilent({ client: 'messages', wire: 'responses', ask, model: { profile } })
+  tell(rig, shownWords.responses.replace('"output_index":1', '"output_index":0').replace(piece, 'END'))
+  rig.advance(3_000)
+  await rig.turn()
+  assert.deepEqual([rig.debits[0]!.usage.outputTokens, rig.debits[0]!.usage.reasoningTokens], [spokenTokens, 0])
+  assert.match(rig.client.text, new RegExp(`"output_tokens":${spokenTokens}}`))
+  assertOver(rig)
+})
+
+test('Y7 Y11 FID-8 the last configuration_update decides whether reasoning was asked for, on the same wire too', async () => {
+  const update = (effort: string) => ({ type: 'configuration_update', reasoning: { effort } })
+  const user = { role: 'user', content: 'q' }
+  const rows: [ask: object, isAsked: boolean][] = [
+    [{ reasoning: { effort: 'none' }, input: [user, update('high'), user] }, true],
+    [{ input: [update('none'), user, update('low')] }, true],
+    [{ reasoning: { effort: 'high' }, input: [user, update('none'), user] }, false],
+  ]
+  for (const [ask, isAsked] of rows) {
+    for (const wire of ['responses', 'chat'] as const) {
+      const profile = resolveProfile(wire, {
+        hiddenReasoning: 'unless_off',
+        reasoning: { style: 'effort', canDisable: true },
+      })
+      const rig = startSilent({ client: 'responses', wire, ask: ask as Record<string, unknown>, model: { profile } })
+      rig.client.leave()
+      rig.advance(10_000)
+      await rig.turn()
+      const isBilled = rig.debits[0]!.usage.outputTokens > 4 * spokenTokens
+      assert.equal(isBilled, isAsked, `${wire}, ${JSON.stringify(ask)}`)
+      assertOver(rig)
+    }
+  }
+})
+
+test('Y7 every place in which a server looks for a reasoning wish counts as asking', () => {
+  const asking: object[] = [
+    ...[{ reasoning_effort: 'low' }, { thinking: { type: 'enabled' } }, { thinking: { type: 'adaptive' } }],
+    ...[{ reasoning: { effort: 'minimal' } }, { reasoning: { enabled: true } }, { reasoning: { max_tokens: 9 } }],
+    ...[{ reasoning: { summary: 'auto' } }, { output_config: { effort: 'max' } }, { enable_thinking: true }],
+    ...[{ thinking_budget: 9 }, { chat_template_kwargs: { enable_thinking: true } }],
+    { chat_template_kwargs: { thinking: true } },
+    { extra_body: { google: { thinking_config: { thinking_budget: -1 } } } },
+    { extra_body: { google: { thinking_config: { thinking_level: 'high' } } } },
+  ]
+  const silent: object[] = [
+    ...[{}, { reasoning: {} }, { reasoning: { effort: null } }, { thinking: null }, { reasoning: { summary: null } }],
+    ...[{ output_config: { format: {} } }, { extra_body: {} }, { reasoning: 'high' }, { thinking: 'enabled' }],
+  ]
+  const off: object[] = [
+    ...[{ reasoning_effort: 'none' }, { thinking: { type: 'disabled' } }, { enable_thinking: false }],
+    ...[{ thinking_budget: 0 }, { chat_template_kwargs: { thinking: false } }],
+  ]
+  const judge = (body: object, hiddenReasoning: 'asked' | 'unless_off' | 'never') => {
+    const { reasoning } = resolveProfile('chat', { reasoning: { canDisable: true } })
+    return mayHideReasoning((field) => (body as Record<string, unknown>)[field], { hiddenReasoning, reasoning })
+  }
+  for (const body of asking) assert.equal(judge(body, 'asked'), 'asked', JSON.stringify(body))
+  for (const body of silent) assert.equal(judge(body, 'unless_off'), 'unasked', JSON.stringify(body))
+  for (const body of off) assert.equal(judge(body, 'unless_off'), false, JSON.stringify(body))
+  assert.equal(judge({ reasoning_effort: 'high' }, 'never'), false)
 })
 
 test('B2, C12: at a stop of ours a client is told the reasoning that is billed by its time', async () => {

@@ -3,6 +3,7 @@ import { setMembers } from '../../bytes/json-edit.ts'
 import type { CostField, Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
 import type { ClientBody } from './client-body.ts'
+import type { HiddenReasoning } from './reasoning-wish.ts'
 import { dropRouting, MemberValues } from './routing.ts'
 
 /** A request of the model's own wire, ready to be sent: the client's bytes but for the edits of ruling P1. */
@@ -16,7 +17,7 @@ export type AdaptedRequest = {
   /** How many answers are asked for; the cap is that of all of them. */
   choices: number
   /** The answer may hold reasoning that its stream does not show in full (ruling C12). */
-  mayHideReasoning: boolean
+  mayHideReasoning: HiddenReasoning
   /** The changes and removals against the client's word, for the log (ruling T9). */
   losses: readonly Loss[]
 }

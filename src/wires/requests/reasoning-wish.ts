@@ -39,40 +39,56 @@ export function resolveReasoning(
   return { state: 'on', level, budgetTokens }
 }
 
+/** Whether an answer may hold reasoning that its stream does not show in full, and whether the request asks for some. */
+export type HiddenReasoning = false | 'unasked' | 'asked'
+
 /**
  * Whether the answer may hold reasoning that its stream does not show in full. Such reasoning cannot be counted before
- * the model's last word (ruling C12).
+ * the model's last word (ruling C12). Its time is evidence only if it was asked for (ruling Y7).
  * @param sent the fields of the request as it goes to the model, in whatever wire
  */
 export function mayHideReasoning(
   sent: (field: string) => unknown,
   { hiddenReasoning, reasoning }: Pick<Profile, 'hiddenReasoning' | 'reasoning'>,
-): boolean {
+): HiddenReasoning {
   if (hiddenReasoning === 'never') return false
   const wishes = wishesIn(sent, reasoning.field)
-  if (wishes.includes(true)) return true
+  if (wishes.includes(true)) return 'asked'
   const isReasoningUnasked = hiddenReasoning === 'unless_off' || (reasoning.default ?? 'none') !== 'none'
-  return isReasoningUnasked && !(wishes.includes(false) && reasoning.canDisable)
+  return isReasoningUnasked && !(wishes.includes(false) && reasoning.canDisable) ? 'unasked' : false
 }
 
-/** Every place in which servers of the three wires look for a reasoning wish: whether it is one, or one against it. */
+/**
+ * Every place in which servers of the three wires look for a reasoning wish. Beside the wires' own there are those of
+ * OpenRouter, Qwen, the templates of vLLM and SGLang, and Gemini's chat endpoint. A wish to see reasoning is one for some
+ * (TS11).
+ */
+const wishPlaces: Readonly<Record<string, readonly string[]>> = {
+  reasoning_effort: [''],
+  thinking: ['type'],
+  reasoning: ['effort', 'enabled', 'max_tokens', 'summary', 'generate_summary'],
+  output_config: ['effort'],
+  enable_thinking: [''],
+  thinking_budget: [''],
+  chat_template_kwargs: ['enable_thinking', 'thinking'],
+  extra_body: ['google.thinking_config.thinking_level', 'google.thinking_config.thinking_budget'],
+}
+const wishFields = Object.keys(wishPlaces)
+
+/** Of each place whether it is a wish for reasoning, or one against it. @param toggle the field of a profile's own */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
-  const object = asObject(sent('reasoning'))
-  return [
-    ofWord(sent('reasoning_effort')),
-    ofWord(asObject(sent('thinking'))?.['type']),
-    ofSwitch(sent(toggle)),
-    ofWord(object?.['effort']),
-    ofSwitch(object?.['enabled']),
-    ofSwitch(object?.['max_tokens']),
-    ofWord(asObject(sent('output_config'))?.['effort']),
-  ]
+  return [toggle, ...wishFields].flatMap((field) => {
+    const value = sent(field)
+    if (value === undefined) return []
+    return (wishPlaces[field] ?? ['']).map((path) => wishOf(path === '' ? value : valueUnder(value, path.split('.'))))
+  })
 }
 
-function ofWord(word: unknown): boolean | undefined {
-  return typeof word === 'string' ? word !== 'none' && word !== 'disabled' : undefined
+function valueUnder(value: unknown, path: readonly string[]): unknown {
+  return path.reduce((object, member) => asObject(object)?.[member], value)
 }
 
-function ofSwitch(value: unknown): boolean | undefined {
+function wishOf(value: unknown): boolean | undefined {
+  if (typeof value === 'string') return value !== 'none' && value !== 'disabled'
   return typeof value === 'boolean' || typeof value === 'number' ? Boolean(value) : undefined
 }

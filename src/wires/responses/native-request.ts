@@ -1,4 +1,4 @@
-import type { Edit, Range } from '../../bytes/json.ts'
+import { asObject, type Edit, type Range } from '../../bytes/json.ts'
 import { elementsOf, removeElements } from '../../bytes/json-edit.ts'
 import { type JsonNode, readNodes, valuesOf } from '../../bytes/json-nodes.ts'
 import type { Model } from '../../catalog/model.ts'
@@ -33,7 +33,8 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
   if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
     values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
   }
-  const edits = checkItems(body, model, context)
+  const { edits, effort } = checkItems(body, model, context)
+  const sent = sentFields(body, values)
   checkReach(body, model, (type) => type !== 'function' && type !== 'namespace', 'input')
   return {
     body: adaptBody(body, values, edits),
@@ -41,7 +42,10 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     isSelfContained: isSelfContained(body, hostedWords, hostedEndings),
     outputTokensCap,
     choices: 1,
-    mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),
+    mayHideReasoning: mayHideReasoning(
+      (field) => (field === 'reasoning' && effort ? { ...asObject(sent(field)), effort } : sent(field)),
+      model.profile,
+    ),
     losses: [...droppedFields(values), ...(edits.length > 0 ? [unprovenDropped] : [])],
   }
 }
@@ -51,14 +55,18 @@ const mayRefer = ['reasoning', 'id', 'item_reference'] as const
 
 const unprovenDropped: Loss = { field: 'input', what: 'dropped', why: 'reasoning that the model cannot open' }
 
+/** `effort`: what the last `configuration_update` asks for (ruling Y11). */
+type CheckedItems = { edits: Edit[]; effort?: unknown }
+
 /**
  * Refuses references to stored items (spec 2.7), and removes reasoning that this provider cannot open (ruling P1). Such
  * reasoning has an envelope of ours, or no `encrypted_content` although the provider reads only that.
  */
-function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): Edit[] {
-  if (!body.isArray('input')) return []
+function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext): CheckedItems {
+  if (!body.isArray('input')) return { edits: [] }
   const { bytes } = body
-  if (!body.hasEscapedLetters && !mayRefer.some((word) => body.holdsString(word))) return []
+  if (!body.hasEscapedLetters && !mayRefer.some((word) => body.holdsString(word))) return { edits: [] }
+  let effort: unknown
   const items = elementsOf(bytes, body.member('input')!)
   const foreign = new Set<number>()
   for (const [i, range] of items.entries()) {
@@ -67,12 +75,14 @@ function checkItems(body: ClientBody, { profile }: Model, context: AdaptContext)
     // Of members that occur more than once each is judged (ruling Y12).
     const valuesAt = (key: string) => valuesOf(item, key).map((node) => body.parse(node))
     if (isReference(valuesAt)) throw referenceRefused(i)
+    if (valuesAt('type').includes('configuration_update'))
+      for (const node of valuesOf(item, 'reasoning')) effort = asObject(body.parse(node))?.['effort'] ?? effort
     if (!valuesAt('type').includes('reasoning')) continue
     const seals = valuesAt('encrypted_content').filter((seal) => typeof seal === 'string' && seal !== '') as string[]
     const isSealed = seals.length > 0
     if (isSealed ? seals.some(context.isOurSeal) : profile.unprovenThought === 'remove') foreign.add(i)
   }
-  return removeElements(items, (index) => foreign.has(index))
+  return { edits: removeElements(items, (index) => foreign.has(index)), effort }
 }
 
 /** An item that may be a reference or reasoning; a message with large content is passed over unread. */
