@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url'
 // npm run test:nightly [-- inputs-per-decoder [seed]]
 //
 // Runs the trials that are too long for npm test; `parts` lists them. Properties get ten thousand runs each, and the
-// fuzzers
-// a million inputs for each of the three decoders. The seed is the day, so that every night tries other inputs. A fuzzer
-// prints the input that fails, which then goes to test/translation/seeds.
+// fuzzers a million inputs for each of the three decoders. The seed is the day, so that every night tries other inputs.
+// A fuzzer prints the input that fails, which then goes to test/translation/seeds.
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const inputs = 3 * Number(process.argv[2] ?? 1_000_000)

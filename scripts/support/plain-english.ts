@@ -1,13 +1,6 @@
 import { type CommentLine, readComments } from './comments.ts'
 
-/** The kinds of findings: an unnamed subject, a word with a better one, and a sentence that is too long. */
-export const kinds = ['opening', 'word', 'length'] as const
-export type Kind = (typeof kinds)[number]
-
-export type Finding = { line: number; kind: Kind; text: string }
-
-/** The number of findings by file and kind. A kind without findings is left out. */
-export type Counts = Record<string, Partial<Record<Kind, number>>>
+export type Finding = { line: number; text: string }
 
 export const sentenceWordsMax = 25
 
@@ -48,11 +41,11 @@ function checkParagraph({ text, lineAt }: Paragraph, isFirst: boolean): Finding[
   const findings: Finding[] = []
   const unnamed = isFirst ? opening.exec(text) : null
   if (unnamed !== null) {
-    findings.push({ line: lineAt(0), kind: 'opening', text: `begins with '${unnamed[1]}': name the subject` })
+    findings.push({ line: lineAt(0), text: `begins with '${unnamed[1]}': name the subject` })
   }
   for (const { pattern, cure } of words) {
     for (const { 0: word, index } of text.matchAll(pattern)) {
-      findings.push({ line: lineAt(index), kind: 'word', text: `'${word}': write ${cure}` })
+      findings.push({ line: lineAt(index), text: `'${word}': write ${cure}` })
     }
   }
   for (const { sentence, index } of splitSentences(text)) {
@@ -60,7 +53,6 @@ function checkParagraph({ text, lineAt }: Paragraph, isFirst: boolean): Finding[
     if (count > sentenceWordsMax) {
       findings.push({
         line: lineAt(index),
-        kind: 'length',
         text: `a sentence of ${count} words: ${sentence.slice(0, 60)}…`,
       })
     }
@@ -115,33 +107,4 @@ function splitSentences(text: string): { sentence: string; index: number }[] {
 function countWords(sentence: string): number {
   const prose = sentence.replace(/^@(?:param|property)\s+\S+|^@\w+/, '')
   return prose.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length
-}
-
-export function countFindings(findings: readonly Finding[]): Partial<Record<Kind, number>> {
-  const counts: Partial<Record<Kind, number>> = {}
-  for (const { kind } of findings) counts[kind] = (counts[kind] ?? 0) + 1
-  return counts
-}
-
-/**
- * Compares the findings with the numbers that are allowed.
- * @returns a line for each number that differs; a file with more findings than allowed lists all of that kind
- */
-export function compareCounts(found: ReadonlyMap<string, readonly Finding[]>, allowed: Counts): string[] {
-  const files = [...new Set([...found.keys(), ...Object.keys(allowed)])].sort()
-  return files.flatMap((file) => {
-    const findings = found.get(file) ?? []
-    const counts = countFindings(findings)
-    return kinds.flatMap((kind) => {
-      const count = counts[kind] ?? 0
-      const limit = allowed[file]?.[kind] ?? 0
-      if (count === limit) return []
-      if (count < limit) return [`${file}: ${kind}: ${count} found, ${limit} allowed: lower the number with --write`]
-      const lines = findings.filter((finding) => finding.kind === kind)
-      return [
-        ...lines.map(({ line, text }) => `${file}:${line}: ${text}`),
-        `${file}: ${kind}: ${count} found, ${limit} allowed: rewrite at least ${count - limit} of them`,
-      ]
-    })
-  })
 }

@@ -3,8 +3,8 @@ import { refuseNoRoom } from './files/place.ts'
 import { StoreError } from './files/store-error.ts'
 
 /**
- * What a server would not start on, in words, and by which key; undefined where it would. Of a database nothing is asked, but of the
- * server's folder.
+ * A reason why a server would not start on the store, in words, with the key; undefined if it would start. The database is
+ * not asked, only the server's folder.
  */
 export async function startMistake({
   store,

@@ -18,11 +18,13 @@ type OpenBooksOptions = {
   zone?: Zone | undefined
   /** For what no server may meet: a file is locked against them, and a database asked with patience. */
   isAlone?: boolean
-  /** Hears what whoever opens it should know: it was moved, is no whole copy, or, a file, was brought up to date just now. */
+  /**
+   * Gets news about the store: it was moved, is no whole copy, or its file was just brought up to date.
+   */
   note?: ((text: string) => void) | undefined
 }
 
-/** What a statement of `isAlone` may take in a database, in ms: it is made of all figures that there are. */
+/** The time that a statement of `isAlone` may take in a database, in ms: it reads all figures. */
 const aloneMs = 600_000
 
 /**
@@ -54,8 +56,8 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
 }
 
 /**
- * The same for a server, which nothing may block: SQLite works in threads of its own, and reports of many rows are put together in
- * one. What cannot be asked is `StoreSilent`.
+ * The same for a server, in which nothing may block. SQLite works in threads of its own, and reports of many rows are made
+ * in one. Calls that cannot be answered throw `StoreSilent`.
  * @param nowMs Unix milliseconds; the database's clock is its own
  */
 export async function openServingBooks(store: StorePlace, nowMs: () => number, zone?: Zone): Promise<OpenBooks> {

@@ -22,7 +22,7 @@ export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 type Trust = {
   /** Certificates in PEM that are trusted instead of the usual ones, by the origin and by its proxy. */
   ca?: string | undefined
-  /** The certificate of `ca` itself is expected, whatever name it is for and whoever signed it. */
+  /** The certificate of `ca` itself is expected, whatever its name and its signer. */
   isPinned?: boolean
 }
 
@@ -191,11 +191,11 @@ function askTunnel(socket: Socket, head: string, settle: (error: Error | undefin
     }
   }
 
-  /** @returns whether the tunnel stands. In TLS the client speaks first: anything behind the head is no tunnel's. */
+  /** @returns whether the tunnel stands. In TLS the client speaks first: bytes after the head cannot come from a tunnel. */
   function judge(answer: ResponseHead | undefined): boolean {
     const { status = 0 } = answer ?? {}
     if (status >= 200 && status < 300 && text === '') {
-      // None of these listeners stays: they know the caller, and with it a request's body.
+      // All these listeners are removed: they know the caller, and with it a request's body.
       socket.off('data', take).off('error', note).off('end', end).off('close', close).pause()
       settle(undefined)
       return true

@@ -28,7 +28,7 @@ export function createUpstreams(
       )
     },
     async retire() {
-      // What is cut while it retires is closed too.
+      // A connection that is cut while it retires is closed too.
       await Promise.allSettled([...ways.values()].map((way) => way.retire()))
     },
     async close() {

@@ -1,8 +1,7 @@
 /*
  * Times, as counts in buckets that grow by an eighth root of two. This is scale 3 of exponential histograms, as
- * OpenTelemetry
- * and Prometheus have them. Two are merged by adding. A percentile of merged ones is as exact as of each: within
- * `percentileError`, whatever the times.
+ * OpenTelemetry and Prometheus have them. Two are merged by adding. A percentile of merged ones is as exact as of each:
+ * within `percentileError`, whatever the times.
  */
 
 /**

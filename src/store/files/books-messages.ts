@@ -1,7 +1,7 @@
 import type { BookErrorCode } from '../../accounts/book-error.ts'
 import type { Act } from '../../accounts/trail.ts'
 
-/* What the serving thread and the thread of the books say to each other. */
+/* The messages between the serving thread and the thread of the books. */
 
 export type BooksCall = { id: number; method: string; args: readonly unknown[]; act: Act; nowMs: number }
 

@@ -5,18 +5,21 @@ import type { Books } from '../../accounts/books.ts'
 import type { Act } from '../../accounts/trail.ts'
 import type { Answered, BooksCall } from './books-messages.ts'
 
-/** What of the books may read for seconds: so that nobody who signs in or makes a key waits for a report, it has a thread. */
+/**
+ * Readings of the books that may take seconds. They have a thread, so that signing in or making a key never waits for a
+ * report.
+ */
 export const slowMethods = ['readUsage', 'sumEntries'] as const satisfies readonly (keyof Books)[]
 
 type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
 
-/** What was asked and takes longer than that does not keep the server from ending, in ms. */
+/** A call that takes longer than this does not keep the server from ending, in ms. */
 const closeMs = 1_000
 
 /**
- * Books in a thread of their own, which is started when it is first asked. One that dies (of a report that takes all the memory
- * it may have) takes with it what it was asked, and nothing more: the next question starts another. Everything but `as`,
- * `eachEntry`, `verify` and `audit` works there.
+ * Books in a thread of their own, which starts with the first call. If the thread dies (of a report that takes all the
+ * memory it may have), only the calls that it had fail. The next call starts another. Everything but `as`, `eachEntry`,
+ * `verify` and `audit` works there.
  * @param url of the file that is the thread
  */
 export function openBooksThread(url: URL, name: string, workerData: unknown): BooksThread {
@@ -29,7 +32,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
   function books(act: Act, nowMs: () => number): Books {
     return new Proxy({} as Books, {
       get(_, method) {
-        // Whoever awaits the books asks whether they are a promise.
+        // An `await` of the books asks whether they are a promise.
         if (typeof method !== 'string' || method === 'then') return undefined
         return (...args: readonly unknown[]) => ask({ method, args, act, nowMs: nowMs() })
       },
@@ -68,7 +71,7 @@ export function openBooksThread(url: URL, name: string, workerData: unknown): Bo
         resolve()
       }),
     )
-    // Who drains need not wait for an operator.
+    // A server that drains need not wait for an operator.
     worker.unref()
     return { worker, ended }
   }

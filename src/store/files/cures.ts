@@ -34,7 +34,7 @@ export function explainErrors<T>(path: string, work: () => T): T {
   }
 }
 
-/** What is the matter with the file, and what to do about it, where an operator can do something. */
+/** Names the fault of the file, and the cure if an operator has one. */
 export function cureOf(error: unknown): string | undefined {
   return cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
 }

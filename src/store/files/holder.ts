@@ -29,8 +29,8 @@ export function noteHolder(path: string): () => void {
 
 /**
  * The process that holds the store's lock, to be signalled.
- * @returns undefined where the one that was written down is no more, runs on another machine or in another container, or its
- *   number is another's by now.
+ * @returns undefined if the recorded process has ended, runs on another machine or in another container, or if its number
+ *   belongs to another process now
  */
 export function findHolder(storePath: string): number | undefined {
   try {

@@ -13,9 +13,9 @@ export function lockPathOf(storePath: string): string {
 }
 
 /**
- * One server per store (F-P16): two would keep two ideas of every balance. The lock is an open transaction on a file of its
- * own, so that the command line can share the store, and so that it ends with the process however that dies.
- * @returns the release. @throws LockedError; StoreError where the disk has no room for a lock, or fails.
+ * One server per store (F-P16): two would each have their own balances. The lock is an open transaction on a file of its
+ * own. So the command line can share the store, and the lock ends with the process however that dies.
+ * @returns the release. @throws LockedError; StoreError if the disk has no room for a lock, or fails.
  */
 export function lockStore(path: string): () => void {
   // One lock however the store is named.
@@ -33,7 +33,7 @@ export function lockStore(path: string): () => void {
       throw new LockedError(
         `Another triwire server is running on ${path}: stop it first, or name another store with --store`,
       )
-    // What a damaged store is mended by does not mend a lock.
+    // The cure of a damaged store does not mend a lock.
     const cure = isDamage(error) ? undefined : cureOf(error)
     throw cure ? new StoreError(`${lockPath} ${cure}`, { cause: error }) : error
   }
@@ -41,7 +41,9 @@ export function lockStore(path: string): () => void {
   return () => lock.close()
 }
 
-/** It belongs to the store's owner, as SQLite has it for its own files: a command that root runs once locks no server out. */
+/**
+ * The lock belongs to the store's owner, as SQLite's own files do. So a command that root runs once locks no server out.
+ */
 function makeLock(lockPath: string, storePath: string): void {
   const descriptor = openSync(lockPath, 'a', 0o600)
   try {
@@ -70,7 +72,7 @@ export function tryLockStore(path: string): (() => void) | undefined {
   }
 }
 
-/** Whether a server runs on the store. Whoever asks holds the lock for a moment, where nobody does. */
+/** Whether a server runs on the store. If none does, the caller holds the lock for a moment. */
 export function isLocked(path: string): boolean {
   if (!existsSync(lockPathOf(realPath(path)))) return false
   const unlock = tryLockStore(path)

@@ -1,4 +1,4 @@
-/** Where a store's content is now. `to` is empty in one that is being filled and is not whole yet. */
+/** The present place of a store's content. `to` is empty in a store that is being filled and is not whole yet. */
 export type Moved = { to: string; movedMs: number }
 
 /** Why nothing is written to such a store, and no server serves from it. */

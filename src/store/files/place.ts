@@ -59,8 +59,8 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * Where the store is in truth, whatever links lead to it: SQLite puts its own files there, and ours stand beside them, so
- * that a store has one lock and one spool by whatever name a server was started (B15).
+ * The real path of the store, after all links. SQLite puts its own files there, and ours stand beside them. So a store has
+ * one lock and one spool by whatever name a server was started (B15).
  */
 export function realPath(path: string): string {
   if (isThere(path)) return realpathSync(path)

@@ -6,8 +6,8 @@ import type { DebitRow, Posting, Spool } from '../../accounts/poster.ts'
 import { syncFolderAside } from './sync-folder.ts'
 
 /**
- * Where debits wait that the database could not take in time: one JSON object per line, beside the database. A line
- * `{"returned":"<request id>"}` is of a debit whose client was refused while nobody could say whether the database has it
+ * The file for debits that the database could not take in time: one JSON object per line, beside the database. A line
+ * `{"returned":"<request id>"}` is of a debit whose client was refused while it was unknown whether the database has it
  * (ruling C13).
  */
 export function spoolPath(storePath: string): string {
@@ -18,9 +18,9 @@ export function spoolPath(storePath: string): string {
 export function createSpool(path: string): Spool {
   let file: FileHandle | undefined
   let isUsed = false
-  /** All up to here was told to be durable, or was there before. Unknown until the first opening. */
+  /** All bytes before this one were reported durable, or were there before. Unknown until the first opening. */
   let acknowledgedBytes: number | undefined
-  /** There may be something behind that. */
+  /** Bytes after that may exist. */
   let isTorn = false
   let isClosed = false
   let last: Promise<unknown> = Promise.resolve()
@@ -40,7 +40,7 @@ export function createSpool(path: string): Spool {
   }
 
   function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    // What comes after the closing closes behind itself: a handle left to the garbage collector is fatal to the process.
+    // A job after the closing closes the file again: a handle left to the garbage collector is fatal to the process.
     const turn = last.then(work).finally(() => (isClosed ? shut() : undefined))
     last = turn.catch(() => {})
     return turn
@@ -55,7 +55,7 @@ export function createSpool(path: string): Spool {
       await write(file, lines)
       await acknowledge(file)
     } catch (error) {
-      // Whoever hears of the failure is refused, and must not be found here (ruling C13).
+      // The client is refused after this failure, so its debit must not be found here (ruling C13).
       if (file) await mend(file).catch(() => {})
       await shut().catch(() => {})
       throw error
@@ -63,8 +63,8 @@ export function createSpool(path: string): Spool {
   }
 
   /**
-   * A note is true whether or not it can be made durable: what could be written of it stays, so that a kill does not take it.
-   * It makes up for lines of debits that cannot be cut.
+   * A note is true whether or not it can be made durable. The bytes that could be written of it stay, so that a kill does
+   * not lose it. It makes up for lines of debits that cannot be cut.
    */
   async function note(lines: readonly string[]): Promise<void> {
     isUsed = true
@@ -141,7 +141,9 @@ async function sizeOf(file: FileHandle): Promise<number> {
 /** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
 type Spooled = { debits: DebitRow[]; returns: string[]; unreadable: number }
 
-/** What a run before this one left. `unreadable` lines were torn by a crash, and then never promised, or damaged since. */
+/**
+ * Reads the spool of an earlier run. `unreadable` lines were torn by a crash, and then never promised, or damaged since.
+ */
 export function readSpool(path: string): Spooled {
   const debits: DebitRow[] = []
   const returns: string[] = []
@@ -172,7 +174,7 @@ export function retireSpool(path: string, isWhole: boolean, isHeld = false): str
   return aside
 }
 
-/** What became of what a run before left in a spool. */
+/** The result of posting the spool of an earlier run. */
 export type Recovery = {
   posted: number
   known: number

@@ -1,9 +1,9 @@
 import { uptime } from 'node:os'
 
 /**
- * Milliseconds that never run back and count suspension: `os.uptime()`, the same in all threads and processes of a machine. On
- * Linux that reads a file (6 µs), so `performance.now()`, which stands still while the machine sleeps, fills the time between
- * two readings: a second, or less where the wall clock leaps.
+ * Milliseconds that never run back and count suspension: `os.uptime()`, the same in all threads and processes of a machine.
+ * On Linux that reads a file (6 µs). So `performance.now()`, which stands still while the machine sleeps, fills the time
+ * between two readings. They are a second apart, or less if the wall clock leaps.
  */
 export function createSteadyClock(): () => number {
   let [readMs, baseMs, lagMs] = [Number.NEGATIVE_INFINITY, 0, 0]

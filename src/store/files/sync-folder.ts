@@ -2,8 +2,8 @@ import { closeSync, fsyncSync, openSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 
 /*
- * What was made, renamed or removed in a folder is so after a loss of power only when the folder was synced too. Windows
- * cannot sync one.
+ * A file that was made, renamed or removed is so after a loss of power only if its folder was synced too. Windows cannot
+ * sync a folder.
  */
 
 /** Waits for the disk: for threads and moments that have nothing else to do. */

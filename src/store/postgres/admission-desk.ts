@@ -13,14 +13,14 @@ type DeskOptions = {
   /** Monotonic. */
   clockMs(): number
   answer(answers: DeskAnswer[]): void
-  /** A call failed, and is tried again. Told once a second at most. */
+  /** A call failed, and is tried again. Reported once a second at most. */
   onTrouble?(error: Error, code: string): void
   /** How long a replica lives that is not heard of, in ms. */
   leaseMs?: number
   /** How long anybody waits, in ms. */
   patienceMs?: number
   lanes?: number
-  /** What it calls; a test has its own. */
+  /** The functions that it calls; a test has its own. */
   functions?: { admit: SqlFunction; tell: SqlFunction }
 }
 
@@ -32,16 +32,16 @@ export const patienceMs = 2_000
 /** A call keeps its accounts locked to its end: large ones make the replicas wait for each other. */
 const accountsMax = 16
 
-/** So many shares are told in one call: it has no longer than any other. */
+/** The most shares in one call of `tell`: it has no longer than any other. */
 const toldMax = 2_000
 
-/** What is to be written and rides with no question goes alone after so long, in ms. */
+/** Figures that no ask carries are sent by themselves after this time, in ms. */
 const idleMs = 2_000
 
-/** Failures are told so far apart, in ms. */
+/** The time between two reports of failures, in ms. */
 const troubleMs = 1_000
 
-/** What is in the order of things behind a restart or a loss of the database's. */
+/** Errors that are normal after a restart or a loss of the database. */
 const expected: readonly string[] = [calls.tellFirst, calls.othersSilent, calls.late]
 
 /** How often what is late is looked for, in ms. */
@@ -53,19 +53,19 @@ const pauseMaxMs = 100
 type Lane = { readonly due: Set<AccountShares>; isBusy: boolean }
 
 /**
- * Asks the database whether requests may run, for one replica: one call at a time on each lane, in which all are gathered
- * that came meanwhile. It has the replica's own figures and writes them with every question (admit.ts).
+ * Asks the database whether requests may run, for one replica. Each lane has one call at a time, which carries all asks
+ * that came meanwhile. The desk has the replica's own figures and writes them with every ask (admit.ts).
  *
- * What fails is tried again until those who wait have waited long enough. `tell` is never under way beside an `admit`, so
- * that nothing that was just granted is missing from what it tells.
+ * Failed calls are repeated until their asks have waited long enough. `tell` is never under way beside an `admit`, so that
+ * its figures include everything that was just granted.
  */
 export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
   readonly #book: ShareBook
   readonly #lanes: readonly Lane[]
-  /** What the database has wrong, since when. */
+  /** The accounts whose figures the database has wrong, and since when. */
   readonly #dirty = new Map<AccountShares, number>()
-  /** Who waits, in the order of coming, which is the order of becoming late. */
+  /** The asks that wait, in the order of coming, which is the order of becoming late. */
   #waiting: { dueMs: number; isOver: boolean; id: number }[] = []
   #identity: Identity | undefined
   #turn = 0
@@ -87,7 +87,7 @@ export class AdmissionDesk {
     this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
-  /** What the server says, in its order. */
+  /** Takes the server's orders, in their order. */
   take(orders: readonly DeskOrder[]): void {
     for (const order of orders) {
       if (order.say === 'ask') this.#ask(order.ask)
@@ -119,7 +119,7 @@ export class AdmissionDesk {
     return this.#book.size
   }
 
-  /** Who waits hears that nobody knows. */
+  /** All waiting asks are answered `unknown`. */
   close(): void {
     this.#isClosed = true
     clearInterval(this.#timer)
@@ -139,13 +139,13 @@ export class AdmissionDesk {
     own.heldNanos += nanos
     const key = keyId === undefined ? undefined : keyOf(account, keyId)
     if (key) key.heldNanos += nanos
-    // Where credit is short somebody may be refused for what is free already, or be let in on what is owed. Of a key with
-    // limits nobody knows here how short it is.
+    // If credit is short, a stale figure may refuse a request for credit that is free already, or admit one on credit that
+    // is owed. For a key with limits the desk does not know how short it is.
     if (key || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos))) this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** It goes with the next call of its lane; what one turn of the event loop wants goes together. */
+  /** The account goes with the next call of its lane; all that one turn of the event loop wants goes together. */
   #want(account: AccountShares): void {
     this.#lanes[account.lane]!.due.add(account)
     if (this.#isScheduled) return
@@ -207,7 +207,7 @@ export class AdmissionDesk {
     for (const account of batch) account.asks = account.asks.filter(({ isOver }) => !isOver)
     const call = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
-    // Who comes meanwhile asks in the next call.
+    // Asks that come meanwhile go with the next call.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
     try {
@@ -219,7 +219,7 @@ export class AdmissionDesk {
       return undefined
     } catch (error) {
       for (const [index, account] of batch.entries()) {
-        // What was asked may stand in the database, or not.
+        // The figures of this call may stand in the database, or not.
         for (const share of sharesOf(account)) share.told = 'unknown'
         account.asks = [...asked[index]!, ...account.asks]
       }
@@ -230,7 +230,7 @@ export class AdmissionDesk {
     }
   }
 
-  /** What came while its call was under way, or could not be written, is still to be written. */
+  /** Figures that came while the call was under way, or could not be written, are still to be written. */
   #settle(account: AccountShares): void {
     if (isWaitedFor(account)) this.#lanes[account.lane]!.due.add(account)
     else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))
@@ -254,7 +254,7 @@ export class AdmissionDesk {
 
   async #tellSome({ id, startedMs }: Identity, sinceTurn: number, isLast: boolean, shares: Share[]): Promise<void> {
     const { database, functions } = this.#options
-    // They go on changing: what is released meanwhile is told later.
+    // The shares go on changing: holds that are released meanwhile are sent later.
     const told = shares.map(({ heldNanos, taken }) => ({ heldNanos, taken }))
     const values = [
       ...[id, startedMs, sinceTurn, ++this.#turn, isLast],

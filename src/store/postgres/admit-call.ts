@@ -5,7 +5,7 @@ import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, ty
 /** A scope of a call, with what limits it. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
 
-/** What one call of `admit` asks, and how its answer is read. */
+/** The asks of one call of `admit`, and the reader of its answer. */
 type AdmitCall = {
   values: readonly unknown[]
   /** Takes over what the answer says. @returns what to tell those who still wait, and the database's time. */
@@ -66,7 +66,7 @@ function scopesOf(account: AccountShares): Scope[] {
   return scopes
 }
 
-/** The database counts in 32 bits, and a limit beyond them is none. */
+/** The database counts in 32 bits. A limit beyond that is no limit. */
 function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): number | '' {
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }

@@ -1,13 +1,13 @@
 import { defineFunction } from './functions.ts'
 
 /*
- * Whether requests may run, over all replicas (rulings R1, C2, R15). A replica knows for certain only what it has let in
- * itself. So it writes that down, for each scope (an account, or a key with limits of its own) as absolute figures that
- * nobody else writes: what it holds, and its places in the window. Nothing is ever added to remotely, so that
+ * Admission over all replicas (rulings R1, C2, R15). A replica knows for certain only the requests that it admitted itself.
+ * So it writes those down for each scope (an account, or a key with limits of its own). It writes absolute figures that no
+ * other replica writes: its holds, and its places in the window. Nothing is ever added to remotely, so that
  *
  *     a call that is repeated after an unknown outcome changes nothing,
  *     holds of a replica that dies are free when its lease is over,
- *     a database that lost these tables is told again by those who know.
+ *     a database that lost these tables gets them again from the replicas that know.
  *
  * The law over all replicas (holds.ts has it for one):
  *
@@ -20,7 +20,7 @@ import { defineFunction } from './functions.ts'
 export const calls = {
   /** The database does not know what this replica holds: `tell` first. */
   tellFirst: 'TR001',
-  /** Others may hold something and have not told. */
+  /** Other replicas may have holds that they have not written yet. */
   othersSilent: 'TR002',
   /** A call with later figures was faster. */
   late: 'TR003',
@@ -44,20 +44,21 @@ export const verdicts = {
 /** So long a window lasts (spec 8), in ms. */
 export const windowMs = 60_000
 
-/** So long after its tables were emptied nobody is admitted while somebody has not told, in ms. */
+/** After its tables were emptied, nobody is admitted for this long while a replica has not written its figures, in ms. */
 const graceMs = 3_000
 
 /**
- * Locks the scopes, reads what the others have, judges the asks, writes what the caller has now.
+ * Locks the scopes, reads the figures of the others, judges the asks, and writes the caller's present figures.
  *
- * In: the caller; how long one who does not beat is alive; the number of this call, growing with each; for each scope, in
- * the order of their names, its own figures and what limits it (`keys` tells a key from an account, which has a balance;
- * `limits` and `budgets` are null where there is none) and how many asks it has; for each ask, account by account, the place of its key among the scopes (0: none), what it holds, and whether it
- * takes a place in the windows.
+ * In: the caller; the time for which a replica without a beat counts as alive; the number of this call, growing with each.
+ * For each scope, in the order of their names: the caller's own figures, its limits, and how many asks it has. `keys`
+ * separates keys from accounts, which have a balance. `limits` and `budgets` are null if there are none. Each ask, account
+ * by account, has the place of its key among the scopes (0: none), its hold, and whether it counts in windows.
  *
- * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews`: where its window began
- * (0: none is open), what it may spend and what of that nobody holds, both empty where nothing limits it, and where what was
- * spent of its budget is forgotten; empty where nothing was.
+ * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews`. `window` is the
+ * beginning of its window (0: none is open). `credit` is the amount it may spend, and `free` the part that nobody holds;
+ * both are empty if nothing limits it. `renews` is the moment at which the spend of its budget is forgotten; empty if
+ * nothing was spent.
  */
 export const admit = defineFunction(
   'admit',
@@ -161,9 +162,9 @@ END $$`,
 )
 
 /**
- * All that a replica has: on every connection that is made anew, and when the database has forgotten. In several calls
- * where it is much, the first of which had the number `since_turn`; what none of them told the last takes away. No `admit`
- * of that replica may be under way. With the last call it is alive, whoever took it for dead.
+ * Writes all figures of a replica: on every new connection, and when the database has lost them. Many figures take several
+ * calls, the first of which had the number `since_turn`. The last call removes scopes that none of them named. No `admit`
+ * of that replica may be under way. After the last call the replica is alive, even if others took it for dead.
  */
 export const tell = defineFunction(
   'tell',

@@ -28,7 +28,7 @@ async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answ
   } catch (error) {
     if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
     const failed = opened
-    // What could not be opened is tried anew.
+    // A database that could not be opened is tried again.
     void failed?.catch(() => (opened = undefined))
     return { id, trouble: (error as Error).message }
   }

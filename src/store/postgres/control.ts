@@ -18,15 +18,18 @@ type ControlOptions = {
   say: Say
 }
 
-/** Between two tries to reach it, in ms; and where somebody keeps locked what has to be changed, who all wait behind us. */
+/**
+ * The time between two tries to reach the database, in ms. The second is for locked objects that must change, since all
+ * later statements wait as well.
+ */
 const [retryMs, lockedMs] = [100, 5_000]
 
 /** So many beats apart the database is prepared again: months of the ledger have their partitions ahead. */
 const preparedBeats = 10_000
 
 /**
- * The connection that knows whether the database can be reached: it listens for the desks, and asks once a second, so that
- * a loss is noticed though nobody has anything to ask.
+ * The connection that shows whether the database can be reached. It listens for the desks, and asks once a second, so that
+ * a loss is noticed even if nothing else asks.
  */
 export class Control {
   /** Of the first tries. @throws StoreError where a second one would fail as well. */
@@ -110,7 +113,7 @@ export class Control {
     const wasReached = this.#isReached
     this.#isReached = false
     if (wasReached) for (const desk of this.#options.desks) desk.onLost?.()
-    // What keeps it from being used at all is told though nobody had reached it before.
+    // A refusal that keeps the database from being used at all is reported even if it was never reached before.
     if (wasReached === false && (!refusal || refusal.message === this.#refused)) return
     this.#refused = refusal?.message
     this.#options.say('reach', { isReached: false, error: (explainDatabase(error, shown) as Error).message })

@@ -6,15 +6,15 @@ import { cool, cooling, disabled, enable, lift } from './shared-limits.ts'
 const durably = `set_config('synchronous_commit', 'on', true)`
 
 /**
- * Which upstream accounts all replicas leave alone. Whoever is told that the table has changed looks at all of it, so that
- * nothing is missed; what was told before is told again only when it lasts longer.
+ * The upstream accounts that all replicas leave alone. A notice of a change leads to a reading of the whole table, so that
+ * nothing is missed. A known cooldown is reported again only if it lasts longer.
  */
 export class CooldownBoard {
   readonly #database: Transaction
   readonly #say: BoardListener
   readonly #me: () => string
   readonly #told = new Map<string, BoardEntry>()
-  /** What this server has written and not seen there since: another may lift it before this one looks. */
+  /** Entries that this server has written and not seen there since: another may lift one before this server looks. */
   readonly #written = new Map<string, BoardEntry>()
 
   /** @param me what this server is called, for people */
@@ -34,7 +34,7 @@ export class CooldownBoard {
     return this.#write({ place, ...disabled, forMs: disabled.forMs - agoMs }, `${durably}, `)
   }
 
-  /** What another server has disabled since then stays so. @throws what the database throws. */
+  /** A place that another server has disabled since then stays disabled. @throws the errors of the database */
   async enable(place: string, agoMs: number): Promise<void> {
     await this.#database.query(`SELECT ${durably}, ${enable.name}($1, $2, $3)`, [place, agoMs, this.#me()])
   }
@@ -50,9 +50,9 @@ export class CooldownBoard {
     this.#written.set(place, { untilMs: BigInt(Date.now() + Math.ceil(forMs)), cause })
   }
 
-  /** At the start, when the channel says so, and behind a connection that was lost. */
+  /** Called at the start, on a notice, and after a connection was lost. */
   async look(): Promise<void> {
-    // What is written while it looks may be missing in what it sees.
+    // Entries that are written during the reading may be missing in its result.
     const written = [...this.#written]
     const rows = (await this.#database.query(cooling)) as CooldownRow[]
     const now = new Set(rows.map(({ place }) => place))
@@ -60,13 +60,13 @@ export class CooldownBoard {
     for (const [place, { untilMs, cause }] of new Map([...written, ...this.#told])) {
       if (now.has(place)) continue
       this.#told.delete(place)
-      // What had its time has ended by itself.
+      // An entry whose time has passed has ended by itself.
       if (untilMs > Date.now() + aheadMs) this.#say.lifted({ place, cause })
     }
     for (const { place, until_ms, for_ms, cause, tell, cool, met_by } of rows) {
       const told = this.#told.get(place)
       if (told?.untilMs === until_ms) continue
-      // It never ends earlier but by being lifted: since the last look that has happened, and then it was cooled anew.
+      // An entry ends earlier only by being lifted: since the last look that has happened, and then it was cooled anew.
       if (told && until_ms < told.untilMs) this.#say.lifted({ place, cause: told.cause })
       this.#told.set(place, { untilMs: until_ms, cause })
       const by = met_by === this.#me() ? undefined : (met_by ?? undefined)

@@ -31,7 +31,7 @@ export type DatabaseOptions = {
   onLost?: (error: Error) => void
   /** A connection was made, to this process of the server. */
   onConnect?: (pid: number) => void
-  /** What its sessions say of themselves beside, or instead of, what all of ours do. */
+  /** Settings of its sessions beside, or instead of, those that all of ours have. */
   settings?: Readonly<Record<string, string>>
 }
 
@@ -40,12 +40,12 @@ export type DatabaseOptions = {
  * where nobody knows what became of one.
  */
 export type DatabaseSession = Transaction & {
-  /** Of the server's process, as it was told when the connection was made. */
+  /** The id of the server's process, as reported when the connection was made. */
   readonly pid: number
   /** Hears what is notified on a channel that it listens to. */
   onNotified: (channel: string, payload: string) => void
   isEnded: boolean
-  /** Told once, when it is lost or closed. */
+  /** Called once, when the connection is lost or closed. */
   onEnded: () => void
   /** Without a word to the server, which may not be there any more. */
   close(): void
@@ -58,10 +58,10 @@ export const marker = 'triwire.session'
 const [int8, int8Array] = [20, 1016]
 
 /**
- * What a session says itself, since the database's own defaults may be others: with `repeatable read` the functions would
- * judge by what was true before they had the lock; a compiler for plans costs more than any statement of ours. What the
- * server has not ended a second after it was given up here is ended there. Who waits for a lock hears of it before he is
- * given up.
+ * The settings that a session makes itself, since the database's own defaults may be others. With `repeatable read` the
+ * functions would judge by data from before they had the lock. A compiler for plans costs more than any statement of ours.
+ * The server ends a statement a second after the client gave it up. A statement that waits for a lock fails before the
+ * client gives it up.
  */
 function sessionOptions(patienceMs: number, more: DatabaseOptions['settings']): string {
   const settings = {
@@ -103,7 +103,7 @@ function withSpelledTls(url: string): string {
     : url.replace(/([?&]sslmode=)(?:prefer|require|verify-ca)\b/, '$1verify-full')
 }
 
-/** What the server calls the sessions of a purpose. */
+/** The name that sessions of a purpose have on the server. */
 export function applicationOf(purpose: string): string {
   return `triwire ${purpose}`
 }
@@ -168,7 +168,8 @@ export function openDatabase(options: DatabaseOptions): Database {
 
   async function transact<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const client = await pool.connect()
-    // The pool's own listener hears of idle ones only, and without one a loss would end the process. Who asks on it is told.
+    // The pool's own listener gets errors of idle connections only, and without one a loss would end the process. A query
+    // that runs gets its own error.
     client.on('error', ignore)
     let [isBroken, isSilent] = [true, false]
     const query: Transaction['query'] = async (text, values = [], name) => {
@@ -186,7 +187,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       isBroken = false
       return result
     } catch (error) {
-      // Who does not answer is not asked again: that would take as long once more.
+      // A connection that does not answer is not asked again: that would take as long once more.
       isBroken =
         isSilent ||
         (await client.query('ROLLBACK').then(

@@ -18,13 +18,13 @@ export type Desk = {
   /** By their names: channels it listens to. */
   channels?: Readonly<Record<string, (payload: string) => void>>
   /**
-   * The database can be reached, at first or again; who listens does so already. Before it resolves nobody takes the
-   * store for reached. What it throws is told, and the connection is made anew.
+   * The database can be reached, at first or again, and its notices are heard already. Before this resolves, the store does
+   * not count as reached. An error is reported, and the connection is made anew.
    */
   onReached?(session: DatabaseSession): Promise<void>
   /** Every second while it can be reached, on the same connection. What it throws counts as its loss. */
   onBeat?(session: Transaction): Promise<void>
-  /** It cannot be reached any more. */
+  /** The database cannot be reached any more. */
   onLost?(): void
   /** Ends it, in a time that the database cannot make longer. */
   close?(): Promise<void>

@@ -22,18 +22,18 @@ type DirectoryDeskOptions = {
 }
 
 /**
- * Accounts and keys for the serving thread: what operators change, heard of by notice and asked for each second beside it,
- * and what is looked up. One reading at a time, so that none is overtaken by what is older.
+ * Accounts and keys for the serving thread: the changes of operators and the results of lookups. Changes come by notice,
+ * and are read each second as well. There is one reading at a time, so that an older one never overwrites a newer one.
  */
 export class DirectoryDesk implements Desk {
   readonly answers = { lookUp: (digests: readonly string[]) => this.#inTurn(() => this.#lookUp(digests)) }
   readonly channels = { [changesChannel]: () => void this.#follow().catch(() => {}) }
   readonly #options: DirectoryDeskOptions
-  /** Up to here all changes were told; undefined: nothing was. */
+  /** All changes up to this revision were reported; undefined: none. */
   #revision: bigint | undefined
-  /** How often what was told has ceased to count: who reads pages meanwhile reads those of before. */
+  /** Counts how often all reported changes became void. A reading of pages that began before such a moment is stale. */
   #era = 0
-  /** Of the server that told it. */
+  /** The timeline of the server that reported them. */
   #timeline: unknown
   #last: Promise<unknown> = Promise.resolve()
   #following: Promise<void> | undefined
@@ -42,7 +42,10 @@ export class DirectoryDesk implements Desk {
     this.#options = options
   }
 
-  /** A standby that was promoted begins a timeline of its own, and may lack what was told, though its numbers are no lower. */
+  /**
+   * A standby that was promoted begins a timeline of its own. It may lack reported changes, though its numbers are no
+   * lower.
+   */
   async onReached(session: Transaction): Promise<void> {
     const [row] = await session.query(`SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8) AS timeline`)
     if (row!.timeline !== this.#timeline) this.#forget()
@@ -56,7 +59,7 @@ export class DirectoryDesk implements Desk {
     const [row] = await query('SELECT max(revision) AS newest FROM triwire.accounts')
     const newest = (row!.newest as bigint | null) ?? start
     if (this.#revision === undefined || newest === this.#revision) return
-    // A server that took over and lacks what was told: nothing of it counts any more.
+    // A server that took over and lacks reported changes: all of them are void.
     if (newest < this.#revision) this.#forget()
     void this.#follow().catch(() => {})
   }
@@ -72,7 +75,7 @@ export class DirectoryDesk implements Desk {
     return turn
   }
 
-  /** Who comes before it began need not wait for another. */
+  /** A call that came before the reading began need not wait for another. */
   #follow(): Promise<void> {
     this.#following ??= this.#inTurn(() => {
       this.#following = undefined
@@ -87,7 +90,7 @@ export class DirectoryDesk implements Desk {
     let revision = this.#revision ?? (await this.#findStart())
     for (;;) {
       const rows = await this.#options.database.query(readPage, [revision])
-      // Whoever forgot it reads again behind this.
+      // The desk forgot all meanwhile, and reads again after this.
       if (era !== this.#era) return
       if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
       isAnew = false
@@ -157,7 +160,7 @@ function readChanges(rows: readonly Row[]): AccountChanges {
       prefix: row.prefix as string,
       label: (row.label as string | null) ?? undefined,
       expiresMs: row.expires_ms === null ? undefined : Number(row.expires_ms),
-      // What it has spent the database is asked with each request.
+      // The database is asked for the spend with each request.
       ...readBounds({ ...row, id: row.key_id }),
     })
   }

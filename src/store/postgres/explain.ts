@@ -39,7 +39,7 @@ export function explainDatabase(error: unknown, shown: string): unknown {
   })
 }
 
-/** Where a host has several addresses, each has failed for itself. */
+/** Each address of a host with several has an error of its own. */
 function innermost(error: unknown): { code?: string; message: string } {
   const { errors } = error as { errors?: readonly unknown[] }
   return (errors?.[0] ?? error) as { code?: string; message: string }

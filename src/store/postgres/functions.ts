@@ -8,7 +8,7 @@ export type SqlFunction = {
   create: string
 }
 
-/** @param parts everything of CREATE FUNCTION behind the name: parameters, result, language, body. */
+/** @param parts everything of CREATE FUNCTION after the name: parameters, result, language, body. */
 export function defineFunction(name: string, parts: string): SqlFunction {
   const unique = `triwire.${name}_${sha256Hex(parts).slice(0, 10)}`
   return { name: unique, create: `CREATE FUNCTION ${unique}${parts}` }

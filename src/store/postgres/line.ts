@@ -12,16 +12,16 @@ type LineNews = { news: keyof News; value: unknown }
 export class Line {
   #thread: StoreThread | undefined
   readonly #hearers = new Map<keyof News, (value: never) => void>()
-  /** What nobody has heard yet, in order: the thread tells as soon as it can, and tells nothing twice. */
+  /** News that nobody has heard yet, in order: the thread sends each as soon as it can, and only once. */
   #unheard: LineNews[] = []
   #isReplaying = false
 
-  /** Who hears of what that thread says without being asked, from its beginning. */
+  /** Listens to one kind of news of that thread, from its beginning. */
   hear<Name extends keyof News>(news: Name, hear: (value: News[Name]) => void): void {
     this.#hearers.set(news, hear)
     if (this.#isReplaying) return
     this.#isReplaying = true
-    // Behind all who begin to hear now, since one kind of news may take another back.
+    // The replay follows all listeners that are added now, since one kind of news may take another back.
     queueMicrotask(() => this.#replay())
   }
 

@@ -10,7 +10,7 @@ export type ReplicaRow = {
   config: string
   startedMs: number
   seenMs: number
-  /** It has gone, or was not seen for so long that others took it for gone. */
+  /** The moment at which it left, or was taken for gone because nobody had seen it for so long. */
   leftMs: number | undefined
 }
 

@@ -14,8 +14,8 @@ const oldestServer = 140_000
 const monthsAhead = 3
 
 /**
- * How long anything waits for a lock on tables that are in use, in ms: whoever comes behind it waits as long, all debits
- * among them. A dump, or a statement somebody has forgotten, may keep one for hours.
+ * The longest wait for a lock on tables that are in use, in ms. Statements that come after it wait as long, all debits
+ * among them. A dump or a forgotten transaction may keep a lock for hours.
  */
 const [lockMs, partitionLockMs] = [1_000, 200]
 

@@ -35,9 +35,9 @@ export type PostgresOptions = ServingOptions & {
 }
 
 /**
- * A server's side of a database that replicas share. It resolves behind a first commit, or as soon as it is known that the
- * database cannot be reached for now: then the store is not ready until it can.
- * @throws StoreError where the database cannot be used, or another server uses `stateDir`.
+ * A server's side of a database that replicas share. It resolves after a first commit, or as soon as the database is known
+ * to be out of reach for now. Then the store is not ready until it can be reached.
+ * @throws StoreError if the database cannot be used, or another server uses `stateDir`.
  */
 export async function openPostgresStore(options: PostgresOptions): Promise<ServerStore> {
   mkdirSync(options.stateDir, { recursive: true, mode: 0o700 })

@@ -37,24 +37,24 @@ const priceColumns = ['version', 'input', 'cache_read', 'cache_write', 'cache_wr
 const names = Object.keys(givenColumns)
 const typed = Object.entries(givenColumns).map(([name, type]) => `${name} ${type}`)
 
-/** SQLSTATE of our own: an entry falls into none of the windows that were told. */
+/** SQLSTATE of our own: an entry falls into none of the given windows. */
 export const noWindow = 'TR200'
 
 /**
- * Puts entries at the ends of the chains of their accounts (ruling C15): debits, credits and returns. All or none, but for
- * those that are booked already or that their account cannot take.
+ * Puts entries at the ends of the chains of their accounts (ruling C15): debits, credits and returns. All are posted or
+ * none, except those that are posted already or that their account cannot take.
  *
  * - `entries`: rows with the columns above and
  *   - `content`: `formatContent` of the row,
- *   - `ends_account`: it is the last one of its account. All of an account stand together, and accounts in one order
- *     wherever this is called, so that two calls never wait for each other in a ring.
- * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now. Where
- *   an entry falls into none of them (of whose clock is wrong) nothing is posted: `noWindow`, with the time as the detail.
- * - `expected_ms`: what the clock of the database should show, else nothing is posted (ruling Y15); null: nobody knows.
- * - `price_rows`: what their price versions stand for.
- * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected: no such
- *   account, or its balance would be no integer of 64 bits.
- * - `accounts`, `stored`: the balances behind it, in nano-credits.
+ *   - `ends_account`: it is the last one of its account. Entries of an account stand together, and every caller has the
+ *     accounts in one order, so that two calls never wait for each other in a ring.
+ * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now.
+ *   If an entry falls into none of them (because a clock is wrong), nothing is posted: `noWindow`, with the time as detail.
+ * - `expected_ms`: the time that the clock of the database should show, else nothing is posted (ruling Y15); null: unknown.
+ * - `price_rows`: the content of their price versions.
+ * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected. An entry is
+ *   rejected if there is no such account, or its balance would be no integer of 64 bits.
+ * - `accounts`, `stored`: the balances after it, in nano-credits.
  */
 export const post = defineFunction(
   'post',

@@ -32,9 +32,9 @@ type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 type PostOutcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
 
 /**
- * All of them in one commit, durable when it resolves. Each request id is posted once, ever; one that cannot be posted
- * leaves the others alone. It may be called again after any failure.
- * @param onBooked is told of each debit that the ledger has, as soon as that is known: also where the whole fails behind it.
+ * Posts all of them in one commit, which is durable when this resolves. Each request id is posted once, ever. A debit that
+ * cannot be posted leaves the others alone. The call may be repeated after any failure.
+ * @param onBooked called for each debit that the ledger has, as soon as that is known: also if the whole call fails later
  */
 export async function postDebits(
   database: Database,
@@ -66,8 +66,8 @@ export async function postDebits(
 }
 
 /**
- * Gives back the debits of these requests (ruling C13), each once, ever, in a commit that writes to the disk even where
- * there is nothing to give back: it shows that the store can be written again. It may be called again after any failure.
+ * Gives back the debits of these requests (ruling C13), each once, ever. The commit writes to the disk even if there is
+ * nothing to give back: it shows that the store can be written again. The call may be repeated after any failure.
  */
 export async function giveBack(
   database: Database,
@@ -148,8 +148,9 @@ export async function readBalances(
 }
 
 /**
- * In one commit; where the database refuses a value, which should have been seen before, each entry in one of its own, so
- * that one refuses only itself. A refusal counts when it comes twice: a month that is being made refuses what it will take.
+ * Posts in one commit. The database may refuse a value that a check should have found. Then each entry gets a commit of its
+ * own, so that one refuses only itself. A refusal counts when it comes twice: a month that is being made refuses entries
+ * that it will take.
  */
 async function postApart<E extends NewEntry & { debit: DebitRow }>(
   database: Database,

@@ -6,8 +6,8 @@ const keptMs = 60_000
 type RememberedRows<Value> = { atMs: number; values: readonly Value[] }
 
 /**
- * What the database said it has, of the last minute, to be looked up again behind a lost connection: the server that is
- * found then may be another one, which was told of everything late (docs/scaling.md).
+ * Debits of the last minute that the database reported as posted. They are looked up again after a lost connection: the
+ * server found then may be another one, to which everything came late (docs/scaling.md).
  */
 export class PostedRows {
   readonly #clockMs: () => number

@@ -30,8 +30,9 @@ const looksApartMs = 1_000
 const apartMs = 1
 
 /**
- * The part of its patience that a call waits for somebody's lock. It holds the accounts before meanwhile, for which calls of
- * other servers wait, each as long again; all of it must come to less than one call's patience, and far less than a debit's.
+ * The part of its patience that a call waits for a lock of another session. Meanwhile it holds the accounts that it has
+ * locked, for which calls of other servers wait, each as long again. All of it must come to less than one call's patience,
+ * and far less than a debit's.
  */
 const lockShare = 0.25
 
@@ -50,8 +51,8 @@ type Batch = {
 }
 
 /**
- * Where debits go into the ledger, whatever becomes of the database meanwhile: what was given here stays until an answer
- * of the server's says that it is there. A call that ended without one is repeated, which does no harm by the request ids.
+ * Brings debits into the ledger through all failures of the database. A debit that was given here stays until an answer of
+ * the server confirms it. A call that ended without an answer is repeated, which is harmless because of the request ids.
  */
 export class PostingDesk implements Desk {
   readonly answers = {
@@ -90,7 +91,7 @@ export class PostingDesk implements Desk {
     this.#aside = this.#openDatabase({ max: 2 })
   }
 
-  /** Where calls may begin. */
+  /** Calls may begin. */
   async onReached(): Promise<void> {
     this.#isOpen = true
     this.#opening.resolve()
@@ -199,7 +200,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** None has an account that another has. The last lane is for those that are slow, one a call. */
+  /** Two lanes never share an account. The last lane is for slow accounts, one a call. */
   #choose(lane: PostingLane): (accountId: string) => boolean {
     const isFree = (accountId: string) => !this.#lanes.some((other) => other.isOn(accountId))
     const slow = this.#slow
@@ -233,11 +234,11 @@ export class PostingDesk implements Desk {
     this.#schedule()
   }
 
-  /** What the ledger lacks of what it said it has is posted again, and given back again what had been. */
+  /** Posts again the debits that the ledger reported and lacks now, and gives back again those that were given back. */
   async #lookAgain(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
-    // What is lost from here on asks for another look.
+    // A loss after this line asks for another look.
     this.#mustLookAgain = false
     const rows = this.#posted.rows()
     try {
@@ -293,7 +294,7 @@ export class PostingDesk implements Desk {
     }
   }
 
-  /** Behind the end of every call that might still bring one of them in. */
+  /** Gives debits back after the end of every call that might still post one of them. */
   async #giveBack(requestIds: readonly string[]): Promise<GivenBack> {
     await this.#opening.promise
     for (;;) {
@@ -314,7 +315,7 @@ export class PostingDesk implements Desk {
     const pids = [...this.#abandoned]
     if (pids.length === 0) return
     const rows = await this.#aside.query(
-      // The offset keeps the ending of sessions behind the choice of them.
+      // The offset makes the database choose the sessions before it ends them.
       `SELECT pid FROM (
          SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND application_name = $2 AND usename = current_user OFFSET 0
        ) ours WHERE NOT pg_terminate_backend(pid, 1000)`,

@@ -9,9 +9,9 @@ export type Pending = {
   row: DebitRow
   /** A call that had it ended without an answer: it may be in the ledger, now or a little later. */
   isDoubtful: boolean
-  /** It is not to be tried any more (ruling C13). */
+  /** This debit must not be tried any more (ruling C13). */
   isWithdrawn: boolean
-  /** What it was posted with is of its account too: nobody else waits for the answer. */
+  /** This debit was posted only with debits of its own account: no other account waits for the answer. */
   isApart: boolean
   /** Called once. */
   settle(posting: Posting, balanceNanos: bigint | undefined): void
@@ -28,11 +28,11 @@ type LaneOptions = {
   windows: SpendWindows
   /** A call waited for somebody's lock in vain. It may look who it was, on the lane's connection, before the lane goes on. */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
-  /** What it is given back is tried again. */
+  /** The debits that this gets are tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
   /** @param rows those that the ledger has */
   onPosted: (rows: readonly DebitRow[], accountIds: ReadonlySet<string>) => void
-  /** It can take more. */
+  /** The lane can take more. */
   onFree: () => void
 }
 

@@ -14,7 +14,7 @@ type PresenceOptions = {
   tell(identity: Identity): Promise<void>
   /** Lets go of what this replica need not remember. */
   forgetIdle(): void
-  /** Living replicas with another configuration; told when that changes, and empty when all agree again. */
+  /** Living replicas with another configuration. Called when that changes, with an empty list when all agree again. */
   onConfigDiffers(others: readonly string[]): void
   beatMs?: number
   /** How often it tidies up and looks at the others, in ms. */
@@ -22,8 +22,8 @@ type PresenceOptions = {
 }
 
 /**
- * A replica among others: it registers, says every second that it lives, tells what it holds whenever the database does not
- * know, tidies up behind those who died, and leaves.
+ * A replica among others. It registers, writes every second that it lives, and writes its holds whenever the database has
+ * lost them. It tidies up after replicas that died, and leaves.
  */
 export class Presence {
   readonly #options: PresenceOptions
@@ -52,7 +52,7 @@ export class Presence {
     return identity
   }
 
-  /** What this server is called, for people: others may have its name. */
+  /** The name of this server for people: others may have the same. */
   get shown(): string {
     const { name } = this.#introduction
     return this.#identity === undefined ? name : `${name} (${this.#identity.id})`
@@ -93,7 +93,7 @@ export class Presence {
     }
   }
 
-  /** One sweep behind the other: the database lets only one of them all do something. Never rejects. */
+  /** Sweeps one after the other: the database lets only one replica of all sweep. Never rejects. */
   sweep(): Promise<void> {
     this.#swept = this.#swept.then(() => this.#sweep())
     return this.#swept
@@ -114,14 +114,14 @@ export class Presence {
     }
   }
 
-  /** What it held is free for the others. Takes no longer than the database may. */
+  /** Frees its holds for the others. Takes no longer than the database may. */
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#beating)
     clearInterval(this.#sweeping)
     if (!this.#identity) return
     const { id, startedMs } = this.#identity
-    // Who cannot say that it leaves is taken for dead before long.
+    // A server that cannot say that it leaves is taken for dead before long.
     await this.#options.database.query(`SELECT ${leave.name}($1, $2)`, [id, startedMs]).catch(() => {})
   }
 
@@ -142,7 +142,10 @@ export class Presence {
     }
   }
 
-  /** A standby that was behind when it was promoted may not know us: then we are somebody new, who holds the same. */
+  /**
+   * A standby that lagged when it was promoted may not know this server, which then registers as a new one with the same
+   * holds.
+   */
   async #tellAgain(identity: Identity): Promise<void> {
     try {
       await this.#options.tell(identity)

@@ -7,7 +7,7 @@ import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown, Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 
-/* What the serving thread and the store's thread say to each other. */
+/* The messages between the serving thread and the store's thread. */
 
 /** Each is answered once, in whatever order. */
 export type Questions = {
@@ -17,7 +17,7 @@ export type Questions = {
   withdraw: { asks: readonly DebitRow[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Answered behind the news of what the store has of these keys. */
+  /** Answered after the news of what the store has of these keys. */
   lookUp: { asks: readonly string[]; answers: undefined }
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
   /** Counters of what costs nothing. @throws what the database throws: then they are kept until it takes them. */
@@ -29,7 +29,7 @@ export type Questions = {
 
 export type QuestionName = keyof Questions
 
-/** What wants no answer, from the serving thread. */
+/** Messages from the serving thread that need no answer. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
@@ -43,7 +43,7 @@ export type Orders = {
   introduce: Partial<Introduction>
 }
 
-/** What the store's thread says without being asked. */
+/** Messages that the store's thread sends by itself. */
 export type News = {
   /** Debits wait and are tried again. At most once a second. */
   trouble: { message: string; code: string }
@@ -51,9 +51,9 @@ export type News = {
   held: readonly DebitRow[]
   /** Whether the database can be reached, once it is known and whenever it changes. */
   reach: { isReached: boolean; error?: string }
-  /** What operators changed, or what was looked up. `isAnew`: what was told before is no longer so. */
+  /** The changes of operators, or the results of lookups. `isAnew`: all earlier changes are void. */
   changes: AccountChanges & { isAnew: boolean }
-  /** What the clock of the database was judged to be. */
+  /** The judgement of the database's clock. */
   clock: ClockNews
   admission: readonly DeskAnswer[]
   cooled: Cooldown
@@ -63,7 +63,7 @@ export type News = {
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 
-/** An error as it travels: classes do not, and who asked must know the two that mean something to him. */
+/** An error as it travels: classes do not, and the caller must know the two kinds that mean something to it. */
 export type CarriedError = { message: string; kind: 'silent' | 'refused' | 'other' }
 
 export type ToThread =

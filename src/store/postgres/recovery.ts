@@ -17,10 +17,10 @@ export function placeOf(stateDir: string): string {
 const rowsMax = 500
 
 /**
- * Posts what runs that are no more left in their spools: in this server's folder, which it has locked, and in those below
- * it that nobody has (ruling X13). Exactly once: what had been posted all the same is known by its request id. It may be
- * called again after any failure. Debits of accounts that somebody has locked stay in their spool, for the start after this
- * one, and are told as `held`: whoever serves posts them when it can (ruling Y16).
+ * Posts the debits that ended runs left in their spools (ruling X13). The spools are in this server's folder, which it has
+ * locked, and in folders below it that no server has locked. Each is posted exactly once: one that was posted before is
+ * known by its request id. The call may be repeated after any failure. Debits of locked accounts stay in their spool, for
+ * the next start. They are returned as `held`, and a server posts them when it can (ruling Y16).
  */
 export async function recoverSpools(
   database: Database,

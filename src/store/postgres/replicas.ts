@@ -5,10 +5,10 @@ import { defineFunction } from './functions.ts'
 
 export { leaseMs }
 
-/** Who has not been seen for so long has left, in ms. */
+/** A replica that has not been seen for this long has left, in ms. */
 const goneMs = 60_000
 
-/** Who was seen within so long counts as living for what all must have in common, in ms. More than `seenMs`. */
+/** A replica seen within this time counts as living for settings that all must share, in ms. More than `seenMs`. */
 const livingMs = 30_000
 
 /** A living replica says so in a table that a crash leaves alone every so often, in ms. */
@@ -17,7 +17,7 @@ export const seenMs = 20_000
 /** So many rows of a table are taken away at once: it must be quick, and what comes of an attack is much. */
 export const sweptMax = 20_000
 
-/** Who has left is remembered for so long, in ms. */
+/** A replica that has left is remembered for this long, in ms. */
 const rememberedMs = 30 * 24 * 3_600_000
 
 /** Any number that the locks of `migrate` do not have: those who register do it one after the other. */
@@ -60,7 +60,7 @@ BEGIN
 END $$`,
 )
 
-/** It holds nothing any more; its places in the windows stay used. */
+/** The replica holds nothing any more; its places in the windows stay used. */
 export const leave = defineFunction(
   'leave',
   `(me integer, started bigint) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
@@ -70,7 +70,7 @@ BEGIN
 END $$`,
 )
 
-/** Who has a different configuration, of the living: `id, name, version, config`, for the one who asks and all others. */
+/** The living replicas with a different configuration: `id, name, version, config`, for the caller and all others. */
 export const livingReplicas = `
   SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
   WHERE r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${livingMs} ORDER BY r.id`
@@ -81,9 +81,9 @@ export const otherReplicas = `
   WHERE r.id <> $1 AND r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${leaseMs} ORDER BY r.id`
 
 /**
- * Tidies up, by whoever comes: marks those who are gone, and takes away what says nothing any more. It waits for no lock,
- * and takes nothing from a replica that comes back meanwhile. @returns how many rows it took away of the table with the
- * most; `sweptMax`: there may be more.
+ * Tidies up after any replicas: marks those that are gone, and deletes rows that are stale. It waits for no lock, and
+ * deletes nothing of a replica that comes back meanwhile. @returns the most rows deleted of one table; `sweptMax`: there
+ * may be more
  */
 export const sweep = defineFunction(
   'sweep',

@@ -1,11 +1,11 @@
 /**
  * Each migration leads from the version of its place to the next, in one transaction. A migration only adds, so that
- * servers of the version before go on beside those of the new one; `oldest` says which version of the schema a server must
- * at least know to run on it. What has been released is never edited, only followed.
+ * servers of the version before go on beside those of the new one. `oldest` is the oldest version of the schema that a
+ * server must know to run on it. A released migration is never edited, only followed.
  *
- * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
- * Amounts are nano-credits, times Unix milliseconds of the database's clock. What is sorted by or looked for has the order
- * of its bytes, whatever the database's own is: heads (ruling C15) and SQLite have it too.
+ * No request, no answer and no key is stored: only the payer, the cost and the tokens of requests, and the digests of keys.
+ * Amounts are nano-credits, times Unix milliseconds of the database's clock. Sorted and searched columns have the order of
+ * their bytes, whatever the database's own is: heads (ruling C15) and SQLite have it too.
  */
 export type PostgresMigration = { sql: string; oldest: number }
 

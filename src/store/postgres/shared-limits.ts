@@ -5,8 +5,8 @@ import type { Transaction } from './database.ts'
 import { defineFunction } from './functions.ts'
 
 /**
- * Counts failed authentications (ruling R4), those of several addresses at once. The one thing that is counted up in the
- * database and not told as a figure: a call with an unknown outcome is therefore not repeated.
+ * Counts failed authentications (ruling R4), those of several addresses at once. They are the only numbers that the
+ * database adds up itself, instead of getting absolute figures. A call with an unknown outcome is therefore not repeated.
  * @returns for each address, in the order given, `count,ms until its window ends`, divided by semicolons
  */
 export const countFailures = defineFunction(
@@ -76,14 +76,17 @@ export const disabled = {
   cool: 'now',
 } as const satisfies Omit<Cooldown, 'place'>
 
-/** What stays the same of a place (`placeOf`) when key and address change: model, upstream and account, as one text. */
+/**
+ * The part of a place (`placeOf`) that stays the same when key and address change: model, upstream and account, as one
+ * text.
+ */
 const serviceOf = (place: string) =>
   `CASE WHEN ${place} LIKE '[%' THEN json_build_array(${place}::json->0, ${place}::json->1, ${place}::json->4)::text ELSE ${place} END`
 
 /**
- * Ends that a place is disabled, as an operator wanted it `ago_ms` ago, and with it what is the same service: another server may know it
- * with another key. When it was disabled follows from its end, since all last equally long. A row that this server itself wrote goes
- * whatever its time: its own latest wish replaces its earlier one.
+ * Ends that a place is disabled, as an operator wanted it `ago_ms` ago, and with it all places of the same service. Another
+ * server may know it with another key. The moment of disabling follows from its end, since all last equally long. A row
+ * that this server itself wrote goes whatever its time: its own latest wish replaces its earlier one.
  */
 export const enable = defineFunction(
   'enable',

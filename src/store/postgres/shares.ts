@@ -4,25 +4,25 @@ import { windowMs } from './admit.ts'
 /** A question that somebody waits for. */
 export type OpenAsk = DeskQuestion & { dueMs: number; isOver: boolean }
 
-/** What this replica has of one scope, and what of it the database knows. */
+/** The figures of this replica for one scope, and those of them that the database knows. */
 export type Share = {
   readonly scope: string
-  /** What running requests hold, and what the ledger has not taken. */
+  /** The sum of the holds of running requests, and of debits that the ledger has not taken. */
   heldNanos: bigint
-  /** Where the window began in which `taken` were taken, by the database's time. */
+  /** The beginning of the window in which `taken` were taken, by the database's time. */
   windowMs: number
   taken: number
   /** As it was last written; `unknown` where a call ended without an answer. */
   told: { heldNanos: bigint; taken: number } | 'never' | 'unknown'
 }
 
-/** What this replica has of an account, with its keys that have limits, and who waits for an answer about it. */
+/** The figures of this replica for an account, with its keys that have limits, and the asks that wait for it. */
 export type AccountShares = {
   readonly own: Share
   readonly keys: Map<string, Share>
   /** An account asks on the same lane always: its figures are absolute, so they must arrive in their order. */
   readonly lane: number
-  /** As the database last told it. */
+  /** As the database last reported it. */
   balanceNanos: bigint
   asks: OpenAsk[]
   /** Its figures are in a call that is not answered yet. */
@@ -97,7 +97,7 @@ function isEmpty({ heldNanos, taken }: Share): boolean {
   return heldNanos === 0n && taken === 0
 }
 
-/** The database has other figures, or may have. What it was never told and is nothing it need not know. */
+/** The database has other figures, or may have. It need not know a share that was never sent and is empty. */
 export function isDirty(share: Share): boolean {
   const { told } = share
   if (told === 'unknown') return true

@@ -18,7 +18,10 @@ type SharingOptions = {
   say: Say
 }
 
-/** What replicas have in common beside the ledger: who is there, who may run, failed keys, upstreams that are left alone. */
+/**
+ * The state that replicas share beside the ledger: the living ones, admission, failed keys, and upstreams that are left
+ * alone.
+ */
 export class SharingDesk implements Desk {
   readonly answers = {
     countFailures: (failures: Parameters<typeof readFailures>[1]) => readFailures(this.#aside, failures),
@@ -42,7 +45,7 @@ export class SharingDesk implements Desk {
   #isPresent = false
 
   constructor({ url, patienceMs, introduction, clockMs, say }: SharingOptions) {
-    // What is written here may be lost with the database: nobody waits for the disk.
+    // Rows that are written here may be lost with the database, so no commit waits for the disk.
     const settings = { synchronous_commit: 'off' }
     this.#lanes = openDatabase({ url, max: 2, patienceMs, purpose: 'admission', settings, idleMs: 0 })
     this.#aside = openDatabase({ url, max: 1, patienceMs, purpose: 'limits', settings })

@@ -1,6 +1,6 @@
 /**
  * Accounts for whose locks a call waited in vain. In a call with others they make the others wait too, and those of other
- * servers that wait for the others: so they go by themselves, on a lane where nobody else goes (ruling Y16).
+ * servers that wait for the others. So they go by themselves, on a lane that no other account uses (ruling Y16).
  */
 export class SlowAccounts {
   /** `seen`: its row was found locked. `suspect`: it failed, and something else may be locked; only a call that works acquits it. */

@@ -8,12 +8,12 @@ import { codeOf } from './trouble.ts'
 const strangeMax = 20
 
 /**
- * Days, weeks and months that the database is told of, since it knows no calendar of ours: by its own clock it finds the one
- * in which an entry was posted (post-function.ts). Those of now and the next ones, and where its clock says something else
- * those of that moment too.
+ * The days, weeks and months that the database gets, since it knows no calendar of ours. By its own clock it finds the one
+ * in which an entry was posted (post-function.ts). They are the present ones and the next. If its clock differs, those of
+ * its moment are added.
  */
 export class SpendWindows {
-  /** What the clock of the database is held against (ruling Y15); undefined where nobody does. */
+  /** The clock against which the database's clock is held (ruling Y15); undefined: nothing is compared. */
   readonly clock: Pick<ClockWatch, 'expectedMs'> | undefined
   readonly #calendar: Calendar
   readonly #nowMs: () => number
@@ -40,7 +40,7 @@ export class SpendWindows {
     return this.#text
   }
 
-  /** What posts is asked again where the database knew none of its windows. @throws what it throws otherwise */
+  /** Repeats a posting if the database knew none of its windows. @throws the error of the posting otherwise */
   async retry<T>(work: () => Promise<T>): Promise<T> {
     for (let tries = 0; ; tries++) {
       try {

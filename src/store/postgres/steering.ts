@@ -1,15 +1,18 @@
 import type { CooldownBoard } from './cooldown-board.ts'
 import { isRefused } from './trouble.ts'
 
-/** What an operator wants of a place. @property isLate it could not be written at once: others may have wanted something else since */
+/**
+ * An operator's wish for a place. @property isLate it could not be written at once: others may have wanted something else
+ * since
+ */
 type Wish = { steering: 'disable' | 'enable'; sinceMs: number; isLate: boolean }
 
 /** So many are kept; of more the newest. */
 const wishesMax = 1_000
 
 /**
- * What operators want of upstream accounts, until the database has it: a cooldown others find out for themselves, and this
- * nobody does. Of a place the last wish counts.
+ * The wishes of operators for upstream accounts, until the database has them. Others find out a cooldown by themselves, but
+ * not a wish. Of a place the last wish counts.
  */
 export class Steering {
   readonly #board: Pick<CooldownBoard, 'disable' | 'enable' | 'lift'>
@@ -23,14 +26,17 @@ export class Steering {
   }
 
   take(steering: Wish['steering'], place: string): void {
-    // The newest stands behind all others.
+    // The newest is the last of all.
     this.#unwritten.delete(place)
     this.#unwritten.set(place, { steering, sinceMs: this.#clockMs(), isLate: false })
     if (this.#unwritten.size > wishesMax) this.#unwritten.delete(this.#unwritten.keys().next().value!)
     void this.write()
   }
 
-  /** At once, behind a connection that was lost, and with each beat. Never rejects: what fails is tried with the next. */
+  /**
+   * Called at once, after a connection was lost, and with each beat. Never rejects: a failed write is tried with the next
+   * beat.
+   */
   write(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined
@@ -46,7 +52,7 @@ export class Steering {
       } catch (error) {
         for (const late of this.#unwritten.values()) late.isLate = true
         if (!isRefused(error)) return
-        // What is wrong with this one holds up no other.
+        // A fault of this one delays no other.
         continue
       }
       if (this.#unwritten.get(place) === wish) this.#unwritten.delete(place)
@@ -56,7 +62,7 @@ export class Steering {
   async #tell(place: string, { steering, sinceMs, isLate }: Wish): Promise<void> {
     const agoMs = Math.floor(this.#clockMs() - sinceMs)
     if (steering === 'disable') return this.#board.disable(place, agoMs)
-    // What it was left alone for besides ends as well, unless that may be news.
+    // Its other cooldowns end as well, unless they may be newer.
     if (!isLate) await this.#board.lift(place)
     await this.#board.enable(place, agoMs)
   }

@@ -1,12 +1,12 @@
 import type { Introduction } from '../../accounts/server-store.ts'
 import type { Reporting } from '../../accounts/usage/reporting.ts'
 
-/** What the store's thread is started with. */
+/** The options with which the store's thread is started. */
 export type ThreadOptions = {
   url: string
   /** The same without its password (ruling X13). */
   shown: string
-  /** Where this server's spool and lock are. */
+  /** The folder of this server's spool and lock. */
   stateDir: string
   /** Spools below it that no server has are posted too (ruling X13). */
   spoolsDir: string
@@ -15,7 +15,7 @@ export type ThreadOptions = {
   reporting: Reporting
   /** A thread before it has died; what that one was given comes again. */
   isSuccessor: boolean
-  /** What earlier runs left in their spools is posted: by a thread before it. */
+  /** The spools of earlier runs were posted, by a thread before this one. */
   isRecovered: boolean
   /** So many accounts are kept in memory. */
   accountsMax: number

@@ -12,7 +12,7 @@ import type {
   ToThread,
 } from './protocol.ts'
 
-/** What the thread gets to end in: a database that does not answer has its own limits, and this is longer than they are. */
+/** The time in which the thread must end. A database that does not answer has limits of its own, and this is longer. */
 const closeMs = 4_000
 
 /** The serving thread's end of the store's thread: what was asked, and who waits for the answer. */

@@ -1,7 +1,7 @@
 import { sayMoved } from '../files/moved.ts'
 import { StoreError } from '../files/store-error.ts'
 
-/** What a statement fails with that would write to a store whose content is elsewhere; the message says where. */
+/** The error code of a statement that would write to a store whose content is elsewhere; the message has the new place. */
 export const movedCode = 'TR100'
 
 /** SQLSTATE (https://www.postgresql.org/docs/current/errcodes-appendix.html), or Node's word for a failed connection. */
@@ -9,7 +9,7 @@ export function codeOf(error: unknown): string {
   return (error as { code?: string } | undefined)?.code ?? ''
 }
 
-/** What no second try mends: the operator has to. Where the text of the server says more than ours it is added. */
+/** Errors that no second try mends: the operator has to. The text of the server is added if it says more than ours. */
 const cures = new Map<string, string>([
   ['28P01', 'refuses the password: check user and password of the store’s URL, or PGPASSWORD and PGPASSFILE'],
   ['28000', 'refuses the user: check the store’s URL, and what pg_hba.conf allows (perhaps only with TLS: sslmode)'],
@@ -19,9 +19,9 @@ const cures = new Map<string, string>([
 ])
 
 /**
- * What to tell of a failure that no second try mends.
+ * The message for a failure that no second try mends.
  * @param shown the store's URL without its password (ruling X13).
- * @returns undefined for one that passes: no connection, no answer, a restart, a full disk, a lock.
+ * @returns undefined for a passing failure: no connection, no answer, a restart, a full disk, a lock
  */
 export function refusalOf(error: unknown, shown: string): StoreError | undefined {
   if (error instanceof StoreError) return error
@@ -52,8 +52,8 @@ export function sayPooler(shown: string): string {
 }
 
 /**
- * Nobody knows what became of the statement: it was sent, and no answer of the server's to it came back, or one by which
- * the server ends itself (a full or broken disk under its log). What it had written down by then is found when it starts again.
+ * The outcome of the statement is unknown. It was sent, and the server gave no answer, or one by which it ends itself (a
+ * full or broken disk under its log). The entries that it had written down by then are found when it starts again.
  */
 export function isUnknown(error: unknown): boolean {
   const { severity, syscall, message } = error as { severity?: string; syscall?: string; message: string }
@@ -62,7 +62,7 @@ export function isUnknown(error: unknown): boolean {
   return syscall !== 'connect' && !/^timeout (expired|exceeded when trying to connect)/.test(message)
 }
 
-/** It is the statement that the server does not take, and not the server that takes none, nor a moment that is a bad one. */
+/** The server refuses this statement, rather than all statements, and not only for a moment. */
 export function isRefused(error: unknown): boolean {
   return (error as { severity?: string }).severity !== undefined && !isUnknown(error) && !isConflict(error)
 }

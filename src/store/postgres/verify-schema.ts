@@ -7,10 +7,10 @@ import { dialect, run } from './run.ts'
 import { migrations } from './schema.ts'
 
 /**
- * What keeps the ledger from being changed in passing must be there as it was made (ruling C15): tables with their
- * constraints, partitions, triggers that are switched on, and what those call. A trigger or a rule that is not ours may
- * change what is written. Indexes, views, and tables and functions beside ours are anybody's.
- * @param place what people call where the ledger is.
+ * The guards of the ledger must be there as they were made (ruling C15). They are tables with their constraints, partitions,
+ * triggers that are switched on, and the functions that those call. A foreign trigger or rule may change written rows.
+ * Indexes, views, and tables and functions beside ours are allowed.
+ * @param place the ledger's name for people
  */
 export async function findForeignSchema(database: Database, place: string): Promise<string[]> {
   const [row] = await database.query('SELECT version FROM triwire.schema')
@@ -75,7 +75,7 @@ async function readOurSchema(database: Database, isMoved: boolean): Promise<Made
 
 /** Names of schemas are taken as ours. A month says the same as the default partition, but for which month it is. */
 async function readSchema({ query }: Transaction, schema: string): Promise<MadeObjects> {
-  // A user who is called as our schema is has it in his path, and is told its names without it.
+  // A user with the name of our schema has it in the search path, and gets names of its objects without the schema.
   await query('SET LOCAL search_path = pg_catalog')
   const rows = await query(catalog, [schema])
   return new Map(

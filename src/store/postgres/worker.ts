@@ -28,7 +28,7 @@ const port = parentPort!
 
 /** The schema may take longer to change than a debit to be posted. */
 const schemaMs = 60_000
-/** What the desks get to end in. */
+/** The time in which the desks must end, in ms. */
 const closeMs = 2_500
 
 let unsaid: ThreadMessage[] = []
@@ -43,7 +43,7 @@ let { isRecovered } = workerData as ThreadOptions
 /** Whose days they are: who has served once goes on, whatever becomes of its thread or of the database (ruling X12). */
 let isZoneSettled = isRecovered
 
-/** In the order in which they hear of the database: the ledger takes debits behind all else. */
+/** The order in which the desks hear of the database: the ledger takes debits after all else. */
 const desks: readonly Desk[] = [
   new SharingDesk({ url, patienceMs, introduction, clockMs, say }),
   { onReached: settleZoneOnce },
@@ -103,7 +103,7 @@ async function prepare(): Promise<void> {
   }
 }
 
-/** Once more now that whoever changes it sees this server. */
+/** Settles the zone once more now that a server that changes it sees this one. */
 async function settleZoneOnce(): Promise<void> {
   if (isZoneSettled) return
   await refuseOtherZone(lookUps, reporting.timeZone, shown)

@@ -1,6 +1,7 @@
 /*
- * The thread of the books: what operators ask of a running server. Apart from the ledger's, so that no listing and no export
- * keeps a debit waiting, and apart from the serving one, because SQLite works by blocking its thread.
+ * The thread of the books: the readings and changes that operators ask of a running server. It is apart from the ledger's
+ * thread, so that no listing and no export delays a debit. It is apart from the serving one, because SQLite works by
+ * blocking its thread.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../../accounts/book-error.ts'
@@ -46,7 +47,7 @@ function closeQuietly(): void {
   try {
     store?.close()
   } catch {
-    // It is given up either way.
+    // The store is given up either way.
   }
   store = undefined
 }

@@ -18,20 +18,21 @@ type StoreConnectionOptions = {
 const busyCode = 5
 
 /**
- * The server's one connection to its store. After a failure nobody knows what is on the disk: the file is opened anew, and
- * before anything is written what its log has is made durable (B8). Where a file of the store is gone it is lost for good.
+ * The server's one connection to its store. After a failure the state on the disk is unknown. The file is opened anew, and
+ * the content of its log is made durable before anything is written (B8). If a file of the store is gone, it is lost for
+ * good.
  */
 export class Connection {
   readonly #options: StoreConnectionOptions
   #store: Store | undefined
-  /** A sync has failed, or a run before this one may have seen one fail: what is in the log need not be on the disk. */
+  /** A sync has failed, or an earlier run may have seen one fail: content of the log need not be on the disk. */
   #isSuspect = true
   #isLost = false
 
   constructor(options: StoreConnectionOptions) {
     this.#options = options
     this.#store = options.store
-    // What stands in the way, another process with the lock perhaps, is met again by the first debit.
+    // The first debit meets the same obstacle again, perhaps another process with the lock.
     this.#tryMakeDurable()
   }
 
@@ -42,7 +43,7 @@ export class Connection {
     this.#isSuspect = false
   }
 
-  /** Writes upon a log that is durable. What fails is told as trouble; the work may be done anew. */
+  /** Writes upon a log that is durable. A failure is returned as trouble; the work may be done anew. */
   write(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       this.makeDurable()
@@ -50,7 +51,7 @@ export class Connection {
     })
   }
 
-  /** Reads, behind a look at all files. */
+  /** Reads, after a look at all files. */
   read(work: (store: Store) => void): RunOutcome {
     return this.#use((store) => {
       if (!this.#isAnyLost(store)) work(store)
@@ -77,7 +78,7 @@ export class Connection {
     if (this.#store) return this.#store
     this.#store = this.#options.reopen()
     this.#options.files.note()
-    // What was opened must still be the file that stood there before.
+    // The opened file must still be the one that stood there before.
     return this.#isStoreLost() ? undefined : this.#store
   }
 
@@ -96,7 +97,7 @@ export class Connection {
     try {
       return this.#store !== undefined && this.#isAnyLost(this.#store)
     } catch {
-      // What cannot be looked at is opened anew.
+      // A connection that cannot be looked at is opened anew.
       return false
     }
   }
@@ -105,20 +106,20 @@ export class Connection {
     try {
       this.makeDurable()
     } catch {
-      // It stays suspect.
+      // The log stays suspect.
     }
   }
 
   #closeStore(): void {
     const store = this.#store
     if (!store) return
-    // In closing SQLite may bring the log into the file, which is right only behind a log that is whole on the disk.
+    // In closing SQLite may bring the log into the file, which is right only after the log is whole on the disk.
     this.#tryMakeDurable()
     this.#store = undefined
     try {
       store.close()
     } catch {
-      // It is replaced by a new connection either way.
+      // A new connection replaces this one either way.
     }
   }
 
@@ -144,7 +145,7 @@ export class Connection {
     try {
       if (files.findLostStore() === undefined && files.isLogWhole(() => store.countFrames())) store.checkpoint()
     } catch {
-      // What is on the disk is all there is.
+      // The content of the disk is all that remains.
     }
   }
 

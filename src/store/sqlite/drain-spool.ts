@@ -2,9 +2,9 @@ import { concludeSpool, type Recovery, readSpool, spoolPath } from '../files/spo
 import type { Store } from './store.ts'
 
 /**
- * Posts what a run before left in the spool, exactly once: what the crashed run had posted all the same is known by its
- * request id. To be called by who holds the store's lock.
- * @param makeDurable what is found posted is taken out of the spool, and must be on the disk before.
+ * Posts the debits that an earlier run left in the spool, exactly once: one that was posted before is known by its request
+ * id. The caller holds the store's lock.
+ * @param makeDurable debits that are found posted leave the spool, and must be on the disk before
  */
 export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {
   const spooled = readSpool(spoolPath(path))

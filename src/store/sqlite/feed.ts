@@ -2,7 +2,7 @@ import type { Accounts, Changes } from './accounts.ts'
 
 type Source = Pick<Accounts, 'readDataVersion' | 'readChanges'>
 
-/** What other processes changed in the store, each change once. */
+/** The changes that other processes made in the store, each once. */
 interface Feed {
   /** Everything that is new since the last time; undefined, and next to nothing to find out, when nobody has written. */
   read(source: Source): Changes | undefined

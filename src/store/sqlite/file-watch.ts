@@ -12,7 +12,7 @@ export interface FileWatch {
   isLogWhole(countFrames: () => number): boolean
 }
 
-/** What is written between two restarts of a log has the same salts, in its header and in each frame. */
+/** Frames that are written between two restarts of a log have the same salts, in its header and in each frame. */
 type LogState = { salts: string; frames: number }
 
 /** https://www.sqlite.org/fileformat2.html#walformat */
@@ -23,10 +23,10 @@ const framesAtOnce = 16
 
 /**
  * Watches that the files of a running server stay the ones it opened (faults F-S5, ruling X11). SQLite goes on writing to a
- * file that has no name any more, and to a log that somebody has cut; both are gone with the process.
+ * file without a name, and to a log that was cut; both are gone with the process.
  *
- * Nothing but the log is ever opened here: who closes a second descriptor of a file gives up every lock that the process
- * has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks), and SQLite locks all the others.
+ * Only the log is ever opened here. SQLite locks all the other files. Closing a second descriptor of a file gives up every
+ * lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
  */
 export function watchFiles(path: string): FileWatch {
   const logPath = `${path}-wal`
@@ -96,8 +96,8 @@ function readLog(file: number, frames: number, last: LogState | undefined): LogS
   const frameBytes = frameHeaderBytes + header.readUInt32BE(8)
   const salts = header.toString('hex', 16, 24)
   if (fstatSync(file).size < headerBytes + frames * frameBytes) return undefined
-  // What was cut and written on behind the cut is long enough and has a hole, between the cut and where it was written on:
-  // at its former end, or in what has come since the last look.
+  // A log that was cut and written on is long enough and has a hole, between the cut and the first write after it. The hole
+  // is at its former end, or in the frames since the last look.
   const formerEnd = last?.salts === salts ? Math.min(last.frames, frames) : 1
   const ownSalts = header.subarray(16, 24)
   // Many frames with one call: of each only these bytes are wanted, but to ask costs more than to copy what is between them.

@@ -18,18 +18,18 @@ export type FolderOptions = {
 /** So much of the thread's time is left to debits while much is to be folded. */
 const idleShare = 3
 
-/** What is not kept any more is looked for so often, in ms. */
+/** The time between two searches for figures that are not kept any more, in ms. */
 const pruneEveryMs = 3_600_000
 
-/** Behind a failure that is no trouble of the disk nothing is tried for so long, in ms. */
+/** After a failure that is no trouble of the disk, nothing is tried for this long, in ms. */
 const pauseMs = 60_000
 
-/** More of them are counted together by whoever sends them; these wait for a store that can be written. */
+/** More cells than these are counted together by their sender; these wait for a store that can be written. */
 const cellsMax = 20_000
 
 /**
- * Folds the ledger into figures for reports, in the ledger's thread and never in a debit's commit: some seconds behind it, or
- * when enough has come. Whatever fails here is no trouble of the ledger's.
+ * Folds the ledger into figures for reports, in the ledger's thread and never in a debit's commit. It starts some seconds
+ * after an entry, or when enough have come. A failure here is no trouble of the ledger's.
  */
 export class Folder {
   readonly #options: FolderOptions
@@ -40,7 +40,7 @@ export class Folder {
   #isPausing = false
   #isClosed = false
 
-  /** Where the reporting zone has become another one the days are remade before it returns, in some seconds. */
+  /** If the reporting zone has changed, the days are remade before this returns, in some seconds. */
   constructor(options: FolderOptions) {
     this.#options = options
     this.#try((store) => {
@@ -112,7 +112,7 @@ export class Folder {
         result = store.withoutWaiting(() => work(store))
       } catch (error) {
         if (resultCode(error) === busyCode) return
-        // What the disk or another process is to blame for is told, and tried again, as with debits.
+        // Trouble of the disk or of another process is reported, and the work tried again, as with debits.
         if (ofTheDisk.includes(resultCode(error))) throw error
         isFailed = true
         const message = `figures for reports cannot be kept: ${(error as Error).message}`

@@ -31,15 +31,15 @@ export type LedgerOptions = ServingOptions & {
 }
 
 export type OpenLedger = ServerStore & {
-  /** What the accounts have and hold, as this one server of the store knows it. */
+  /** The balances and holds of the accounts, as this one server of the store knows them. */
   balances: Balances
   /** By id. The objects live as long as the process; names and states follow the store. */
   accounts: ReadonlyMap<string, Account>
 }
 
 /**
- * The server's side of the store. Requests read memory only, but for keys that memory does not hold; debits are settled
- * through the ledger's thread, those of one turn of the event loop in one message. It resolves behind a first commit, or
+ * The server's side of the store. Requests read memory only, except for keys that memory does not hold. Debits are settled
+ * through the ledger's thread, those of one turn of the event loop in one message. It resolves after a first commit, or
  * after `settleDeadlineMs` without one: then the ledger is not writable until one works.
  * @throws StoreError when the file cannot be used or another server uses it.
  */

@@ -8,13 +8,15 @@ import type { FromLedgerThread, ToLedgerThread, WorkerOptions } from './thread-m
 
 type Ready = Extract<FromLedgerThread, { type: 'ready' }>
 
-/** What the thread says without being asked. */
+/** The messages that the thread sends by itself. */
 export type ThreadNews = Exclude<
   FromLedgerThread,
   { type: 'ready' | 'refused' | 'posted' | 'withdrawn' | 'givenBack' | 'looked' | 'found' | 'counted' }
 >
 
-/** What the thread gets to bring in what it has and to close the file; a database that is held by others takes for ever (B14). */
+/**
+ * The time in which the thread must post its debits and close the file; a database that others hold takes for ever (B14).
+ */
 const closeMs = 2_000
 
 /** So many may ask for a debit at once: an operator or two, however long the store is silent. */
@@ -83,7 +85,9 @@ export class LedgerThread implements Poster {
     return this.#ask(this.#gifts, { type: 'giveBack', requestIds })
   }
 
-  /** Reads what other processes have changed; it was told when this resolves. @throws StoreSilent when it cannot be read. */
+  /**
+   * Reads the changes of other processes; they are reported when this resolves. @throws StoreSilent when it cannot be read
+   */
   look(): Promise<void> {
     return this.#ask(this.#looks, { type: 'look' })
   }

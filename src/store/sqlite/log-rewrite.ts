@@ -5,13 +5,13 @@ import { syncFolder } from '../files/sync-folder.ts'
 const pieceBytes = 1_048_576
 
 /**
- * Writes the write-ahead log once more over itself, and syncs it. A sync that fails takes what was to be written off the
- * system's list: it can still be read, later syncs succeed, and it is gone with the power (B8). Only what is written anew
- * is on the list again. With the log whole on the disk, all that SQLite does from there on is as safe as ever, its
+ * Writes the write-ahead log once more over itself, and syncs it. A failed sync takes its pages off the system's list of
+ * pages to write. They can still be read, later syncs succeed, and they are gone with the power (B8). Only pages that are
+ * written anew are on the list again. With the log whole on the disk, all later work of SQLite is as safe as ever, its
  * checkpoints included ([why not a checkpoint alone](../../../docs/decisions/0018-after-a-failed-sync.md)).
  *
- * To be called while the write lock of the database is held, so that nobody else writes. Only the log is opened: its locks
- * are on other files.
+ * The caller holds the write lock of the database, so that nobody else writes. Only the log is opened: its locks are on
+ * other files.
  */
 export function rewriteLog(path: string): void {
   const logPath = `${path}-wal`

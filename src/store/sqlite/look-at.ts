@@ -40,7 +40,7 @@ export function lookAt(path: string, timeZone: string): void {
   })
 }
 
-/** Who only reads makes a log all the same, and leaves it; not of a file that he is told nobody writes to. */
+/** A reader makes a log all the same, and leaves it, unless SQLite is assured that nobody writes to the file. */
 function untouched(path: string): string | URL {
   if (existsSync(`${path}-wal`)) return path
   const url = pathToFileURL(path)

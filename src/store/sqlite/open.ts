@@ -15,7 +15,7 @@ export type OpenOptions = {
   create?: boolean
   /** Taken before an older schema is migrated, and let go after it, by those who do not hold it already. */
   lock?: ((path: string) => () => void) | undefined
-  /** Hears what whoever opens it should know. */
+  /** Gets the news about the store for its user. */
   note?: ((text: string) => void) | undefined
 }
 

@@ -6,7 +6,7 @@ import type { FromLedgerThread } from './thread-messages.ts'
 type QueueOptions = {
   connection: Pick<Connection, 'write'>
   say: (message: Extract<FromLedgerThread, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
-  /** Runs it behind every message that has already come, or after a pause in ms. */
+  /** Runs it after every message that has already come, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
   /** @throws where the disk takes a page and no debits. */
   refuseNarrowDisk: () => void
@@ -18,9 +18,9 @@ type QueueOptions = {
 const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
 
 /**
- * What is to be brought into the ledger. Everything that has come by the time the thread turns to it shares a transaction,
- * hence one sync of the disk, and stays queued until a commit that held it has returned. What is posted once more behind a
- * failed commit is harmless by its request id (F-S3), and what is found of it then is on the disk (B8).
+ * The work for the ledger. All of it that has come by the time the thread turns to it shares a transaction, hence one sync
+ * of the disk. It stays queued until a commit that held it has returned. Posting it again after a failed commit is harmless
+ * because of its request id (F-S3). The part that is found then is on the disk (B8).
  */
 export class Queue {
   readonly #options: QueueOptions
@@ -30,8 +30,8 @@ export class Queue {
   /** Requests whose debits are to be given back where the ledger has them. */
   #gifts: (readonly string[])[] = []
   /**
-   * What was opened last, once a commit of it has written. Before, a commit that failed, here or in a run before, may have
-   * left more in the log than the database shows, and a later recovery may find it.
+   * The last opened store, once a commit of it has written. Before that, a failed commit may have left more in the log than
+   * the database shows, for a later recovery to find.
    */
   #proven: Store | undefined
   #isScheduled = false

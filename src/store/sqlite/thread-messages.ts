@@ -6,7 +6,7 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import type { Recovery } from '../files/spool.ts'
 import type { Changes } from './accounts.ts'
 
-/* What the serving thread and the ledger's thread say to each other. */
+/* The messages between the serving thread and the ledger's thread. */
 
 export type WorkerOptions = {
   path: string
@@ -31,7 +31,7 @@ export type ToLedgerThread =
   | { type: 'withdraw'; debits: readonly DebitRow[] }
   /** Answered by `givenBack`, all such messages in their order. */
   | { type: 'giveBack'; requestIds: readonly string[] }
-  /** Answered by `looked`, behind the `changes` that it brings. */
+  /** Answered by `looked`, after the `changes` that it brings. */
   | { type: 'look' }
   /** Answered by `found`, all such messages in their order. */
   | { type: 'find'; requestId: string }

@@ -2,8 +2,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { migrate } from './open.ts'
 
 /**
- * What keeps the ledger from being changed in passing must be there as it was made (ruling C15): tables with their
- * constraints, and triggers. A trigger that is not ours may change what is written. Indexes and views are anybody's.
+ * The guards of the ledger must be there as they were made (ruling C15): tables with their constraints, and triggers. A
+ * foreign trigger may change written rows. Indexes and views are allowed.
  */
 export function* findForeignSchema(db: DatabaseSync): Iterable<string> {
   const ours = readOurSchema()

@@ -1,6 +1,6 @@
 /*
- * The ledger's thread. It owns the server's one connection, because SQLite waits by blocking its thread: `queue.ts` has what
- * is to be brought in, `connection.ts` what becomes of the connection when something fails.
+ * The ledger's thread. It owns the server's one connection, because SQLite waits by blocking its thread. `queue.ts` has the
+ * work for the ledger, `connection.ts` the cures of a connection after a failure.
  */
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -52,8 +52,8 @@ function start(): void {
   drain(store)
   const feed = createFeed()
   const [changes, misfits] = [feed.read(store)!, store.findMisfits()]
-  // It is the first to write, and where that fails this store is closed.
-  // A clock in doubt throws no figures of reports away.
+  // This commit is the first to write, and if it fails this store is closed. A clock in doubt deletes no figures of
+  // reports.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
   const folder = new Folder({ connection, reporting, say, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   say({ type: 'ready', changes, misfits })
@@ -83,7 +83,7 @@ function start(): void {
     }
   })
 
-  /** What the command line changed counts here within a second (F-C45). @returns false when it cannot be known. */
+  /** Changes of the command line count here within a second (F-C45). @returns false when they cannot be read */
   function look(): boolean {
     const outcome = connection.read((opened) => {
       const changes = feed.read(opened)

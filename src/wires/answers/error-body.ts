@@ -38,7 +38,7 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
   }
 }
 
-/** Where servers put their sentence if it is not in `message`, in an error object or beside it. */
+/** Places for a server's sentence if it is not in `message`, in an error object or beside it. */
 const sentenceKeys = ['error', 'msg', 'error_msg', 'error_message', 'reason', 'title']
 
 function firstOf(list: unknown): unknown {

@@ -30,8 +30,8 @@ export function headValues(
 }
 
 /**
- * Renames the models that a usage object names at any depth, as `iterations` of the messages wire do (spec 1.8, ruling P2): the
- * model that answers gets the client's name for it, and a name of any other model is left out.
+ * Renames the models that a usage object names at any depth, as `iterations` of the messages wire do (spec 1.8, ruling P2).
+ * The answering model gets the client's name for it, and a name of any other model is left out.
  * @param usage as it was parsed; it stands at `path` of the patch
  */
 export function renameInUsage(

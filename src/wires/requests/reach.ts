@@ -22,8 +22,8 @@ export const hostedFields = ['web_search_options', 'plugins', 'search_parameters
 const mediaFields = ['image_url', 'video_url', 'audio_url', 'file_url']
 
 /**
- * Where servers of single makers have media: an address, its data, an object or a list of them (Qwen's own spelling; vLLM's
- * `image_embeds`; `input_audio` of the chat wire, which has data).
+ * Fields in which servers of single makers have media: an address, its data, an object or a list of them. The sources are
+ * Qwen's own spelling, vLLM's `image_embeds`, and `input_audio` of the chat wire, which has data.
  */
 const looseFields = [
   'image',
