@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { ask, Refusal } from './api/ask.ts'
 import { forget } from './api/load.ts'
 import type { Me, Session, Status } from './shapes.ts'
-import { recall, remember } from './store.ts'
+import { forgetTab, recall, remember } from './store.ts'
 
 /** The person who is signed in: undefined while unknown, null if nobody is. */
 export const me = signal<Me | null | undefined>(undefined)
@@ -69,6 +69,7 @@ export function signedOut(): void {
 
 function forgetSignIn(): void {
   forget()
+  forgetTab()
   remember(storedName, undefined)
   me.value = null
 }

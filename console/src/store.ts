@@ -1,16 +1,49 @@
-/** Stores a value in the browser, for this origin. A browser without storage forgets it. @param value undefined: delete it */
+/* Values in the browser, for this origin. A browser whose storage is missing or full forgets them. */
+
+/** Stores a value until it is deleted. @param value undefined: delete it */
 export function remember(name: string, value: string | undefined): void {
-  try {
-    if (value === undefined) window.localStorage.removeItem(name)
-    else window.localStorage.setItem(name, value)
-  } catch {
-    // Without storage the value is lost, and the default is used next time.
-  }
+  put(() => window.localStorage, name, value)
 }
 
 export function recall(name: string): string | undefined {
+  return get(() => window.localStorage, name)
+}
+
+const inTab = 'triwire.draft.'
+
+/** Stores a value until the tab is closed or the person signs out. A value that does not fit is deleted, so that no older one stays. */
+export function keepInTab(name: string, value: string): void {
+  const isKept = put(() => window.sessionStorage, inTab + name, value)
+  if (!isKept) put(() => window.sessionStorage, inTab + name, undefined)
+}
+
+export function recallInTab(name: string): string | undefined {
+  return get(() => window.sessionStorage, inTab + name)
+}
+
+/** Deletes all values that are kept for this tab. */
+export function forgetTab(): void {
   try {
-    return window.localStorage.getItem(name) ?? undefined
+    for (const name of Object.keys(window.sessionStorage))
+      if (name.startsWith(inTab)) window.sessionStorage.removeItem(name)
+  } catch {
+    // Without storage there is nothing to delete.
+  }
+}
+
+function put(storage: () => Storage, name: string, value: string | undefined): boolean {
+  try {
+    if (value === undefined) storage().removeItem(name)
+    else storage().setItem(name, value)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function get(storage: () => Storage, name: string): string | undefined {
+  try {
+    return storage().getItem(name) ?? undefined
   } catch {
     return undefined
   }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { fits } from '../../console/src/pure/request-filter.ts'
 import { cacheShareOf, idOf, labelOf, sumOf, sumOfCredits, valuesOf } from '../../console/src/pure/usage.ts'
-import { eventReader, pieceOf, questionBody, spread, textOf } from '../../console/src/pure/wires.ts'
+import { eventReader, questionBody, spread } from '../../console/src/pure/wires.ts'
 import type { RequestRow, Usage } from '../../console/src/shapes.ts'
 
 const usage: Usage = {
@@ -77,29 +77,9 @@ test('events of a stream are read however its bytes are cut', () => {
   }
 })
 
-test('the text of an answer is found on each wire, and what is none is nothing', () => {
-  assert.deepEqual(pieceOf('messages', { type: 'content_block_delta', delta: { type: 'text_delta', text: 'a' } }), {
-    kind: 'text',
-    text: 'a',
-  })
-  assert.deepEqual(pieceOf('messages', { delta: { thinking: 'a' } }), { kind: 'reasoning', text: 'a' })
-  assert.deepEqual(pieceOf('chat', { choices: [{ delta: { content: 'a' } }] }), { kind: 'text', text: 'a' })
-  assert.deepEqual(pieceOf('chat', { choices: [{ delta: { reasoning_content: 'a' } }] }), {
-    kind: 'reasoning',
-    text: 'a',
-  })
-  assert.deepEqual(pieceOf('responses', { type: 'response.output_text.delta', delta: 'a' }), {
-    kind: 'text',
-    text: 'a',
-  })
-  for (const wire of ['messages', 'chat', 'responses'] as const) assert.equal(pieceOf(wire, {}), undefined)
-  assert.equal(textOf('messages', { content: [{ text: 'a' }, {}, { text: 'b' }] }), 'ab')
-  assert.equal(textOf('chat', { choices: [{ message: { content: 'a' } }] }), 'a')
-  assert.equal(textOf('responses', { output: [{ content: [{ text: 'a' }] }, {}] }), 'a')
-  for (const wire of ['messages', 'chat', 'responses'] as const) {
-    assert.equal(textOf(wire, {}), '')
+test('a question is a body of each wire, and JSON is spread over lines', () => {
+  for (const wire of ['messages', 'chat', 'responses'] as const)
     assert.equal((questionBody(wire, 'm', 'q', true) as { stream: boolean }).stream, true)
-  }
   assert.equal(spread('{"a":1}'), '{\n  "a": 1\n}')
   assert.equal(spread('no'), 'no')
 })

@@ -1,14 +1,14 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { Refusal, send } from '../api/ask.ts'
-import { type ClientWire, eventReader, pieceOf, textOf } from '../pure/wires.ts'
+import { type AnswerParts, addEvent, noParts, partsOf } from '../pure/answer.ts'
+import { type ClientWire, eventReader } from '../pure/wires.ts'
 
 export type Played = {
   state: 'running' | 'over' | 'stopped'
   status: number | undefined
   requestId: string | undefined
-  text: string
-  reasoning: string
+  parts: AnswerParts
   /** The events of a stream, each with the time at which it came, in ms. */
   events: readonly { name: string; data: string; ms: number }[]
   /** The body of an answer without a stream. */
@@ -23,8 +23,7 @@ const begun: Played = {
   state: 'running',
   status: undefined,
   requestId: undefined,
-  text: '',
-  reasoning: '',
+  parts: noParts,
   events: [],
   body: '',
   firstMs: undefined,
@@ -61,7 +60,7 @@ export function usePlay() {
       if (isStream) await readStream(response, wire, since, set, () => played.peek()!)
       else {
         const text = await response.text()
-        set({ body: text, text: response.ok ? readText(wire, text) : '', firstMs: since() })
+        set({ body: text, parts: response.ok ? partsOf(wire, parse(text)) : noParts, firstMs: since() })
       }
       set({ state: 'over', totalMs: since() })
     } catch (error) {
@@ -86,19 +85,10 @@ async function readStream(
     const ms = since()
     const fresh = read(value)
     if (fresh.length === 0) continue
-    let { text, reasoning } = now()
-    for (const { data } of fresh) {
-      const piece = pieceOf(wire, parse(data))
-      if (piece?.kind === 'text') text += piece.text
-      else if (piece) reasoning += piece.text
-    }
+    const parts = fresh.reduce((before, { data }) => addEvent(wire, before, parse(data)), now().parts)
     const events = [...now().events, ...fresh.map((event) => ({ ...event, ms }))].slice(-2_000)
-    set({ text, reasoning, events, firstMs: now().firstMs ?? ms })
+    set({ parts, events, firstMs: now().firstMs ?? ms })
   }
-}
-
-function readText(wire: ClientWire, text: string): string {
-  return textOf(wire, parse(text))
 }
 
 /** Returns {} for text that is not JSON: the last data of a stream on the chat wire is `[DONE]`. */

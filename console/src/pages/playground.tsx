@@ -1,12 +1,19 @@
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { withQuery } from '../api/ask.ts'
 import { useLoad } from '../api/load.ts'
 import { pageHref, place, setQuery } from '../location.ts'
+import type { ToolCall } from '../pure/answer.ts'
+import { curlOf } from '../pure/curl.ts'
 import { type ClientWire, clientWireNames, questionBody, spread } from '../pure/wires.ts'
-import { isAdmin } from '../session.ts'
-import type { Account, Explanation, Listed, ModelRow } from '../shapes.ts'
+import { isAdmin, me } from '../session.ts'
+import type { Account, Explanation, Listed, ModelRow, Setup } from '../shapes.ts'
+import { recall, remember } from '../store.ts'
 import { Code, Copy } from '../ui/copy.tsx'
+import { useDraft } from '../ui/draft.ts'
 import { Select } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
+import { Pick } from '../ui/pick.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Bill } from './explain.tsx'
 import { type Played, usePlay } from './play.ts'
@@ -14,7 +21,7 @@ import { type Played, usePlay } from './play.ts'
 /** Sends a request to any model on any wire; shows the raw events, usage and cost. An account pays for it; no text is stored. */
 export function Playground() {
   const models = useLoad<Listed<ModelRow>>('/models')
-  const accounts = useLoad<Listed<Account>>('/accounts?state=active&sort=name&limit=200')
+  const accounts = useLoad<Listed<Account>>('/accounts?state=active&sort=name&limit=2')
   const { played, play, stop } = usePlay()
   if (!isAdmin()) return <Empty>Requests are paid by an account: an operator with the role admin may send them.</Empty>
   if (models.refusal) return <Failure refusal={models.refusal} retry={models.reload} />
@@ -29,14 +36,14 @@ export function Playground() {
           </a>
         }
       >
-        A request is booked to an account, and there is none yet.
+        A request is booked to an active account, and there is none yet.
       </Empty>
     )
   return (
     <div class="workbench">
       <Composer
         models={models.data.items}
-        accounts={accounts.data.items}
+        only={accounts.data.items.length === 1 ? accounts.data.items[0] : undefined}
         play={play}
         stop={stop}
         isRunning={played?.state === 'running'}
@@ -50,41 +57,56 @@ export function Playground() {
 
 type ComposerProps = {
   models: readonly ModelRow[]
-  accounts: readonly Account[]
+  /** The account that pays if there is no other one. */
+  only: Account | undefined
   play(account: string, wire: ClientWire, body: string): void
   stop(): void
   isRunning: boolean
 }
 
-function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
+/** @property own a body that was edited by hand and is sent as it is, with the model and the wire that were chosen then */
+type Draft = { question: string; isStream: boolean; own: string | undefined; model: string; wire: string }
+
+function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
   const { query } = place.value
   const model = query['model'] ?? models[0]?.id ?? ''
   const wire =
     clientWireNames.find((one) => one === query['wire']) ?? models.find(({ id }) => id === model)?.wire ?? 'messages'
-  const account = accounts.find(({ id }) => id === query['account'])?.id ?? accounts[0]!.id
-  const [question, setQuestion] = useState('Say hello in three languages.')
-  const [isStream, setStream] = useState(true)
-  // A body that was edited by hand is sent as it is.
-  const [own, setOwn] = useState<string | undefined>(undefined)
+  const payer = usePayer(only)
+  const [draft, change] = useDraft<Draft>(
+    'playground',
+    { question: 'Say hello in three languages.', isStream: true, own: undefined, model, wire },
+    // A link to another model does not bring back a body that names the one before.
+    (kept) => (kept.model === model && kept.wire === wire ? kept : { ...kept, own: undefined }),
+  )
+  const { question, isStream, own } = draft
+  useEffect(() => change({ model, wire }), [model, wire])
   const body = own ?? JSON.stringify(questionBody(wire, model, question, isStream), null, 2)
+  const setup = useLoad<Setup>(withQuery('/setup/claude-code', { model: models[0]?.id }))
   return (
     <form
       class="panel composer"
       onSubmit={(event) => {
         event.preventDefault()
         // The browser may submit a form that has no submit button: Enter in some fields does it.
-        if (!isRunning) play(account, wire, body)
+        if (isRunning) return
+        if (payer.id === undefined) {
+          payer.ask()
+          event.currentTarget.querySelector<HTMLInputElement>('[role=combobox]')?.focus()
+        } else play(payer.id, wire, body)
       }}
     >
       <header>
         <h2>Request</h2>
       </header>
       <div class="fields three">
-        <Select
+        <Pick<Account>
           label="Account"
-          value={account}
-          options={accounts.map(({ id, name }) => [id, name] as const)}
-          onChange={(next) => setQuery({ account: next }, 'replace')}
+          shown={payer.name}
+          pathOf={(q) => withQuery('/accounts', { q, state: 'active', sort: 'name', limit: 20 })}
+          choiceOf={({ id, name }) => ({ id, name, more: id })}
+          onPick={(choice) => payer.choose(choice?.id)}
+          error={payer.error}
         />
         <Select
           label="Model"
@@ -106,7 +128,7 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
           rows={4}
           value={question}
           disabled={own !== undefined}
-          onInput={(event) => setQuestion(event.currentTarget.value)}
+          onInput={(event) => change({ question: event.currentTarget.value })}
         />
       </div>
       <label class="check">
@@ -114,7 +136,7 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
           type="checkbox"
           checked={isStream}
           disabled={own !== undefined}
-          onChange={(event) => setStream(event.currentTarget.checked)}
+          onChange={(event) => change({ isStream: event.currentTarget.checked })}
         />
         as a stream
       </label>
@@ -128,20 +150,49 @@ function Composer({ models, accounts, play, stop, isRunning }: ComposerProps) {
           rows={12}
           spellcheck={false}
           value={body}
-          onInput={(event) => setOwn(event.currentTarget.value)}
+          onInput={(event) => change({ own: event.currentTarget.value })}
         />
       </div>
       <div class="form-foot">
         {own !== undefined && (
-          <button key="reset" type="button" onClick={() => setOwn(undefined)}>
+          <button key="reset" type="button" onClick={() => change({ own: undefined })}>
             From the question again
           </button>
         )}
-        <span class="small">It is paid by the account, and written down nowhere.</span>
+        <span class="small">The account pays. The text is kept in this tab only.</span>
+        <Copy text={() => curlOf(setup.data?.base_url, wire, body)} label="Copy as curl" />
         <SendOrStop isRunning={isRunning} stop={stop} />
       </div>
     </form>
   )
+}
+
+/**
+ * The account that pays: the one that the address names, else the one that this operator chose last in this browser.
+ * Without either, the operator must choose, unless there is only one.
+ */
+function usePayer(only: Account | undefined) {
+  const stored = `triwire.payer.${me.value?.name}`
+  const wanted = place.value.query['account'] ?? recall(stored)
+  const { data, refusal } = useLoad<Account>(wanted && `/accounts/${encodeURIComponent(wanted)}`)
+  const [isAsked, setAsked] = useState(false)
+  const isSuspended = data?.state === 'suspended'
+  const account = wanted === undefined ? only : isSuspended ? undefined : data
+  const error = isSuspended
+    ? 'This account is suspended: choose another one.'
+    : refusal?.status === 404
+      ? 'There is no such account: choose the one that pays.'
+      : (refusal?.message ?? (isAsked && !account ? 'Choose the account that pays.' : undefined))
+  return {
+    id: account?.id,
+    name: (account ?? data)?.name ?? '',
+    error,
+    ask: () => setAsked(true),
+    choose(id: string | undefined) {
+      remember(stored, id)
+      setQuery({ account: id }, 'replace')
+    },
+  }
 }
 
 /**
@@ -172,7 +223,8 @@ function ignoreRepeat(event: KeyboardEvent): void {
 }
 
 function Result({ played }: { played: Played }) {
-  const { state, status, text, reasoning, requestId, events, body, firstMs, totalMs, refusal } = played
+  const { state, status, parts, requestId, events, body, firstMs, totalMs, refusal } = played
+  const { text, reasoning, calls } = parts
   if (refusal) return <Failure refusal={refusal} />
   return (
     <>
@@ -214,9 +266,9 @@ function Result({ played }: { played: Played }) {
           </details>
         )}
         <div class="answer-text" aria-live="off">
-          {text ||
-            (state === 'running' ? '…' : status !== undefined && status >= 400 ? 'It was refused: see the body.' : '')}
+          {text || (calls.length === 0 && absence(state, status))}
         </div>
+        {calls.length > 0 && <Calls calls={calls} />}
       </Panel>
       {requestId && state !== 'running' && <Cost id={requestId} />}
       {events.length > 0 ? (
@@ -242,6 +294,29 @@ function Result({ played }: { played: Played }) {
         )
       )}
     </>
+  )
+}
+
+/** The reason for which an answer has no text. */
+function absence(state: Played['state'], status: number | undefined): string {
+  if (state === 'running') return '…'
+  if (state === 'stopped') return 'It was stopped.'
+  if (status === undefined || status < 400) return 'The answer has no text.'
+  return `It ${status < 500 ? 'was refused' : 'failed'}: see the body.`
+}
+
+function Calls({ calls }: { calls: readonly ToolCall[] }) {
+  return (
+    <ul class="calls" aria-label="Tool calls">
+      {calls.map(({ place, name, id, input }) => (
+        <li key={place}>
+          <h3>
+            <Icon name="translate" /> {name} <code class="small">{id}</code>
+          </h3>
+          {input === '' ? <p class="small">without input</p> : <Code text={spread(input)} label={`input of ${name}`} />}
+        </li>
+      ))}
+    </ul>
   )
 }
 

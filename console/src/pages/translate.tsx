@@ -1,10 +1,11 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { act } from '../api/act.ts'
 import { useLoad } from '../api/load.ts'
 import { place, setQuery } from '../location.ts'
 import { type ClientWire, clientWireNames, questionBody, spread } from '../pure/wires.ts'
 import type { Listed, ModelRow, Translation } from '../shapes.ts'
 import { Code, Copy } from '../ui/copy.tsx'
+import { useDraft } from '../ui/draft.ts'
 import { FormRefusal, Select, useForm } from '../ui/form.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Losses } from './explain.tsx'
@@ -58,8 +59,12 @@ function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Tr
   const { query } = place.value
   const from = clientWireNames.find((wire) => wire === query['from']) ?? 'messages'
   const model = query['model'] ?? models.find(({ wire }) => wire !== from)?.id ?? models[0]?.id ?? ''
-  const [own, setOwn] = useState<string | undefined>(undefined)
-  const [answer, setAnswer] = useState('')
+  const [{ own, answer }, change] = useDraft<{ own: string | undefined; answer: string; from: string }>(
+    'translate',
+    { own: undefined, answer: '', from },
+    (kept) => (kept.from === from ? kept : { own: undefined, answer: '', from }),
+  )
+  useEffect(() => change({ from }), [from])
   const body = own ?? JSON.stringify(samples[from](model), null, 2)
   const { refusal, isBusy, errorOf, send } = useForm()
   return (
@@ -100,7 +105,7 @@ function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Tr
           rows={18}
           spellcheck={false}
           value={body}
-          onInput={(event) => setOwn(event.currentTarget.value)}
+          onInput={(event) => change({ own: event.currentTarget.value })}
         />
         {errorOf('body') && <p class="bad small">{errorOf('body')}</p>}
       </div>
@@ -116,14 +121,14 @@ function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Tr
             rows={6}
             spellcheck={false}
             value={answer}
-            onInput={(event) => setAnswer(event.currentTarget.value)}
+            onInput={(event) => change({ answer: event.currentTarget.value })}
           />
         </div>
       </details>
       <FormRefusal refusal={refusal} fields={['body']} />
       <div class="form-foot">
         {own !== undefined && (
-          <button key="reset" type="button" onClick={() => setOwn(undefined)}>
+          <button key="reset" type="button" onClick={() => change({ own: undefined })}>
             Sample again
           </button>
         )}

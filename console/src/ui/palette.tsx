@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useLoad } from '../api/load.ts'
 import { go, hrefOf, pageHref } from '../location.ts'
@@ -6,6 +6,7 @@ import { pages, withoutSecrets } from '../pure/place.ts'
 import type { Account, Key, Listed, ModelRow } from '../shapes.ts'
 import { Dialog } from './dialog.tsx'
 import { titles } from './frame.tsx'
+import { useSettled } from './settled.ts'
 import { isSearchOpen } from './shortcuts.tsx'
 
 type Found = { href: string; kind: string; text: string; more?: string | undefined }
@@ -111,14 +112,4 @@ function useFound(text: string): Found[] {
       .slice(0, 8)
       .map(({ id, wire }) => ({ href: pageHref('models', id), kind: 'Model', text: id, more: wire })),
   ].slice(0, 20)
-}
-
-/** The typed text, once typing has paused. */
-function useSettled(text: string): string {
-  const [settled, setSettled] = useState(text)
-  useEffect(() => {
-    const timer = window.setTimeout(() => setSettled(text), 160)
-    return () => window.clearTimeout(timer)
-  }, [text])
-  return settled
 }

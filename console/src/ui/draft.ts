@@ -1,0 +1,24 @@
+import { useEffect, useState } from 'preact/hooks'
+import { keepInTab, recallInTab } from '../store.ts'
+
+/**
+ * The state of a form that survives a reload and going back. It is kept by the browser for this tab only, until the tab
+ * is closed or the person signs out. @param keep decides what of the kept state still applies
+ */
+export function useDraft<T extends object>(
+  name: string,
+  initial: T,
+  keep: (kept: T) => T = (kept) => kept,
+): [draft: T, change: (changes: Partial<T>) => void] {
+  const [draft, setDraft] = useState<T>(() => keep({ ...initial, ...read(recallInTab(name)) }))
+  useEffect(() => keepInTab(name, JSON.stringify(draft)), [draft])
+  return [draft, (changes) => setDraft((before) => ({ ...before, ...changes }))]
+}
+
+function read(text: string | undefined): object {
+  try {
+    return JSON.parse(text ?? '{}') as object
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,128 @@
+import { useEffect, useId, useState } from 'preact/hooks'
+import { useLoad } from '../api/load.ts'
+import { withoutSecrets } from '../pure/place.ts'
+import type { Listed } from '../shapes.ts'
+import { useSettled } from './settled.ts'
+
+/** One object that can be chosen. @property more distinguishes it from others with the same name */
+export type Choice = { id: string; name: string; more?: string | undefined }
+
+type Props<Row> = {
+  label: string
+  hidesLabel?: boolean
+  /** The name of what is chosen; empty: nothing is. */
+  shown: string
+  /** The API path that finds objects by a part of their name; for an empty text, the first ones. */
+  pathOf(text: string): string
+  choiceOf(row: Row): Choice
+  /** @param choice undefined: the field was emptied */
+  onPick(choice: Choice | undefined): void
+  error?: string | undefined
+}
+
+/** A field that finds one of any number of objects by its name. Typing searches; arrow keys and Enter choose. */
+export function Pick<Row>(props: Props<Row>) {
+  const { label, hidesLabel, shown, pathOf, choiceOf, onPick, error } = props
+  const id = useId()
+  const [text, setText] = useState<string | undefined>(undefined)
+  const [isOpen, setOpen] = useState(false)
+  const [at, setAt] = useState(-1)
+  // Enter was pressed before the choices were there.
+  const [isAwaited, setAwaited] = useState(false)
+  const asked = useSettled(withoutSecrets((text ?? '').trim()).slice(0, 100))
+  const found = useLoad<Listed<Row>>(isOpen ? pathOf(asked) : undefined)
+  const choices = isOpen ? (found.data?.items ?? []).map(choiceOf) : []
+  const isFound = found.data !== undefined && asked === (text ?? '').trim()
+  useEffect(() => {
+    if (!isAwaited || !isFound) return
+    setAwaited(false)
+    if (choices[at]) pick(choices[at])
+  }, [isAwaited, isFound])
+  const close = () => {
+    setOpen(false)
+    setAwaited(false)
+    setText(undefined)
+    setAt(-1)
+  }
+  const pick = (choice: Choice | undefined) => {
+    close()
+    onPick(choice)
+  }
+  const open = (next: number) => {
+    setOpen(true)
+    setAt(next)
+  }
+  return (
+    <div class={`pick ${hidesLabel ? 'search-field' : 'field'}`}>
+      <label for={id} class={hidesLabel ? 'offscreen' : undefined}>
+        {label}
+      </label>
+      <input
+        id={id}
+        type="text"
+        role="combobox"
+        aria-expanded={isOpen}
+        aria-controls={`${id}-list`}
+        aria-autocomplete="list"
+        aria-activedescendant={at >= 0 && choices[at] ? `${id}-${at}` : undefined}
+        aria-invalid={error ? true : undefined}
+        aria-describedby={error ? `${id}-error` : undefined}
+        placeholder={hidesLabel ? label : 'Name, or start of the id'}
+        autocomplete="off"
+        spellcheck={false}
+        value={text ?? shown}
+        onFocus={(event) => event.currentTarget.select()}
+        onClick={() => setOpen(true)}
+        onInput={(event) => {
+          setText(event.currentTarget.value)
+          open(event.currentTarget.value === '' ? -1 : 0)
+        }}
+        onBlur={() => {
+          if (text === '' && shown !== '') pick(undefined)
+          else close()
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown') open(Math.min(choices.length - 1, at + 1))
+          else if (event.key === 'ArrowUp') open(Math.max(0, at - 1))
+          else if (event.key === 'Escape' && isOpen) {
+            // The page would take the key as well, and close what is around the field.
+            event.stopPropagation()
+            close()
+          } else if (event.key === 'Enter') {
+            if (text === '') pick(undefined)
+            else if (isOpen) setAwaited(true)
+          } else return
+          event.preventDefault()
+        }}
+      />
+      {isOpen && (
+        <div class="pick-list" role="listbox" id={`${id}-list`} aria-label={label}>
+          {choices.map((choice, index) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the field's
+            // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
+            <div
+              key={choice.id}
+              id={`${id}-${index}`}
+              role="option"
+              aria-selected={index === at}
+              onMouseDown={(event) => event.preventDefault()}
+              onClick={() => pick(choice)}
+            >
+              <span class="name">{choice.name}</span>
+              <span class="small">{choice.more}</span>
+            </div>
+          ))}
+          {choices.length === 0 && (
+            <p class="small">{found.refusal ? found.refusal.message : found.data ? 'Nothing is called that.' : '…'}</p>
+          )}
+          {found.data?.next && <p class="small">There are more: type a part of the name.</p>}
+        </div>
+      )}
+      {error && (
+        <p id={`${id}-error`} class="small bad" role="alert">
+          {error}
+        </p>
+      )}
+    </div>
+  )
+}
