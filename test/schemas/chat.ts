@@ -20,10 +20,13 @@ export function chatSchemas(mode: Mode) {
     type: z.literal('function'),
     function: object({ name: someText, arguments: z.string() }),
   })
+  const annotations =
+    mode === 'native' ? (z.array(z.unknown()) as unknown as z.ZodArray<z.ZodNever>) : z.array(z.never())
   const message = object({
     role: z.literal('assistant'),
     content: z.string().nullable(),
     refusal: ours(z.string().nullable()),
+    annotations: ours(annotations),
     // Without a call the key is not there: programs test for its presence (chat-wire §7).
     tool_calls: z.array(call).min(1).optional(),
     reasoning_content: mode === 'native' ? (z.string().nullish() as unknown as OptionalText) : someText.optional(),
@@ -48,11 +51,12 @@ export function chatSchemas(mode: Mode) {
   const delta = object({
     role: z.literal('assistant').optional(),
     content: z.string().nullish(),
-    refusal: ours(z.string()).optional(),
+    refusal: ours(z.string().nullable()).optional(),
+    annotations: ours(annotations).optional(),
     reasoning_content: ours(z.string()).optional(),
     tool_calls: z.array(callPiece).min(1).optional(),
   })
-  const choice = object({ index: count, delta, finish_reason: reason.nullable() })
+  const choice = object({ index: count, delta, logprobs: ours(z.null()), finish_reason: reason.nullable() })
   const chunkAbout = { ...about, object: z.literal('chat.completion.chunk') }
   /** A piece of the answer; usage has its own chunk. */
   const chunk = object({

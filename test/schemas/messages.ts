@@ -6,6 +6,7 @@ import { count, type Mode, someText, wordsOf } from './mode.ts'
 export function messagesSchemas(mode: Mode) {
   const { object, ours, word, kinds } = wordsOf(mode)
 
+  const nothing = mode === 'native' ? (z.unknown() as unknown as z.ZodNull) : z.null()
   const stopReason = word(
     z.enum([
       'end_turn',
@@ -22,12 +23,22 @@ export function messagesSchemas(mode: Mode) {
     output_tokens: count,
     cache_read_input_tokens: count,
     cache_creation_input_tokens: count,
+    // From here on: ruling Y3.
+    cache_creation: ours(object({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count })),
+    output_tokens_details: ours(object({ thinking_tokens: count })),
+    server_tool_use: ours(nothing),
+    service_tier: ours(nothing),
+    inference_geo: ours(nothing),
+    speed: ours(nothing),
   })
   // Translated thinking has an empty signature and no other (ruling T10).
   const signature = mode === 'native' ? z.string() : z.string().max(0)
-  const text = { type: z.literal('text'), text: z.string() }
+  const noCitations =
+    mode === 'native' ? (z.array(z.unknown()) as unknown as z.ZodArray<z.ZodNever>) : z.array(z.never())
+  const text = { type: z.literal('text'), text: z.string(), citations: ours(noCitations) }
   const thinking = { type: z.literal('thinking'), thinking: z.string(), signature }
-  const call = { type: z.literal('tool_use'), id: someText, name: someText }
+  const caller = ours(object({ type: z.literal('direct') }))
+  const call = { type: z.literal('tool_use'), id: someText, name: someText, caller }
   const input = z.record(z.string(), z.unknown())
   const block = kinds(z.discriminatedUnion('type', [object(text), object(thinking), object({ ...call, input })]))
   const about = {
@@ -37,8 +48,11 @@ export function messagesSchemas(mode: Mode) {
     model: someText,
   }
 
+  const rest = { container: ours(nothing), stop_details: ours(nothing) }
   const message = object({
     ...about,
+    ...rest,
+    diagnostics: ours(nothing),
     content: z.array(block),
     stop_reason: stopReason,
     stop_sequence: z.string().nullable(),
@@ -66,6 +80,8 @@ export function messagesSchemas(mode: Mode) {
       type: z.literal('message_start'),
       message: object({
         ...about,
+        ...rest,
+        diagnostics: ours(nothing),
         content: z.array(block).max(0),
         stop_reason: z.null(),
         stop_sequence: ours(z.null()),
@@ -77,7 +93,7 @@ export function messagesSchemas(mode: Mode) {
     content_block_stop: object({ type: z.literal('content_block_stop'), index: count }),
     message_delta: object({
       type: z.literal('message_delta'),
-      delta: object({ stop_reason: stopReason, stop_sequence: ours(z.string().nullable()) }),
+      delta: object({ ...rest, stop_reason: stopReason, stop_sequence: ours(z.string().nullable()) }),
       usage,
     }),
     message_stop: object({ type: z.literal('message_stop') }),

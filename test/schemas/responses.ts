@@ -77,6 +77,7 @@ export function responsesSchemas(mode: Mode) {
       model: someText,
       parallel_tool_calls: isNative ? (z.boolean().optional() as unknown as z.ZodBoolean) : z.boolean(),
       store: z.literal(false),
+      access_programs: ours(z.null()),
       background: ours(z.literal(false)),
       instructions: ours(z.string().nullable()),
       max_output_tokens: ours(count.nullable()),

@@ -15,17 +15,31 @@ export type Sample = {
   open?: string[]
 }
 
-const usage = { input_tokens: 9, output_tokens: 2, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 }
+const usage = {
+  input_tokens: 9,
+  output_tokens: 2,
+  cache_read_input_tokens: 0,
+  cache_creation_input_tokens: 0,
+  cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+  output_tokens_details: { thinking_tokens: 0 },
+  server_tool_use: null,
+  service_tier: null,
+  inference_geo: null,
+  speed: null,
+}
 const thinking = { type: 'thinking', thinking: 'hm', signature: '' }
-const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }
+const call = { type: 'tool_use', id: 'toolu_1', name: 'f', input: {}, caller: { type: 'direct' } }
+const rest = { container: null, stop_details: null }
 const message = {
   id: 'msg_1',
   type: 'message',
   role: 'assistant',
   model: 'm',
-  content: [{ type: 'text', text: 'Hi' }, thinking, call],
+  content: [{ type: 'text', text: 'Hi', citations: [] }, thinking, call],
   stop_reason: 'tool_use',
   stop_sequence: null,
+  ...rest,
+  diagnostics: null,
   usage,
 }
 const begunMessage = { ...message, content: [], stop_reason: null, usage: { ...usage, output_tokens: 0 } }
@@ -40,7 +54,7 @@ const counters = {
 }
 const chunk = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1_795_000_000, model: 'm' }
 const fn = { name: 'f', arguments: '{}' }
-const delta = (delta: Json) => ({ ...chunk, choices: [{ index: 0, delta, finish_reason: null }] })
+const delta = (delta: Json) => ({ ...chunk, choices: [{ index: 0, delta, logprobs: null, finish_reason: null }] })
 const chatError = { error: { message: 'Slower.', type: 'rate_limit_error', param: null, code: 'rate_limit_exceeded' } }
 
 const part = { type: 'output_text', text: 'Hi', annotations: [], logprobs: [] }
@@ -67,6 +81,7 @@ const response = {
   output: [items.message, items.call, items.reasoning],
   usage: responsesUsage,
   model: 'm',
+  access_programs: null,
   background: false,
   instructions: null,
   max_output_tokens: null,
@@ -118,14 +133,14 @@ export const samples: readonly Sample[] = [
   { asked: 'messages', body: messagesError, status: 429 },
   { asked: 'count_tokens', body: { input_tokens: 9 } },
   event('messages', 'message_start', { message: begunMessage }),
-  event('messages', 'content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
+  event('messages', 'content_block_start', { index: 0, content_block: { type: 'text', text: '', citations: [] } }),
   event('messages', 'content_block_start', { index: 0, content_block: { ...thinking, thinking: '' } }),
   event('messages', 'content_block_start', { index: 0, content_block: call }),
   event('messages', 'content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } }),
   event('messages', 'content_block_delta', { index: 0, delta: { type: 'thinking_delta', thinking: 'hm' } }),
   event('messages', 'content_block_delta', { index: 0, delta: { type: 'input_json_delta', partial_json: '{' } }),
   event('messages', 'content_block_stop', { index: 0 }),
-  event('messages', 'message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null }, usage }),
+  event('messages', 'message_delta', { delta: { stop_reason: 'end_turn', stop_sequence: null, ...rest }, usage }),
   event('messages', 'message_stop', {}),
   event('messages', 'ping', {}),
   { asked: 'messages', isEvent: true, body: messagesError },
@@ -142,6 +157,7 @@ export const samples: readonly Sample[] = [
             role: 'assistant',
             content: null,
             refusal: null,
+            annotations: [],
             reasoning_content: 'hm',
             tool_calls: [{ id: 'c', type: 'function', function: fn }],
           },
@@ -160,6 +176,12 @@ export const samples: readonly Sample[] = [
     isEvent: true,
     body: delta({ role: 'assistant', content: '' }),
     optional: ['choices.0.delta.role', 'choices.0.delta.content'],
+  },
+  {
+    asked: 'chat',
+    isEvent: true,
+    body: delta({ role: 'assistant', refusal: null, annotations: [] }),
+    optional: ['role', 'refusal', 'annotations'].map((key) => `choices.0.delta.${key}`),
   },
   { asked: 'chat', isEvent: true, body: delta({ refusal: 'No.' }), optional: ['choices.0.delta.refusal'] },
   {

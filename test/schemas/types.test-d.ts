@@ -37,36 +37,21 @@ type M = ReturnType<typeof messagesSchemas>
 type Block = z.infer<M['block']>
 
 export type MessagesPins = [
-  // The vendor's own: containers, diagnostics and the detail of a refusal. Its SDK reads none of them by itself. Content
-  // and usage are pinned below.
-  Pin<
-    Same<
-      Unread<z.infer<M['message']>, Anthropic.Message>,
-      'container' | 'diagnostics' | 'stop_details' | 'content' | 'usage'
-    >
-  >,
-  // Neither the lifetimes of a cache nor the place and class of service are known of a translated model.
-  Pin<
-    Same<
-      Unread<z.infer<M['usage']>, Anthropic.Usage>,
-      'cache_creation' | 'inference_geo' | 'output_tokens_details' | 'server_tool_use' | 'service_tier' | 'speed'
-    >
-  >,
-  // A null here breaks another SDK (message-wire §7).
-  Pin<Same<Unread<Kind<Block, 'text'>, Anthropic.TextBlock>, 'citations'>>,
+  Pin<Same<Unread<z.infer<M['message']>, Anthropic.Message>, never>>,
+  Pin<Same<Unread<z.infer<M['usage']>, Anthropic.Usage>, never>>,
+  Pin<Same<Unread<Kind<Block, 'text'>, Anthropic.TextBlock>, never>>,
   Pin<Same<Unread<Kind<Block, 'thinking'>, Anthropic.ThinkingBlock>, never>>,
-  // Who called is only told for tools that run at the vendor.
-  Pin<Same<Unread<Kind<Block, 'tool_use'>, Anthropic.ToolUseBlock>, 'caller'>>,
+  Pin<Same<Unread<Kind<Block, 'tool_use'>, Anthropic.ToolUseBlock>, never>>,
   Pin<Same<Unread<z.infer<M['tokenCount']>, Anthropic.MessageTokensCount>, never>>,
   Pin<
     Same<
       UnreadEvents<M['events'], Anthropic.RawMessageStreamEvent>,
       {
-        message_start: 'message'
-        content_block_start: 'content_block'
+        message_start: never
+        content_block_start: never
         content_block_delta: never
         content_block_stop: never
-        message_delta: 'delta' | 'usage'
+        message_delta: never
         message_stop: never
         // The SDK takes these two out of the stream before its types begin.
         ping: 'not in the SDK'
@@ -74,13 +59,8 @@ export type MessagesPins = [
       }
     >
   >,
-  Pin<
-    Same<
-      Unread<z.infer<M['events']['message_delta']>['delta'], Anthropic.RawMessageDeltaEvent['delta']>,
-      'container' | 'stop_details'
-    >
-  >,
-  Pin<Same<Unread<z.infer<M['usage']>, Anthropic.MessageDeltaUsage>, 'output_tokens_details' | 'server_tool_use'>>,
+  Pin<Same<Unread<z.infer<M['events']['message_delta']>['delta'], Anthropic.RawMessageDeltaEvent['delta']>, never>>,
+  Pin<Same<Unread<z.infer<M['usage']>, Anthropic.MessageDeltaUsage>, never>>,
 ]
 
 type C = ReturnType<typeof chatSchemas>
@@ -98,10 +78,10 @@ export type ChatPins = [
 type R = ReturnType<typeof responsesSchemas>
 type Item = z.infer<R['doneItem']>
 /**
- * `output_text` and `access_programs` are not sent: the SDK makes the one itself, the other is the vendor's. The rest is
+ * `output_text` is not sent: the vendor's SDK makes it from the items, as the vendor itself does not send it. The rest is
  * what the client itself has asked for, echoed as it was, and `user`, null where the client named nobody (ruling T12).
  */
-type NotSent = 'output_text' | 'access_programs'
+type NotSent = 'output_text'
 type Echoed = 'reasoning' | 'text' | 'tool_choice' | 'tools' | 'user'
 
 export type ResponsesPins = [

@@ -77,7 +77,8 @@ export function outline(told: Pick<Told, 'text'>): string[] {
     if (chunk['error']) return 'error'
     const choice = chunk['choices'][0]
     if (!choice) return 'usage'
-    const keys = Object.keys(choice['delta']).filter((key) => choice['delta'][key] !== '')
+    const isSaid = (value: unknown) => value !== null && (value as { length: number }).length > 0
+    const keys = Object.keys(choice['delta']).filter((key) => isSaid(choice['delta'][key]))
     return choice['finish_reason'] ?? keys.join('+')
   })
 }

@@ -43,7 +43,7 @@ function inputOf(text: string): unknown {
 
 function accumulateCompletion(events: Json[]): Json {
   const { id, created, model } = events[0]!
-  const message: Json = { role: 'assistant', content: '', refusal: null }
+  const message: Json = { role: 'assistant', content: '', refusal: null, annotations: [] }
   let finish_reason: string | null = null
   let usage: unknown
   for (const event of events) {

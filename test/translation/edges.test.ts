@@ -28,16 +28,17 @@ import {
 const openMessage = (place: number) => added(place, { ...message(place), status: 'in_progress', content: [] })
 const openCall = (place: number) => added(place, functionCall(place, 'f', '', { status: 'in_progress' }))
 
+const caller = { type: 'direct' }
 const early: [what: string, script: Json[], content: Json[]][] = [
   [
     'text',
     [textDelta(0, 'Hel'), openMessage(0), textDelta(0, 'lo'), itemDone(0, message(0, 'Hello'))],
-    [{ type: 'text', text: 'Hello' }],
+    [{ type: 'text', text: 'Hello', citations: [] }],
   ],
   [
     'arguments',
     [argumentsDelta(0, '{"a"'), openCall(0), argumentsDelta(0, ':1}'), itemDone(0, functionCall(0, 'f', '{"a":1}'))],
-    [{ type: 'tool_use', name: 'f', input: { a: 1 } }],
+    [{ type: 'tool_use', name: 'f', input: { a: 1 }, caller }],
   ],
   [
     'arguments that the announcement repeats',
@@ -46,7 +47,7 @@ const early: [what: string, script: Json[], content: Json[]][] = [
       added(0, functionCall(0, 'f', '{"a":1}')),
       itemDone(0, functionCall(0, 'f', '{"a":1}')),
     ],
-    [{ type: 'tool_use', name: 'f', input: { a: 1 } }],
+    [{ type: 'tool_use', name: 'f', input: { a: 1 }, caller }],
   ],
   [
     'nothing: a second item at the place of one that is done',
@@ -59,8 +60,8 @@ const early: [what: string, script: Json[], content: Json[]][] = [
       itemDone(0, message(1, 'b')),
     ],
     [
-      { type: 'text', text: 'a' },
-      { type: 'text', text: 'b' },
+      { type: 'text', text: 'a', citations: [] },
+      { type: 'text', text: 'b', citations: [] },
     ],
   ],
 ]

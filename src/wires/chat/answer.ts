@@ -48,6 +48,8 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
     role: 'assistant',
     content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
     refusal: refusal === '' ? null : refusal,
+    // Of tools of a provider only; the vendor's answers have the empty list (ruling Y3).
+    annotations: [],
     ...(reasoning !== '' && { reasoning_content: reasoning }),
     ...(calls.length > 0 && { tool_calls: calls }),
   }

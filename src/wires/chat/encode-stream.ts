@@ -11,7 +11,8 @@ export function createEncoder(head: AnswerHead): Encoder {
   return new AnswerWriter(head)
 }
 
-const deltaEnd = '},"finish_reason":null}]}\n\n'
+/** Chunks have all members that the vendor's have (ruling Y3). */
+const deltaEnd = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
 class AnswerWriter implements Encoder {
   /** The members that all chunks begin with. */
@@ -65,7 +66,7 @@ class AnswerWriter implements Encoder {
   #begin(): string {
     if (this.#hasStarted) return ''
     this.#hasStarted = true
-    return `${this.#deltaStart}{"role":"assistant","content":""${deltaEnd}`
+    return `${this.#deltaStart}{"role":"assistant","content":"","refusal":null,"annotations":[]${deltaEnd}`
   }
 
   #start(index: number, block: AnswerBlock): string {
@@ -99,7 +100,7 @@ class AnswerWriter implements Encoder {
   #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
     const reason = JSON.stringify(encodeStopReason(event.reason))
     const usage = JSON.stringify(encodeUsage(event.usage))
-    const last = `${this.#deltaStart}{},"finish_reason":${reason}}]}\n\n`
+    const last = `${this.#deltaStart}{},"logprobs":null,"finish_reason":${reason}}]}\n\n`
     return `${this.#begin()}${last}data: ${this.#envelope},"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`
   }
 }

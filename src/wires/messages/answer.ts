@@ -12,7 +12,7 @@ import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
 import { AnswerReader } from './decode-stream.ts'
 import { encodeStopReason } from './stop-reasons.ts'
-import { encodeUsage } from './usage.ts'
+import { callMembers, encodeWholeUsage, messageMembers, textMembers } from './vendor-members.ts'
 
 /** The events of a model's whole JSON answer, as it would have streamed them. */
 export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
@@ -48,7 +48,8 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
   const end = {
     stop_reason: encodeStopReason(answer.reason, refuses),
     stop_sequence: answer.reason === 'stop_sequence' ? (answer.stopSequence ?? null) : null,
-    usage: encodeUsage(usage),
+    ...messageMembers,
+    usage: encodeWholeUsage(usage),
   }
   const content = answer.blocks.map(encodeBlock).join(',')
   return `${JSON.stringify(start).slice(0, -1)},"content":[${content}],${JSON.stringify(end).slice(1)}`
@@ -56,7 +57,7 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
 
 function encodeBlock({ block, text }: FoldedBlock): string {
   if (block.kind === 'reasoning') return JSON.stringify({ type: 'thinking', thinking: text, signature: '' })
-  if (block.kind !== 'tool_call') return JSON.stringify({ type: 'text', text })
-  const call = { type: 'tool_use', id: block.callId, name: block.name }
+  if (block.kind !== 'tool_call') return JSON.stringify({ type: 'text', text, ...textMembers })
+  const call = { type: 'tool_use', id: block.callId, name: block.name, ...callMembers }
   return `${JSON.stringify(call).slice(0, -1)},"input":${objectOfArguments(text)}}`
 }

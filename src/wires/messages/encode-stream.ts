@@ -1,11 +1,12 @@
 import { sseText } from '../../bytes/sse.ts'
 import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
+import { noUsage } from '../../inference/usage.ts'
 import { factsOfFault } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
 import { envelope } from './envelope.ts'
 import { encodeStopReason } from './stop-reasons.ts'
-import { encodeUsage } from './usage.ts'
+import { callMembers, deltaMembers, encodeWholeUsage, messageMembers, textMembers } from './vendor-members.ts'
 
 /**
  * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
@@ -77,13 +78,9 @@ class AnswerWriter implements Encoder {
       content: [],
       stop_reason: null,
       stop_sequence: null,
+      ...messageMembers,
       // The true figures follow in message_delta; a zero here would blind the context meters of agents (ruling T1).
-      usage: {
-        input_tokens: this.#head.inputTokensEstimate,
-        cache_creation_input_tokens: 0,
-        cache_read_input_tokens: 0,
-        output_tokens: 0,
-      },
+      usage: encodeWholeUsage({ ...noUsage, inputTokens: this.#head.inputTokensEstimate }),
     }
     return sseText('message_start', JSON.stringify({ type: 'message_start', message }))
   }
@@ -114,8 +111,8 @@ class AnswerWriter implements Encoder {
 
   #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
     const stopReason = encodeStopReason(event.reason, this.#refuses)
-    const delta = { stop_reason: stopReason, stop_sequence: stopSequenceOf(event) }
-    const usage = encodeUsage(event.usage)
+    const delta = { stop_reason: stopReason, stop_sequence: stopSequenceOf(event), ...deltaMembers }
+    const usage = encodeWholeUsage(event.usage)
     return (
       this.#begin() +
       sseText('message_delta', JSON.stringify({ type: 'message_delta', delta, usage })) +
@@ -165,8 +162,10 @@ const deltaNames = {
 /** Thinking carries an empty signature: SDKs that insist on the key read it as "without one" (ruling T10). */
 function startOf(block: AnswerBlock): object {
   if (block.kind === 'reasoning') return { type: 'thinking', thinking: '', signature: '' }
-  if (block.kind === 'tool_call') return { type: 'tool_use', id: block.callId, name: block.name, input: {} }
-  return { type: 'text', text: '' }
+  if (block.kind === 'tool_call') {
+    return { type: 'tool_use', id: block.callId, name: block.name, input: {}, ...callMembers }
+  }
+  return { type: 'text', text: '', ...textMembers }
 }
 
 function stopSequenceOf(event: { reason: string; stopSequence?: string }): string | null {

@@ -36,6 +36,7 @@ function echoOf(echo: EchoSource): Record<string, unknown> {
   const reasoning = asObject(echo['reasoning'])
   const text = asObject(echo['text'])
   return {
+    access_programs: null,
     background: false,
     instructions: echo['instructions'] ?? null,
     max_output_tokens: integerOf(echo['max_output_tokens'], null),

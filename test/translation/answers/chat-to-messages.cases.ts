@@ -574,6 +574,12 @@ export const cases: readonly Case[] = [
         cache_creation_input_tokens: 0,
         cache_read_input_tokens: 0,
         output_tokens: 0,
+        cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+        output_tokens_details: { thinking_tokens: 0 },
+        server_tool_use: null,
+        service_tier: null,
+        inference_geo: null,
+        speed: null,
       })
     },
   }),

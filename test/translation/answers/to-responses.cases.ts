@@ -42,7 +42,7 @@ const textItem = (words: string, status = 'completed') => ({
 })
 const shown = { showsReasoning: true, echo: { reasoning: { summary: 'auto' } } }
 const officialKeys =
-  'background completed_at created_at error frequency_penalty id incomplete_details instructions max_output_tokens max_tool_calls metadata model object output parallel_tool_calls presence_penalty previous_response_id prompt_cache_key reasoning safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p truncation usage user'
+  'access_programs background completed_at created_at error frequency_penalty id incomplete_details instructions max_output_tokens max_tool_calls metadata model object output parallel_tool_calls presence_penalty previous_response_id prompt_cache_key reasoning safety_identifier service_tier status store temperature text tool_choice tools top_logprobs top_p truncation usage user'
 
 export const cases: readonly Case[] = [
   row(
