@@ -2,7 +2,6 @@ import { request as ask, createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { asObject } from '../src/bytes/json.ts'
-import { sessionHeader } from '../src/programs/settings.ts'
 import { checkScript, type Script } from '../src/simulator/script.ts'
 import type { Agent, ToolCall } from './agents/agent.ts'
 import { npmAgents } from './agents/npm.ts'
@@ -70,8 +69,8 @@ function taskOf({ tools }: Agent, work: string): Script {
 async function standBetween(target: string, isNamed: boolean): Promise<{ url: string; close(): void }> {
   const { hostname, port } = new URL(target)
   const server = createServer((incoming, outgoing) => {
-    const { [sessionHeader]: _, ...headers } = incoming.headers
-    if (isNamed) headers[sessionHeader] = 'one-conversation'
+    const { 'x-session-id': _, ...headers } = incoming.headers
+    if (isNamed) headers['x-session-id'] = 'one-conversation'
     const onward = ask({ hostname, port, method: incoming.method, path: incoming.url, headers }, (answer) => {
       outgoing.writeHead(answer.statusCode!, answer.headers)
       answer.pipe(outgoing)

@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
 import type { ClientRow, Setup } from '../operations/live-shapes.ts'
 import type { SetupAsked } from '../operations/operation.ts'
 import { ProblemError, wrongField } from '../operations/problem.ts'
+import { chooseModel, chooseSmall } from '../programs/choice.ts'
 import { describeWindow, linesOf } from '../programs/describe.ts'
-import { findFigures } from '../programs/figures.ts'
+import { type Candidate, findFigures, isWritable, listCandidates } from '../programs/figures.ts'
 import { programs } from '../programs/known/index.ts'
 import { originOf } from '../programs/origin.ts'
 import type { Access, Program } from '../programs/program.ts'
@@ -51,15 +53,21 @@ export function setUp({ catalog, listen, tls }: Config, client: string, asked: S
   const program = new Map(Object.entries(programs)).get(client)
   if (!program) throw new ProblemError('not_found', `There is no client "${client}": GET /setup lists them.`)
   const ids = [...catalog.models.keys()]
-  const model = asked.model ?? ids[0]
+  const list = listCandidates(ids.filter(isWritable), catalog.models).map((one) =>
+    asked.isOwner ? withoutWire(one) : one,
+  )
+  const model = asked.model ?? chooseModel(program, list)?.model
   if (model === undefined || !ids.includes(model)) throw wrongField('model', 'is no model that clients can name')
-  if (/[\p{C}'"`\\]/u.test(model)) throw wrongField('model', 'has quotes or control characters: give it an alias')
+  const chosen = list.find((one) => one.model === model)
+  if (!chosen) throw wrongField('model', 'has quotes or control characters: give it an alias')
   const wire = chooseWire(program, asked.isOwner ? undefined : catalog.models.get(model)?.wire, asked.wire)
   const figures = findFigures(model, {}, catalog.models.get(model))
   const { contextWindow, outputTokensMax } = figures
   const origin = asked.url === undefined ? originOf(listen, tls ? 'https' : 'http') : readUrl(asked.url)
-  const own = { contextWindow, outputTokensMax }
-  const access: Access = { origin, key: placeholder, model, ...own, small: { model, ...own } }
+  const models = [chosen, ...list.filter((one) => one !== chosen)]
+  const session = randomBytes(6).toString('hex')
+  const choices = { model, small: chooseSmall(program, models), models }
+  const access: Access = { origin, key: placeholder, contextWindow, outputTokensMax, ...choices, session }
   const settings = program.settings(access, wire)
   const window = describeWindow(program, client, { access, figures })
   return {
@@ -76,6 +84,11 @@ export function setUp({ catalog, listen, tls }: Config, client: string, asked: S
     steps: settings.steps ?? [],
     notes: [...(program.asks ? [program.asks.ifPrinted] : []), ...(window ? [window] : [])],
   }
+}
+
+/** An owner of a key does not see which wire a model speaks (ruling X14). */
+function withoutWire(candidate: Candidate): Candidate {
+  return { ...candidate, wire: undefined, hostedToolsWire: undefined }
 }
 
 function titleOf(client: string): string {

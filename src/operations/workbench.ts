@@ -92,7 +92,7 @@ export const workbenchOperations = [
     kind: 'one',
     input: z.strictObject({
       client: field.text('must be a text').describe('such as claude-code'),
-      model: word.describe('default: the first of the list'),
+      model: word.describe('default: of the family for its main work, else the first on a wire that it speaks'),
       wire: wire.optional().describe('default: that of the model where the client speaks it'),
       url: word.describe('where clients reach the gateway; default: the address it listens on'),
     }),

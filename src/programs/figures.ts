@@ -1,10 +1,37 @@
 import type { Model } from '../catalog/model.ts'
 import { presets } from '../catalog/presets.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
-import type { Access, Figures } from './program.ts'
+import type { Access, Figures, OfferedModel } from './program.ts'
 
 /** The figures of a model, and their source. The list of a gateway has neither window nor maximum (spec 2.9). */
 type SourcedFigures = Figures & { windowFrom?: 'the command' | 'the configuration' | `the preset ${string}` }
+
+/** A model of a list, with what decides for which work it is set. */
+export type Candidate = OfferedModel & {
+  /** Its own wire; undefined if neither the operator's file nor a preset has the model. */
+  wire: ModelWire | undefined
+  /** Credits for a million tokens of input and as many of output. Only for comparisons. */
+  price: number | undefined
+}
+
+/** Returns whether no character of an id could end a text in one of the dozen formats of settings, programs included. */
+export function isWritable(id: string): boolean {
+  return !/[\p{C}'"`\\]/u.test(id)
+}
+
+/** Describes each model that a program can be given. Figures of the operator's file win over those of presets. */
+export function listCandidates(ids: readonly string[], models: ReadonlyMap<string, Model> | undefined): Candidate[] {
+  return ids.map((id) => {
+    const model = models?.get(id)
+    const preset = findPreset(id)
+    const { contextWindow, outputTokensMax } = findFigures(id, {}, model)
+    return {
+      ...{ model: id, contextWindow, outputTokensMax, wire: model?.wire ?? preset?.wire },
+      price: model ? Number(model.prices.inputNanos + model.prices.outputNanos) / 1e9 : preset?.price,
+      hostedToolsWire: model?.hostedTools === 'pass' ? model.wire : undefined,
+    }
+  })
+}
 
 /** The facts that `setup` collects before it describes a program. */
 export type SetupSource = {
@@ -33,9 +60,12 @@ export function findFigures(id: string, asked: Partial<Figures>, model: Model | 
 /** Finds a preset by the model's id, also if that begins with a provider's name. */
 function findPreset(id: string) {
   const bare = id.slice(id.lastIndexOf('/') + 1)
-  for (const [name, { models }] of Object.entries(presets)) {
+  for (const [name, { wire, models }] of Object.entries(presets)) {
     const model = models.find((one) => one.id === bare)
-    if (model) return { name, contextWindow: model.contextWindow, outputTokensMax: model.maxOutputTokens }
+    if (!model) continue
+    const { contextWindow, maxOutputTokens, prices } = model
+    const price = prices && Number(prices.texts.input) + Number(prices.texts.output)
+    return { name, wire, price, contextWindow, outputTokensMax: maxOutputTokens }
   }
   return undefined
 }

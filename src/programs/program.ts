@@ -1,4 +1,4 @@
-import type { ClientWire } from '../catalog/wire-names.ts'
+import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Settings } from './settings.ts'
 
 /** An agent, editor or SDK that can be set up for the gateway. docs/setup.md says which settings are tested. */
@@ -9,6 +9,10 @@ export type Program = {
   assumes?: string
   /** A text that the installed program must provide before its files are written, and the sentences shown if it does not. */
   asks?: { hear(): Promise<string | undefined>; otherwise: string; ifPrinted: string }
+  /** Its names for families of models, the one for its main work first. */
+  families?: readonly string[]
+  /** Present if it has a second model for titles and other small work, with its name for that family, if it has one. */
+  small?: { family?: string }
   settings(access: Access, wire: ClientWire): Settings
 }
 
@@ -19,17 +23,28 @@ export type Figures = {
   outputTokensMax: number | undefined
 }
 
+/** A model for a program. */
+export type OfferedModel = Figures & {
+  model: string
+  /** The wire on which it calls tools that its provider runs; undefined if it does not, or if that is not known. */
+  hostedToolsWire?: ModelWire | undefined
+}
+
 /**
  * The address, the key and the model for a program, with the model's figures.
  * @property origin without `/v1`. Some programs add it themselves and others do not, which users often get wrong.
  * @property small the model for titles and other small work; the same model if none was named
+ * @property models all models that clients can name, for the pickers of programs; the first is the chosen one
+ * @property session a word that no other user has
  * @property told the text that the program itself provided
  */
 export type Access = Figures & {
   origin: string
   key: string
   model: string
-  small: Figures & { model: string }
+  small: OfferedModel
+  models: readonly OfferedModel[]
+  session: string
   told?: string | undefined
 }
 
@@ -37,4 +52,13 @@ export type Access = Figures & {
 export function promptOf({ contextWindow, outputTokensMax = 0 }: Figures): number | undefined {
   if (contextWindow === undefined) return undefined
   return contextWindow > outputTokensMax ? contextWindow - outputTokensMax : contextWindow
+}
+
+/**
+ * The header that names the conversation (spec 4.1). Without a name, a model of the messages wire is not asked to cache (ruling
+ * T5), and a long conversation costs three times as much. An agent that sends no name gets one word for each user, because the
+ * text decides what is cached. One word for all users would bring all of them to the same account of a pool.
+ */
+export function sessionHeader(program: string, { session }: Access): { 'x-session-id': string } {
+  return { 'x-session-id': `${program}-${session}` }
 }

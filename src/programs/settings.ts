@@ -33,13 +33,6 @@ export type SettingsFile = {
 /** The variable with the key, for programs that let the user choose its name. */
 export const keyVariable = 'TRIWIRE_API_KEY'
 
-/**
- * The header that names the conversation (spec 4.1). Without a name, a model of the messages wire is not asked to cache (ruling
- * T5), and a long conversation costs three times as much. For an agent that sends no name, a fixed word is enough, because
- * the text decides what is cached.
- */
-export const sessionHeader = 'x-session-id'
-
 /** The window for programs that cannot do without one, if it is not known. Nearly all models have as much. */
 export const contextTokens = 128_000
 

@@ -31,7 +31,7 @@ const setup = (...args: string[]) => runWarm(['setup', ...args], { cwd: laptop, 
 test('N-F6: with --url the gateway is asked for its models, and no file is needed', async () => {
   const first = await setup('codex', ...there, '--json')
   assert.deepEqual([first.json['model'], first.json['base_url']], ['large', gateway.url])
-  assert.match(first.stderr, /large is the first of 4 models/)
+  assert.match(first.stderr, /the model is large, of 4; --model names another/)
   const alias = await setup('codex', ...there, '--model', 'large-2', '--json')
   assert.equal(alias.json['model'], 'large-2')
   const none = await setup('codex', ...there, '--model', 'Large_2')
@@ -60,11 +60,11 @@ test('N-F6: figures come from the command, else from the presets, else it says t
   const preset = await setup('pi', ...there, '--model', 'claude-sonnet-5-5', '--json')
   assert.deepEqual([preset.json['context_window'], preset.json['window_from']], [1_000_000, 'the preset anthropic'])
   assert.match(preset.stderr, /the preset anthropic says 1000000 tokens, 128000 of them output, of claude-sonnet-5-5/)
-  const unknown = await setup('pi', ...there, '--model', 'large', '--json')
+  const unknown = await setup('cline', ...there, '--model', 'large', '--json')
   assert.equal(unknown.json['context_window'], null)
   assert.match(
     unknown.stderr,
-    /no context window is known of large: say it with --context-window; pi assumes 128,000 tokens/,
+    /no context window is known of large: say it with --context-window; cline assumes 128,000 tokens/,
   )
   assert.doesNotMatch(unknown.json['text']!, /contextWindow/)
 })
@@ -76,7 +76,7 @@ test('N-F5: beside the file of the operator its figures are told, and the whole 
     '"CLAUDE_CODE_MAX_CONTEXT_TOKENS": "400000"',
     '"CLAUDE_CODE_MAX_OUTPUT_TOKENS": "32000"',
     '"ANTHROPIC_DEFAULT_OPUS_MODEL": "large"',
-    '"ANTHROPIC_DEFAULT_SONNET_MODEL": "large"',
+    '"ANTHROPIC_DEFAULT_SONNET_MODEL": "claude-sonnet-5-5"',
     '"ANTHROPIC_DEFAULT_HAIKU_MODEL": "small"',
     '"CLAUDE_CODE_SUBAGENT_MODEL": "large"',
   ])

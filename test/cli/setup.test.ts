@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs'
 import test, { before } from 'node:test'
 import { Command } from 'commander'
 import { addSetupCommand } from '../../src/cli/setup/setup.ts'
@@ -11,9 +12,16 @@ import { startTestGateway, type TestGateway, testModel } from '../support/gatewa
  */
 
 // Alone in its process: it changes the folder and the environment, and its snapshots stand beside it.
-// Without a configuration file the built-in catalog is there.
 process.chdir(testFolder('setup'))
 delete process.env['TRIWIRE_CONFIG']
+const models = (['chat', 'messages', 'responses'] as const).map((wire) =>
+  testModel(`sim-${wire}`, wire, { context_window: 128_000, profile: 'simulator' }),
+)
+const config = {
+  upstreams: { sim: { base_url: 'http://127.0.0.1:9/v1', accounts: [{ name: 'a', key: 'k' }] } },
+  catalog: { pinned: '2026-11-01', models },
+}
+writeFileSync('triwire.yaml', JSON.stringify(config))
 
 let gateway: TestGateway
 before(async () => {
@@ -64,5 +72,7 @@ async function setup(t: test.TestContext, ...args: string[]): Promise<string> {
   await createRoot().parseAsync(['setup', ...args], { from: 'user' })
   log.mock.restore()
   note.mock.restore()
-  return log.mock.calls.map(({ arguments: [text] }) => String(text)).join('\n')
+  const printed = log.mock.calls.map(({ arguments: [text] }) => String(text)).join('\n')
+  // The word of this user and machine (NEW-16).
+  return printed.replaceAll(/-[0-9a-f]{12}\b/g, '-SESSION')
 }

@@ -1,9 +1,12 @@
+import { createHash } from 'node:crypto'
+import { homedir, hostname } from 'node:os'
 import type { Command } from 'commander'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findNearIds } from '../../catalog/near-ids.ts'
-import { findFigures, type SetupSource } from '../../programs/figures.ts'
+import { chooseModel, chooseSmall } from '../../programs/choice.ts'
+import { type Candidate, findFigures, isWritable, listCandidates, type SetupSource } from '../../programs/figures.ts'
 import { originOf } from '../../programs/origin.ts'
-import type { Access } from '../../programs/program.ts'
+import type { Access, Program } from '../../programs/program.ts'
 import { askModels } from './gateway-models.ts'
 
 /** The options, each checked by itself. */
@@ -17,13 +20,14 @@ export type AccessOptions = {
   maxOutput?: number
 }
 
+const unwritable = 'The id of the model has quotes or control characters: give it an alias'
 const keyPlaceholder = 'sk-tri-YOUR-KEY'
 
 /**
  * Finds the gateway's address and the facts of the model to set. With `url` they come from the gateway itself, and no file is
  * needed; otherwise from the configuration. @throws Error for an unknown model
  */
-export async function findAccess(options: AccessOptions, command: Command): Promise<SetupSource> {
+export async function findAccess(program: Program, options: AccessOptions, command: Command): Promise<SetupSource> {
   const { glanceAtConfig } = await import('../../config/load.ts')
   const notes: string[] = []
   const config = () => glanceAtConfig(command.optsWithGlobals())
@@ -32,21 +36,24 @@ export async function findAccess(options: AccessOptions, command: Command): Prom
   const isOperator = own !== undefined && !own.isBuiltIn
   const catalog = options.url === undefined || isOperator ? own?.catalog : undefined
   const ids = options.url === undefined ? listOf(catalog) : await askOr(options.url, options, catalog, notes)
-  const model = choose(options.model, ids, notes)
-  const smallModel = choose(options.smallModel ?? model, ids, notes)
+  const list = listCandidates(ids.filter(isWritable), catalog?.models)
+  const chosen = options.model === undefined ? chooseModel(program, list) : find(options.model, ids, list)
+  if (chosen === undefined)
+    throw new Error(ids.length > 0 ? unwritable : 'The catalog has no model: name one in the configuration')
+  const { model } = chosen
+  if (options.model === undefined && ids.length > 1)
+    notes.push(`the model is ${model}, of ${ids.length}; --model names another`)
   const asked = { contextWindow: options.contextWindow, outputTokensMax: options.maxOutput }
   const figures = findFigures(model, asked, catalog?.models.get(model))
-  const small = smallModel === model ? figures : findFigures(smallModel, {}, catalog?.models.get(smallModel))
   const origin = options.url ?? originOf(own!.listen, own!.tls ? 'https' : 'http')
   const { contextWindow, outputTokensMax } = figures
-  const access: Access = {
-    origin,
-    key: options.key ?? keyPlaceholder,
-    model,
-    contextWindow,
-    outputTokensMax,
-    small: { model: smallModel, contextWindow: small.contextWindow, outputTokensMax: small.outputTokensMax },
-  }
+  const models = [{ ...chosen, contextWindow, outputTokensMax }, ...list.filter((one) => one.model !== model)]
+  const small = options.smallModel === undefined ? chooseSmall(program, models) : find(options.smallModel, ids, models)
+  if (options.smallModel === undefined && small.model !== model)
+    notes.push(`small work goes to ${small.model}; --small-model names another`)
+  const key = options.key ?? keyPlaceholder
+  const session = createHash('sha256').update([key, homedir(), hostname()].join('\n')).digest('hex').slice(0, 12)
+  const access: Access = { origin, key, model, contextWindow, outputTokensMax, small, models, session }
   return { access, figures, modelWire: catalog?.models.get(model)?.wire, isOperator, notes }
 }
 
@@ -81,14 +88,10 @@ async function askOr(
   }
 }
 
-function choose(asked: string | undefined, ids: readonly string[], notes: string[]): string {
-  const [first] = ids
-  if (asked === undefined) {
-    if (first === undefined) throw new Error('The catalog has no model: name one in the configuration')
-    if (ids.length > 1) notes.push(`${first} is the first of ${ids.length} models; --model names another`)
-    return writable(first)
-  }
-  if (ids.includes(asked)) return writable(asked)
+function find(asked: string, ids: readonly string[], list: readonly Candidate[]): Candidate {
+  const found = list.find(({ model }) => model === asked)
+  if (found) return found
+  if (ids.includes(asked)) throw new Error(unwritable)
   const near = findNearIds(asked, ids)
   const hint = near.length > 0 ? `did you mean ${near.join(' or ')}?` : `there are ${some(ids)}`
   throw new Error(`There is no model "${asked}": ${hint}`)
@@ -96,11 +99,4 @@ function choose(asked: string | undefined, ids: readonly string[], notes: string
 
 function some(ids: readonly string[]): string {
   return ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
-}
-
-/** Refuses an id that could end a text in one of the dozen formats of settings, programs included. */
-function writable(id: string): string {
-  if (/[\p{C}'"`\\]/u.test(id))
-    throw new Error('The id of the model has quotes or control characters: give it an alias')
-  return id
 }

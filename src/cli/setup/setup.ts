@@ -41,8 +41,11 @@ export function addSetupCommand(root: Command): void {
       readUrl,
     )
     .option('--key <key>', 'API key, from triwire key create', readKey)
-    .option('--model <id>', 'default: the first of the list')
-    .option('--small-model <id>', 'for titles and other small work, where a client has such work (default: the model)')
+    .option('--model <id>', 'default: of the family for its main work, else the first on a wire that it speaks')
+    .option(
+      '--small-model <id>',
+      'for titles and other small work, where a client has such work (default: its family for it, else the cheapest)',
+    )
     .option('--context-window <tokens>', 'of the model, such as 400000 or 400k (default: as it is known)', readTokens)
     .option('--max-output <tokens>', 'of an answer of the model (default: as it is known)', readTokens)
     .addOption(
@@ -61,7 +64,7 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   if (!program) throw usage(`there is no client '${asked}': name one of ${Object.keys(programs).join(', ')}`)
   const { contextWindow = Infinity, maxOutput = 0 } = options
   if (contextWindow < maxOutput) throw usage('--max-output is a part of --context-window, and cannot be more')
-  const found = await findAccess(options, command)
+  const found = await findAccess(program, options, command)
   const { access, figures, isOperator, notes } = found
   const wire = chooseWire(name, program, found.modelWire, options.wire)
   const isWriting = options.write === true || options.dryRun === true

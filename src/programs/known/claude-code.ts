@@ -1,3 +1,4 @@
+import { findFamily } from '../choice.ts'
 import type { Program } from '../program.ts'
 import { json } from '../settings.ts'
 
@@ -7,7 +8,9 @@ const outputVariable = 'CLAUDE_CODE_MAX_OUTPUT_TOKENS'
 export const claudeCode: Program = {
   wires: ['messages'],
   assumes: '1,000,000 tokens, and compacts too late',
-  settings: ({ origin, key, model, small, contextWindow, outputTokensMax }) => ({
+  families: ['sonnet', 'opus', 'fable'],
+  small: { family: 'haiku' },
+  settings: ({ origin, key, model, small, models, contextWindow, outputTokensMax }) => ({
     files: [
       {
         path: '~/.claude/settings.json',
@@ -18,15 +21,17 @@ export const claudeCode: Program = {
             ANTHROPIC_BASE_URL: origin,
             ANTHROPIC_MODEL: model,
             // The models for these names in `--model opus`, in `/model` and in the user's agents.
-            ANTHROPIC_DEFAULT_OPUS_MODEL: model,
-            ANTHROPIC_DEFAULT_SONNET_MODEL: model,
-            ANTHROPIC_DEFAULT_FABLE_MODEL: model,
+            ANTHROPIC_DEFAULT_OPUS_MODEL: findFamily('opus', models, model)?.model ?? model,
+            ANTHROPIC_DEFAULT_SONNET_MODEL: findFamily('sonnet', models, model)?.model ?? model,
+            ANTHROPIC_DEFAULT_FABLE_MODEL: findFamily('fable', models, model)?.model ?? model,
             // This model is also used for titles and other small work.
             ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
             // This model is used by agents that name none.
             CLAUDE_CODE_SUBAGENT_MODEL: model,
             [windowVariable]: textOf(contextWindow),
             [outputVariable]: textOf(outputTokensMax),
+            // Adds models of the gateway's list to `/model`: those whose ids begin with `claude` or `anthropic` (2.1.330).
+            CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
           },
         }),

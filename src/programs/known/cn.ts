@@ -1,5 +1,5 @@
-import type { Program } from '../program.ts'
-import { sessionHeader } from '../settings.ts'
+import type { ClientWire } from '../../catalog/wire-names.ts'
+import { type Access, type Figures, type OfferedModel, type Program, sessionHeader } from '../program.ts'
 
 const path = '.continue/triwire.yaml'
 
@@ -7,7 +7,7 @@ const path = '.continue/triwire.yaml'
 export const cn: Program = {
   wires: ['chat', 'messages'],
   assumes: '200,000 tokens',
-  settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
+  settings: (access, wire) => ({
     files: [
       {
         path: `~/${path}`,
@@ -16,7 +16,16 @@ export const cn: Program = {
 version: 1.0.0
 schema: v1
 models:
-  - name: ${JSON.stringify(model)}
+${access.models.map((choice) => entryOf(choice, access, wire)).join('')}`,
+      },
+    ],
+    commands: [['cn', '--config', { home: path }]],
+  }),
+}
+
+function entryOf({ model, ...figures }: OfferedModel, access: Access, wire: ClientWire): string {
+  const { origin, key } = access
+  return `  - name: ${JSON.stringify(model)}
     provider: ${wire === 'messages' ? 'anthropic' : 'openai'}
     model: ${JSON.stringify(model)}
     apiBase: ${JSON.stringify(`${origin}/v1${wire === 'messages' ? '/' : ''}`)}
@@ -24,16 +33,11 @@ models:
     roles: [chat, edit, apply]
     capabilities: [tool_use]
     requestOptions:
-      headers:
-        ${sessionHeader}: cn
-${completionOptions(contextWindow, outputTokensMax)}`,
-      },
-    ],
-    commands: [['cn', '--config', { home: path }]],
-  }),
+      headers: ${JSON.stringify(sessionHeader('cn', access))}
+${completionOptions(figures)}`
 }
 
-function completionOptions(contextWindow: number | undefined, outputTokensMax: number | undefined): string {
+function completionOptions({ contextWindow, outputTokensMax }: Figures): string {
   const lines = [
     ...(contextWindow === undefined ? [] : [`      contextLength: ${contextWindow}\n`]),
     ...(outputTokensMax === undefined ? [] : [`      maxTokens: ${outputTokensMax}\n`]),

@@ -29,12 +29,12 @@ export const codex: Program = {
   },
 }
 
-function configOf({ origin, model, contextWindow }: Access, hasCatalog: boolean): SettingsFile {
+function configOf({ origin, model, models, contextWindow }: Access, hasCatalog: boolean): SettingsFile {
+  // Without a catalog, Codex offers no other model of ours to change to.
+  const searches = (hasCatalog ? models : models.slice(0, 1)).every((one) => one.hostedToolsWire === 'responses')
   const text = `model = ${JSON.stringify(model)}
 model_provider = "triwire"
-${contextWindow === undefined ? '' : `model_context_window = ${contextWindow}\n`}${hasCatalog ? `model_catalog_json = "./${catalogFile}"\n` : ''}# Hosted web search runs at the model's provider: a model that is translated for cannot have it.
-web_search = "disabled"
-
+${contextWindow === undefined ? '' : `model_context_window = ${contextWindow}\n`}${hasCatalog ? `model_catalog_json = "./${catalogFile}"\n` : ''}${searches ? '' : '# Hosted web search runs at the model\'s provider: a model that is translated for cannot have it.\nweb_search = "disabled"\n'}
 [model_providers.triwire]
 name = "triwire"
 base_url = ${JSON.stringify(`${origin}/v1`)}
@@ -46,14 +46,14 @@ wire_api = "responses"
     path: '~/.codex/config.toml',
     format: 'toml',
     text,
-    without: [['model_context_window'], ['model_catalog_json']],
+    without: [['model_context_window'], ['model_catalog_json'], ['web_search']],
   }
 }
 
-/** Makes a catalog entry with what Codex assumes of an unknown model, except for its window and the efforts to choose from. */
-function catalogOf({ told, model, contextWindow }: Access): SettingsFile | undefined {
+/** Makes catalog entries with what Codex assumes of unknown models, except for windows and the efforts to choose from. */
+function catalogOf({ told, models }: Access): SettingsFile | undefined {
   if (told === undefined) return undefined
-  const entry = {
+  const entries = models.map(({ model, contextWindow }, priority) => ({
     slug: model,
     display_name: model,
     description: 'By triwire',
@@ -64,12 +64,12 @@ function catalogOf({ told, model, contextWindow }: Access): SettingsFile | undef
     truncation_policy: { mode: 'tokens', limit: 10_000 },
     visibility: 'list',
     supported_in_api: true,
-    priority: 0,
+    priority,
     support_verbosity: false,
     supports_parallel_tool_calls: true,
     experimental_supported_tools: [],
     input_modalities: ['text', 'image'],
     base_instructions: told,
-  }
-  return { path: `~/.codex/${catalogFile}`, format: 'own', text: json({ models: [entry] }) }
+  }))
+  return { path: `~/.codex/${catalogFile}`, format: 'own', text: json({ models: entries }) }
 }

@@ -1,5 +1,4 @@
-import { type Program, promptOf } from '../program.ts'
-import { sessionHeader } from '../settings.ts'
+import { type Program, promptOf, sessionHeader } from '../program.ts'
 
 export const copilot: Program = {
   wires: ['chat', 'messages', 'responses'],
@@ -13,7 +12,7 @@ export const copilot: Program = {
         COPILOT_PROVIDER_TYPE: wire === 'messages' ? 'anthropic' : 'openai',
         ...(wire === 'messages' ? {} : { COPILOT_PROVIDER_WIRE_API: wire === 'chat' ? 'completions' : 'responses' }),
         COPILOT_PROVIDER_API_KEY: key,
-        COPILOT_PROVIDER_HEADERS: `${sessionHeader}: copilot`,
+        COPILOT_PROVIDER_HEADERS: `x-session-id: ${sessionHeader('copilot', access)['x-session-id']}`,
         ...(promptTokensMax === undefined ? {} : { COPILOT_PROVIDER_MAX_PROMPT_TOKENS: String(promptTokensMax) }),
         ...(outputTokensMax === undefined ? {} : { COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: String(outputTokensMax) }),
         COPILOT_MODEL: model,

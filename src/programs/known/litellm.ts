@@ -1,5 +1,5 @@
 import type { ClientWire } from '../../catalog/wire-names.ts'
-import type { Access, Program } from '../program.ts'
+import type { Access, Figures, Program } from '../program.ts'
 import { json } from '../settings.ts'
 
 /** The variables that litellm and the vendors' Python SDKs read: with /v1 for one vendor, without for the other. */
@@ -10,7 +10,7 @@ export function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<st
 }
 
 /** The name of a model in those programs. */
-export function litellmModel({ model }: Access, wire: ClientWire): string {
+export function litellmModel({ model }: Pick<Access, 'model'>, wire: ClientWire): string {
   return `${wire === 'messages' ? 'anthropic' : 'openai'}/${model}`
 }
 
@@ -18,21 +18,20 @@ export const aider: Program = {
   wires: ['chat', 'messages'],
   assumes: 'no limit',
   settings: (access, wire) => {
-    const { contextWindow, outputTokensMax } = access
-    const [provider] = litellmModel(access, wire).split('/')
-    const entry = {
-      litellm_provider: provider,
+    const entryOf = ({ contextWindow, outputTokensMax }: Figures) => ({
+      litellm_provider: litellmModel(access, wire).split('/')[0],
       mode: 'chat',
       max_tokens: outputTokensMax,
       max_input_tokens: contextWindow,
       max_output_tokens: outputTokensMax,
-    }
+    })
+    const entries = access.models.map((choice) => [litellmModel(choice, wire), entryOf(choice)])
     return {
       files: [
         {
           path: '~/.aider.model.metadata.json',
           format: 'json',
-          text: json({ [litellmModel(access, wire)]: entry }),
+          text: json(Object.fromEntries(entries)),
         },
       ],
       env: { ...litellmEnv(access, wire), AIDER_MODEL: litellmModel(access, wire) },

@@ -1,10 +1,11 @@
-import type { Figures, Program } from '../program.ts'
+import type { OfferedModel, Program } from '../program.ts'
 import { json, keyVariable } from '../settings.ts'
 
 export const opencode: Program = {
   wires: ['chat', 'messages', 'responses'],
   assumes: 'no limit',
-  settings: ({ origin, key, model, small, ...figures }, wire) => ({
+  small: {},
+  settings: ({ origin, key, model, small, models }, wire) => ({
     files: [
       {
         path: '~/.config/opencode/opencode.json',
@@ -21,11 +22,11 @@ export const opencode: Program = {
               ],
               name: 'triwire',
               options: { baseURL: `${origin}/v1`, apiKey: `{env:${keyVariable}}` },
-              models: { [small.model]: modelEntry(small.model, small), [model]: modelEntry(model, figures) },
+              models: Object.fromEntries(models.map((one) => [one.model, modelEntry(one)])),
             },
           },
         }),
-        without: [model, small.model].map((id) => ['provider', 'triwire', 'models', id, 'limit']),
+        without: models.map((one) => ['provider', 'triwire', 'models', one.model, 'limit']),
       },
     ],
     env: { [keyVariable]: key },
@@ -33,15 +34,16 @@ export const opencode: Program = {
   }),
 }
 
-function modelEntry(id: string, { contextWindow, outputTokensMax }: Figures) {
+function modelEntry({ model, contextWindow, outputTokensMax }: OfferedModel) {
   const limit = contextWindow && outputTokensMax ? { context: contextWindow, output: outputTokensMax } : undefined
-  return { name: id, reasoning: true, limit }
+  return { name: model, reasoning: true, limit }
 }
 
 /** A relative of opencode that reads the same settings from another path. */
 export const kilo: Program = {
   wires: opencode.wires,
   assumes: opencode.assumes!,
+  small: opencode.small!,
   settings(access, wire) {
     const { files, ...settings } = opencode.settings(access, wire)
     const path = '~/.config/kilo/kilo.json'

@@ -1,10 +1,10 @@
-import type { Program } from '../program.ts'
-import { json, keyVariable, sessionHeader } from '../settings.ts'
+import { type Program, sessionHeader } from '../program.ts'
+import { json, keyVariable } from '../settings.ts'
 
 export const pi: Program = {
   wires: ['chat', 'messages', 'responses'],
   assumes: '128,000 tokens',
-  settings: ({ origin, key, model, contextWindow, outputTokensMax }, wire) => ({
+  settings: (access, wire) => ({
     files: [
       {
         path: '~/.pi/agent/models.json',
@@ -12,18 +12,20 @@ export const pi: Program = {
         text: json({
           providers: {
             triwire: {
-              baseUrl: wire === 'messages' ? origin : `${origin}/v1`,
+              baseUrl: wire === 'messages' ? access.origin : `${access.origin}/v1`,
               api: { messages: 'anthropic-messages', chat: 'openai-completions', responses: 'openai-responses' }[wire],
               apiKey: keyVariable,
-              headers: { [sessionHeader]: 'pi' },
-              models: [{ id: model, reasoning: true, contextWindow, maxTokens: outputTokensMax }],
+              headers: sessionHeader('pi', access),
+              models: access.models.map(({ model, contextWindow, outputTokensMax }) => ({
+                ...{ id: model, reasoning: true, contextWindow, maxTokens: outputTokensMax },
+              })),
             },
           },
         }),
         lists: { 'providers.triwire.models': 'id' },
       },
     ],
-    env: { [keyVariable]: key },
-    commands: [['pi', '--provider', 'triwire', '--model', model]],
+    env: { [keyVariable]: access.key },
+    commands: [['pi', '--provider', 'triwire', '--model', access.model]],
   }),
 }

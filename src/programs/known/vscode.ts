@@ -17,24 +17,22 @@ export const vscode: Program = {
   wires: ['chat', 'messages', 'responses'],
   assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
   settings: (access, wire) => {
-    const { origin, key, model, outputTokensMax = outputTokens } = access
-    const entry = {
+    const { origin, key } = access
+    const models = access.models.map(({ model, contextWindow, outputTokensMax = outputTokens }) => ({
       id: model,
       name: model,
       url: `${origin}/v1/${paths[wire]}`,
       toolCalling: true,
       vision: true,
-      maxInputTokens: promptOf(access) ?? contextTokens - outputTokensMax,
+      maxInputTokens: promptOf({ contextWindow, outputTokensMax }) ?? contextTokens - outputTokensMax,
       maxOutputTokens: outputTokensMax,
-    }
+    }))
     return {
       files: [
         {
           path: `${folders[process.platform] ?? '~/.config/Code/User'}/chatLanguageModels.json`,
           format: 'json',
-          text: json([
-            { name: 'triwire', vendor: 'customendpoint', apiKey: key, apiType: types[wire], models: [entry] },
-          ]),
+          text: json([{ name: 'triwire', vendor: 'customendpoint', apiKey: key, apiType: types[wire], models }]),
           lists: { '': 'name' },
         },
       ],
