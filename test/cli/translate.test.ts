@@ -185,7 +185,10 @@ doubts                 model_differs
   const { answer, ...rest } = json as unknown as Record<string, Record<string, unknown>>
   assert.deepEqual(rest, { ok: true, model: 'talker', from: 'messages', to: 'chat', upstream: 'one' })
   const { content } = JSON.parse(answer!['body'] as string)
-  assert.deepEqual([answer!['content_type'], content], ['application/json', [{ type: 'text', text: 'Hello' }]])
+  assert.deepEqual(
+    [answer!['content_type'], content],
+    ['application/json', [{ type: 'text', text: 'Hello', citations: [] }]],
+  )
 })
 
 test('C6 translate --answer tells what is doubted of its figures', async () => {

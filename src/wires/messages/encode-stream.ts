@@ -111,7 +111,7 @@ class AnswerWriter implements Encoder {
 
   #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
     const stopReason = encodeStopReason(event.reason, this.#refuses)
-    const delta = { stop_reason: stopReason, stop_sequence: stopSequenceOf(event), ...deltaMembers }
+    const delta = { ...deltaMembers, stop_reason: stopReason, stop_sequence: stopSequenceOf(event) }
     const usage = encodeWholeUsage(event.usage)
     return (
       this.#begin() +

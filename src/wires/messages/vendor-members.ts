@@ -20,7 +20,6 @@ export const callMembers = { caller: { type: 'direct' } }
 export function encodeWholeUsage(usage: Usage): object {
   const { cacheWriteTokens, cacheWrite1hTokens, reasoningTokens } = usage
   return {
-    ...encodeUsage(usage),
     cache_creation: {
       ephemeral_5m_input_tokens: cacheWriteTokens - cacheWrite1hTokens,
       ephemeral_1h_input_tokens: cacheWrite1hTokens,
@@ -30,5 +29,6 @@ export function encodeWholeUsage(usage: Usage): object {
     service_tier: null,
     inference_geo: null,
     speed: null,
+    ...encodeUsage(usage),
   }
 }
