@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Refusal } from './api/ask.ts'
+import { mayPass, retrySoon } from './api/recover.ts'
 import { hrefOf, place } from './location.ts'
 import { Accounts } from './pages/accounts.tsx'
 import { Audit } from './pages/audit.tsx'
@@ -48,11 +49,14 @@ const ofOwners: Partial<Record<Page, Shown>> = { overview: Own, models: OwnModel
 export function App() {
   const [refusal, setRefusal] = useState<Refusal | undefined>(undefined)
   const look = () => {
-    setRefusal(undefined)
-    lookWhoAsks().catch((error: unknown) => {
-      if (error instanceof Refusal) setRefusal(error)
-      else throw error
-    })
+    lookWhoAsks().then(
+      () => setRefusal(undefined),
+      (error: unknown) => {
+        if (!(error instanceof Refusal)) throw error
+        setRefusal(error)
+        if (mayPass(error.status)) retrySoon(setRefusal, look)
+      },
+    )
   }
   useEffect(look, [])
   if (refusal)

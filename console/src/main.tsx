@@ -1,4 +1,5 @@
 import { render } from 'preact'
+import { startRecovery } from './api/recover.ts'
 import { App } from './app.tsx'
 import { startTheme } from './theme.ts'
 import { startShortcuts } from './ui/shortcuts.tsx'
@@ -8,4 +9,5 @@ import { startShortcuts } from './ui/shortcuts.tsx'
 for (const icon of document.querySelectorAll<HTMLLinkElement>('link[rel=icon]')) icon.setAttribute('href', icon.href)
 startTheme()
 startShortcuts()
+startRecovery()
 render(<App />, document.getElementById('console')!)

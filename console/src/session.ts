@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { ask, Refusal } from './api/ask.ts'
 import { forget } from './api/load.ts'
+import { mayPass, retrySoon } from './api/recover.ts'
 import type { Me, Session, Status } from './shapes.ts'
 import { forgetTab, recall, remember } from './store.ts'
 
@@ -39,8 +40,9 @@ export async function lookWhoAsks(): Promise<void> {
 async function loadStatus(): Promise<void> {
   try {
     status.value = (await ask<Status>('/status')).body
-  } catch {
+  } catch (error) {
     status.value = undefined
+    if (error instanceof Refusal && mayPass(error.status)) retrySoon(status, () => void loadStatus())
   }
 }
 

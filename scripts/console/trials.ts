@@ -4,6 +4,7 @@ import { flowTrials } from './trials/flow.ts'
 import { keyboardTrials } from './trials/keyboard.ts'
 import { loadTrials } from './trials/load.ts'
 import { markupTrials } from './trials/markup.ts'
+import { outageTrials } from './trials/outage.ts'
 import { pictureTrials } from './trials/pictures.ts'
 import { pixelTrials } from './trials/pixels.ts'
 import { playgroundTrials } from './trials/playground.ts'
@@ -21,6 +22,7 @@ export const trials: readonly Trial[] = [
   ...loadTrials,
   ...stateTrials,
   ...keyboardTrials,
+  ...outageTrials,
   ...playgroundTrials,
   ...roleTrials,
   ...markupTrials,

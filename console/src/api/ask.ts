@@ -53,7 +53,14 @@ export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> 
   const response = await send(path, asked)
   const version = response.headers.get('etag') ?? undefined
   if (response.status === 204) return { body: undefined as T, version, status: 204 }
-  return { body: (await response.json()) as T, version, status: response.status }
+  // What stands before the gateway answers in its own words while the gateway does not.
+  if (!response.ok) throw new Refusal(response.status, {})
+  const body = await response.json().catch((error: Error) => {
+    if (error.name === 'AbortError') throw error
+    // The connection broke, or what stands before the gateway has answered in its place.
+    throw new Refusal(0, {})
+  })
+  return { body: body as T, version, status: response.status }
 }
 
 /** Returns the response itself, for content that is not the API's JSON: a model's answer, or a file. @throws Refusal */

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import { apiBase } from '../base.ts'
 import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
 import { unreachedServers } from './ask.ts'
+import { tryAgain } from './recover.ts'
 
 /* Events from the gateway as they happen: one stream shared by all parts of the page, open while one of them listens. */
 
@@ -48,6 +49,7 @@ function open(): void {
   source = opened
   opened.onopen = () => {
     liveState.value = 'live'
+    tryAgain()
   }
   opened.onerror = () => {
     liveState.value = 'lost'

@@ -2,6 +2,7 @@ import { type Signal, signal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Listed } from '../shapes.ts'
 import { ask, Refusal } from './ask.ts'
+import { mayPass, retrySoon, stopRetrying } from './recover.ts'
 
 /** The state of something that is loaded. `data` stays while it is loaded again, and if that fails. */
 export type Loaded<T> = {
@@ -41,7 +42,9 @@ export function useLoad<T>(path: string | undefined): Loaded<T> & { reload(): vo
     void load(path, slot)
     return () => {
       slot.users--
-      if (slot.users === 0) slot.run?.abort()
+      if (slot.users > 0) return
+      slot.run?.abort()
+      stopRetrying(slot)
     }
   }, [path, slot])
   const state = (slot ? slot.state.value : { ...nothing, isLoading: false }) as Loaded<T>
@@ -69,6 +72,7 @@ export function useList<T>(path: string | undefined) {
     }),
     [path, first.data],
   )
+  useEffect(() => () => stopRetrying(rest), [rest])
   const refusal = useMemo(() => signal<Refusal | undefined>(undefined), [path])
   // A `next` that came with the previous list does not fit this one.
   const told = first.isOld ? null : first.data?.next
@@ -93,7 +97,9 @@ export function useList<T>(path: string | undefined) {
       rest.next.value = body.next
       refusal.value = undefined
     } catch (error) {
-      if (error instanceof Refusal) refusal.value = error
+      if (!(error instanceof Refusal)) return
+      refusal.value = error
+      if (mayPass(error.status)) retrySoon(rest, () => void more())
     } finally {
       rest.busy.value = false
     }
@@ -136,8 +142,9 @@ async function load(path: string, slot: Slot): Promise<void> {
     const told = path.startsWith('/usage') ? await askFigures(path, run.signal) : await askNow(path, run.signal)
     if (told) slot.state.value = { ...told, atMs: Date.now(), refusal: undefined, isLoading: false }
   } catch (error) {
-    if (error instanceof Refusal && !run.signal.aborted)
-      slot.state.value = { ...slot.state.peek(), refusal: error, isLoading: false }
+    if (!(error instanceof Refusal) || run.signal.aborted) return
+    slot.state.value = { ...slot.state.peek(), refusal: error, isLoading: false }
+    if (mayPass(error.status) && slot.users > 0) retrySoon(slot, () => void load(path, slot))
   } finally {
     if (slot.run === run) slot.run = undefined
   }

@@ -24,6 +24,7 @@ import { NewKey } from './new-key.tsx'
 export function AccountPage({ id }: { id: string }) {
   const path = `/accounts/${encodeURIComponent(id)}`
   const account = useSteady<Account>(path)
+  useFresh(true, account.tookMs, path, '/ledger', '/keys', '/audit')
   return (
     <Shown of={account} height={84} lines={3}>
       {(one) => <AccountView account={one} version={account.version} />}
@@ -47,7 +48,7 @@ function AccountView({ account, version }: { account: Account; version: string |
   const made = useSteady<Listed<AuditRecord>>(
     withQuery('/audit', { operation: 'account.create', object: id, limit: 1 }),
   )
-  useFresh(true, usage.tookMs, '/usage', `/accounts/${id}`, '/ledger', '/keys')
+  useFresh(true, usage.tookMs, '/usage')
   const perDay = week.data ? sumOfCredits(week.data.total) / 7n : 0n
   const balance = readCredits(account.balance)
   return (

@@ -7,15 +7,17 @@ import { say } from './toasts.tsx'
 export function CsvButton({ path, name, label }: { path: string; name: string; label?: string }) {
   const [isBusy, setBusy] = useState(false)
   return (
-    <button type="button" class="quiet word" aria-label={label} disabled={isBusy} onClick={() => void save()}>
+    <button type="button" class="quiet word" aria-label={label} aria-disabled={isBusy} onClick={() => void save()}>
       CSV
     </button>
   )
 
   async function save(): Promise<void> {
+    if (isBusy) return
     setBusy(true)
     try {
       const response = await send(path, { headers: { accept: 'text/csv' } })
+      if (!response.ok) throw new Error('The gateway did not answer.')
       download(name, await response.blob())
     } catch (error) {
       say((error as Error).message, true)
