@@ -1,8 +1,8 @@
 import type { ComponentType } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api/ask.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
-import { hrefOf, place } from './location.ts'
+import { hrefOf, place, subject } from './location.ts'
 import { Accounts } from './pages/accounts.tsx'
 import { Audit } from './pages/audit.tsx'
 import { Keys } from './pages/keys.tsx'
@@ -20,7 +20,8 @@ import { Upstreams } from './pages/upstreams.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
 import type { Page } from './pure/place.ts'
 import { isOwner, lookWhoAsks, me } from './session.ts'
-import { Frame, titles } from './ui/frame.tsx'
+import { focusPage } from './ui/focus.ts'
+import { Frame, titleOf } from './ui/frame.tsx'
 import { Palette } from './ui/palette.tsx'
 import { Help } from './ui/shortcuts.tsx'
 import { Empty, Failure } from './ui/states.tsx'
@@ -83,9 +84,14 @@ function Shown() {
   const { page, id } = place.value
   const pages = isOwner() ? ofOwners : ofOperators
   const Page = page && pages[page]
+  const isFirst = useRef(true)
   useEffect(() => {
-    document.title = `${id ? `${id} · ` : ''}${page ? titles[page] : 'Not found'} · triwire`
-  }, [page, id])
+    document.title = `${titleOf(place.value)} · triwire`
+  }, [page, id, subject.value])
+  useEffect(() => {
+    if (!isFirst.current) focusPage()
+    isFirst.current = false
+  }, [page])
   if (!Page)
     return (
       <Empty act={<a href={hrefOf({ page: 'overview' })}>To the overview</a>}>

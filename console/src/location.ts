@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import { consoleBase } from './base.ts'
 import { changeQuery, formatPlace, type Place, type Query, readPlace } from './pure/place.ts'
 
@@ -8,6 +9,19 @@ const address = signal(read())
 
 /** The page that the address names, with the id of its object and its query. */
 export const place = computed<Place>(() => address.value)
+
+/** The name of the object that the page is about, if its id is not its name. */
+export const subject = signal<string | undefined>(undefined)
+
+/** Names the object of the page while the component is mounted. */
+export function useSubject(name: string): void {
+  useEffect(() => {
+    subject.value = name
+    return () => {
+      subject.value = undefined
+    }
+  }, [name])
+}
 
 /** Fields of the query that stay from page to page: the range of time. */
 const kept = ['range', 'from', 'to'] as const
@@ -46,8 +60,21 @@ export function setQuery(
   go(hrefOf({ page, id, query: changeQuery(query, changes) }), how)
 }
 
+const holders = new Set<() => void>()
+
+/** Keeps Back and Forward from leaving the page, and calls `warn` instead. @returns the release */
+export function holdPage(warn: () => void): () => void {
+  holders.add(warn)
+  return () => holders.delete(warn)
+}
+
 window.addEventListener('popstate', () => {
-  address.value = read()
+  if (holders.size === 0) {
+    address.value = read()
+    return
+  }
+  window.history.pushState(null, '', hrefOf(address.peek()))
+  for (const warn of holders) warn()
 })
 
 /** A click on a link of the console changes the page without loading it. */

@@ -1,3 +1,4 @@
+import { actTrials } from './trials/acts.ts'
 import { barrierTrials } from './trials/barriers.ts'
 import { crowdTrials } from './trials/crowd.ts'
 import { flowTrials } from './trials/flow.ts'
@@ -22,6 +23,7 @@ export const trials: readonly Trial[] = [
   ...loadTrials,
   ...stateTrials,
   ...keyboardTrials,
+  ...actTrials,
   ...outageTrials,
   ...playgroundTrials,
   ...roleTrials,

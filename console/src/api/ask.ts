@@ -53,11 +53,11 @@ export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> 
   const response = await send(path, asked)
   const version = response.headers.get('etag') ?? undefined
   if (response.status === 204) return { body: undefined as T, version, status: 204 }
-  // What stands before the gateway answers in its own words while the gateway does not.
+  // A proxy answers in its own words while the gateway does not answer.
   if (!response.ok) throw new Refusal(response.status, {})
   const body = await response.json().catch((error: Error) => {
     if (error.name === 'AbortError') throw error
-    // The connection broke, or what stands before the gateway has answered in its place.
+    // The connection broke, or a proxy has answered in the place of the gateway.
     throw new Refusal(0, {})
   })
   return { body: body as T, version, status: response.status }

@@ -1,4 +1,4 @@
-/* What failed because the gateway could not answer is tried again by itself until it answers. */
+/* A load that failed because the gateway could not answer is tried again by itself until it succeeds. */
 
 /** Between two tries, in ms. */
 const everyMs = 4_000
@@ -19,7 +19,7 @@ export function stopRetrying(owner: object): void {
   failed.delete(owner)
 }
 
-/** Whether a status says that the gateway, or what stands before it, could not answer; 0: there was no answer. */
+/** Whether a status says that the gateway, or a proxy before it, could not answer; 0: there was no answer. */
 export function mayPass(status: number): boolean {
   return status === 0 || status >= 500
 }

@@ -4,7 +4,7 @@ import { refresh } from '../api/load.ts'
 import { tellCredits } from '../pure/format.ts'
 import type { Account } from '../shapes.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
+import { Field, FormFoot, FormRefusal, Meanwhile, useEdited, useForm } from '../ui/form.tsx'
 import { say } from '../ui/toasts.tsx'
 
 type Props = { account: Account; close(): void }
@@ -70,22 +70,37 @@ export function CreditAccount({ account, close }: Props) {
   )
 }
 
-export function RenameAccount({ account, version, close }: Props & { version: string | undefined }) {
-  const [name, setName] = useState(account.name)
+type EditProps = Props & { version: string | undefined }
+
+const labels = { name: 'Name', state: 'State' }
+const saidOf = ({ name, state }: Account) => ({ name, state })
+
+export function RenameAccount({ account, version: read, close }: EditProps) {
+  const { said, setSaid, changes, version, meanwhile, meet } = useEdited({ of: account, version: read }, saidOf)
   const { refusal, isBusy, errorOf, send } = useForm()
   return (
     <Dialog title={`Rename ${account.name}`} close={close}>
       <form
         onSubmit={async (event) => {
           event.preventDefault()
-          const isDone = await send(() => edit<Account>(pathOf(account), { name: name.trim() }, version))
-          if (!isDone) return refreshAccounts()
-          say('Renamed.')
+          const { name = account.name } = changes
+          const isDone = await send(() => edit<Account>(pathOf(account), { name }, version).catch(meet))
           refreshAccounts()
+          if (!isDone) return
+          say('Renamed.')
           close()
         }}
       >
-        <Field label="Name" name="name" required autoFocus value={name} onInput={setName} error={errorOf('name')} />
+        <Field
+          label="Name"
+          name="name"
+          required
+          autoFocus
+          value={said.name}
+          onInput={(name) => setSaid({ ...said, name })}
+          error={errorOf('name')}
+        />
+        <Meanwhile of={meanwhile} labels={labels} />
         <FormRefusal refusal={refusal} fields={['name']} />
         <FormFoot close={close} isBusy={isBusy}>
           Rename
@@ -95,19 +110,19 @@ export function RenameAccount({ account, version, close }: Props & { version: st
   )
 }
 
-/** To suspend an account, the operator types its name, since all its requests will be refused. */
-export function SuspendAccount({ account, version, close }: Props & { version: string | undefined }) {
-  const [typed, setTyped] = useState('')
+/** Suspends an account, or ends that. It can be undone, so one press is enough (CON-15). */
+export function SuspendAccount({ account, version: read, close }: EditProps) {
+  const [state] = useState(account.state === 'active' ? ('suspended' as const) : ('active' as const))
+  const { said, version, meanwhile, meet } = useEdited({ of: account, version: read }, saidOf)
   const { refusal, isBusy, send } = useForm()
-  const isSuspending = account.state === 'active'
+  const isSuspending = state === 'suspended'
   const verb = isSuspending ? 'Suspend' : 'Activate'
   return (
     <Dialog title={`${verb} ${account.name}`} close={close}>
       <form
         onSubmit={async (event) => {
           event.preventDefault()
-          const state = isSuspending ? 'suspended' : 'active'
-          const isDone = await send(() => edit<Account>(pathOf(account), { state }, version))
+          const isDone = await send(() => edit<Account>(pathOf(account), { state }, version).catch(meet))
           refreshAccounts()
           if (!isDone) return
           say(`${account.name} is ${state}.`)
@@ -116,14 +131,12 @@ export function SuspendAccount({ account, version, close }: Props & { version: s
       >
         <p>
           {isSuspending
-            ? 'Its requests will be refused; those that run are finished. Balance, keys and entries stay.'
+            ? 'Its requests will be refused until it is activated again; those that run are finished. Balance, keys and entries stay.'
             : 'Its keys work again.'}
         </p>
-        {isSuspending && (
-          <Field label={`Type ${account.name}`} name="confirm" required autoFocus value={typed} onInput={setTyped} />
-        )}
+        <Meanwhile of={meanwhile} labels={labels} />
         <FormRefusal refusal={refusal} />
-        <FormFoot close={close} isBusy={isBusy || (isSuspending && typed !== account.name)} isDanger={isSuspending}>
+        <FormFoot close={close} isBusy={isBusy} isBlocked={said.state === state} isDanger={isSuspending}>
           {verb}
         </FormFoot>
       </form>

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useList, useSteady } from '../api/load.ts'
-import { pageHref } from '../location.ts'
+import { pageHref, useSubject } from '../location.ts'
 import { creditsOf } from '../pure/balance.ts'
 import { readCredits, tellCredits, tellSpan } from '../pure/format.ts'
 import { sumOfCredits } from '../pure/usage.ts'
@@ -49,6 +49,7 @@ function AccountView({ account, version }: { account: Account; version: string |
     withQuery('/audit', { operation: 'account.create', object: id, limit: 1 }),
   )
   useFresh(true, usage.tookMs, '/usage')
+  useSubject(account.name)
   const perDay = week.data ? sumOfCredits(week.data.total) / 7n : 0n
   const balance = readCredits(account.balance)
   return (

@@ -7,7 +7,14 @@ import { Count } from '../ui/numbers.tsx'
 
 export type KeySaid = { label: string; budget: string; rpm: string; models: string; expires: string }
 export const nothingSaid: KeySaid = { label: '', budget: '', rpm: '', models: '', expires: '' }
-export const keyFields = Object.keys(nothingSaid)
+export const keyLabels: Readonly<Record<keyof KeySaid, string>> = {
+  label: 'Label',
+  budget: 'Budget',
+  rpm: 'Requests per minute',
+  models: 'Models',
+  expires: 'Expires',
+}
+export const keyFields = Object.keys(keyLabels)
 
 /** The limits of a key as form fields, for a new key and for an existing one. */
 export function KeyFields(props: {
@@ -20,38 +27,26 @@ export function KeyFields(props: {
   const { said, setSaid, errorOf, modelsList, expiresHint } = props
   const field = (name: keyof KeySaid) => ({
     name,
+    label: keyLabels[name],
     value: said[name],
     onInput: (value: string) => setSaid({ ...said, [name]: value }),
     error: errorOf(name),
   })
   return (
     <>
-      <Field
-        label="Label"
-        autoFocus
-        placeholder="ci"
-        hint="what people call it; its successors keep it"
-        {...field('label')}
-      />
+      <Field autoFocus placeholder="ci" hint="what people call it; its successors keep it" {...field('label')} />
       <div class="fields">
-        <Field label="Budget" placeholder="5/day" hint="credits: 5, 5/day, 20/week or 50/month" {...field('budget')} />
-        <Field
-          label="Requests per minute"
-          inputMode="numeric"
-          placeholder="60"
-          hint="below what its account has"
-          {...field('rpm')}
-        />
+        <Field placeholder="5/day" hint="credits: 5, 5/day, 20/week or 50/month" {...field('budget')} />
+        <Field inputMode="numeric" placeholder="60" hint="below what its account has" {...field('rpm')} />
       </div>
       <div class="fields">
         <Field
-          label="Models"
           placeholder="all"
           hint="ids, or beginnings such as small-*, apart by commas"
           {...(modelsList === undefined ? {} : { list: modelsList })}
           {...field('models')}
         />
-        <Field label="Expires" placeholder="never" hint={expiresHint} {...field('expires')} />
+        <Field placeholder="never" hint={expiresHint} {...field('expires')} />
       </div>
     </>
   )

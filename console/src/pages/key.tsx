@@ -1,18 +1,18 @@
 import { useState } from 'preact/hooks'
 import { act, create, edit, newOnce } from '../api/act.ts'
 import { refresh, useSteady } from '../api/load.ts'
-import { pageHref } from '../location.ts'
+import { pageHref, useSubject } from '../location.ts'
 import { isAdmin } from '../session.ts'
 import type { IssuedKey, Key } from '../shapes.ts'
 import { Expires } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Field, FormFoot, FormRefusal, useForm } from '../ui/form.tsx'
+import { Field, FormFoot, FormRefusal, Meanwhile, useConfirmed, useEdited, useForm } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Away, Time } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
 import { say } from '../ui/toasts.tsx'
 import { useFresh } from './figures.ts'
-import { Fact, KeyFields, type KeySaid, keyFields, LimitFacts, saidOf } from './key-fields.tsx'
+import { Fact, KeyFields, keyFields, keyLabels, LimitFacts, saidOf } from './key-fields.tsx'
 import { Secret } from './secret.tsx'
 import { SpendPlot } from './spend-plot.tsx'
 
@@ -31,6 +31,7 @@ export function KeyPage({ id }: { id: string }) {
 function KeyView({ of: key, version }: { of: Key; version: string | undefined }) {
   const [open, setOpen] = useState<'edit' | 'rotate' | 'revoke' | undefined>(undefined)
   const close = () => setOpen(undefined)
+  useSubject(key.label ?? `${key.prefix}…`)
   return (
     <>
       <div class="page-head">
@@ -86,16 +87,16 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
 
 type Props = { of: Key; close(): void }
 
-function EditKey({ of: key, version, close }: Props & { version: string | undefined }) {
-  const before = saidOf(key)
-  const [said, setSaid] = useState(before)
+function EditKey({ of: key, version: read, close }: Props & { version: string | undefined }) {
+  const { said, setSaid, changes, version, meanwhile, meet } = useEdited({ of: key, version: read }, saidOf)
   const { refusal, isBusy, errorOf, send } = useForm()
   return (
     <Dialog title={`Edit ${key.label ?? key.prefix}`} close={close}>
       <form
         onSubmit={async (event) => {
           event.preventDefault()
-          const isDone = await send(() => edit<Key>(`/keys/${encodeURIComponent(key.id)}`, changes(), version))
+          const path = `/keys/${encodeURIComponent(key.id)}`
+          const isDone = await send(() => edit<Key>(path, changes, version).catch(meet))
           refresh('/keys', '/audit')
           if (!isDone) return
           say('Saved.')
@@ -108,6 +109,7 @@ function EditKey({ of: key, version, close }: Props & { version: string | undefi
           errorOf={errorOf}
           expiresHint="30d from now, or a time; empty: never"
         />
+        <Meanwhile of={meanwhile} labels={keyLabels} />
         <FormRefusal refusal={refusal} fields={keyFields} />
         <FormFoot close={close} isBusy={isBusy}>
           Save
@@ -115,12 +117,6 @@ function EditKey({ of: key, version, close }: Props & { version: string | undefi
       </form>
     </Dialog>
   )
-
-  /** Fields that were not changed are left out; a field that was emptied becomes null, which removes the value. */
-  function changes(): Record<string, string | null> {
-    const all = Object.entries(said).filter(([name, value]) => value !== before[name as keyof KeySaid])
-    return Object.fromEntries(all.map(([name, value]) => [name, value.trim() === '' ? null : value.trim()]))
-  }
 }
 
 function RotateKey({ of: key, close }: Props) {
@@ -130,7 +126,7 @@ function RotateKey({ of: key, close }: Props) {
   const { refusal, isBusy, errorOf, send } = useForm()
   if (made)
     return (
-      <Dialog title="Its successor" close={close} wide>
+      <Dialog title="Its successor" close={close} wide keeps={made.key !== undefined}>
         <Secret issued={made} close={close} />
       </Dialog>
     )
@@ -167,9 +163,11 @@ function RotateKey({ of: key, close }: Props) {
 }
 
 function RevokeKey({ of: key, close }: Props) {
+  const name = key.label ?? key.prefix
+  const { field, isBlocked } = useConfirmed(name)
   const { refusal, isBusy, send } = useForm()
   return (
-    <Dialog title={`Revoke ${key.label ?? key.prefix}`} close={close}>
+    <Dialog title={`Revoke ${name}`} close={close}>
       <form
         onSubmit={async (event) => {
           event.preventDefault()
@@ -180,9 +178,13 @@ function RevokeKey({ of: key, close }: Props) {
           close()
         }}
       >
-        <p>It ends for good, at once: whoever uses it is refused.</p>
+        <p>
+          The key {key.prefix}… of {key.account_name ?? key.account} ends at once and for good. It was last used{' '}
+          <Away iso={key.last_used} none="never" />. Requests with it will be refused, and this cannot be undone.
+        </p>
+        {field}
         <FormRefusal refusal={refusal} />
-        <FormFoot close={close} isBusy={isBusy} isDanger>
+        <FormFoot close={close} isBusy={isBusy} isBlocked={isBlocked} isDanger>
           Revoke
         </FormFoot>
       </form>

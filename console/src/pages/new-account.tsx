@@ -23,7 +23,7 @@ export function NewAccount({ close }: { close(): void }) {
   })
   if (account && issued)
     return (
-      <Dialog title={`${account.name} can ask`} close={leave} wide>
+      <Dialog title={`${account.name} can ask`} close={leave} wide keeps={issued.key !== undefined}>
         <Secret issued={issued} close={leave} />
       </Dialog>
     )

@@ -18,7 +18,7 @@ export function NewKey({ account, close }: { account?: Pick<Account, 'id' | 'nam
   const { refusal, isBusy, errorOf, send } = useForm()
   if (made)
     return (
-      <Dialog title="A new key" close={close} wide>
+      <Dialog title="A new key" close={close} wide keeps={made.key !== undefined}>
         <Secret issued={made} close={close} />
       </Dialog>
     )

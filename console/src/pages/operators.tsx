@@ -6,7 +6,7 @@ import type { Listed, Operator } from '../shapes.ts'
 import { Expires } from '../ui/badges.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { Field, FormFoot, FormRefusal, Select, useForm } from '../ui/form.tsx'
+import { Field, FormFoot, FormRefusal, Select, useConfirmed, useForm } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Time } from '../ui/numbers.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
@@ -94,7 +94,7 @@ function NewOperator({ close }: { close(): void }) {
   const { refusal, isBusy, errorOf, send } = useForm()
   if (made)
     return (
-      <Dialog title={`${made.name} can sign in`} close={close}>
+      <Dialog title={`${made.name} can sign in`} close={close} keeps={made.token !== undefined}>
         <p>This is the token. It is shown this once: only its digest is stored.</p>
         <div class="secret">
           <code data-secret>{made.token ?? 'shown before'}</code>
@@ -162,6 +162,7 @@ function NewOperator({ close }: { close(): void }) {
 }
 
 function RevokeOperator({ of: operator, close }: { of: Operator; close(): void }) {
+  const { field, isBlocked } = useConfirmed(operator.name)
   const { refusal, isBusy, send } = useForm()
   return (
     <Dialog title={`Revoke ${operator.name}`} close={close}>
@@ -174,9 +175,10 @@ function RevokeOperator({ of: operator, close }: { of: Operator; close(): void }
           close()
         }}
       >
-        <p>The token ends for good, and all that was signed in by it, at once.</p>
+        <p>The token ends for good, and all that was signed in by it, at once. This cannot be undone.</p>
+        {field}
         <FormRefusal refusal={refusal} />
-        <FormFoot close={close} isBusy={isBusy} isDanger>
+        <FormFoot close={close} isBusy={isBusy} isBlocked={isBlocked} isDanger>
           Revoke
         </FormFoot>
       </form>

@@ -31,7 +31,13 @@ const waitingMax = 500
 const scrolledPx = 160
 
 export function Requests({ id }: { id: string | undefined }) {
-  const close = useMemo(() => () => go(hrefOf({ page: 'requests', query: place.peek().query })), [])
+  const close = useMemo(
+    () => () => {
+      document.querySelector<HTMLElement>('tr.selected a')?.focus()
+      go(hrefOf({ page: 'requests', query: place.peek().query }))
+    },
+    [],
+  )
   useEscape(id === undefined ? undefined : close)
   return (
     <div class={id === undefined ? 'split' : 'split open'}>

@@ -47,7 +47,7 @@ export function SignIn() {
             {refusal?.message}
           </p>
         </div>
-        <button type="submit" class="primary" disabled={isBusy}>
+        <button type="submit" class="primary" aria-disabled={isBusy}>
           {isBusy ? 'Signing in' : 'Sign in'}
         </button>
       </form>

@@ -132,7 +132,7 @@ function Composer({ models, tell }: { models: readonly ModelRow[]; tell(told: Tr
             Sample again
           </button>
         )}
-        <button type="submit" class="primary" disabled={isBusy}>
+        <button type="submit" class="primary" aria-disabled={isBusy}>
           Translate
         </button>
       </div>

@@ -215,6 +215,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
   const where = row ? { model: row.model, ...(row.account !== null && { account: row.account }) } : {}
   const what = row ? `${row.model} at ${upstream}` : upstream
   const steer = async (how: 'retry' | 'disable' | 'enable', done: string) => {
+    if (isBusy) return
     setBusy(true)
     try {
       await act(`/upstreams/${encodeURIComponent(upstream)}/${how}`, where)
@@ -234,7 +235,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
           key="retry"
           type="button"
           class="small-button"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           onClick={() => void steer('retry', 'is tried again')}
         >
           Retry now
@@ -245,7 +246,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
           key="enable"
           type="button"
           class="small-button"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           aria-label={`Enable ${what}`}
           onClick={() => void steer('enable', 'is asked again')}
         >
@@ -256,7 +257,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
           key="disable"
           type="button"
           class="small-button"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           aria-label={`Disable ${what}`}
           onClick={() => void steer('disable', 'is left alone until it is enabled')}
         >

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import { Refusal } from '../api/ask.ts'
 
 type FieldProps = {
@@ -85,11 +85,21 @@ export function Select<T extends string>(props: {
   )
 }
 
+/** To do what cannot be undone, people type the name of its object (CON-15). */
+export function useConfirmed(name: string) {
+  const [typed, setTyped] = useState('')
+  const field = <Field label={`Type ${name}`} name="confirm" required autoFocus value={typed} onInput={setTyped} />
+  return { field, isBlocked: typed.trim() !== name.trim() }
+}
+
 /** A form that sends one request, shows refusals beside their fields, and cannot be sent twice. */
 export function useForm() {
   const [refusal, setRefusal] = useState<Refusal | undefined>(undefined)
   const [isBusy, setBusy] = useState(false)
   const errorOf = (name: string) => refusal?.errors.find(({ pointer }) => pointer === `/${name}`)?.detail
+  useEffect(() => {
+    if (refusal) document.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [refusal])
   return { refusal, isBusy, errorOf, send }
 
   /** @returns whether the request succeeded */
@@ -110,9 +120,60 @@ export function useForm() {
   }
 }
 
+type Texts = Readonly<Record<string, string>>
+
+/**
+ * The fields of an object while somebody edits them. They are compared with what was read when the form was opened, whatever
+ * the page shows meanwhile, so that only edited fields are sent. After a 412 the form takes over the fields that somebody
+ * else has changed and that are not edited here. `meanwhile` has both values of each changed field (CON-2).
+ */
+export function useEdited<T, Said extends Texts>(read: { of: T; version: string | undefined }, tell: (one: T) => Said) {
+  const [base, setBase] = useState(() => ({ said: tell(read.of), version: read.version }))
+  const [said, setSaid] = useState<Said>(base.said)
+  const [meanwhile, setMeanwhile] = useState<readonly OthersValue[]>([])
+  const names = Object.keys(said)
+  const edited = names.filter((name) => said[name] !== base.said[name])
+  /** An emptied field becomes null, which removes the value. */
+  const changes = Object.fromEntries(edited.map((name) => [name, said[name]!.trim() || null]))
+  return { said, setSaid, changes, version: base.version, meanwhile, meet }
+
+  /** @throws the same refusal, for the form */
+  function meet(error: unknown): never {
+    if (error instanceof Refusal && error.current !== undefined) {
+      const now = tell(error.current as T)
+      const theirs = names.filter((name) => now[name] !== base.said[name])
+      setMeanwhile(theirs.map((name) => ({ name, now: now[name]!, before: base.said[name]! })))
+      setSaid({ ...now, ...Object.fromEntries(edited.map((name) => [name, said[name]])) })
+      setBase({ said: now, version: error.version })
+    }
+    throw error
+  }
+}
+
+type OthersValue = { name: string; now: string; before: string }
+
+/** Shows what somebody else has changed while the form was open. @param labels of the fields, by their names */
+export function Meanwhile({ of: changed, labels }: { of: readonly OthersValue[]; labels: Texts }) {
+  if (changed.length === 0) return null
+  return (
+    <div class="meanwhile" role="alert">
+      <p>Somebody else has changed this meanwhile, and nothing of yours is saved yet:</p>
+      <ul>
+        {changed.map(({ name, now, before }) => (
+          <li key={name}>
+            {labels[name] ?? name}: <strong>{now || 'empty'}</strong>, was {before || 'empty'}
+          </li>
+        ))}
+      </ul>
+      <p>Your changes are still in the form. Sending it again sends only them.</p>
+    </div>
+  )
+}
+
 /** Shows the part of a refusal that belongs to no field. */
 export function FormRefusal({ refusal, fields = [] }: { refusal: Refusal | undefined; fields?: readonly string[] }) {
-  if (!refusal || refusal.errors.some(({ pointer }) => fields.includes(pointer.slice(1)))) return null
+  if (!refusal || refusal.current !== undefined) return null
+  if (refusal.errors.some(({ pointer }) => fields.includes(pointer.slice(1)))) return null
   return (
     <p class="bad" role="alert">
       {refusal.message} {refusal.requestId && <code class="small">{refusal.requestId}</code>}
@@ -120,15 +181,23 @@ export function FormRefusal({ refusal, fields = [] }: { refusal: Refusal | undef
   )
 }
 
-/** The buttons at the end of a dialog's form: one closes it, the other sends it and is disabled while it is busy. */
-export function FormFoot(props: { close(): void; isBusy: boolean; isDanger?: boolean; children: ComponentChildren }) {
-  const { close, isBusy, isDanger = false, children } = props
+type FootProps = {
+  close(): void
+  isBusy: boolean
+  isDanger?: boolean
+  /** The form cannot be sent as it is. */
+  isBlocked?: boolean
+  children: ComponentChildren
+}
+
+/** The buttons at the end of a dialog's form: one closes it, the other sends it. A busy one keeps the focus (CON-7). */
+export function FormFoot({ close, isBusy, isDanger = false, isBlocked = false, children }: FootProps) {
   return (
     <div class="form-foot">
       <button type="button" onClick={close}>
         Cancel
       </button>
-      <button type="submit" class={isDanger ? 'danger' : 'primary'} disabled={isBusy}>
+      <button type="submit" class={isDanger ? 'danger' : 'primary'} disabled={isBlocked} aria-disabled={isBusy}>
         {children}
       </button>
     </div>

@@ -2,9 +2,9 @@ import type { ComponentChildren } from 'preact'
 import { useState } from 'preact/hooks'
 import { unreachedServers } from '../api/ask.ts'
 import { liveState } from '../api/live.ts'
-import { pageHref, place } from '../location.ts'
+import { pageHref, place, subject } from '../location.ts'
 import { tellZone } from '../pure/calendar.ts'
-import type { Page } from '../pure/place.ts'
+import type { Page, Place } from '../pure/place.ts'
 import { isOwner, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
 import { nextTheme, theme } from '../theme.ts'
 import { Dialog } from './dialog.tsx'
@@ -25,6 +25,12 @@ export const titles: Readonly<Record<Page, string>> = {
   webhooks: 'Webhooks',
   audit: 'Audit',
   operators: 'Operators',
+}
+
+/** The name of a page, after that of the object that it is about. */
+export function titleOf({ page, id }: Place): string {
+  const name = id === undefined ? '' : `${subject.value ?? id} · `
+  return `${name}${page ? titles[page] : 'Not found'}`
 }
 
 const groups: readonly (readonly Page[])[] = [
@@ -69,7 +75,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </nav>
       <div class="beside">
         <TopBar />
-        <main id="main" tabIndex={-1}>
+        <main id="main" tabIndex={-1} aria-label={titleOf(place.value)}>
           {children}
         </main>
       </div>

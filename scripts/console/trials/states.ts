@@ -145,7 +145,7 @@ export const stateTrials: readonly Trial[] = [
       await makeWithout('acme')
       await page.fill('dialog [name=budget]', '5/day')
       await page.click('dialog >> text=Make its key')
-      await page.waitForSelector('[data-secret]')
+      await page.click('dialog >> text=I have it')
       await makeWithout('other')
       await page.click('dialog >> text=Cancel')
       await page.waitForSelector('h2:text("other")')

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict'
+import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
+import { startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+const focused = 'document.activeElement.textContent.trim()'
+
+export const actTrials: readonly Trial[] = [
+  {
+    name: 'acts: CON-2 an edit of a key that somebody else has changed shows their value, and undoes nothing',
+    async run() {
+      const rig = await startRig()
+      const { id, key } = await rig.makeAccount('acme')
+      const { id: keyId } = (await rig.books.listKeys(id))[0]!
+      await rig.books.updateKey(keyId, { requestsPerMinute: 60 })
+      const view = await openPage(rig)
+      const { page, faults } = view
+      const value = (name: string) => page.inputValue(`dialog [name=${name}]`)
+      const limitsOf = async () => {
+        const { label, bounds } = (await rig.books.listKeys(id))[0]!
+        return [label, bounds.requestsPerMinute]
+      }
+      await signIn(view, rig, rig.admin)
+      await visit(view, rig, `keys/${keyId}`)
+      await page.waitForSelector('.live.live')
+      await page.click('.page-head >> text=Edit')
+      await page.fill('dialog [name=label]', 'hers')
+      await rig.books.updateKey(keyId, { requestsPerMinute: 77 })
+      // The page that has the dialog loads the key again after a request. The form still has what was read first.
+      await rig.ask(key, 'reasoner')
+      await page.waitForSelector('.facts >> text=77')
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog [role=alert] >> text=Requests per minute: 77, was 60')
+      assert.deepEqual([await value('label'), await value('rpm')], ['hers', '77'])
+      assert.deepEqual(await findBarriers(view), [])
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog', { state: 'detached' })
+      assert.deepEqual(await limitsOf(), ['hers', 77])
+      // Both change the same field: the other's value is shown, and only a second Save goes over it.
+      await page.click('.page-head >> text=Edit')
+      await page.fill('dialog [name=rpm]', '5')
+      await rig.books.updateKey(keyId, { requestsPerMinute: null, label: 'his' })
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog [role=alert] >> text=Requests per minute: empty, was 77')
+      await page.waitForSelector('dialog [role=alert] >> text=Label: his, was hers')
+      assert.deepEqual([await value('label'), await value('rpm')], ['his', '5'])
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog', { state: 'detached' })
+      assert.deepEqual(await limitsOf(), ['his', 5])
+      forgive(faults, /status of 412/)
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
+    name: 'acts: CON-2 a name and a state of an account that somebody else has changed are shown before they are changed again',
+    async run() {
+      const rig = await startRig()
+      const { id } = await rig.makeAccount('acme')
+      const view = await openPage(rig)
+      const { page, faults } = view
+      await signIn(view, rig, rig.admin)
+      await visit(view, rig, `accounts/${id}`)
+      await page.click('.page-head >> text=Rename')
+      await page.fill('dialog [name=name]', 'hers')
+      await rig.books.renameAccount(id, 'his')
+      await page.click('dialog .form-foot >> text=Rename')
+      await page.waitForSelector('dialog [role=alert] >> text=Name: his, was acme')
+      await page.click('dialog >> text=Cancel')
+      await page.waitForSelector('h2:text("his")')
+      await page.click('.page-head >> text=Suspend')
+      await rig.books.setAccountState(id, 'suspended')
+      await page.click('dialog .form-foot >> text=Suspend')
+      await page.waitForSelector('dialog [role=alert] >> text=State: suspended, was active')
+      // The state is the one that was asked for, so nothing is left to do.
+      await page.waitForSelector('dialog .form-foot button[type=submit]:disabled')
+      forgive(faults, /status of 412/)
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
+    name: 'acts: CON-7 the focus returns to what opened a dialog, goes to a new page, and stays in the page if its place is gone',
+    async run() {
+      const rig = await startRig()
+      const { id } = await rig.makeAccount('acme')
+      const { id: keyId } = (await rig.books.listKeys(id))[0]!
+      const view = await openPage(rig)
+      const { page, faults } = view
+      const press = async (...keys: string[]) => {
+        for (const key of keys) await page.keyboard.press(key)
+      }
+      const isClosed = () => page.waitForSelector('dialog', { state: 'detached' })
+      await signIn(view, rig, rig.admin)
+      let tried = 0
+      for (const [path, open] of [
+        [`accounts/${id}`, ['Credit', 'Rename', 'Suspend', 'New key']],
+        [`keys/${keyId}`, ['Edit', 'Rotate', 'Revoke']],
+        ['keys', ['New key']],
+        ['operators', ['New operator', 'Revoke']],
+        ['', ['Find', 'Days']],
+      ] as const)
+        for (const text of open) {
+          await visit(view, rig, path)
+          const button = page.locator(`main button:has-text("${text}"), header button:has-text("${text}")`).first()
+          for (const close of ['Escape', 'Cancel', 'cross']) {
+            await button.focus()
+            const before = await page.evaluate(focused)
+            await press('Enter')
+            await page.waitForSelector('dialog[open]')
+            if (close === 'Escape') await press('Escape')
+            else if (close === 'cross') await page.click('dialog [aria-label=Close]')
+            else if ((await page.locator('dialog >> text=Cancel').count()) > 0)
+              await page.click('dialog >> text=Cancel')
+            else await press('Escape')
+            await isClosed()
+            assert.equal(await page.evaluate(focused), before, `${path} ${text} ${close}`)
+            tried++
+          }
+        }
+      // A form with a mistake leads to the field that has it.
+      await visit(view, rig, `accounts/${id}`)
+      await page.click('.page-head >> text=Credit')
+      await page.fill('dialog [name=credits]', 'much')
+      await page.fill('dialog [name=reference]', 'one')
+      await press('Enter')
+      await page.waitForSelector('dialog [name=credits][aria-invalid]')
+      assert.equal(await page.evaluate('document.activeElement.name'), 'credits')
+      await press('Escape')
+      await isClosed()
+      // A new page has the focus and is announced by its name, not by its id.
+      await press('g', 'a')
+      await page.waitForSelector('h1:text("Accounts")')
+      await settle(page)
+      assert.equal(await page.evaluate('document.activeElement.id'), 'main')
+      await press('j', 'Enter')
+      await page.waitForSelector('h2:text("acme")')
+      await page.waitForSelector('main:focus')
+      assert.match(await page.title(), /^acme · Accounts/)
+      assert.equal(await page.getAttribute('main', 'aria-label'), 'acme · Accounts')
+      await visit(view, rig, `keys/${keyId}`)
+      await page.waitForSelector('.page-head >> text=Revoke')
+      assert.match(await page.title(), /^laptop · Keys/)
+      // The button that opened the dialog is gone after what it did.
+      await page.focus('.page-head button:text-is("Revoke")')
+      await press('Enter')
+      await page.fill('dialog [name=confirm]', 'laptop')
+      await press('Enter')
+      await page.waitForSelector('.page-head >> text=Revoke', { state: 'detached' })
+      await page.waitForSelector('main:focus')
+      forgive(faults, /status of 400/)
+      await view.close()
+      await rig.close()
+      return [`${tried} dialogs closed`]
+    },
+  },
+  {
+    name: 'acts: CON-15 a key or token that is shown once survives Esc, the cross, Back and a click beside it',
+    async run() {
+      const rig = await startRig()
+      const { id } = await rig.makeAccount('acme')
+      const { id: keyId } = (await rig.books.listKeys(id))[0]!
+      const view = await openPage(rig)
+      const { page, faults } = view
+      await signIn(view, rig, rig.admin)
+      for (const [path, open, fields, make] of [
+        [`accounts/${id}`, 'main >> text=New key', {}, 'Make key'],
+        ['keys', 'main >> text=New key', { account: 'acme' }, 'Make key'],
+        ['accounts', 'main >> text=New account', { name: 'other' }, 'Make account and key'],
+        [`keys/${keyId}`, '.page-head >> text=Rotate', {}, 'Rotate'],
+        ['operators', 'main >> text=New operator', { name: 'bob' }, 'Make token'],
+      ] as const) {
+        await visit(view, rig, path)
+        await page.evaluate('history.pushState(null, "", location.href)')
+        const here = new URL(page.url()).pathname
+        await page.click(open)
+        for (const [name, value] of Object.entries(fields)) await page.fill(`dialog [name=${name}]`, value)
+        await page.click(`dialog .form-foot button:text-is("${make}")`)
+        const shown = await page.textContent('[data-secret]')
+        // Browsers let a second Escape in a row close any dialog.
+        for (let i = 0; i < 4; i++) await page.keyboard.press('Escape')
+        await page.waitForSelector('dialog [role=alert] >> text=It cannot be shown again')
+        await page.goBack()
+        assert.equal(new URL(page.url()).pathname, here, 'Back would lose it')
+        await page.mouse.click(3, 3)
+        assert.equal(await page.locator('dialog [aria-label=Close]').count(), 0, 'the cross would lose it')
+        assert.equal(await page.textContent('dialog[open] [data-secret]'), shown, path)
+        assert.deepEqual(await findBarriers(view), [])
+        const asked = page.waitForEvent('dialog')
+        void page.evaluate('location.reload()').catch(() => {})
+        assert.equal((await asked).type(), 'beforeunload')
+        await page.click('dialog >> text=I have it')
+        await page.waitForSelector('dialog', { state: 'detached' })
+        assert.equal(await page.locator('[data-secret]').count(), 0)
+      }
+      // The browser's own question, without a text.
+      forgive(faults, /^dialog: $/)
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
+    name: 'acts: CON-15 revoking asks for the name, and suspending, which can be undone, does not',
+    async run() {
+      const rig = await startRig()
+      const { id } = await rig.makeAccount('acme')
+      const { id: keyId } = (await rig.books.listKeys(id))[0]!
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      for (const [path, open, name] of [
+        [`keys/${keyId}`, '.page-head >> text=Revoke', 'laptop'],
+        ['operators', 'main >> [aria-label="Revoke vic"]', 'vic'],
+      ] as const) {
+        await visit(view, rig, path)
+        await page.click(open)
+        const revoke = 'dialog .form-foot button[type=submit]'
+        assert.ok(await page.isDisabled(revoke), path)
+        await page.fill('dialog [name=confirm]', 'another')
+        assert.ok(await page.isDisabled(revoke), path)
+        await page.fill('dialog [name=confirm]', name)
+        await page.click(revoke)
+        await page.waitForSelector('dialog', { state: 'detached' })
+        await page.waitForSelector('main .state:has-text("revoked")')
+      }
+      for (const [verb, state] of [
+        ['Suspend', 'suspended'],
+        ['Activate', 'active'],
+      ] as const) {
+        await visit(view, rig, `accounts/${id}`)
+        await page.click(`.page-head >> text=${verb}`)
+        await page.click('dialog .form-foot button[type=submit]')
+        await page.waitForSelector(`.page-head .state:has-text("${state}")`)
+      }
+      await view.close()
+      await rig.close()
+    },
+  },
+]
