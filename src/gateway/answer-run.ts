@@ -2,8 +2,8 @@ import type { Profile } from '../catalog/profile.ts'
 import type { AnswerEvent } from '../inference/answer.ts'
 import { composeFilters, type FilterOptions } from '../inference/filters/index.ts'
 import { Meter } from '../inference/meter.ts'
-import { noteModel, type UsageReport } from '../inference/usage.ts'
-import type { OnModel } from '../wires/answers/decode-frames.ts'
+import { noteAnswer, type UsageReport } from '../inference/usage.ts'
+import type { OnAnswer } from '../wires/answers/decode-frames.ts'
 import type { ModelHalf } from '../wires/wire.ts'
 
 /**
@@ -28,7 +28,7 @@ export type AnswerPlan = {
 export class AnswerRun {
   readonly meter = new Meter()
   readonly #filters
-  #named: Pick<UsageReport, 'models'> = {}
+  #named: UsageReport = {}
   #isSpent = false
   #blocks = 0
   /** Set when the answer was over for the client before the model had finished: the tokens shown by then. */
@@ -65,13 +65,16 @@ export class AnswerRun {
     return shown
   }
 
-  /** The usage that the model has reported so far, with the model names that it gave. */
+  /** The usage that the model has reported so far, with the models and the service that it named. */
   get report(): UsageReport {
-    return this.#named.models ? { ...this.meter.report(), models: this.#named.models } : this.meter.report()
+    const report = this.meter.report()
+    const { models, service } = this.#named
+    if (service) return { ...report, ...this.#named, service: { ...service, ...report.service } }
+    return models ? { ...report, models } : report
   }
 
-  readonly onModel: OnModel = (name) => {
-    this.#named = noteModel(this.#named, name)
+  readonly onAnswer: OnAnswer = (answer) => {
+    this.#named = noteAnswer(this.#named, answer)
   }
 
   /** Shows nothing from here on: later events count only for the usage figures. */

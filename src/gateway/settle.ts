@@ -2,6 +2,7 @@ import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
 import type { Debit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
+import { isUnpriced } from '../catalog/base-service.ts'
 import { type Model, priceNanos } from '../catalog/model.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import {
@@ -48,7 +49,7 @@ type Bill = {
   calls: Calls | undefined
   amountNanos: bigint
   outcome: RequestOutcome
-  /** Faults of the model's figures (ruling C6) or of the model that answered (ruling Y13); for the log. */
+  /** Faults of the model's figures (ruling C6), of the model that answered (Y13) or of how it was served (Y17); for the log. */
   flags: readonly string[]
 }
 
@@ -71,6 +72,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, targ
   const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
   if (called) flags.push(...called.flags)
   if (report.models?.some((name) => !isAnsweredBy(name, target.model))) flags.push('model_differs')
+  if (report.service && isUnpriced(report.service, model.wire)) flags.push('tier_unpriced')
   return {
     usage,
     usageSource: isWaived ? 'waived' : source,

@@ -30,7 +30,7 @@ export class TranslatedStream implements StreamRelay {
   constructor(plan: AnswerPlan, target: ClientHalf, head: AnswerHead) {
     this.#plan = plan
     this.#run = new AnswerRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onModel)
+    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onAnswer)
     this.#encoder = target.createEncoder(head)
   }
 
@@ -86,7 +86,7 @@ export class TranslatedStream implements StreamRelay {
 
   pushWhole(body: Buffer): string {
     this.events++
-    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onModel))
+    return this.#show(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onAnswer))
   }
 
   estimateOutput(): number {

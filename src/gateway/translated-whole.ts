@@ -28,7 +28,7 @@ export class TranslatedWhole implements StreamFold {
     this.#target = target
     this.#head = head
     this.#run = new AnswerRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onModel)
+    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onAnswer)
   }
 
   get stage(): Stage {
@@ -62,7 +62,7 @@ export class TranslatedWhole implements StreamFold {
 
   /** Takes the model's one JSON body. */
   pushWhole(body: Buffer): void {
-    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onModel))
+    this.#take(this.#plan.source.decodeAnswer(body.toString('utf8'), this.#plan.profile, this.#run.onAnswer))
   }
 
   whole(): WholeAnswer {

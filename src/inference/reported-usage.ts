@@ -9,7 +9,9 @@ type CountReader = {
 }
 
 type Counters = {
-  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen' | 'models'>]: number | undefined
+  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen' | 'models' | 'service'>]:
+    | number
+    | undefined
 }
 
 export function createCountReader(): CountReader {

@@ -49,17 +49,36 @@ export type UsageReport = {
   flags?: string[]
   /** The models that the answer names as its own (ruling Y13). */
   models?: readonly string[]
+  /** The tier, speed and geography that it names, each as last said, by its member (ruling Y17). */
+  service?: Readonly<Record<string, string>>
 }
 
 /** An answer names one model; of one that names more, so many are kept, and so much of each. */
 const modelsMax = 8
 const modelCharactersMax = 256
 
-/** A report that knows of the model that an answer, or a part of it, names as its own. */
-export function noteModel(report: UsageReport, name: unknown): UsageReport {
+/** A report that knows of the model and the service that an answer, or a part of it, names as its own. */
+export function noteAnswer(report: UsageReport, answer: Record<string, unknown>): UsageReport {
   const { models = [] } = report
-  if (typeof name !== 'string' || name === '' || models.includes(name) || models.length >= modelsMax) return report
-  return { ...report, models: [...models, name.slice(0, modelCharactersMax)] }
+  const name = answer['model']
+  const served = noteService(report, answer)
+  if (typeof name !== 'string' || name === '' || models.includes(name) || models.length >= modelsMax) return served
+  return { ...served, models: [...models, name.slice(0, modelCharactersMax)] }
+}
+
+/** Members of an answer, or of its usage, that name another price than that of its tokens. */
+const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as const
+const serviceCharactersMax = 64
+
+/** A report that knows of the service that an object names: an answer, a part of one, or its usage (ruling Y17). */
+export function noteService(report: UsageReport, object: Record<string, unknown>): UsageReport {
+  let noted = report
+  for (const member of serviceMembers) {
+    const word = object[member]
+    if (typeof word === 'string' && word !== noted.service?.[member])
+      noted = { ...noted, service: { ...noted.service, [member]: word.slice(0, serviceCharactersMax) } }
+  }
+  return noted
 }
 
 /** The source of the figures of a bill, weakest counter first (ruling C3). */
@@ -84,9 +103,10 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   const isSilent = counters.every((counter) => !later[counter])
   const wasReal = counters.some((counter) => (earlier[counter] ?? 0) > 0)
   const isIgnored = isSilent && wasReal
-  if (isIgnored && !later.flags && !later.calls) return earlier
+  if (isIgnored && !later.flags && !later.calls && !later.service) return earlier
   const merged: UsageReport = { ...earlier }
   if (later.calls) merged.calls = { ...earlier.calls, ...later.calls }
+  if (later.service) merged.service = { ...earlier.service, ...later.service }
   if (!isIgnored) for (const counter of counters) if (later[counter] !== undefined) merged[counter] = later[counter]
   const saysOutput = !isIgnored && later.outputTokens !== undefined
   const isPartial = saysOutput ? later.isOutputPartial : earlier.isOutputPartial || later.flags

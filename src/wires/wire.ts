@@ -5,7 +5,7 @@ import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Answer, AnswerEvent, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { Usage } from '../inference/usage.ts'
-import type { Decoder, OnModel } from './answers/decode-frames.ts'
+import type { Decoder, OnAnswer } from './answers/decode-frames.ts'
 import type { ErrorFacts } from './answers/envelope.ts'
 import type { NativeHead } from './answers/native-answer.ts'
 import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
@@ -77,11 +77,11 @@ export type ModelHalf = {
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /**
    * The events of a whole JSON answer, as the model would have streamed them (laws I1–I10). Never throws.
-   * @param onModel is given what the answer names as its model, whatever that is (ruling Y13)
+   * @param onAnswer is given the answer, which may name its model and its service (rulings Y13, Y17)
    */
-  decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[]
+  decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAnswer): AnswerEvent[]
   /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
-  createDecoder(profile: Profile, onModel?: OnModel): Decoder
+  createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder
 }
 
 /**

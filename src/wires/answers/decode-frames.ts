@@ -11,8 +11,8 @@ export type Decoder = Step<SseFrame, AnswerEvent> & {
   readonly isEnough: boolean
 }
 
-/** Is given what an answer, or a part of one, names as its model; nothing where it names none (ruling Y13). */
-export type OnModel = (name: unknown) => void
+/** Is given an answer, or each part of one, that may name its model and its service (rulings Y13, Y17). */
+export type OnAnswer = (answer: Record<string, unknown>) => void
 
 /** A wire's reading of the frames of its model's stream. It reports what it reads to the narrator. */
 export type FrameReader = {
@@ -27,13 +27,13 @@ export type FrameReader = {
 export class FrameDecoder implements Decoder {
   readonly #narrator: Narrator
   readonly #reader: FrameReader
-  readonly #onModel: OnModel | undefined
+  readonly #onAnswer: OnAnswer | undefined
 
   /** @param narrator the reader's own */
-  constructor(narrator: Narrator, reader: FrameReader, onModel?: OnModel) {
+  constructor(narrator: Narrator, reader: FrameReader, onAnswer?: OnAnswer) {
     this.#narrator = narrator
     this.#reader = reader
-    this.#onModel = onModel
+    this.#onAnswer = onAnswer
   }
 
   get isEnough(): boolean {
@@ -45,7 +45,7 @@ export class FrameDecoder implements Decoder {
     const object = readFrame(frame, this.#narrator)
     if (object === 'done') this.#reader.end(true)
     else if (object) {
-      this.#onModel?.(modelIn(object))
+      this.#onAnswer?.(answerIn(object))
       this.#reader.read(object, frame)
     }
     return this.#narrator.take()
@@ -57,7 +57,7 @@ export class FrameDecoder implements Decoder {
   }
 }
 
-/** A chunk of chat names it, or the message or response that an event of the other wires holds. */
-function modelIn({ model, message, response }: Record<string, unknown>): unknown {
-  return model ?? asObject(message ?? response)?.['model']
+/** A chunk of chat is one itself; events of the other wires hold a message or a response. */
+function answerIn(object: Record<string, unknown>): Record<string, unknown> {
+  return object['model'] === undefined ? (asObject(object['message'] ?? object['response']) ?? object) : object
 }

@@ -1,7 +1,7 @@
 import { FrameCutter, type RawFrame } from '../../bytes/frame-cutter.ts'
 import type { Fault } from '../../inference/answer.ts'
 import type { Spoken, Stage } from '../../inference/meter.ts'
-import { mergeUsage, noteModel, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { mergeUsage, noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
 import type { ErrorFacts } from './envelope.ts'
 import { readErrorBody } from './error-body.ts'
 import { brokenFault } from './faults.ts'
@@ -158,9 +158,9 @@ export abstract class NativeStream implements StreamRelay {
     this.report = mergeUsage(this.report, usage)
   }
 
-  /** A part of the answer, or what holds it, names its model (ruling Y13). */
-  protected noteModel({ model }: Record<string, unknown>): void {
-    this.report = noteModel(this.report, model)
+  /** A part of the answer, or what holds it, may name its model and its service (rulings Y13, Y17). */
+  protected noteAnswer(answer: Record<string, unknown>): void {
+    this.report = noteAnswer(this.report, answer)
   }
 
   /** A call of a hosted tool came by; it counts where it has a price (ruling C11). */

@@ -4,7 +4,7 @@ import type { Answer, AnswerBlock, AnswerEvent } from '../../inference/answer.ts
 import { mintId } from '../../inference/ids.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import type { Usage } from '../../inference/usage.ts'
-import type { OnModel } from '../answers/decode-frames.ts'
+import type { OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -13,11 +13,11 @@ import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
 /** The events of a model's whole JSON answer, as it would have streamed them. The body is its own completion. */
-export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
+export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAnswer): AnswerEvent[] {
   const narrator = new Narrator()
   const reader = new AnswerReader(narrator, profile)
   const body = parseAnswer(bodyText)
-  onModel?.(body?.['model'])
+  if (body) onAnswer?.(body)
   if (!body) narrator.fail(unreadable())
   else if (reader.findError(body)) return narrator.take()
   else if (body['object'] === 'error') narrator.fail(faultOfError(body))

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
-import { type Decoder, FrameDecoder, type FrameReader, type OnModel } from '../answers/decode-frames.ts'
+import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
@@ -15,9 +15,9 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. It is complete after a finish reason and then `[DONE]` or a clean end, or after `[DONE]` and at
  * least one choice. Until then it is read on, since the usage may follow the reason.
  */
-export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
+export function createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder {
   const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onAnswer)
 }
 
 /** Shared with the whole JSON answer, whose message is read like one great delta. */

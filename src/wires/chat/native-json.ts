@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import { noteModel } from '../../inference/usage.ts'
+import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
@@ -27,7 +27,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
   const usage = asObject(answer['usage'])
   const { usageQuirk, chat } = head.model.profile
-  const report = noteModel(decodeUsage(usage ?? asObject(choices[0])?.['usage'], usageQuirk), answer['model'])
+  const report = noteAnswer(decodeUsage(usage ?? asObject(choices[0])?.['usage'], usageQuirk), answer)
   return {
     state: 'finished',
     report,

@@ -159,7 +159,7 @@ export class ChatNativeStream extends NativeStream {
       this.fail(faultOfError(error))
       return ''
     }
-    this.noteModel(chunk)
+    this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
     for (const choice of choices) this.#lookAt(asObject(choice))
     this.#count(objectsOf(choices))

@@ -5,7 +5,7 @@ import { mintId } from '../../inference/ids.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { Usage } from '../../inference/usage.ts'
-import type { OnModel } from '../answers/decode-frames.ts'
+import type { OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
 import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
@@ -15,10 +15,10 @@ import { encodeStopReason } from './stop-reasons.ts'
 import { callMembers, encodeWholeUsage, messageMembers, textMembers } from './vendor-members.ts'
 
 /** The events of a model's whole JSON answer, as it would have streamed them. */
-export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
+export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAnswer): AnswerEvent[] {
   const narrator = new Narrator()
   const body = parseAnswer(bodyText)
-  onModel?.(body?.['model'])
+  if (body) onAnswer?.(body)
   if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
   else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())
   else {

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
-import { type Decoder, FrameDecoder, type FrameReader, type OnModel } from '../answers/decode-frames.ts'
+import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
 import { stringOf, unreadable } from '../answers/read-answer.ts'
@@ -12,9 +12,9 @@ import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
 
 /** A model's stream. Complete is `message_stop`, or a stop reason and then a clean end. */
-export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
+export function createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder {
   const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onAnswer)
 }
 
 /** Shared with the whole JSON answer, whose blocks are read as if they had been streamed. */

@@ -1,7 +1,7 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
-import { type Calls, noteModel } from '../../inference/usage.ts'
+import { type Calls, noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { countSeen } from '../answers/hosted-calls.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
@@ -25,7 +25,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: brokenFault('the answer is not a message') }
   }
   const usage = asObject(answer['usage'])
-  const counted = noteModel(decodeUsage(usage, head.model.profile.usageQuirk), answer['model'])
+  const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
   const callsSeen = head.model.prices.calls && callsOf(objectsOf(answer['content']))
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {

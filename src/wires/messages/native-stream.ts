@@ -202,7 +202,7 @@ export class MessagesNativeStream extends NativeStream {
       return ''
     }
     this.#hasStarted = true
-    this.noteModel(message)
+    this.noteAnswer(message)
     this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
     patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))

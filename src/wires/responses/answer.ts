@@ -2,7 +2,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerEvent } from '../../inference/answer.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import type { Usage } from '../../inference/usage.ts'
-import type { OnModel } from '../answers/decode-frames.ts'
+import type { OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { parseAnswer, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
@@ -12,10 +12,10 @@ import { createResponse } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
 /** The events of a model's whole JSON answer, as it would have streamed them. */
-export function decodeAnswer(bodyText: string, profile: Profile, onModel?: OnModel): AnswerEvent[] {
+export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAnswer): AnswerEvent[] {
   const narrator = new Narrator()
   const body = parseAnswer(bodyText)
-  onModel?.(body?.['model'])
+  if (body) onAnswer?.(body)
   const status = stringOf(body?.['status']) ?? 'completed'
   if (!body) narrator.fail(unreadable())
   else if (body['error']) narrator.fail(faultOfError(body['error']))

@@ -3,7 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator, tooMany } from '../../inference/narrator.ts'
-import { type Decoder, FrameDecoder, type FrameReader, type OnModel } from '../answers/decode-frames.ts'
+import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type IncomingItem, IncomingItems, type ItemKind } from './incoming-items.ts'
@@ -15,9 +15,9 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. Only its terminal event completes it. Text of a `done` event that no delta had is reported then.
  * Text that contradicts the deltas ends the answer, since a client cannot unsee what it was shown.
  */
-export function createDecoder(profile: Profile, onModel?: OnModel): Decoder {
+export function createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder {
   const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onModel)
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onAnswer)
 }
 
 /** Shared with the whole JSON answer, which is read like a terminal event whose items were never announced. */

@@ -1,6 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import { sha256Base62 } from '../../ids/digest.ts'
-import { type Calls, noteModel } from '../../inference/usage.ts'
+import { type Calls, noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { countSeen } from '../answers/hosted-calls.ts'
 import type { Wanted } from '../answers/json-patch.ts'
@@ -28,7 +28,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     return { state: 'failed', fault: brokenFault('the answer is not an ended response') }
   }
   const usage = asObject(answer['usage'])
-  const counted = noteModel(decodeUsage(usage, head.model.profile.usageQuirk), answer['model'])
+  const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
   const callsSeen = head.model.prices.calls && callsOf(answer['output'])
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {

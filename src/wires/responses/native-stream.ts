@@ -201,7 +201,7 @@ export class ResponsesNativeStream extends NativeStream {
     const response = asObject(patch?.value['response'])
     if (patch === undefined || response === undefined) return frame
     this.#lastFrame = frame
-    this.noteModel(response)
+    this.noteAnswer(response)
     const values = responseValues(this.head, response)
     this.#response = { ...response }
     for (const [name, text] of values) {
@@ -222,7 +222,7 @@ export class ResponsesNativeStream extends NativeStream {
       this.break('a terminal event without a response')
       return ''
     }
-    this.noteModel(response)
+    this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.
     const callsSeen = this.head.model.prices.calls && callsOf(response['output'])
@@ -235,6 +235,7 @@ export class ResponsesNativeStream extends NativeStream {
   #takeFailure(frame: RawFrame): void {
     const patch = this.parse(dataOf(frame) ?? '', 'response')
     const response = asObject(patch?.value['response'])
+    if (response) this.noteAnswer(response)
     const usage = asObject(response?.['usage'])
     if (usage) this.learn(decodeUsage(usage, this.head.model.profile.usageQuirk))
     // The output that it had reported stays.
