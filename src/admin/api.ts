@@ -155,7 +155,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       lastEventId: exchange.header('last-event-id'),
     }
     if (operation.csv && /\btext\/csv\b/.test(exchange.header('accept') ?? ''))
-      return exportRows(operation.csv(context, read.data), csvHeaders(operation))
+      return nameUnreached(await exportRows(operation.csv(context, read.data), csvHeaders(operation)), operation, parts)
     const { cursor } = read.data as { cursor?: string }
     const beyond = cursor === undefined ? undefined : readCursor(operation.id, sent, cursor)
     const outcome = await operation.run({ ...context, beyond }, read.data).catch(async (error: unknown) => {
@@ -169,7 +169,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       'events' in outcome
         ? openStream(outcome.events, act.actor, isStillGood)
         : tellOutcome(operation, outcome, sent, site)
-    return operation.isOfAll ? nameUnreached(answer, parts.running.listUnreached()) : answer
+    return nameUnreached(answer, operation, parts)
   }
 
   function tellOutcome(operation: Operation, outcome: WholeOutcome, sent: object, site: Site): ApiAnswer {
@@ -194,7 +194,8 @@ type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillG
 const nobody: ShownCredential = { who: undefined, isCookie: true, isStillGood: async () => true }
 
 /** Names the servers that an answer for all is without. A header takes ASCII, and a host name has nothing else. */
-function nameUnreached(answer: ApiAnswer, names: readonly string[]): ApiAnswer {
+function nameUnreached(answer: ApiAnswer, { isOfAll }: Operation, { running }: Pick<ApiParts, 'running'>): ApiAnswer {
+  const names = isOfAll ? running.listUnreached() : []
   if (names.length === 0) return answer
   const named = names.join(', ').replace(/[^ -~]/g, '?')
   return { ...answer, headers: { ...answer.headers, 'x-triwire-unreached': named } }

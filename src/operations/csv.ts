@@ -16,3 +16,14 @@ export function formatCsvRow(cells: readonly { value: string | number | null; is
   })
   return `${texts.join(',')}\r\n`
 }
+
+/** Writes a table as comma-separated values, with its head. */
+export async function* formatCsvTable<Row extends Readonly<Record<string, string | number | null>>>(
+  columns: Readonly<Record<keyof Row & string, 'text' | 'number'>>,
+  rows: AsyncIterable<Row>,
+): AsyncIterable<string> {
+  const named = Object.entries(columns) as [keyof Row, 'text' | 'number'][]
+  yield formatCsvRow(named.map(([name]) => ({ value: String(name), isNumber: false })))
+  for await (const row of rows)
+    yield formatCsvRow(named.map(([name, type]) => ({ value: row[name]!, isNumber: type === 'number' })))
+}

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { formatCalls } from '../accounts/calls.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { ListedEntry } from '../accounts/entries.ts'
-import { formatCsvRow } from './csv.ts'
+import { formatCsvTable } from './csv.ts'
 import { amount, formatTime, when } from './fields.ts'
 import { usage } from './shapes.ts'
 
@@ -179,11 +179,10 @@ const csvColumns = {
   calls: 'text',
 } as const satisfies Record<keyof EntryLine, 'text' | 'number'>
 
-export async function* formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {
-  const columns = Object.entries(csvColumns) as [keyof EntryLine, 'text' | 'number'][]
-  yield formatCsvRow(columns.map(([name]) => ({ value: name, isNumber: false })))
-  for await (const entry of entries) {
-    const line = toLine(entry)
-    yield formatCsvRow(columns.map(([name, type]) => ({ value: line[name], isNumber: type === 'number' })))
-  }
+export function formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {
+  return formatCsvTable(csvColumns, eachLine(entries))
+}
+
+async function* eachLine(entries: AsyncIterable<ListedEntry>): AsyncIterable<EntryLine> {
+  for await (const entry of entries) yield toLine(entry)
 }

@@ -11,6 +11,14 @@ import { filterFields, filterFlags } from './ledger.ts'
 import { type RequestRow, requestRow } from './live-shapes.ts'
 import { type Context, operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
+import {
+  exportRequests,
+  type ReadRequests,
+  type RequestPage,
+  requestSorts,
+  sortedMax,
+  sortLast,
+} from './request-list.ts'
 import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace } from './request-order.ts'
 import { explanation } from './shapes.ts'
 
@@ -42,6 +50,12 @@ export const requestOperations = [
         .optional()
         .describe('over then or later: a day of the reporting zone such as 2026-11-21, or a time'),
       to: field.dayOrTime.optional().describe('over before then'),
+      sort: z
+        .enum(requestSorts)
+        .default('-at')
+        .describe(
+          `in which order; \`-at\`: the latest first; any other sorts the last ${sortedMax} that fit, and is one page`,
+        ),
       ...field.paging,
     }),
     output: requestRow,
@@ -55,6 +69,7 @@ export const requestOperations = [
           upstream: '--upstream <names>',
           outcome: '--outcome <outcomes>',
           status: '--status <statuses>',
+          sort: '--sort <order>',
         },
         reads: filterFlags.reads,
         rows: 50,
@@ -62,11 +77,14 @@ export const requestOperations = [
     ],
     asks: 'server',
     isOfAll: true,
-    async run(context, { limit, cursor: _, ...asked }) {
-      const filter = await toFilter(context, asked)
+    async *csv(context, { sort, limit: _, cursor: __, ...asked }) {
+      yield* exportRequests(await readerOf(context, asked), sort)
+    },
+    async run(context, { sort, limit, cursor: _, ...asked }) {
+      const read = await readerOf(context, asked)
+      if (sort !== '-at') return { items: (await sortLast(read, sort)).slice(0, limit) }
       const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
-      const place = id === undefined ? undefined : { atMs: atMs!, id }
-      const { rows, end } = await lastRequests(context, filter, limit, place)
+      const { rows, end } = await read(limit, id === undefined ? undefined : { atMs: atMs!, id })
       return { items: rows, next: end && [end.atMs, end.id] }
     },
   }),
@@ -112,6 +130,11 @@ type RequestQuery = {
   to?: field.DayOrTime | undefined
 }
 
+async function readerOf(context: Context, asked: RequestQuery): Promise<ReadRequests> {
+  const filter = await toFilter(context, asked)
+  return (limit, beyond) => lastRequests(context, filter, limit, beyond)
+}
+
 /** Converts a question to a filter. Names become ids, for which the books are needed. */
 async function toFilter({ openBooks, calendar }: Context, asked: RequestQuery): Promise<RequestFilter> {
   const { account, key } = asked
@@ -140,7 +163,7 @@ async function lastRequests(
   filter: RequestFilter,
   limit: number,
   beyond: RequestPlace | undefined,
-): Promise<{ rows: RequestRow[]; end: RequestPlace | undefined }> {
+): Promise<RequestPage> {
   const recent = await context.running.listRequests(filter, limit + 1, beyond)
   const last = recent[limit - 1]
   // Requests without an account are kept separately, and may be older than billed requests that memory has dropped.

@@ -125,6 +125,62 @@ test('issue 13: requests are listed, failed ones too, the last first, with filte
   )
 })
 
+test('CON-12 requests are sorted by cost, times and tokens, from memory and ledger, without a value last; and exported as CSV', async () => {
+  const { ask, gateway } = await startApi({ requestsKept: 2 })
+  const lengths = [700, 20, 3_000, 300]
+  for (const [at, length] of lengths.entries()) {
+    gateway.advance(500)
+    const answer = await gateway.post(chat, question('x'.repeat(length)))
+    await answer.text()
+    await gateway.logOf(answer.headers.get('x-request-id')!)
+    if (at === 1) await (await gateway.post(chat, question(), { authorization: 'Bearer wrong' })).text()
+  }
+  const list = async (query: string) => (await ask('GET', `/requests?limit=50&${query}`)).body.items!
+  const byTime = await list('')
+  const figures: Record<string, (row: Record<string, unknown>) => number | null> = {
+    at: (row) => Date.parse(String(row['at'])),
+    credits: (row) => (row['credits'] === null ? null : Number(row['credits'])),
+    total_ms: (row) => row['total_ms'] as number | null,
+    first_byte_ms: (row) => row['first_byte_ms'] as number | null,
+    input_tokens: (row) => row['input_tokens'] as number | null,
+    output_tokens: (row) => row['output_tokens'] as number | null,
+  }
+  const sources = new Set(byTime.map(({ source }) => source))
+  assert.deepEqual([...sources].sort(), ['ledger', 'memory'])
+  for (const [name, figure] of Object.entries(figures))
+    for (const sign of ['', '-']) {
+      const rows = (await list(`sort=${sign}${name}`)).map(figure)
+      assert.equal(rows.length, byTime.length, `${sign}${name}`)
+      const known = rows.filter((value) => value !== null)
+      assert.deepEqual(rows, [...known, ...Array(rows.length - known.length).fill(null)], `${name}: null is last`)
+      assert.deepEqual(
+        known,
+        known.toSorted((a, b) => (sign === '' ? a - b : b - a)),
+        `${sign}${name}`,
+      )
+    }
+  const dear = await ask('GET', '/requests?sort=-credits&limit=2')
+  assert.deepEqual([dear.body.items!.length, (dear.body as unknown as { next: null }).next], [2, null])
+  assert.equal(problemOf(await ask('GET', '/requests?sort=price')), 'invalid_request')
+  const csv = async (query: string) => {
+    const { headers, text } = await ask('GET', `/requests?${query}`, { headers: { accept: 'text/csv' } })
+    assert.match(headers.get('content-type')!, /^text\/csv/)
+    const [head, ...lines] = text.trimEnd().split('\r\n')
+    assert.match(head!, /^request_id,at,account,account_name,key_id,.*,credits,input_tokens,/)
+    return lines.map((line) => line.split(',')[0])
+  }
+  // The limit of a page is not one of the export.
+  assert.deepEqual(
+    await csv('limit=1'),
+    byTime.map(({ request_id }) => request_id),
+  )
+  assert.deepEqual(
+    await csv('sort=-credits&limit=1'),
+    (await list('sort=-credits')).map(({ request_id }) => request_id),
+  )
+  assert.equal((await csv('outcome=refused')).length, 1)
+})
+
 function serverOf({ configPath, adminUrl }: { configPath: string; adminUrl: string }): string[] {
   return ['--config', configPath, '--admin-listen', new URL(adminUrl).host]
 }

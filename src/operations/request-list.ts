@@ -1,0 +1,106 @@
+import { formatCsvTable } from './csv.ts'
+import type { RequestRow } from './live-shapes.ts'
+import type { RequestPlace } from './request-order.ts'
+
+/** One page of requests, the latest first. `end` is the place after which the next page begins. */
+export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
+
+/** Reads the page after a place. @param limit the most rows; a page may have fewer before the end, after a long search */
+export type ReadRequests = (limit: number, beyond: RequestPlace | undefined) => Promise<RequestPage>
+
+/** The values by which requests can be sorted. */
+const values = {
+  at: ({ at }: RequestRow) => Date.parse(at),
+  credits: ({ credits }: RequestRow) => credits && Number(credits),
+  first_byte_ms: ({ first_byte_ms }: RequestRow) => first_byte_ms,
+  total_ms: ({ total_ms }: RequestRow) => total_ms,
+  input_tokens: (row: RequestRow) =>
+    row.input_tokens === null ? null : row.input_tokens + (row.cache_read_tokens ?? 0) + (row.cache_write_tokens ?? 0),
+  output_tokens: ({ output_tokens }: RequestRow) => output_tokens,
+}
+
+const names = Object.keys(values) as (keyof typeof values)[]
+
+/** The orders of a list of requests; with a minus sign the largest comes first. */
+export const requestSorts = names.flatMap((name) => [`-${name}` as const, name])
+
+type RequestOrder = (typeof requestSorts)[number]
+
+/** The most requests that are sorted: neither memory nor ledger is sorted by such values. */
+export const sortedMax = 5_000
+/** Requests that are read at once, and the most reads: matches may be rare in a long ledger. */
+const [rowsAtOnce, readsMax] = [500, 20]
+
+/** Sorts the last requests that match, `sortedMax` at most. Rows without a value come last. */
+export async function sortLast(read: ReadRequests, sort: RequestOrder): Promise<RequestRow[]> {
+  const rows: RequestRow[] = []
+  let beyond: RequestPlace | undefined
+  for (let reads = 0; reads < readsMax && rows.length < sortedMax; reads++) {
+    const page = await read(rowsAtOnce, beyond)
+    rows.push(...page.rows)
+    beyond = page.end
+    if (!beyond) break
+  }
+  const sign = sort.startsWith('-') ? -1 : 1
+  const value = values[sort.replace('-', '') as keyof typeof values]
+  const last = Number.POSITIVE_INFINITY
+  const keyed = rows.slice(0, sortedMax).map((row) => ({ row, key: sign * Number(value(row) ?? sign * last) }))
+  return keyed.sort((a, b) => (a.key === b.key ? 0 : a.key - b.key)).map(({ row }) => row)
+}
+
+/** The columns of the export in their order. Amounts, counts and times in ms are numbers there. */
+const csvColumns = {
+  request_id: 'text',
+  at: 'text',
+  account: 'text',
+  account_name: 'text',
+  key_id: 'text',
+  key_prefix: 'text',
+  key_label: 'text',
+  model: 'text',
+  alias: 'text',
+  client_wire: 'text',
+  model_wire: 'text',
+  upstream: 'text',
+  upstream_account: 'text',
+  outcome: 'text',
+  status: 'number',
+  code: 'text',
+  cause: 'text',
+  credits: 'number',
+  input_tokens: 'number',
+  cache_read_tokens: 'number',
+  cache_write_tokens: 'number',
+  output_tokens: 'number',
+  reasoning_tokens: 'number',
+  first_byte_ms: 'number',
+  total_ms: 'number',
+  attempts: 'number',
+  source: 'text',
+} as const satisfies Record<keyof ReturnType<typeof flatten>, 'text' | 'number'>
+
+function flatten({ account, key, ...row }: RequestRow) {
+  return {
+    ...row,
+    account: account?.id ?? null,
+    account_name: account?.name ?? null,
+    key_id: key?.id ?? null,
+    key_prefix: key?.prefix ?? null,
+    key_label: key?.label ?? null,
+  }
+}
+
+/** Writes all requests that match as comma-separated values; with another order than by time, those of `sortLast`. */
+export async function* exportRequests(read: ReadRequests, sort: RequestOrder): AsyncIterable<string> {
+  // A mistake in the question appears before the first line.
+  const first =
+    sort === '-at' ? await read(rowsAtOnce, undefined) : { rows: await sortLast(read, sort), end: undefined }
+  yield* formatCsvTable(csvColumns, eachRow(read, first))
+}
+
+async function* eachRow(read: ReadRequests, first: RequestPage): AsyncIterable<ReturnType<typeof flatten>> {
+  for (let page = first; ; page = await read(rowsAtOnce, page.end)) {
+    yield* page.rows.map(flatten)
+    if (!page.end) return
+  }
+}
