@@ -37,6 +37,7 @@ export type RateTexts = {
   cache_read?: string
   cache_write?: string
   cache_write_1h?: string
+  cache_write_12h?: string
 }
 
 export type PriceTexts = RateTexts & { steps?: readonly StepTexts[]; calls?: Readonly<Record<string, string>> }
@@ -144,8 +145,11 @@ export const presets: Readonly<Record<string, Preset>> = {
             input: '2',
             cache_read: '0.1',
             cache_write: '2.5',
+            cache_write_12h: '5',
             output: '10',
-            steps: [{ above: 272_000, input: '4', cache_read: '0.2', cache_write: '5', output: '15' }],
+            steps: [
+              { above: 272_000, input: '4', cache_read: '0.2', cache_write: '5', cache_write_12h: '10', output: '15' },
+            ],
           },
         },
       },
@@ -161,8 +165,18 @@ export const presets: Readonly<Record<string, Preset>> = {
             input: '0.1',
             cache_read: '0.01',
             cache_write: '0.125',
+            cache_write_12h: '0.25',
             output: '0.5',
-            steps: [{ above: 272_000, input: '0.2', cache_read: '0.02', cache_write: '0.25', output: '0.75' }],
+            steps: [
+              {
+                above: 272_000,
+                input: '0.2',
+                cache_read: '0.02',
+                cache_write: '0.25',
+                cache_write_12h: '0.5',
+                output: '0.75',
+              },
+            ],
           },
         },
       },
@@ -238,7 +252,8 @@ export const presets: Readonly<Record<string, Preset>> = {
         prices: {
           asOf: '2026-07-18',
           source: 'https://platform.kimi.ai/docs/pricing/chat-k3',
-          texts: { input: '3', cache_read: '0.3', output: '15' },
+          // A cache of an hour costs twice the input.
+          texts: { input: '3', cache_read: '0.3', cache_write_1h: '6', output: '15' },
         },
       },
     ],

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { reasoningLevels } from '../inference/reasoning.ts'
 import { count, filled, flag, listOf, oneOf, passage, text } from './kinds.ts'
 
-/** Writes into the cache, the same for an hour, and calls of the provider's own tools, by the names of their prices. */
-const chargeNames = ['cache_write', 'cache_write_1h', 'calls'] as const
+/** Writes into the cache, the same for an hour and for twelve, and calls of the provider's own tools, by the names of their prices. */
+const chargeNames = ['cache_write', 'cache_write_1h', 'cache_write_12h', 'calls'] as const
 
 const level = oneOf(reasoningLevels)
 const fieldNames = listOf(filled('must name a request field'), 'request fields')

@@ -146,7 +146,13 @@ const fixedSampling = new Set([
 ])
 
 /** "object schema missing properties", "array schema missing items", and no `anyOf` "at the top level". */
-const openaiTools: ProfileSetting = { toolSchemas: 'plain', strictFields: true, refusals: refusals.openai }
+const openaiTools: ProfileSetting = {
+  toolSchemas: 'plain',
+  strictFields: true,
+  // Clients may ask for a cache of twelve hours (`prompt_cache_options.ttl`), at 2.5 times the input.
+  charges: ['cache_write_12h', 'calls'],
+  refusals: refusals.openai,
+}
 
 const openaiChat: ProfileSetting = {
   ...openaiTools,

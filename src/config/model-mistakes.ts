@@ -59,7 +59,7 @@ function* repeatedIds(models: readonly unknown[]): Mistakes {
   }
 }
 
-const kinds = ['cache_read', 'cache_write', 'cache_write_1h']
+const kinds = ['cache_read', 'cache_write', 'cache_write_1h', 'cache_write_12h']
 
 /** Finds steps that do not rise or lack a price that the base has, and a window that is smaller than an answer. */
 function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {

@@ -74,11 +74,16 @@ function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']):
 
 function readRates(rates: Omit<ModelEntry['prices'], 'steps' | 'calls'>): Rates {
   const cacheWriteNanos = rates.cache_write ?? rates.input
+  const longWrites = [rates.cache_write_1h, rates.cache_write_12h].filter((nanos) => nanos !== undefined)
   return {
     inputNanos: rates.input,
     cacheReadNanos: rates.cache_read ?? rates.input,
     cacheWriteNanos,
-    cacheWrite1hNanos: rates.cache_write_1h ?? cacheWriteNanos,
+    // One counter has the tokens of both lifetimes, which no known provider offers together: the dearer price is safe.
+    cacheWrite1hNanos: longWrites.reduce(
+      (most, nanos) => (nanos > most ? nanos : most),
+      longWrites[0] ?? cacheWriteNanos,
+    ),
     outputNanos: rates.output,
   }
 }

@@ -46,6 +46,11 @@ const rates = {
   cache_read: price.optional().describe('Input tokens read from a cache. Default: `input`.'),
   cache_write: price.optional().describe('Input tokens written to a cache. Default: `input`.'),
   cache_write_1h: price.optional().describe('Input tokens written to a cache for an hour. Default: `cache_write`.'),
+  cache_write_12h: price
+    .optional()
+    .describe(
+      'Input tokens written to a cache for twelve hours (OpenAI). They are counted with those of an hour: of the two prices the dearer one holds for both. Default: `cache_write_1h`.',
+    ),
   output: price.describe('Output tokens, reasoning included.'),
 }
 

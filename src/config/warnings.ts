@@ -172,11 +172,18 @@ function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWa
       : 'has no `cache_write`: clients may set cache marks themselves, and what the provider charges for writing its cache is sold as plain input; set it'
     return [{ path: ['prices'], message }]
   }
-  if (prices.cache_write_1h !== undefined || !charges.has('cache_write_1h')) return []
-  const message =
-    'has no `cache_write_1h`: clients may ask for a cache of an hour, for which the provider charges more (often twice the input); set it'
-  return [{ path: ['prices'], message }]
+  return longWrites.flatMap(({ kind, beside, time, costs }): ConfigWarning[] => {
+    if (prices[kind] !== undefined || prices[beside] === undefined || !charges.has(kind)) return []
+    const message = `has no \`${kind}\`: clients may ask for a cache of ${time}, for which the provider charges more (often ${costs}); set it`
+    return [{ path: ['prices'], message }]
+  })
 }
+
+/** Writes that keep longer than the provider's usual ones, each beside the price of which a model has it. */
+const longWrites = [
+  { kind: 'cache_write_1h', beside: 'input', time: 'an hour', costs: 'twice the input' },
+  { kind: 'cache_write_12h', beside: 'cache_write', time: 'twelve hours', costs: '2.5 times the input' },
+] as const
 
 /** The provider's own tools run on native models even without a price (ruling C11). Makes one warning for all models. */
 function warnOfCalls(models: readonly ModelEntry[]): ConfigWarning[] {

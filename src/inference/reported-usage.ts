@@ -1,3 +1,4 @@
+import { asObject } from '../bytes/json.ts'
 import { readCount, type UsageReport } from './usage.ts'
 
 /** Reads counts out of a report and notes what cannot be believed (ruling C6). */
@@ -43,6 +44,8 @@ type InclusiveUsage = {
   prompt: unknown
   cached: unknown
   written: unknown
+  /** The details of its prompt, in which servers count cache writes by their lifetime. */
+  promptDetails?: Record<string, unknown> | undefined
   completion: unknown
   reasoning: unknown
   total: unknown
@@ -66,7 +69,8 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const reasoning = read(usage.reasoning)
   const total = read(usage.total)
   let cached = read(usage.cached)
-  let written = read(usage.written)
+  const { all, long } = readLifetimes(usage.promptDetails, read)
+  let written = read(usage.written) ?? all
   if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
     flag('cached_clamped')
     if (cached !== undefined) cached = Math.min(cached, prompt)
@@ -83,8 +87,34 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
     inputTokens: prompt === undefined ? undefined : prompt - (cached ?? 0) - (written ?? 0),
     cacheReadTokens: isUncounted ? undefined : cached,
     cacheWriteTokens: isUncounted ? undefined : written,
-    cacheWrite1hTokens: undefined,
+    cacheWrite1hTokens: isUncounted ? undefined : long,
     outputTokens: isUncounted ? undefined : output,
     reasoningTokens: isUncounted ? undefined : reasoning,
   })
+}
+
+/**
+ * The members in which inclusive reports count cache writes by their lifetime, the longer one last. They are OpenAI's (types of
+ * its SDK 7.57), LiteLLM's (its `PromptTokensDetailsWrapper`) and DashScope's, which writes Anthropic's words.
+ */
+const lifetimes = [
+  { member: 'cache_write_tokens_details', short: 'ttl_30m_tokens', long: 'ttl_12h_tokens' },
+  {
+    member: 'cache_creation_token_details',
+    short: 'ephemeral_5m_input_tokens',
+    long: 'ephemeral_1h_input_tokens',
+  },
+  { member: 'cache_creation', short: 'ephemeral_5m_input_tokens', long: 'ephemeral_1h_input_tokens' },
+]
+
+/** @returns the tokens written for longer than the shortest lifetime, and those of all; undefined if nothing counts them */
+function readLifetimes(details: Record<string, unknown> | undefined, read: CountReader['read']) {
+  if (details === undefined) return {}
+  for (const { member, short, long } of lifetimes) {
+    const counts = asObject(details[member])
+    if (counts === undefined) continue
+    const [brief, lasting] = [read(counts[short]), read(counts[long])]
+    if (brief !== undefined || lasting !== undefined) return { all: (brief ?? 0) + (lasting ?? 0), long: lasting }
+  }
+  return {}
 }

@@ -36,6 +36,16 @@ test('N-F17 C11 a price that the provider takes and the entry lacks is told: wri
   assert.deepEqual(told('messages', { cache_write: '1', ...calls }), [])
 })
 
+test('N-F17 money.md 1 a a cache of twelve hours without a price is told where writes have one', () => {
+  const openai = { profile: 'openai-reasoning' }
+  const half = (place: number) => `${at(place)} has no \`cache_write_12h\``
+  for (const wire of ['chat', 'responses']) {
+    assert.deepEqual(told(wire, calls, openai), [])
+    assert.deepEqual(told(wire, { cache_write: '1', ...calls }, openai), [half(0), half(1)])
+    assert.deepEqual(told(wire, { cache_write: '1', cache_write_12h: '2', ...calls }, openai), [])
+  }
+})
+
 test('N-F17 T5 cache marks are told where they are set: not of a wire that has none, whatever the profile says', () => {
   const [marked, ...others] = told('messages', calls)
   assert.equal(marked, `${at(0)} has no \`cache_write\``)

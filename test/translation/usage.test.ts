@@ -66,6 +66,29 @@ test('C1 BUG-14 cache writes are read by every name that chat servers use', () =
   }
 })
 
+test('C1 money.md 1 a cache writes are read by their lifetime, under every name and on both inclusive wires', () => {
+  const lifetimes = [
+    { cache_write_tokens_details: { ttl_30m_tokens: 200, ttl_12h_tokens: 800 } },
+    { cache_creation_token_details: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 800 } },
+    { cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 800 } },
+  ]
+  const counts = { inputTokens: 900, cacheReadTokens: 100, cacheWriteTokens: 1_000, outputTokens: 5 }
+  for (const lifetime of lifetimes) {
+    for (const written of [{ cache_write_tokens: 1_000 }, {}]) {
+      const details = { cached_tokens: 100, ...written, ...lifetime }
+      const reports = [
+        chat({ prompt_tokens: 2_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'),
+        responses({ input_tokens: 2_000, output_tokens: 5, input_tokens_details: details }, 'none'),
+      ]
+      for (const report of reports) assert.deepEqual(report, { ...counts, cacheWrite1hTokens: 800 })
+    }
+  }
+  const details = (more: unknown) => ({ cache_write_tokens: 1_000, cache_write_tokens_details: more })
+  const read = (more: unknown) => chat({ prompt_tokens: 2_000, prompt_tokens_details: details(more) }, 'none')
+  for (const none of [null, {}, 'x', { ttl_30m_tokens: 1_000 }]) assert.equal(read(none).cacheWrite1hTokens, undefined)
+  assert.deepEqual(read({ ttl_12h_tokens: -1 }).flags, ['usage_invalid'])
+})
+
 test('translation 3.1 the quirks of reports are read', () => {
   assert.equal(
     chat({ prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 6 }, 'cache_hit_fields').cacheReadTokens,

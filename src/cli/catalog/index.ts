@@ -42,7 +42,7 @@ function withConsent(command: Command): Command {
     .option('--dry-run', 'show what would change, and write nothing')
 }
 
-const price = /^(input|output|cache_read|cache_write|cache_write_1h)=(\d{1,9}(?:\.\d{1,9})?)$/
+const price = /^(input|output|cache_read|cache_write|cache_write_1h|cache_write_12h)=(\d{1,9}(?:\.\d{1,9})?)$/
 
 /** @returns decimal texts, by kind */
 function readPrice(text: string, before: Record<string, string>): Record<string, string> {

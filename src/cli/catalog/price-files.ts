@@ -67,6 +67,7 @@ const modelsDevKeys: Record<keyof RateTexts, string> = {
   cache_read: 'cache_read',
   cache_write: 'cache_write',
   cache_write_1h: 'cache_write_1h',
+  cache_write_12h: 'cache_write_12h',
 }
 
 /** Reads `<provider>/<id>` or `<id>`, in dollars per token, with steps in the names of keys. Other modes than text are skipped. */
@@ -105,6 +106,7 @@ const litellmKeys: Record<keyof RateTexts, string> = {
   cache_read: 'cache_read_input_token_cost',
   cache_write: 'cache_creation_input_token_cost',
   cache_write_1h: 'cache_creation_input_token_cost_above_1hr',
+  cache_write_12h: 'cache_creation_input_token_cost_above_12hr',
 }
 
 const perMillion = 6

@@ -21,6 +21,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
       promptDetails?.['cache_write_tokens'] ??
       promptDetails?.['cache_creation_tokens'] ??
       promptDetails?.['cache_creation_input_tokens'],
+    promptDetails,
     completion: usage['completion_tokens'],
     reasoning: completionDetails?.['reasoning_tokens'] ?? usage['reasoning_tokens'],
     total: usage['total_tokens'],

@@ -14,6 +14,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     prompt: usage['input_tokens'],
     cached: inputDetails?.['cached_tokens'] ?? usage['cached_tokens'],
     written: inputDetails?.['cache_write_tokens'],
+    promptDetails: inputDetails,
     completion: usage['output_tokens'],
     reasoning: outputDetails?.['reasoning_tokens'],
     total: usage['total_tokens'],
