@@ -4,6 +4,7 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { pathOf } from '../http/paths.ts'
 import { createEdge, type Edge } from '../http/server.ts'
 import type { Running } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
 import {
   type AdminHandler,
   type AdminRequest,
@@ -11,7 +12,9 @@ import {
   answerLimits,
   formatJson,
   formProblem,
+  guard,
   send,
+  tellProblem,
 } from './answer.ts'
 import { consolePrefix } from './console.ts'
 
@@ -31,6 +34,8 @@ type AdminParts = {
   door?: { path: string; answer: AdminHandler }
   /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined
+  /** Present if other machines reach the listener in clear. Returns where on this machine all of it is answered. */
+  besideOf?: (() => string) | undefined
   /** The path below which people reach the listener, such as `/triwire`. */
   prefix?: string
   /** Logs a bug of ours. */
@@ -62,16 +67,17 @@ const ampleRoom = { take: () => true }
 /**
  * Creates the second listener, for orchestrators and operators, never for clients (rulings X2 and X9). Health checks are open
  * to anyone. The API needs a token, and its answers contain no text of requests (ruling U5). The console's pages call the API.
+ * In clear from other machines only health and metrics are answered, because tokens and cookies would be read on the way.
  */
 export function createAdmin(parts: AdminParts): Edge {
-  const { isReady, api, metrics, pages, door, tls, prefix = '', reportBug } = parts
+  const { isReady, api, metrics, pages, door, tls, besideOf, prefix = '', reportBug } = parts
   const limits = { ...adminLimits, ...parts.limits }
   return createEdge({ limits, tls, handle: (exchange, id) => void serve(exchange, id), formError: formProblem })
 
   async function serve(exchange: HttpExchange, id: string): Promise<void> {
     const request = readRequest(exchange, id)
     try {
-      const answer = await handlerOf(request.path)(request)
+      const answer = await handlerOf(request)(request)
       if (answer) await send(exchange, answer, limits)
     } catch (bug) {
       reportBug(bug as Error)
@@ -92,17 +98,17 @@ export function createAdmin(parts: AdminParts): Edge {
     }
   }
 
-  function handlerOf(path: string): AdminHandler {
+  function handlerOf({ path, exchange: { method } }: AdminRequest): AdminHandler {
     if (path === '/metrics') return metrics
+    if (besideOf) return (path === '/healthz' || path === '/readyz') && isRead(method) ? answerInAWord : refuse
     if (path.startsWith(apiPrefix)) return api
     if (path === '/console' || path.startsWith(consolePrefix)) return pages
     return door && path.startsWith(door.path) ? door.answer : answerProbe
   }
 
   async function answerProbe({ exchange: { method }, path }: AdminRequest): Promise<ApiAnswer> {
-    const isRead = method === 'GET' || method === 'HEAD'
-    if (isRead && path === '/healthz') return tell(200, { status: 'ok' })
-    if (isRead && path === '/readyz') {
+    if (isRead(method) && path === '/healthz') return tell(200, { status: 'ok' })
+    if (isRead(method) && path === '/readyz') {
       const ready = await isReady()
       if (ready === true) return tell(200, { status: 'ready' })
       if (typeof ready === 'object') return tell(200, { status: 'ready', ...ready })
@@ -110,6 +116,26 @@ export function createAdmin(parts: AdminParts): Edge {
     }
     return tell(404, { status: 'not_found', paths: ['/healthz', '/readyz', '/metrics', '/console/'] })
   }
+
+  /** Answers a probe without the reasons, which are for operators. */
+  async function answerInAWord({ path }: AdminRequest): Promise<ApiAnswer> {
+    const ready = path === '/healthz' || (await isReady())
+    const [status, word] = ready === true || typeof ready === 'object' ? [200, 'ok'] : [503, 'unready']
+    return { status, headers: { 'content-type': 'text/plain', 'cache-control': 'no-store' }, body: `${word}\n` }
+  }
+
+  async function refuse({ id }: AdminRequest): Promise<ApiAnswer> {
+    const cure = `Name a certificate and its key with admin.tls, or ask on this machine: http://${besideOf!()}, as by a proxy with TLS (admin.public_url) or a port forwarded to it.`
+    const problem = new ProblemError(
+      'forbidden',
+      `Over plain HTTP from other machines there are only /healthz, /readyz and /metrics. ${cure}`,
+    )
+    return guard(tellProblem(problem, id), id)
+  }
+}
+
+function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD'
 }
 
 function tell(status: number, body: object): ApiAnswer {

@@ -26,11 +26,14 @@ export async function askServer(
 ): Promise<AdminReply> {
   const { config, adminListen } = command.optsWithGlobals<AdminOptions>()
   const { glanceAtConfig } = await import('../config/load.ts')
-  const { adminListen: address, adminTls } = glanceAtConfig({
+  const { addressBeside, isLoopback } = await import('../config/values.ts')
+  const { adminListen: told, adminTls } = glanceAtConfig({
     ...(config && { config }),
     ...(adminListen && { adminListen }),
   })
-  if (address.port === 0)
+  // Off loopback and without TLS a server answers commands on loopback only.
+  const address = isLoopback(told) || adminTls ? told : addressBeside(told)
+  if (told.port === 0)
     return { trouble: 'the configuration lets the server choose its admin port: name it with --admin-listen' }
   const origin = originOf(address, adminTls ? 'https' : 'http')
   try {

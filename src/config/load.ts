@@ -29,7 +29,7 @@ import { ConfigError, type ConfigProblem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { readTelemetry } from './telemetry.ts'
-import { isLoopback, parseBaseUrl } from './values.ts'
+import { parseBaseUrl } from './values.ts'
 import { findWarnings } from './warnings.ts'
 
 /** Flags of the command line. Each overrides its environment variable, which overrides the file (ruling X4). */
@@ -178,11 +178,6 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of modelMistakes(spelled)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
-  if (parsed.data && !isLoopback(parsed.data.admin_listen) && !parsed.data.admin.tls)
-    report(
-      ['admin_listen'],
-      'must be a loopback address such as 127.0.0.1:8081: tokens and cookies are for TLS elsewhere; name a certificate and its key with `admin.tls`, or leave it on loopback behind a proxy with TLS (`admin.public_url`)',
-    )
   if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)
   const files = parsed.data && !options.isWithoutFiles ? readNamedFiles(parsed.data, folder, report) : new Map()

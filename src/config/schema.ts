@@ -383,7 +383,9 @@ export const configSchema = z.strictObject({
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
   admin_listen: address
     .prefault('127.0.0.1:8081')
-    .describe('Health, readiness, metrics and the admin API. Off loopback only with `admin.tls`.'),
+    .describe(
+      'Health, readiness, metrics, the admin API and the console. Off loopback without `admin.tls` only health, readiness and metrics are answered, and all of it on loopback, one port further.',
+    ),
   admin: z
     .strictObject({
       public_url: publicUrl
@@ -393,7 +395,9 @@ export const configSchema = z.strictObject({
         ),
       tls: tls
         .optional()
-        .describe('TLS on the admin listener, 1.2 and up. Default: plain HTTP, which is for loopback alone.'),
+        .describe(
+          'TLS on the admin listener, 1.2 and up. Default: plain HTTP, which off loopback answers only health, readiness and metrics.',
+        ),
       replica_url: publicUrl
         .optional()
         .describe(

@@ -42,6 +42,14 @@ export function isLoopback({ host }: Address): boolean {
   return family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
 }
 
+/**
+ * Returns the loopback address for what an admin listener off loopback answers over TLS only. Workers count on from there. If the
+ * port is taken, the server takes any other.
+ */
+export function addressBeside({ port }: Address): Address {
+  return { host: '127.0.0.1', port: port + 1 }
+}
+
 export function networkMistake(value: string): string | undefined {
   const [address = '', bits, ...rest] = value.split('/')
   const bitsMax = { 0: -1, 4: 32, 6: 128 }[isIP(address)] ?? -1

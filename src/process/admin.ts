@@ -2,7 +2,7 @@ import type { ServerStore } from '../accounts/server-store.ts'
 import { createAdmin, type Readiness } from '../admin/listener.ts'
 import { createPlayground } from '../admin/playground.ts'
 import type { Address, Config } from '../config/config.ts'
-import { formatAddress, isLoopback } from '../config/values.ts'
+import { addressBeside, formatAddress, isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { RecordListener } from '../gateway/record.ts'
 import { listen } from '../host/listen.ts'
@@ -42,7 +42,7 @@ type AdminSideParts = {
   families: readonly Family[]
 }
 
-/** @property ownAddress of a worker: the loopback address that it shares with no other */
+/** @property ownAddress of a worker, or of a listener off loopback without TLS: a loopback address of its own */
 type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 
 /** @property playing how many requests of operators are being answered */
@@ -101,14 +101,18 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     prefix: prefixOf(config),
     reportBug,
   }
-  const edge = createAdmin({ ...adminParts, tls: config.adminTls })
-  // The system chooses which worker gets a connection to the shared port. This one reaches this worker alone.
-  const ownEdge = role && createAdmin(adminParts)
+  const isInClear = !isLoopback(config.adminListen) && !config.adminTls
+  let ownAddress: Address | undefined
+  const besideOf = isInClear ? () => formatAddress(ownAddress ?? addressBeside(config.adminListen)) : undefined
+  const edge = createAdmin({ ...adminParts, tls: config.adminTls, besideOf })
+  // The system chooses which worker gets a connection to the shared port. This one reaches this worker alone, and is for this machine.
+  const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
     webhooks,
     async begin() {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
-      const ownAddress = ownEdge && (await listenBeside(ownEdge.server, adminAddress.port + role.number))
+      const { port } = addressBeside(adminAddress)
+      ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + (role ? role.number - 1 : 0)))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
       const local = ownAddress ?? (isPlainLocal ? adminAddress : undefined)
       view?.openDoor(local && `http://${formatAddress(local)}`, config.adminReplicaUrl)

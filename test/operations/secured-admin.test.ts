@@ -87,7 +87,7 @@ test('X9 U14 behind a reload it answers under the names of the certificate that 
   put(first)
 })
 
-test('X9 off loopback it wants TLS, and a start says so with the cure', () => {
+test('X9 NEW-7 off loopback it is taken with TLS and without, and a pair that does not fit is refused', () => {
   const load = (text: string, flags = {}) => loadText(text, 'a file', flags, {})
   const refused = (text: string, flags = {}) => {
     try {
@@ -99,8 +99,7 @@ test('X9 off loopback it wants TLS, and a start says so with the cure', () => {
     return 'taken'
   }
   for (const address of ['0.0.0.0:8081', '10.1.2.3:8081', '[::]:8081', 'admin.example:8081'])
-    assert.match(refused(`admin_listen: "${address}"`), /admin_listen must be a loopback address .* `admin\.tls`/)
-  assert.match(refused('log: {}', { adminListen: '0.0.0.0:1' }), /^--admin-listen must be a loopback address/m)
+    assert.equal(refused(`admin_listen: "${address}"`), 'taken')
   const told = load(`admin_listen: 0.0.0.0:8443\nadmin: { tls: { cert: ${tls.cert}, key: ${tls.key} } }`)
   assert.match(told.adminTls!.cert, /BEGIN CERTIFICATE/)
   assert.match(
