@@ -179,7 +179,10 @@ const rows: readonly Row[] = [
         says: 'And what for.',
         unit: 'short',
         stacked: true,
-        queries: [[`sum by (upstream, cause) (${bare('triwire_upstream_cooling')})`, '{{upstream}}: {{cause}}']],
+        queries: [
+          [`sum by (upstream, cause) (${bare('triwire_upstream_cooling')})`, '{{upstream}}: {{cause}}'],
+          [`sum by (upstream, cause) (${bare('triwire_upstream_on_trial')})`, '{{upstream}}: {{cause}}, on trial'],
+        ],
       },
       {
         title: 'Left alone anew',

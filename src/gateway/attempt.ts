@@ -23,6 +23,8 @@ const lingerMs = 1_000
 export interface AttemptListener {
   /** A success status came. Another attempt may still follow, if the first event refuses sealed items or is an error (ruling U13). */
   onAnswer(): void
+  /** The first byte of a body came, or the first event of a stream; blanks, comments and pings do not count (ruling Y25). */
+  onFirstByte(): void
   /** A piece of a stream as text for the client, which may be empty. `relay.state` is the progress of the answer. */
   onPiece(relay: StreamRelay, text: string): void
   onWhole(answer: WholeAnswer): void
@@ -312,6 +314,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     }
     const state = this.#relay ? 'streaming' : 'reading'
     if (state !== this.#state) this.#move(state)
+    if (form === 'body') this.#listener!.onFirstByte()
     return form === 'body' && start[0] === 0xef ? start.subarray(3) : start
   }
 
@@ -455,6 +458,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   #noteProgress(events: number): void {
     if (events === this.#lastEvents) return
+    if (this.#lastEvents === 0) this.#listener!.onFirstByte()
     this.#lastEvents = events
     this.#lastEventMs = this.#lastByteMs
   }

@@ -55,8 +55,9 @@ export class Attempts {
     const accountId = key.account.id
     this.#parts = parts
     this.#listener = listener
-    this.#failover = new Failover({ pool: snapshot.pool, model, accountId, affinity, requestId: call.requestId })
     this.#exchange = asking.exchange
+    const form = asking.exchange.asksForStream ? 'stream' : 'json'
+    this.#failover = new Failover({ pool: snapshot.pool, model, accountId, affinity, requestId: call.requestId, form })
     this.#exchangeFor = asking.exchangeFor
   }
 
@@ -91,6 +92,11 @@ export class Attempts {
     const stopped = verdict.elsewhere === 'any' ? 'attempts' : (this.#failover.stopped ?? 'final')
     this.#parts.record.stopped = isSeen ? 'seen' : stopped
     return isSeen ? { failure, verdict, target: this.#newest?.target } : this.#failover.told
+  }
+
+  /** The first byte of an answer came. */
+  firstByte(): void {
+    this.#failover.firstByte()
   }
 
   /** The head of an answer came. If no other attempt can follow, the request is released from memory. */

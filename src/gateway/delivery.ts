@@ -121,6 +121,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#attempts.answered()
   }
 
+  onFirstByte(): void {
+    this.#attempts.firstByte()
+  }
+
   onPiece(relay: StreamRelay, text: string): void {
     if (this.#isEnding()) return
     this.#relay = relay

@@ -1,4 +1,5 @@
 import type { Model } from '../catalog/model.ts'
+import type { AnswerForm } from '../upstream/first-bytes.ts'
 import type { ChosenTarget, Pool, Search, Stay } from '../upstream/pool.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
@@ -20,6 +21,8 @@ type FailoverParts = {
   accountId: string
   affinity: string | undefined
   requestId: string
+  /** The form in which the upstream is asked for the answer. */
+  form: AnswerForm
 }
 
 /** Decides which targets a request may still be sent to, and keeps its failures so far (rulings U1, U2). */
@@ -41,11 +44,11 @@ export class Failover {
   /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
   #hasRaced = false
 
-  constructor({ pool, model, accountId, affinity, requestId }: FailoverParts) {
+  constructor({ pool, model, accountId, affinity, requestId, form }: FailoverParts) {
     this.#pool = pool
     this.#model = model
     this.#accountId = accountId
-    this.#search = { requestId, affinity, tried: [], isLast: false }
+    this.#search = { requestId, affinity, tried: [], isLast: false, form }
   }
 
   /** Call before the first attempt. @param request has the history in which a sealed item is looked for */
@@ -109,6 +112,11 @@ export class Failover {
   /** Whether no enabled target takes this request, now or later. */
   get isPassedOverByAll(): boolean {
     return this.#passedOver >= this.#pool.sizeOf(this.#model)
+  }
+
+  /** The first byte of an answer came (ruling Y25). */
+  firstByte(): void {
+    this.#stay?.firstByte()
   }
 
   /** An answer is on its way. @param isUnsealed whether the request was sent without its sealed items */

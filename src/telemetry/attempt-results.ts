@@ -33,6 +33,7 @@ const results = new Map<string, AttemptResult>([
   ['upstream_reset', 'reset'],
   ['upstream_ttfb_timeout', 'timeout'],
   ['upstream_stall', 'timeout'],
+  ['upstream_hangs', 'timeout'],
   ['upstream_cut', 'cut'],
   ['upstream_protocol', 'protocol'],
   ['upstream_oversize', 'protocol'],

@@ -74,10 +74,15 @@ export const families = {
     ['upstream', 'cause'],
     'Services of models by upstream accounts that are left alone now.',
   ),
+  onTrial: gauge(
+    'triwire_upstream_on_trial',
+    ['upstream', 'cause'],
+    'Services of models by upstream accounts that one request at a time tries, after a cooldown or because requests hang.',
+  ),
   cooldowns: counter(
     'triwire_upstream_cooldowns_total',
     ['upstream', 'cause'],
-    'How often this process has left a service of a model by an upstream account alone, or for longer.',
+    'How often this process has left a service of a model by an upstream account alone, or for longer, or put it on trial.',
   ),
   unasked: counter('triwire_upstream_unasked_total', ['upstream'], 'Connections with bytes that nobody had asked for.'),
   available: gauge(

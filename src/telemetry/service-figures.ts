@@ -23,10 +23,18 @@ export function serviceFigures(gateway: Gateway): Family[] {
       for (const { record } of deliveries) nanos += record.holdNanos ?? 0n
       set(Number(nanos) / 1e9)
     }),
-    new Reading(families.cooling, (set) => {
-      for (const [upstream, causes] of countCooling(gateway))
-        for (const [cause, count] of causes) set(count, upstream, cause)
-    }),
+    ...(
+      [
+        ['cooling', 'cooling'],
+        ['onTrial', 'trial'],
+      ] as const
+    ).map(
+      ([family, state]) =>
+        new Reading(families[family], (set) => {
+          for (const [upstream, causes] of countInState(gateway, state))
+            for (const [cause, count] of causes) set(count, upstream, cause)
+        }),
+    ),
     new Reading(families.cooldowns, (set) => {
       for (const [upstream, causes] of countCooldowns(gateway))
         for (const [cause, count] of causes) set(count, upstream, cause)
@@ -85,12 +93,12 @@ function add(counts: Map<string, Map<string, number>>, upstream: string, cause: 
   counts.set(upstream, causes.set(word, (causes.get(word) ?? 0) + count))
 }
 
-/** Counts accounts in a cooldown by upstream and then by result. */
-function countCooling({ snapshots }: Gateway): Map<string, Map<string, number>> {
+/** Counts accounts that are cooling or on trial by upstream and then by result. */
+function countInState({ snapshots }: Gateway, wanted: 'cooling' | 'trial'): Map<string, Map<string, number>> {
   const { pool, config } = snapshots.current
   const counts = new Map<string, Map<string, number>>()
   for (const { upstream, state, cause = '' } of pool.list(config.catalog.entries)) {
-    if (state === 'cooling') add(counts, upstream, cause, 1)
+    if (state === wanted) add(counts, upstream, cause, 1)
   }
   return counts
 }

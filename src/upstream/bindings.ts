@@ -4,15 +4,25 @@ const conversationsMax = 100_000
 /** The number of answers in a row from another account after which a conversation moves to that account. */
 const missesMax = 3
 
+/** The number of slow first bytes in a row after which a conversation leaves a slow account (ruling Y25). */
+const slowMax = 2
+
 /** The account that answers a conversation. */
 type Binding = {
   /** The id of the target. */
   readonly place: string
   /** Whether another account sealed a part of the history (ruling U13). */
   readonly isMixed: boolean
+  /** The number of slow first bytes in a row. */
+  readonly slow: number
 }
 
-type KeptBinding = { place: string; isMixed: boolean; misses: number }
+type KeptBinding = { place: string; isMixed: boolean; misses: number; slow: number }
+
+/** Whether the conversation may leave its account because that is slow. */
+export function mayLeave({ slow }: Pick<Binding, 'slow'>): boolean {
+  return slow >= slowMax
+}
 
 /**
  * Remembers the account of each conversation, so that its prompt cache stays warm. If the account fails once, another one
@@ -25,11 +35,14 @@ export class Bindings {
     return this.#kept.get(conversation)
   }
 
-  /** @param isUnsealed the request was sent without the items that another account had sealed */
-  answered(conversation: string, place: string, isUnsealed: boolean): void {
+  /**
+   * @param isUnsealed the request was sent without the items that another account had sealed
+   * @param isSlow whether the account is slow and this first byte was too
+   */
+  answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean): void {
     const kept = this.#kept.get(conversation)
     this.#kept.delete(conversation)
-    this.#kept.set(conversation, move(kept, place, isUnsealed))
+    this.#kept.set(conversation, move(kept, place, isUnsealed, isSlow))
     if (this.#kept.size <= conversationsMax) return
     for (const oldest of this.#kept.keys()) {
       this.#kept.delete(oldest)
@@ -38,12 +51,14 @@ export class Bindings {
   }
 }
 
-function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean): KeptBinding {
-  if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0 }
+function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean, isSlow: boolean): KeptBinding {
+  if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0, slow: Number(isSlow) }
   const isAway = kept.place !== place
+  if (isAway && mayLeave(kept)) return { place, isMixed: true, misses: 0, slow: Number(isSlow) }
   // The account cannot open items that others sealed while the conversation was away.
   kept.isMixed ||= isAway || isUnsealed
   kept.misses = isAway ? kept.misses + 1 : 0
+  if (!isAway) kept.slow = isSlow ? kept.slow + 1 : 0
   if (kept.misses < missesMax) return kept
-  return { place, isMixed: true, misses: 0 }
+  return { place, isMixed: true, misses: 0, slow: 0 }
 }

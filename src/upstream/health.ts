@@ -1,3 +1,4 @@
+import { FirstBytes } from './first-bytes.ts'
 import type { Verdict } from './verdict.ts'
 
 /** The first cooldown after each kind of failure, in ms. It doubles each time the account fails again. */
@@ -16,6 +17,9 @@ const repeatedFrom = 3
 
 /** The longest time that a trial request after a cooldown keeps other requests away, in ms. */
 const trialMaxMs = 30_000
+
+/** The cause of a trial of an account that lets requests hang, in the words of the log (ruling Y25). */
+export const hangingCause = 'upstream_hangs'
 
 /** A cooldown reported by another replica is ignored if it ends within this many ms of ours: it is our own, echoed. */
 const echoMs = 1_000
@@ -37,6 +41,8 @@ export type HealthState = 'ready' | 'cooling' | 'trial' | 'disabled'
  * makes it ready again, failure doubles the cooldown, and any other end lets the next request try.
  */
 export class Health {
+  /** The times to first byte, which can put the account on trial as well (ruling Y25). */
+  readonly firstBytes: FirstBytes
   readonly #clockMs: () => number
   readonly #random: () => number
   #failures = 0
@@ -60,11 +66,12 @@ export class Health {
     this.#clockMs = clockMs
     this.#random = random
     this.#onCooled = onCooled
+    this.firstBytes = new FirstBytes(clockMs)
   }
 
   get state(): HealthState {
     if (this.#isDisabled) return 'disabled'
-    if (this.#untilMs === undefined) return 'ready'
+    if (this.#untilMs === undefined) return this.firstBytes.isOnTrial() ? 'trial' : 'ready'
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
   }
 
@@ -77,9 +84,12 @@ export class Health {
     return this.#trialSinceMs === undefined || nowMs - this.#trialSinceMs >= trialMaxMs
   }
 
-  /** The reason for the last cooldown, and the time left; undefined while the account is ready. */
+  /** The reason for the last cooldown or for the trial, and the time left; undefined while the account is ready. */
   get trouble(): { cause: string; tell: Verdict['tell']; waitMs: number } | undefined {
-    if (this.#untilMs === undefined) return undefined
+    if (this.#untilMs === undefined) {
+      if (!this.firstBytes.isOnTrial()) return undefined
+      return { cause: hangingCause, tell: 'broken', waitMs: this.firstBytes.waitMs }
+    }
     return { cause: this.#cause!, tell: this.#tell, waitMs: Math.max(0, this.#untilMs - this.#clockMs()) }
   }
 
@@ -102,6 +112,7 @@ export class Health {
   tryNow(): void {
     this.#cooldowns = 0
     this.#trialSinceMs = undefined
+    this.firstBytes.tryNow()
     if (this.#untilMs !== undefined) this.#untilMs = Math.min(this.#untilMs, this.#clockMs())
   }
 
@@ -115,6 +126,7 @@ export class Health {
     this.#cooldowns = 0
     this.#untilMs = undefined
     this.#trialSinceMs = undefined
+    this.firstBytes.clear()
   }
 
   /** A request is sent to the account. @returns the visit, with which its end is reported */

@@ -10,11 +10,15 @@ import { covers, type Meant, type Service, type Steering, Wishes } from './wishe
 
 /** Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is named by `placeOf`. */
 export type PoolMemory = {
+  /** Monotonic. */
+  readonly clockMs: () => number
   healthOf(place: string): Health
   budgetOf(upstream: string): RetryBudget
   readonly bindings: Bindings
   /** The number of cooldowns that this process started, by upstream and then by cause. */
   readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
+  /** Counts a cooldown of a place, or a trial of one that hangs. */
+  countCooldown(place: string, cause: string): void
   /** Sets the enabled places of one model: not all of them may cool at the same time for failures that may pass (ruling U1). */
   group(places: readonly string[]): void
   /** The trouble that other replicas of the store reported at a place, even if this one uses it. */
@@ -48,6 +52,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   const wishes = new Wishes()
   let shared: SharedCooldowns | undefined
   return {
+    clockMs,
+    countCooldown,
     healthOf(place) {
       return findOrMake(healths, place, () => {
         return new Health(clockMs, random, (cooling) => {

@@ -1,7 +1,9 @@
 import type { Model, Route } from '../catalog/model.ts'
 import { modelPlace } from '../catalog/wire-names.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
-import { type Health, type HealthState, maySpare, type Visit } from './health.ts'
+import { mayLeave } from './bindings.ts'
+import { type AnswerForm, type FirstBytes, Usual, type Wait } from './first-bytes.ts'
+import { type Health, type HealthState, hangingCause, maySpare, type Visit } from './health.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
 import { type Heard, type PoolMemory, placeOf } from './pool-memory.ts'
 import { hashText, scoreOf } from './rendezvous.ts'
@@ -21,10 +23,12 @@ export type Search = {
   tried: readonly Target[]
   /** Whether this is the last attempt. It goes to a further priority if there is one (ruling U1). */
   isLast: boolean
+  /** The form in which the upstream is asked for the answer; JSON by default. Times to first byte are kept for each (ruling Y25). */
+  form?: AnswerForm | undefined
 }
 
-/** The names by which a conversation is known. */
-type Named = Pick<Search, 'affinity' | 'sealed'>
+/** The names by which a conversation is known, and the form of the answer. */
+type Named = Pick<Search, 'affinity' | 'sealed' | 'form'>
 
 /** The reason why a request goes to an account. */
 export type ChoiceReason =
@@ -36,7 +40,7 @@ export type ChoiceReason =
   | 'hashed'
   /** The request names no conversation, so the account is chosen at random, by weight. */
   | 'spread'
-  /** The account that it would have gone to was tried, is disabled, or is cooling. */
+  /** The account that it would have gone to was tried, is disabled, cooling or on trial, or has become slow. */
   | 'diverted'
 
 export type ChosenTarget = {
@@ -74,6 +78,8 @@ export interface Pool {
 
 /** One attempt at a target, which reports its effect on the account's health. */
 export interface Stay {
+  /** The first byte of an answer came (ruling Y25). */
+  firstByte(): void
   /** An answer came. @param isUnsealed whether the request was sent without its sealed items */
   succeeded(isUnsealed: boolean): void
   /** Remembers the item that the answer sealed last, so that its conversation is recognized. @param isUnsealed as above */
@@ -116,6 +122,8 @@ type RankedTarget = {
   readonly isEnabled: boolean
   readonly health: Health
   readonly budget: RetryBudget
+  /** The usual times to first byte of the model, which all its places share. */
+  readonly usual: Usual
 }
 
 /**
@@ -136,7 +144,12 @@ export function createPool(
       const { affinity, sealed } = search
       // A sealed digest does not help if the account that sealed it is not known.
       const isKnown = affinity !== undefined || (sealed !== undefined && memory.bindings.find(nameOf(model, sealed)))
-      return chooseAmong(places, search, isKnown ? conversationOf(model, search) : undefined)
+      const conversation = isKnown ? conversationOf(model, search) : undefined
+      // A trial never keeps requests away from the last account in use (ruling Y25).
+      return (
+        chooseAmong(memory, places, search, conversation, false) ??
+        (places.some(isSound) ? undefined : chooseAmong(memory, places, search, conversation, true))
+      )
     },
     enter({ target }, search, isRetry) {
       const place = placesByTarget.get(target)!
@@ -144,7 +157,7 @@ export function createPool(
       const places = placesOf(target.model)
       const isRemembered = places.length > 1
       const conversation = isRemembered ? conversationOf(target.model, search) : undefined
-      return new PoolStay({ place, places, conversation, isRemembered, memory, isRetry })
+      return new PoolStay({ place, places, conversation, isRemembered, memory, isRetry, form: search.form ?? 'json' })
     },
     mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
     sizeOf(model) {
@@ -155,7 +168,12 @@ export function createPool(
     outlook: (model) => outlookOf(placesOf(model)),
     cooldowns: memory.cooldowns,
     listTargets: (model) => placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
-    list: (models) => [...models].flatMap((model) => placesOf(model).map((place) => rowOf(memory, model, place))),
+    list: (models) =>
+      [...models].flatMap((model) => {
+        const places = placesOf(model)
+        for (const place of places) if (places.length > 1) watch(memory, places, place)
+        return places.map((place) => rowOf(memory, model, place))
+      }),
     steer(steering, meant, models) {
       memory.wish(steering, meant)
       return [...models].flatMap((model) => steerPlaces(memory, steering, meant, model, placesOf(model)))
@@ -170,7 +188,10 @@ export function createPool(
   function placesOf(model: Model): readonly RankedTarget[] {
     const found = placesByModel.get(model)
     if (found) return found
-    const places = model.routes.flatMap((route) => openRoute(model, route))
+    const healths: FirstBytes[] = []
+    const usual = new Usual(healths, memory.clockMs)
+    const places = model.routes.flatMap((route) => openRoute(model, route, usual))
+    healths.push(...places.map(({ health }) => health.firstBytes))
     placesByModel.set(model, places)
     memory.group(places.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])))
     for (const place of places) {
@@ -180,7 +201,7 @@ export function createPool(
     return places
   }
 
-  function openRoute(model: Model, route: Route): RankedTarget[] {
+  function openRoute(model: Model, route: Route, usual: Usual): RankedTarget[] {
     const upstream = upstreams.get(route.upstream)
     if (!upstream) return []
     const { upstreamModel, profile } = route.serving
@@ -203,44 +224,79 @@ export function createPool(
         isEnabled: account?.isEnabled !== false,
         health: memory.healthOf(id),
         budget: memory.budgetOf(upstream.name),
+        usual,
       }
     })
   }
+}
 
-  function chooseAmong(
-    places: readonly RankedTarget[],
-    search: Search,
-    conversation: string | undefined,
-  ): ChosenTarget | undefined {
-    const binding = conversation === undefined ? undefined : memory.bindings.find(conversation)
-    const key = hashText(conversation ?? search.requestId)
-    const floor = search.isLast ? furtherPriority(places, search.tried) : undefined
-    let chosen: RankedTarget | undefined
-    let chosenScore = 0
-    /** The place that the key hashes to while nothing else is known of the conversation, even if it cannot be used now. */
-    let home: RankedTarget | undefined
-    let homeScore = 0
-    for (const place of places) {
-      const { target, priority } = place
-      if (chosen !== undefined && priority > chosen.priority) break
-      const score = binding?.place === place.id ? Number.POSITIVE_INFINITY : scoreOf(key, place.hash, place.weight)
-      if (priority === places[0]!.priority && score > homeScore) {
-        home = place
-        homeScore = score
-      }
-      if (floor !== undefined && priority < floor) continue
-      if (!place.isEnabled || (chosen !== undefined && score <= chosenScore)) continue
-      if (search.tried.includes(target) || !isOpen(place)) continue
-      chosen = place
-      chosenScore = score
+/** The factor that leaves a slow account the request only if there is no other of its priority (ruling Y25). */
+const avoidedShare = 1e-15
+
+/** @param isAnyTried sends requests to accounts on trial as well, even if another one tries them */
+function chooseAmong(
+  memory: PoolMemory,
+  places: readonly RankedTarget[],
+  search: Search,
+  conversation: string | undefined,
+  isAnyTried: boolean,
+): ChosenTarget | undefined {
+  const { form = 'json', tried } = search
+  const isFree = (place: RankedTarget) => isOpen(place) && (isAnyTried || !isHeldBack(memory, places, place, form))
+  const isSlow = ({ usual, health }: RankedTarget) => usual.isSlowAt(form, health.firstBytes)
+  const binding = conversation === undefined ? undefined : memory.bindings.find(conversation)
+  const isLeaving =
+    binding !== undefined &&
+    mayLeave(binding) &&
+    places.some((place) => place.priority === places[0]!.priority && !isSlow(place) && isFree(place))
+  const key = hashText(conversation ?? search.requestId)
+  const floor = search.isLast ? furtherPriority(places, tried, isFree) : undefined
+  let chosen: RankedTarget | undefined
+  let chosenScore = 0
+  /** The place that the key hashes to while nothing else is known of the conversation, even if it cannot be used now. */
+  let home: RankedTarget | undefined
+  let homeScore = 0
+  for (const place of places) {
+    const { target, priority } = place
+    if (chosen !== undefined && priority > chosen.priority) break
+    const isAvoided = (conversation === undefined || isLeaving) && isSlow(place)
+    const isBound = binding?.place === place.id && !isAvoided
+    let score = isBound ? Number.POSITIVE_INFINITY : scoreOf(key, place.hash, place.weight)
+    if (isAvoided) score *= avoidedShare
+    if (priority === places[0]!.priority && score > homeScore) {
+      home = place
+      homeScore = score
     }
-    if (chosen === undefined) return undefined
-    // Without a key the history may be any account's. On the last attempt no other could follow that drops the sealed items.
-    if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: !search.isLast }
-    const isHome = binding ? chosen.id === binding.place : chosen === home
-    const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
-    return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
+    if (floor !== undefined && priority < floor) continue
+    if (!place.isEnabled || (chosen !== undefined && score <= chosenScore)) continue
+    if (tried.includes(target) || !isFree(place)) continue
+    chosen = place
+    chosenScore = score
   }
+  if (chosen === undefined) return undefined
+  // Without a key the history may be any account's. On the last attempt no other could follow that drops the sealed items.
+  if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: !search.isLast }
+  const isHome = binding ? chosen.id === binding.place : chosen === home
+  const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
+  return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
+}
+
+/** Whether another request tries the account now, which hangs, so that this one goes elsewhere (ruling Y25). */
+function isHeldBack(
+  memory: PoolMemory,
+  places: readonly RankedTarget[],
+  place: RankedTarget,
+  form: AnswerForm,
+): boolean {
+  const { firstBytes } = place.health
+  watch(memory, places, place)
+  return firstBytes.isOnTrial(form) && firstBytes.waitMs > 0
+}
+
+/** Puts the account on trial if requests hang there (ruling Y25). */
+function watch(memory: PoolMemory, places: readonly RankedTarget[], place: RankedTarget): void {
+  const isNew = place.health.firstBytes.judge(place.usual, () => places.some((it) => it !== place && isSound(it)))
+  if (isNew) memory.countCooldown(place.id, hangingCause)
 }
 
 function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<Target, 'path' | 'streamPath'> {
@@ -282,6 +338,11 @@ function isOn({ isEnabled, health }: RankedTarget): boolean {
   return isEnabled && health.state !== 'disabled'
 }
 
+/** Whether the account is in use: enabled, with a known key, and neither cooling nor on trial. */
+function isSound({ isEnabled, target: { key }, health }: RankedTarget): boolean {
+  return isEnabled && (key === undefined || key.value !== undefined) && health.state === 'ready'
+}
+
 /** Whether a request may be sent now: the key is known, and the account is not cooling. */
 function isOpen({ target: { key }, health }: RankedTarget): boolean {
   if (key !== undefined) {
@@ -292,10 +353,14 @@ function isOpen({ target: { key }, health }: RankedTarget): boolean {
 }
 
 /** The next priority after those that were tried, if a place there can be used. */
-function furtherPriority(places: readonly RankedTarget[], tried: readonly Target[]): number | undefined {
+function furtherPriority(
+  places: readonly RankedTarget[],
+  tried: readonly Target[],
+  isFree: (place: RankedTarget) => boolean,
+): number | undefined {
   let last = Number.NEGATIVE_INFINITY
   for (const { target, priority } of places) if (tried.includes(target)) last = Math.max(last, priority)
-  return places.find((place) => place.priority > last && place.isEnabled && isOpen(place))?.priority
+  return places.find((place) => place.priority > last && place.isEnabled && isFree(place))?.priority
 }
 
 /** The report if all enabled accounts cool: capacity if any cools for it, with the shortest known wait (rulings U1, R6). */
@@ -346,6 +411,7 @@ type StayParts = {
   isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
+  form: AnswerForm
 }
 
 class PoolStay implements Stay {
@@ -356,10 +422,14 @@ class PoolStay implements Stay {
   readonly #memory: PoolMemory
   readonly #isRetry: boolean
   readonly #visit: Visit
+  readonly #wait: Wait
+  #hasBegun = false
+  /** The account is slow, and so was the first byte. */
+  #isSlow = false
   #isTold = false
   #isWell = false
 
-  constructor({ place, places, conversation, isRemembered, memory, isRetry }: StayParts) {
+  constructor({ place, places, conversation, isRemembered, memory, isRetry, form }: StayParts) {
     this.#place = place
     this.#places = places
     this.#conversation = conversation
@@ -367,25 +437,37 @@ class PoolStay implements Stay {
     this.#memory = memory
     this.#isRetry = isRetry
     this.#visit = place.health.enter()
+    this.#wait = place.health.firstBytes.enter(form)
+  }
+
+  firstByte(): void {
+    if (this.#hasBegun) return
+    this.#hasBegun = true
+    const { health, usual } = this.#place
+    const { form } = this.#wait
+    const ms = health.firstBytes.came(this.#wait, usual)
+    this.#isSlow = usual.isSlow(form, ms) && usual.isSlowAt(form, health.firstBytes)
   }
 
   succeeded(isUnsealed: boolean): void {
     if (this.#isTold) return
     this.#noteWell()
     if (this.#conversation === undefined) return
-    this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed)
+    this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed, this.#isSlow)
   }
 
   continuesAs(sealed: string, isUnsealed: boolean): void {
     const { target, id } = this.#place
-    if (this.#isRemembered) this.#memory.bindings.answered(nameOf(target.model, sealed), id, isUnsealed)
+    if (this.#isRemembered) this.#memory.bindings.answered(nameOf(target.model, sealed), id, isUnsealed, false)
   }
 
   refused(): void {
+    this.#place.health.firstBytes.answered(this.#wait)
     if (!this.#isTold) this.#noteWell()
   }
 
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
+    this.#place.health.firstBytes.left(this.#wait, this.#place.usual)
     // An answer that began well may still end for a reason that disqualifies the account.
     if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return
     this.#isWell = false
@@ -395,6 +477,7 @@ class PoolStay implements Stay {
   }
 
   left(): void {
+    this.#place.health.firstBytes.left(this.#wait, this.#place.usual)
     if (this.#isTold) return
     this.#isTold = true
     this.#place.health.left(this.#visit)

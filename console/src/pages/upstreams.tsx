@@ -230,7 +230,7 @@ function Steer({ upstream, rows, row }: { upstream: string; rows: readonly Upstr
   }
   return (
     <span class="acts">
-      {states.has('cooling') && (
+      {(states.has('cooling') || states.has('trial')) && (
         <button
           key="retry"
           type="button"

@@ -1,0 +1,197 @@
+/** The two forms of an answer. Their times are kept apart, because the first byte of a JSON answer comes when it is complete. */
+export type AnswerForm = 'stream' | 'json'
+
+const forms = ['stream', 'json'] as const satisfies readonly AnswerForm[]
+
+/** The number of times that an account's usual is the median of (ruling Y25). */
+const timesMax = 50
+/** Older times do not count, so that an account that nobody asked for a while is compared anew, in ms. */
+const timesAgeMs = 300_000
+/** The fewest answers of an account, and of its pool, that say what is usual. One may have waited for a cold connection. */
+const [ownMin, poolMin] = [3, 20]
+
+/** A request hangs if it waits longer than this, and than four times the pool's usual, in ms. */
+const hangFloorMs: Record<AnswerForm, number> = { stream: 10_000, json: 60_000 }
+const hangFactor = 4
+/** The number of hanging requests that put an account on trial. */
+const hangsMin = 2
+/** The time after which another request may try an account on trial, in ms. */
+const trialMs = 30_000
+
+/** An account is slow if its usual is more than twice that of its pool. Less than this difference is noise, in ms. */
+const slowFactor = 2
+const noiseMs = 10
+
+/** A request that waits for its first byte. */
+export type Wait = { readonly form: AnswerForm; readonly sinceMs: number; readonly isTrial: boolean }
+
+/** The usual times to first byte of one model: of all its accounts together, and of each of them (ruling Y25). */
+export class Usual {
+  readonly #clockMs: () => number
+  readonly #members: readonly FirstBytes[]
+  readonly #poolMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
+  #readMs = Number.NEGATIVE_INFINITY
+
+  /** @param members the accounts of the model. @param clockMs monotonic */
+  constructor(members: readonly FirstBytes[], clockMs: () => number) {
+    this.#members = members
+    this.#clockMs = clockMs
+  }
+
+  /** The wait after which a request counts as hanging, in ms. */
+  hangMs(form: AnswerForm): number {
+    this.#read()
+    return Math.max(hangFloorMs[form], hangFactor * (this.#poolMs[form] ?? 0))
+  }
+
+  /** Whether an account, or a first byte that took this long, is slow for the pool. @param ms undefined if not known */
+  isSlow(form: AnswerForm, ms: number | undefined): boolean {
+    const poolMs = this.#poolMs[form]
+    return ms !== undefined && poolMs !== undefined && ms > Math.max(slowFactor * poolMs, poolMs + noiseMs)
+  }
+
+  /** Whether the account's own usual is slow for the pool. */
+  isSlowAt(form: AnswerForm, account: FirstBytes): boolean {
+    this.#read()
+    return this.isSlow(form, account.usualMs[form])
+  }
+
+  /** Reads the medians, once a second at most: each request asks for them. */
+  #read(): void {
+    const nowMs = this.#clockMs()
+    if (nowMs - this.#readMs < 1_000) return
+    this.#readMs = nowMs
+    for (const form of forms) {
+      const all = this.#members.flatMap((member) => member.readUsual(form))
+      this.#poolMs[form] = all.length < poolMin ? undefined : medianOf(all)
+    }
+  }
+}
+
+/**
+ * How long one account lets requests for one model wait for their first byte. Two requests that hang put the account
+ * on trial. Then one request at a time tries it, until the first byte of such a request (ruling Y25).
+ */
+export class FirstBytes {
+  /** The account's own usual by form, in ms; `Usual` keeps it up to date. */
+  readonly usualMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
+  readonly #clockMs: () => number
+  readonly #times: Record<AnswerForm, { ms: number; atMs: number }[]> = { stream: [], json: [] }
+  /** Requests without a first byte, the oldest first. */
+  readonly #waiting: Record<AnswerForm, Set<Wait>> = { stream: new Set(), json: new Set() }
+  /** Requests that hung until they ended, since the last first byte in time; two of a form at most. */
+  readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
+  /** The forms on trial. `unproven`: requests of the other form hang, and none of this form was answered since. */
+  readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
+  #triedMs: number | undefined
+
+  /** @param clockMs monotonic */
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs
+  }
+
+  /** Whether requests of the form, or of any, try the account one at a time. */
+  isOnTrial(form?: AnswerForm): boolean {
+    return form === undefined ? this.#trials.size > 0 : this.#trials.has(form)
+  }
+
+  /** The time until another request may try the account, in ms. */
+  get waitMs(): number {
+    return this.#triedMs === undefined ? 0 : Math.max(0, this.#triedMs + trialMs - this.#clockMs())
+  }
+
+  /** A request is sent to the account. Its end is reported by one of the next three. */
+  enter(form: AnswerForm): Wait {
+    const sinceMs = this.#clockMs()
+    const isTrial = this.#trials.has(form)
+    if (isTrial) this.#triedMs = sinceMs
+    const wait = { form, sinceMs, isTrial }
+    this.#waiting[form].add(wait)
+    return wait
+  }
+
+  /** The first byte of an answer came. @returns the time that it took, in ms */
+  came(wait: Wait, usual: Usual): number {
+    const { form, sinceMs } = wait
+    const atMs = this.#clockMs()
+    const ms = atMs - sinceMs
+    const times = this.#times[form]
+    times.push({ ms, atMs })
+    if (times.length > timesMax) times.shift()
+    if (ms <= usual.hangMs(form)) this.#ended[form] = []
+    this.answered(wait)
+    return ms
+  }
+
+  /** The account answered in another way than with an answer, so it does not hang. */
+  answered(wait: Wait): void {
+    const { form, isTrial } = wait
+    this.#waiting[form].delete(wait)
+    if (!isTrial || !this.#trials.has(form)) return
+    if (this.#trials.get(form) === 'unproven') this.#trials.delete(form)
+    else this.clear()
+  }
+
+  /** The request ended without a first byte. */
+  left(wait: Wait, usual: Usual): void {
+    const { form, sinceMs } = wait
+    const isCounted = this.#waiting[form].delete(wait)
+    const ended = this.#ended[form]
+    if (isCounted && this.#clockMs() - sinceMs > usual.hangMs(form) && ended.length < hangsMin) ended.push(wait)
+  }
+
+  /**
+   * Puts the account on trial if requests hang there. @param mayTry whether the pool has another account in use
+   * @returns whether a trial began
+   */
+  judge(usual: Usual, mayTry: () => boolean): boolean {
+    const hanging = forms.flatMap((form) => (this.#trials.has(form) ? [] : this.#findHanging(form, usual)))
+    if (hanging.length < hangsMin || !mayTry()) return false
+    this.#triedMs = undefined
+    const sinceMs = Math.min(...hanging.map((wait) => wait.sinceMs))
+    for (const form of forms) {
+      const answeredMs = this.#times[form].at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
+      if (hanging.some((wait) => wait.form === form)) this.#trials.set(form, 'hangs')
+      else if (!this.#trials.has(form) && answeredMs < sinceMs) this.#trials.set(form, 'unproven')
+    }
+    return true
+  }
+
+  /** Lets the next request try the account. */
+  tryNow(): void {
+    this.#triedMs = undefined
+  }
+
+  /** Ends every trial. Requests that hang by now do not count again. */
+  clear(): void {
+    this.#trials.clear()
+    this.#triedMs = undefined
+    for (const form of forms) {
+      this.#waiting[form].clear()
+      this.#ended[form] = []
+    }
+  }
+
+  /** @returns the times of the form that count; `usualMs` is then up to date */
+  readUsual(form: AnswerForm): number[] {
+    const oldestMs = this.#clockMs() - timesAgeMs
+    const times = this.#times[form].filter(({ atMs }) => atMs >= oldestMs).map(({ ms }) => ms)
+    this.usualMs[form] = times.length < ownMin ? undefined : medianOf(times)
+    return times
+  }
+
+  /** Requests that hang, or hung until they ended; two at most. */
+  #findHanging(form: AnswerForm, usual: Usual): readonly Wait[] {
+    const { [form]: waiting } = this.#waiting
+    if (waiting.size === 0) return this.#ended[form]
+    const latestMs = this.#clockMs() - usual.hangMs(form)
+    const found = [...this.#ended[form]]
+    for (const wait of waiting) if (wait.sinceMs >= latestMs || found.push(wait) >= hangsMin) break
+    return found
+  }
+}
+
+/** The median; of an even number of values the lower one, so that of two accounts the slower one can be slow. */
+function medianOf(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!
+}
