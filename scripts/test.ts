@@ -28,7 +28,7 @@ import { groupTests } from './support/test-groups.ts'
 // on a busy machine a deadline can pass without a fault of ours. Files that pass at a later try are listed: they need mending.
 //
 // With --weigh the seconds of each file are written to scripts/support/test-seconds.json, by which processes share the files. On
-// an idle machine: TRIWIRE_TEST_POSTGRES=0 npm test -- --quick --weigh
+// an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
 //
 // After the tests every file that they left behind is searched. Tests put their stores and logs into TRIWIRE_TEST_DIR, and their
 // secrets and texts carry the word canary. Nothing of requests and answers, and no key, may be written anywhere (ruling U5).

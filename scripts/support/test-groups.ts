@@ -12,7 +12,8 @@ const sharedSeconds = 20
 const usualSeconds = 0.3
 
 /**
- * Shares test files out among processes. The table of seconds is the same on every machine, so the shares are too.
+ * Shares test files out among processes. The table of seconds is the same on every machine, so the shares are too. Tests of
+ * PostgreSQL count with their seconds even if they are skipped: then their processes end at once.
  * @param files paths from the root
  * @param secondsOf the table, for files that take a second or more
  * @returns the files to start: test files, and files that import several of them
@@ -32,20 +33,27 @@ export function groupTests(
   const count = Math.ceil(total / sharedSeconds)
   // In the order of their names: the files of a folder stay together, because they mostly import the same.
   let before = 0
-  const shares = Map.groupBy(sharing, (_, index) => {
+  const shares = Map.groupBy(sharing.keys(), (index) => {
     const middle = before + seconds[index]! / 2
     before += seconds[index]!
     return Math.floor((count * middle) / total)
   })
-  return [
-    ...alone,
-    ...[...shares].map(([at, members]) => {
-      if (members.length === 1) return members[0]!
-      const path = join(groups, `${at + 10}.test.mjs`)
-      writeFileSync(path, formatGroup(root, members))
-      return path
-    }),
-  ]
+  // Node starts files in the order of their paths. The longest ones go first, so that none of them runs alone at the end.
+  const longest = [...shares.values()]
+    .map((members) => ({ members, took: members.reduce((sum, index) => sum + seconds[index]!, 0) }))
+    .sort((a, b) => b.took - a.took)
+  const shared = longest.map(({ members }, rank) => {
+    const path = join(groups, `${String(rank).padStart(3, '0')}.test.mjs`)
+    writeFileSync(
+      path,
+      formatGroup(
+        root,
+        members.map((index) => sharing[index]!),
+      ),
+    )
+    return path
+  })
+  return [...alone, ...shared]
 }
 
 /** Each file is a suite, so that its hooks are its own. */
