@@ -3,6 +3,7 @@ import { barrierTrials } from './trials/barriers.ts'
 import { crowdTrials } from './trials/crowd.ts'
 import { flowTrials } from './trials/flow.ts'
 import { keyboardTrials } from './trials/keyboard.ts'
+import { listTrials } from './trials/lists.ts'
 import { loadTrials } from './trials/load.ts'
 import { markupTrials } from './trials/markup.ts'
 import { outageTrials } from './trials/outage.ts'
@@ -26,6 +27,7 @@ export const trials: readonly Trial[] = [
   ...actTrials,
   ...outageTrials,
   ...playgroundTrials,
+  ...listTrials,
   ...roleTrials,
   ...markupTrials,
   ...pixelTrials,

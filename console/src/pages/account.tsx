@@ -182,9 +182,10 @@ function Entries({ id }: { id: string }) {
               keyOf={({ seq }) => String(seq)}
               {...furtherOf(list)}
               columns={[
-                { head: 'Posted', kind: 'fit', cell: ({ posted }) => <Time iso={posted} /> },
+                { head: 'Posted', kind: 'fit', by: ({ seq }) => seq, cell: ({ posted }) => <Time iso={posted} /> },
                 {
                   head: 'What',
+                  by: ({ kind, model }) => model ?? kind,
                   cell: ({ kind, reference, request_id, model }) =>
                     kind === 'debit' && request_id ? (
                       <a href={pageHref('requests', request_id)}>{model ?? request_id}</a>
@@ -194,9 +195,15 @@ function Entries({ id }: { id: string }) {
                       </span>
                     ),
                 },
-                { head: 'Key', wide: true, cell: ({ key_label, key_prefix }) => key_label ?? key_prefix ?? '–' },
+                {
+                  head: 'Key',
+                  wide: true,
+                  by: ({ key_label, key_prefix }) => key_label ?? key_prefix,
+                  cell: ({ key_label, key_prefix }) => key_label ?? key_prefix ?? '–',
+                },
                 {
                   head: 'Amount',
+                  by: ({ kind, amount }) => (kind === 'debit' ? -1n : 1n) * readCredits(amount),
                   kind: 'number',
                   cell: ({ kind, amount }) => (
                     <span class={kind === 'credit' ? 'good' : undefined}>
@@ -205,7 +212,12 @@ function Entries({ id }: { id: string }) {
                     </span>
                   ),
                 },
-                { head: 'Balance', kind: 'number', cell: ({ balance_after }) => <Credits value={balance_after} /> },
+                {
+                  head: 'Balance',
+                  kind: 'number',
+                  by: ({ balance_after }) => readCredits(balance_after),
+                  cell: ({ balance_after }) => <Credits value={balance_after} />,
+                },
               ]}
             />
           )

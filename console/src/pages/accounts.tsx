@@ -4,6 +4,7 @@ import { useLive } from '../api/live.ts'
 import { refresh, useList } from '../api/load.ts'
 import { pageHref, place, setQuery } from '../location.ts'
 import { Spark } from '../plot/spark.tsx'
+import { readCredits } from '../pure/format.ts'
 import { isAdmin } from '../session.ts'
 import type { Account } from '../shapes.ts'
 import { AccountState } from '../ui/badges.tsx'
@@ -37,14 +38,28 @@ function AccountList() {
     (list.items ?? []).map(({ id }) => id),
   )
   const columns: Column<Account>[] = [
-    { head: 'Account', cell: ({ id, name }) => <a href={pageHref('accounts', id)}>{name}</a> },
-    { head: 'State', kind: 'fit', cell: ({ state }) => <AccountState state={state} /> },
-    { head: 'Balance', unit: 'credits', kind: 'number', cell: ({ balance }) => <Credits value={balance} /> },
-    { head: 'Held', unit: 'credits', kind: 'number', wide: true, cell: ({ held }) => <Credits value={held} /> },
+    { head: 'Account', sorts: ['name'], cell: ({ id, name }) => <a href={pageHref('accounts', id)}>{name}</a> },
+    { head: 'State', kind: 'fit', by: ({ state }) => state, cell: ({ state }) => <AccountState state={state} /> },
+    {
+      head: 'Balance',
+      unit: 'credits',
+      kind: 'number',
+      by: ({ balance }) => readCredits(balance),
+      cell: ({ balance }) => <Credits value={balance} />,
+    },
+    {
+      head: 'Held',
+      unit: 'credits',
+      kind: 'number',
+      wide: true,
+      by: ({ held }) => readCredits(held),
+      cell: ({ held }) => <Credits value={held} />,
+    },
     {
       head: 'Spent',
       unit: 'credits, 30 d',
       kind: 'number',
+      sorts: ['-spent'],
       cell: ({ id }) => <Credits value={spentOf(id)?.credits} />,
     },
     {
@@ -52,9 +67,10 @@ function AccountList() {
       unit: '30 d',
       kind: 'fit',
       wide: true,
+      by: ({ id }) => spentOf(id)?.credits,
       cell: ({ id, name }) => <Spark values={spentOf(id)?.values ?? []} label={`Credits of ${name} by day`} />,
     },
-    { head: 'Id', kind: 'code', wide: true, cell: ({ id }) => id },
+    { head: 'Id', kind: 'code', wide: true, by: ({ id }) => id, cell: ({ id }) => id },
   ]
   return (
     <>
@@ -111,6 +127,8 @@ function AccountList() {
           ) : (
             <Table
               label="Accounts"
+              sort={sort}
+              onSort={(next) => setQuery({ sort: next })}
               rows={list.items!}
               columns={columns}
               keyOf={({ id }) => id}

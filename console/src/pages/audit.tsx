@@ -30,19 +30,21 @@ export function Audit() {
               keyOf={({ seq }) => String(seq)}
               {...furtherOf(list)}
               columns={[
-                { head: 'No.', kind: 'number', wide: true, cell: ({ seq }) => seq },
-                { head: 'At', kind: 'fit', cell: ({ at }) => <Time iso={at} /> },
+                { head: 'No.', kind: 'number', wide: true, by: ({ seq }) => seq, cell: ({ seq }) => seq },
+                { head: 'At', kind: 'fit', by: ({ at }) => at, cell: ({ at }) => <Time iso={at} /> },
                 {
                   head: 'Who',
+                  by: ({ actor }) => actor,
                   cell: ({ actor }) => (
                     <button type="button" class="link" onClick={() => setQuery({ actor })}>
                       {actor}
                     </button>
                   ),
                 },
-                { head: 'From', kind: 'code', wide: true, cell: ({ from }) => from ?? '–' },
+                { head: 'From', kind: 'code', wide: true, by: ({ from }) => from, cell: ({ from }) => from ?? '–' },
                 {
                   head: 'What',
+                  by: ({ operation }) => operation,
                   cell: ({ operation }) => (
                     <button type="button" class="link" onClick={() => setQuery({ operation })}>
                       {operation}
@@ -51,6 +53,7 @@ export function Audit() {
                 },
                 {
                   head: 'Of',
+                  by: ({ object }) => object,
                   kind: 'code',
                   wide: true,
                   cell: ({ object }) => (
@@ -59,7 +62,11 @@ export function Audit() {
                     </button>
                   ),
                 },
-                { head: 'Change', cell: ({ before, after }) => <Change before={before} after={after} /> },
+                {
+                  head: 'Change',
+                  by: (row) => wordsOf(row),
+                  cell: ({ before, after }) => <Change before={before} after={after} />,
+                },
               ]}
             />
           )
@@ -69,7 +76,7 @@ export function Audit() {
   )
 }
 
-function Change({ before, after }: Pick<AuditRecord, 'before' | 'after'>) {
+function wordsOf({ before, after }: Pick<AuditRecord, 'before' | 'after'>): string {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
   const tell = (value: unknown) => (value === null || value === undefined ? 'none' : String(value))
   const parts = names.map((name) => {
@@ -78,6 +85,10 @@ function Change({ before, after }: Pick<AuditRecord, 'before' | 'after'>) {
       ? `${name} ${tell(was)} → ${tell(after?.[name])}`
       : `${name} ${tell(after?.[name])}`
   })
-  const text = parts.join(', ')
+  return parts.join(', ')
+}
+
+function Change(record: Pick<AuditRecord, 'before' | 'after'>) {
+  const text = wordsOf(record)
   return <span title={text}>{text || '–'}</span>
 }

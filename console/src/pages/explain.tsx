@@ -9,6 +9,8 @@ import { Copy } from '../ui/copy.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { Breakable, Words } from '../ui/words.tsx'
 
 /** Explains step by step why a request got its answer. The texts of the request are not shown: they are stored nowhere. */
 export function Explain({ id, close }: { id: string; close?: () => void }) {
@@ -148,28 +150,30 @@ function Attempts({ attempts, stopped }: Pick<Explanation, 'attempts' | 'stopped
 
 export function Losses({ losses }: { losses: readonly { field: string; what: string; why: string }[] }) {
   return (
-    <table class="table plain">
-      <thead>
-        <tr>
-          <th scope="col">Field</th>
-          <th scope="col">What</th>
-          <th scope="col">Why</th>
-        </tr>
-      </thead>
-      <tbody>
-        {losses.map(({ field, what, why }, at) => (
-          <tr key={at}>
-            <td>
-              <code>{field}</code>
-            </td>
-            <td>
-              <span class={`fate ${what}`}>{what}</span>
-            </td>
-            <td>{why}</td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
+    <Table
+      label="Fields"
+      class="plain"
+      rows={losses}
+      keyOf={(_, at) => String(at)}
+      columns={[
+        {
+          head: 'Field',
+          by: ({ field }) => field,
+          cell: ({ field }) => (
+            <code>
+              <Breakable text={field} />
+            </code>
+          ),
+        },
+        {
+          head: 'What',
+          kind: 'fit',
+          by: ({ what }) => what,
+          cell: ({ what }) => <span class={`fate ${what}`}>{what}</span>,
+        },
+        { head: 'Why', by: ({ why }) => why, cell: ({ why }) => <Words text={why} /> },
+      ]}
+    />
   )
 }
 
@@ -200,47 +204,34 @@ export function Bill({
   return (
     <>
       {lines.length > 0 && (
-        <table class="table plain">
-          <thead>
-            <tr>
-              <th scope="col">What</th>
-              <th scope="col" class="number">
-                Count
-              </th>
-              <th scope="col" class="number">
-                Price <span class="unit">per 1 M</span>
-              </th>
-              <th scope="col" class="number">
-                Credits
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {lines.map(({ what, count, rate, nanos, isCall }) => (
-              <tr key={what}>
-                <td>{what}</td>
-                <td class="number">
-                  <Count value={count} />
-                </td>
-                <td class="number">
-                  {rate}
-                  {isCall ? ' each' : ''}
-                </td>
-                <td class="number">{exactCredits(nanos)}</td>
-              </tr>
-            ))}
-          </tbody>
-          {amount !== null && (
-            <tfoot>
+        <Table
+          label="Bill"
+          class="plain"
+          rows={lines}
+          keyOf={({ what }) => what}
+          columns={[
+            { head: 'What', by: ({ what }) => what, cell: ({ what }) => what },
+            { head: 'Count', kind: 'number', by: ({ count }) => count, cell: ({ count }) => <Count value={count} /> },
+            {
+              head: 'Price',
+              unit: 'per 1 M',
+              kind: 'number',
+              by: ({ rate }) => readCredits(rate),
+              cell: ({ rate, isCall }) => `${rate}${isCall ? ' each' : ''}`,
+            },
+            { head: 'Credits', kind: 'number', by: ({ nanos }) => nanos, cell: ({ nanos }) => exactCredits(nanos) },
+          ]}
+          foot={
+            amount !== null && (
               <tr>
                 <th scope="row" colSpan={3}>
                   Billed
                 </th>
                 <td class="number">{exactCredits(readCredits(amount))}</td>
               </tr>
-            </tfoot>
-          )}
-        </table>
+            )
+          }
+        />
       )}
       {usage && usage.reasoning_tokens > 0 && (
         <p class="small">

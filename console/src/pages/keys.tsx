@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useList } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
+import { readCredits } from '../pure/format.ts'
 import { isAdmin } from '../session.ts'
 import type { Key } from '../shapes.ts'
 import { BudgetBar, Expires } from '../ui/badges.tsx'
@@ -72,6 +73,7 @@ export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
   const columns: Column<Key>[] = [
     {
       head: 'Key',
+      by: ({ label, prefix }) => label ?? prefix,
       cell: ({ id, label, prefix }) => (
         <>
           <a href={hrefOf({ page: 'keys', id })}>{label ?? `${prefix}…`}</a>
@@ -79,9 +81,16 @@ export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
         </>
       ),
     },
-    { head: 'Budget', unit: 'spent and held, credits', cell: ({ budget }) => <BudgetBar budget={budget} /> },
+    {
+      head: 'Budget',
+      unit: 'spent and held, credits',
+      by: ({ budget }) => budget && readCredits(budget.spent) + readCredits(budget.held),
+      cell: ({ budget }) => <BudgetBar budget={budget} />,
+    },
     {
       head: 'Spent',
+      sorts: ['-spent'],
+      by: ({ id }) => spentOf(id)?.credits,
       unit: 'credits, 30 d',
       kind: 'number',
       wide: true,
@@ -89,6 +98,7 @@ export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
     },
     {
       head: 'Limit',
+      by: ({ rpm }) => rpm,
       unit: 'per min',
       kind: 'number',
       wide: true,
@@ -96,21 +106,29 @@ export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
     },
     {
       head: 'Models',
+      by: ({ models }) => models?.join(),
       wide: true,
       cell: ({ models }) =>
         models ? <span title={models.join(', ')}>{models.join(', ')}</span> : <span class="none">all</span>,
     },
     {
       head: 'Expires',
+      by: ({ expires, revoked }) => revoked ?? expires,
       kind: 'fit',
       wide: true,
       cell: ({ expires, revoked }) => <Expires iso={expires} revoked={revoked} />,
     },
-    { head: 'Last used', kind: 'fit', cell: ({ last_used }) => <Away iso={last_used} none="never" /> },
+    {
+      head: 'Last used',
+      kind: 'fit',
+      by: ({ last_used }) => last_used,
+      cell: ({ last_used }) => <Away iso={last_used} none="never" />,
+    },
   ]
   if (showsAccount)
     columns.splice(1, 0, {
       head: 'Account',
+      by: ({ account, account_name }) => account_name ?? account,
       wide: true,
       cell: ({ account, account_name }) => <a href={pageHref('accounts', account)}>{account_name ?? account}</a>,
     })
@@ -124,6 +142,7 @@ export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
           ) : (
             <Table
               label="Keys"
+              {...(sort !== undefined && { sort, onSort: (next?: string) => setQuery({ sort: next }) })}
               rows={list.items!}
               columns={columns}
               keyOf={({ id }) => id}

@@ -1,5 +1,6 @@
 import { useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place } from '../location.ts'
+import { readCredits, tellCount } from '../pure/format.ts'
 import { cacheShareOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
 import type { Listed, ModelRow, Series, Usage } from '../shapes.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -46,9 +47,22 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
   const rows = models.filter(({ id, also, wire, upstreams }) =>
     [id, wire, ...also, ...upstreams.map(({ name }) => name)].some((text) => text.toLowerCase().includes(q)),
   )
+  const figure =
+    <T,>(read: (series: Series) => T) =>
+    ({ id }: ModelRow) => {
+      const series = of.get(id)
+      return series && read(series)
+    }
+  const requestsOf = figure((series) => sumOf(series, 'requests'))
+  const creditsOf = figure(sumOfCredits)
+  const creditsShare = figure((series) => shareOf(sumOfCredits(series), all))
+  const firstByteOf = figure((series) => valuesOf(series, 'first_byte_ms')[0])
+  const cachedOf = figure(cacheShareOf)
+  const namesOf = ({ upstreams }: ModelRow) => upstreams.map(({ name }) => name).join(', ')
   const columns: Column<ModelRow>[] = [
     {
       head: 'Model',
+      by: ({ id }) => id,
       cell: ({ id, also }) => (
         <>
           <a href={pageHref('models', id)}>{id}</a>
@@ -56,35 +70,65 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
         </>
       ),
     },
-    { head: 'Wire', kind: 'fit', cell: ({ wire }) => <span class={`wire ${wire}`}>{wire}</span> },
-    { head: 'Upstream', wide: true, cell: ({ upstreams }) => upstreams.map(({ name }) => name).join(', ') },
-    { head: 'Input', unit: 'per 1 M', kind: 'number', wide: true, cell: ({ prices }) => prices.input },
-    { head: 'Cached', unit: 'per 1 M', kind: 'number', wide: true, cell: ({ prices }) => prices.cache_read },
-    { head: 'Output', unit: 'per 1 M', kind: 'number', wide: true, cell: ({ prices }) => prices.output },
+    {
+      head: 'Wire',
+      kind: 'fit',
+      by: ({ wire }) => wire,
+      cell: ({ wire }) => <span class={`wire ${wire}`}>{wire}</span>,
+    },
+    { head: 'Upstream', wide: true, by: namesOf, cell: namesOf },
+    {
+      head: 'Input',
+      unit: 'per 1 M',
+      kind: 'number',
+      wide: true,
+      by: ({ prices }) => readCredits(prices.input),
+      cell: ({ prices }) => prices.input,
+    },
+    {
+      head: 'Cached',
+      unit: 'per 1 M',
+      kind: 'number',
+      wide: true,
+      by: ({ prices }) => readCredits(prices.cache_read),
+      cell: ({ prices }) => prices.cache_read,
+    },
+    {
+      head: 'Output',
+      unit: 'per 1 M',
+      kind: 'number',
+      wide: true,
+      by: ({ prices }) => readCredits(prices.output),
+      cell: ({ prices }) => prices.output,
+    },
     {
       head: 'Requests',
       kind: 'number',
-      cell: ({ id }) => <Count value={of.has(id) ? sumOf(of.get(id)!, 'requests') : undefined} />,
+      by: requestsOf,
+      cell: (row) => <Count value={requestsOf(row)} />,
     },
     {
       head: 'Share',
       unit: 'of credits',
       kind: 'number',
-      cell: ({ id }) => <Share value={of.has(id) && all > 0n ? shareOf(sumOfCredits(of.get(id)!), all) : undefined} />,
+      by: creditsOf,
+      cell: (row) => <Share value={all > 0n ? creditsShare(row) : undefined} />,
     },
     {
       head: 'First byte',
       unit: 'p95',
       kind: 'number',
       wide: true,
-      cell: ({ id }) => <Ms value={of.has(id) ? valuesOf(of.get(id)!, 'first_byte_ms')[0] : undefined} />,
+      by: firstByteOf,
+      cell: (row) => <Ms value={firstByteOf(row)} />,
     },
     {
       head: 'Cached',
       unit: 'of input',
       kind: 'number',
       wide: true,
-      cell: ({ id }) => <Share value={of.has(id) ? cacheShareOf(of.get(id)!) : undefined} />,
+      by: cachedOf,
+      cell: (row) => <Share value={cachedOf(row)} />,
     },
   ]
   return (
@@ -181,44 +225,35 @@ const rates = [
   ['output', 'Output'],
 ] as const
 
+type Rate = { rate: (typeof rates)[number][0] | undefined; label: string; price: string }
+
 function Prices({ prices, version }: { prices: ModelRow['prices']; version: string }) {
   const steps = prices.steps ?? []
+  const calls = Object.entries(prices.calls ?? {})
+  const rows: Rate[] = [
+    ...rates.map(([rate, label]) => ({ rate, label, price: prices[rate] })),
+    ...calls.map(([kind, price]) => ({ rate: undefined, label: `A call of ${kind.replaceAll('_', ' ')}`, price })),
+  ]
   return (
     <Panel title="Prices" unit="credits per million tokens">
-      <table class="table plain">
-        <thead>
-          <tr>
-            <th scope="col">Tokens</th>
-            <th scope="col" class="number">
-              Price
-            </th>
-            {steps.map(({ above }) => (
-              <th scope="col" class="number" key={above}>
-                above <Count value={above} />
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rates.map(([rate, label]) => (
-            <tr key={rate}>
-              <td>{label}</td>
-              <td class="number">{prices[rate]}</td>
-              {steps.map((step) => (
-                <td class="number" key={step.above}>
-                  {step[rate]}
-                </td>
-              ))}
-            </tr>
-          ))}
-          {Object.entries(prices.calls ?? {}).map(([kind, price]) => (
-            <tr key={kind}>
-              <td>A call of {kind.replaceAll('_', ' ')}</td>
-              <td class="number">{price}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        label="Prices"
+        class="plain"
+        rows={rows}
+        keyOf={({ label }) => label}
+        columns={[
+          { head: 'Tokens', by: ({ label }) => label, cell: ({ label }) => label },
+          { head: 'Price', kind: 'number', by: ({ price }) => readCredits(price), cell: ({ price }) => price },
+          ...steps.map(
+            (step): Column<Rate> => ({
+              head: `above ${tellCount(step.above)}`,
+              kind: 'number',
+              by: ({ rate }) => (rate ? readCredits(step[rate]) : undefined),
+              cell: ({ rate }) => rate && step[rate],
+            }),
+          ),
+        ]}
+      />
       <p class="small pad">Version {version}. Clients and owners of keys are told no prices.</p>
     </Panel>
   )

@@ -40,6 +40,7 @@ export function Operators() {
               columns={[
                 {
                   head: 'Name',
+                  by: ({ name }) => name,
                   cell: ({ name }) => (
                     <>
                       {name}
@@ -47,12 +48,25 @@ export function Operators() {
                     </>
                   ),
                 },
-                { head: 'Role', kind: 'fit', cell: ({ role }) => role },
-                { head: 'Token', kind: 'code', wide: true, cell: ({ prefix }) => `${prefix}…` },
-                { head: 'Made', kind: 'fit', wide: true, cell: ({ created }) => <Time iso={created} /> },
+                { head: 'Role', kind: 'fit', by: ({ role }) => role, cell: ({ role }) => role },
+                {
+                  head: 'Token',
+                  kind: 'code',
+                  wide: true,
+                  by: ({ prefix }) => prefix,
+                  cell: ({ prefix }) => `${prefix}…`,
+                },
+                {
+                  head: 'Made',
+                  kind: 'fit',
+                  wide: true,
+                  by: ({ created }) => created,
+                  cell: ({ created }) => <Time iso={created} />,
+                },
                 {
                   head: 'Ends',
                   kind: 'fit',
+                  by: ({ expires, revoked }) => revoked ?? expires,
                   cell: ({ expires, revoked }) => <Expires iso={expires} revoked={revoked} />,
                 },
                 {

@@ -18,7 +18,7 @@ export function OwnModels() {
             rows={models}
             keyOf={(id) => id}
             columns={[
-              { head: 'Model', cell: (id) => <code>{id}</code> },
+              { head: 'Model', by: (id) => id, cell: (id) => <code>{id}</code> },
               {
                 head: 'Settings',
                 kind: 'fit',

@@ -11,11 +11,12 @@ import { spanOfBucket } from '../pure/range.ts'
 import { fits } from '../pure/request-filter.ts'
 import { sumOf } from '../pure/usage.ts'
 import { zones } from '../session.ts'
-import type { Listed, ModelRow, RequestRow, Usage } from '../shapes.ts'
+import type { Account, Key, Listed, ModelRow, RequestRow, UpstreamState, Usage } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
+import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
 import { Amount, Count, Ms, Time } from '../ui/numbers.tsx'
-import { SearchField } from '../ui/search-field.tsx'
+import { Pick } from '../ui/pick.tsx'
 import { useEscape } from '../ui/shortcuts.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
@@ -29,6 +30,8 @@ const filterNames = ['account', 'key', 'model', 'upstream', 'outcome', 'status']
 const waitingMax = 500
 /** The list stops moving if it is scrolled further down than this, in px. */
 const scrolledPx = 160
+/** The rows of a sorted list. */
+const sortedRows = 200
 
 export function Requests({ id }: { id: string | undefined }) {
   const close = useMemo(
@@ -57,32 +60,73 @@ const columns: Column<RequestRow>[] = [
   {
     head: 'Over at',
     kind: 'fit',
+    sorts: ['-at', 'at'],
     cell: ({ request_id, at }) => (
       <a href={rowHref(request_id)}>
         <Time iso={at} />
       </a>
     ),
   },
-  { head: 'Ended', kind: 'fit', cell: ({ outcome, code }) => <Outcome outcome={outcome} code={code} /> },
+  {
+    head: 'Ended',
+    kind: 'fit',
+    by: ({ outcome, code }) => (outcome === 'ok' ? outcome : (code ?? outcome)),
+    cell: ({ outcome, code }) => <Outcome outcome={outcome} code={code} />,
+  },
   {
     head: 'Model',
+    by: ({ model }) => model,
     cell: ({ model, alias }) => <span title={alias ? `asked for as ${alias}` : undefined}>{model ?? '–'}</span>,
   },
-  { head: 'Account', wide: true, cell: ({ account }) => account?.name ?? account?.id ?? '–' },
-  { head: 'Key', wide: true, cell: ({ key }) => key?.label ?? key?.prefix ?? '–' },
-  { head: 'Upstream', wide: true, cell: ({ upstream }) => upstream ?? '–' },
-  { head: 'In', unit: 'tokens', kind: 'number', wide: true, cell: (row) => <Count value={inputOf(row)} /> },
+  { head: 'Account', wide: true, by: accountOf, cell: (row) => accountOf(row) ?? '–' },
+  { head: 'Key', wide: true, by: keyOf, cell: (row) => keyOf(row) ?? '–' },
+  { head: 'Upstream', wide: true, by: ({ upstream }) => upstream, cell: ({ upstream }) => upstream ?? '–' },
+  {
+    head: 'In',
+    unit: 'tokens',
+    kind: 'number',
+    wide: true,
+    sorts: ['-input_tokens', 'input_tokens'],
+    cell: (row) => <Count value={inputOf(row)} />,
+  },
   {
     head: 'Out',
     unit: 'tokens',
     kind: 'number',
     wide: true,
+    sorts: ['-output_tokens', 'output_tokens'],
     cell: ({ output_tokens }) => <Count value={output_tokens} />,
   },
-  { head: 'First byte', kind: 'number', wide: true, cell: ({ first_byte_ms }) => <Ms value={first_byte_ms} /> },
-  { head: 'Total', kind: 'number', wide: true, cell: ({ total_ms }) => <Ms value={total_ms} /> },
-  { head: 'Cost', unit: 'credits', kind: 'number', cell: ({ credits }) => <Amount value={credits} /> },
+  {
+    head: 'First byte',
+    kind: 'number',
+    wide: true,
+    sorts: ['-first_byte_ms', 'first_byte_ms'],
+    cell: ({ first_byte_ms }) => <Ms value={first_byte_ms} />,
+  },
+  {
+    head: 'Total',
+    kind: 'number',
+    wide: true,
+    sorts: ['-total_ms', 'total_ms'],
+    cell: ({ total_ms }) => <Ms value={total_ms} />,
+  },
+  {
+    head: 'Cost',
+    unit: 'credits',
+    kind: 'number',
+    sorts: ['-credits', 'credits'],
+    cell: ({ credits }) => <Amount value={credits} />,
+  },
 ]
+
+function accountOf({ account }: RequestRow): string | null | undefined {
+  return account?.name ?? account?.id
+}
+
+function keyOf({ key }: RequestRow): string | null | undefined {
+  return key?.label ?? key?.prefix
+}
 
 function rowHref(id: string): string {
   return hrefOf({ page: 'requests', id, query: place.value.query })
@@ -96,8 +140,12 @@ function RequestList({ selected }: { selected: string | undefined }) {
   const { query } = place.value
   const filter = Object.fromEntries(filterNames.map((name) => [name, query[name]]))
   const hasTime = Boolean(query['from'] && query['to'])
-  const isLive = !hasTime && query['live'] !== 'off'
-  const path = withQuery('/requests', { ...filter, from: query['from'], to: query['to'], limit: 50 })
+  const { sort = '-at' } = query
+  const isSorted = sort !== '-at'
+  const isLive = !hasTime && !isSorted && query['live'] !== 'off'
+  const asked = { ...filter, from: query['from'], to: query['to'], sort: isSorted ? sort : undefined }
+  // A sorted list is one page.
+  const path = withQuery('/requests', { ...asked, limit: isSorted ? sortedRows : 50 })
   const list = useList<RequestRow>(path)
   const live = useTail(isLive, filter, path)
   useLive('reset', isLive ? listAnew : undefined)
@@ -106,7 +154,13 @@ function RequestList({ selected }: { selected: string | undefined }) {
   const rows = [...live.shown.filter(({ request_id }) => !known.has(request_id)), ...(list.items ?? [])]
   return (
     <>
-      <Filters filter={filter} isLive={isLive} hasTime={hasTime} />
+      <Filters
+        filter={filter}
+        isLive={isLive}
+        hasTime={hasTime}
+        isSorted={isSorted}
+        csvPath={withQuery('/requests', asked)}
+      />
       <Histogram />
       {live.waiting > 0 && (
         <button type="button" class="waiting" onClick={live.show}>
@@ -124,6 +178,8 @@ function RequestList({ selected }: { selected: string | undefined }) {
           ) : (
             <Table
               label="Requests"
+              sort={sort}
+              onSort={(next) => setQuery({ sort: next })}
               rows={rows}
               columns={columns}
               keyOf={({ request_id }) => request_id}
@@ -182,40 +238,79 @@ const outcomes = [
   'internal_error',
 ] as const
 
-function Filters(props: { filter: Record<string, string | undefined>; isLive: boolean; hasTime: boolean }) {
-  const { filter, isLive, hasTime } = props
+/** The statuses that the gateway answers with (docs/interface.md). */
+const statuses = [
+  '200',
+  '400',
+  '401',
+  '402',
+  '404',
+  '408',
+  '413',
+  '415',
+  '422',
+  '429',
+  '500',
+  '502',
+  '503',
+  '504',
+  '529',
+]
+
+type FilterProps = {
+  filter: Record<string, string | undefined>
+  isLive: boolean
+  hasTime: boolean
+  isSorted: boolean
+  csvPath: string
+}
+
+function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
   const models = useLoad<Listed<ModelRow>>('/models')
-  const ids = [...new Set([...readList(filter['model']), ...(models.data?.items ?? []).map(({ id }) => id)])]
+  const upstreams = useLoad<Listed<UpstreamState>>('/upstreams')
+  const account = useNamed<Account>('/accounts', filter['account'])
+  const key = useNamed<Key>('/keys', filter['key'])
   return (
     <div class="filters">
-      <SearchField label="Account, by name or id" name="account" />
-      <Select
-        label="Model"
+      <Pick<Account>
+        label="Any account"
         hidesLabel
-        value={filter['model'] ?? ''}
-        options={[
-          ['', 'any model'],
-          ...(filter['model']?.includes(',') ? [[filter['model'], 'several models'] as const] : []),
-          ...ids.map((id) => [id, id] as const),
-        ]}
-        onChange={(model) => setQuery({ model: model || undefined })}
+        shown={account ? account.name : (filter['account'] ?? '')}
+        pathOf={(q) => withQuery('/accounts', { q, sort: 'name', limit: 20 })}
+        choiceOf={({ id, name }) => ({ id, name, more: id })}
+        onPick={(choice) => setQuery({ account: choice?.id })}
       />
-      <Select
-        label="Ended"
+      <Pick<Key>
+        label="Any key"
         hidesLabel
-        value={filter['outcome'] ?? ''}
-        options={[['', 'ended in any way'], ...outcomes.map((one) => [one, one.replaceAll('_', ' ')] as const)]}
-        onChange={(outcome) => setQuery({ outcome: outcome || undefined })}
+        shown={key ? (key.label ?? key.prefix) : (filter['key'] ?? '')}
+        pathOf={(q) => withQuery('/keys', { q, account: filter['account'], limit: 20 })}
+        choiceOf={({ id, label, prefix, account_name }) => ({
+          id,
+          name: label ?? prefix,
+          more: `${prefix}… of ${account_name}`,
+        })}
+        onPick={(choice) => setQuery({ key: choice?.id })}
       />
-      {(['key', 'upstream', 'status'] as const).map(
-        (name) =>
-          filter[name] && (
-            <Chip key={name} text={`${name} ${filter[name]}`} drop={() => setQuery({ [name]: undefined })} />
-          ),
-      )}
+      <FilterSelect
+        name="model"
+        said={filter['model']}
+        any="any model"
+        of={(models.data?.items ?? []).map(({ id }) => id)}
+      />
+      <FilterSelect
+        name="upstream"
+        said={filter['upstream']}
+        any="any upstream"
+        of={(upstreams.data?.items ?? []).map(({ upstream }) => upstream)}
+      />
+      <FilterSelect name="outcome" said={filter['outcome']} any="ended in any way" of={outcomes} />
+      <FilterSelect name="status" said={filter['status']} any="any status" of={statuses} />
       {hasTime && <Chip text="a time" drop={() => setQuery({ from: undefined, to: undefined })} />}
       <span class="spring" />
-      {!hasTime && (
+      {isSorted && <span class="small">The last 5,000 that fit, sorted</span>}
+      <CsvButton path={csvPath} name="requests.csv" label="Requests as CSV" />
+      {!hasTime && !isSorted && (
         <label class="check">
           <input
             type="checkbox"
@@ -227,6 +322,37 @@ function Filters(props: { filter: Record<string, string | undefined>; isLive: bo
       )}
     </div>
   )
+}
+
+const filterLabels = { model: 'Model', upstream: 'Upstream', outcome: 'Ended', status: 'Status' } as const
+
+/** A filter by one of known values. An address may name several, with commas, or one that is no longer known. */
+function FilterSelect(props: {
+  name: keyof typeof filterLabels
+  said: string | undefined
+  any: string
+  of: readonly string[]
+}) {
+  const { name, said = '', any, of } = props
+  const values = [...new Set([...readList(said), ...of])]
+  return (
+    <Select
+      label={filterLabels[name]}
+      hidesLabel
+      value={said}
+      options={[
+        ['', any],
+        ...(said.includes(',') ? [[said, `${name}: ${said.replaceAll(',', ', ')}`] as const] : []),
+        ...values.map((value) => [value, value.replaceAll('_', ' ')] as const),
+      ]}
+      onChange={(next) => setQuery({ [name]: next || undefined })}
+    />
+  )
+}
+
+/** The object that a filter names by its id. A name, or a wrong id, is shown as it is. */
+function useNamed<T>(path: string, id: string | undefined): T | undefined {
+  return useLoad<T>(id === undefined ? undefined : `${path}/${encodeURIComponent(id)}`).data
 }
 
 /** Plots the number of requests with the same filter, and how they ended. */
@@ -241,7 +367,7 @@ function Histogram() {
       {(shown) => (
         <Plot
           title="Requests"
-          unit={`per ${shown.bucket}, ${range.label.toLowerCase()}, by how they ended`}
+          unit={`per ${shown.bucket}, ${range.label.toLowerCase()}, by how they ended${query['status'] ? ', of any status' : ''}`}
           kind="bars"
           buckets={shown.buckets}
           bucket={shown.bucket}

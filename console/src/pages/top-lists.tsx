@@ -5,6 +5,7 @@ import { labelOf, shareOf, sumOf, sumOfCredits } from '../pure/usage.ts'
 import type { Dimension, Usage } from '../shapes.ts'
 import { Count, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
 import { usagePath } from './figures.ts'
 
 type Props = { range: Range; filters: Partial<Record<Dimension, string>>; by: Dimension; only: readonly string[] }
@@ -29,54 +30,61 @@ function Top({ range, filters, by, only, title, dimension, href }: TopProps) {
     <Panel title={`Top ${title.toLowerCase()}`} unit={`by credits, ${range.label.toLowerCase()}`}>
       <Shown of={loaded} height={250}>
         {({ series, other }) => {
-          const rows = series.map((one) => ({ one, credits: sumOfCredits(one) }))
+          const rows = series.map((one) => {
+            const id = one.of[dimension] ?? ''
+            const isOn = by === dimension && only.includes(id)
+            return { id, label: labelOf(one), isOn, credits: sumOfCredits(one), requests: sumOf(one, 'requests') }
+          })
           const most = rows.reduce((most, { credits }) => (credits > most ? credits : most), 0n)
           if (rows.length === 0) return <p class="small pad">Nothing was billed.</p>
           return (
-            <table class="table ranking">
-              <thead>
-                <tr>
-                  <th scope="col">
-                    <span class="offscreen">Compare</span>
-                  </th>
-                  <th scope="col">{title.slice(0, -1)}</th>
-                  <th scope="col" class="number">
-                    Requests
-                  </th>
-                  <th scope="col" class="number">
-                    Credits
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {rows.map(({ one, credits }) => {
-                  const id = one.of[dimension] ?? ''
-                  const isOn = by === dimension && only.includes(id)
-                  return (
-                    <tr key={id}>
-                      <td class="fit">
-                        <input
-                          type="checkbox"
-                          aria-label={`Compare ${labelOf(one)}`}
-                          checked={isOn}
-                          disabled={id === '' || (!isOn && by === dimension && only.length >= 6)}
-                          onChange={() => compare(dimension, id, by === dimension ? only : [])}
-                        />
-                      </td>
-                      <td class="named">
-                        {id === '' ? labelOf(one) : <a href={href(id)}>{labelOf(one)}</a>}
-                        <meter min={0} max={1} value={shareOf(credits, most)} aria-hidden="true" />
-                      </td>
-                      <td class="number">
-                        <Count value={sumOf(one, 'requests')} />
-                      </td>
-                      <td class="number">
-                        <Credits value={credits} />
-                      </td>
-                    </tr>
-                  )
-                })}
-                {other && other.count > 0 && (
+            <Table
+              label={`Top ${title.toLowerCase()}`}
+              class="ranking"
+              rows={rows}
+              keyOf={({ id }) => id}
+              columns={[
+                {
+                  head: 'Compare',
+                  hidesHead: true,
+                  kind: 'fit',
+                  cell: ({ id, label, isOn }) => (
+                    <input
+                      type="checkbox"
+                      aria-label={`Compare ${label}`}
+                      checked={isOn}
+                      disabled={id === '' || (!isOn && by === dimension && only.length >= 6)}
+                      onChange={() => compare(dimension, id, by === dimension ? only : [])}
+                    />
+                  ),
+                },
+                {
+                  head: title.slice(0, -1),
+                  kind: 'named',
+                  by: ({ label }) => label,
+                  cell: ({ id, label, credits }) => (
+                    <>
+                      {id === '' ? label : <a href={href(id)}>{label}</a>}
+                      <meter min={0} max={1} value={shareOf(credits, most)} aria-hidden="true" />
+                    </>
+                  ),
+                },
+                {
+                  head: 'Requests',
+                  kind: 'number',
+                  by: ({ requests }) => requests,
+                  cell: ({ requests }) => <Count value={requests} />,
+                },
+                {
+                  head: 'Credits',
+                  kind: 'number',
+                  by: ({ credits }) => credits,
+                  cell: ({ credits }) => <Credits value={credits} />,
+                },
+              ]}
+              foot={
+                other &&
+                other.count > 0 && (
                   <tr class="others">
                     <td />
                     <td>{other.count} others</td>
@@ -87,9 +95,9 @@ function Top({ range, filters, by, only, title, dimension, href }: TopProps) {
                       <Credits value={sumOfCredits(other)} />
                     </td>
                   </tr>
-                )}
-              </tbody>
-            </table>
+                )
+              }
+            />
           )
         }}
       </Shown>

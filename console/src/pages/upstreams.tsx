@@ -15,6 +15,7 @@ import { UpstreamSign } from '../ui/badges.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count } from '../ui/numbers.tsx'
 import { Empty, Panel, Shown } from '../ui/states.tsx'
+import { type Column, Table } from '../ui/table.tsx'
 import { say } from '../ui/toasts.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
 import { outcomeSeries, seriesOf } from './series.tsx'
@@ -118,6 +119,50 @@ type Props = { name: string; rows: readonly UpstreamState[]; tookAtMs: number; i
 
 function Upstream({ name, rows, tookAtMs, isAlone }: Props) {
   const troubled = rows.filter(({ state }) => state !== 'ready').length
+  const columns: Column<UpstreamState>[] = [
+    { head: 'Model', by: ({ model }) => model, cell: ({ model }) => <a href={pageHref('models', model)}>{model}</a> },
+    { head: 'Account', by: ({ account }) => account, cell: ({ account }) => account ?? '–' },
+    { head: 'State', kind: 'fit', by: ({ state }) => state, cell: ({ state }) => <UpstreamSign state={state} /> },
+    {
+      head: 'Cause',
+      by: ({ cause }) => cause,
+      cell: ({ cause, heard }) => (
+        <>
+          {cause?.replaceAll('_', ' ') ?? '–'}
+          {heard && <span class="unit"> at another server</span>}
+        </>
+      ),
+    },
+    {
+      head: 'Tried again',
+      kind: 'number',
+      by: ({ wait_ms }) => wait_ms,
+      cell: ({ wait_ms }) => <Countdown ms={wait_ms} sinceMs={tookAtMs} />,
+    },
+    {
+      head: 'Failures',
+      unit: 'in a row',
+      kind: 'number',
+      wide: true,
+      by: ({ failures }) => failures,
+      cell: ({ failures }) => <Count value={failures} />,
+    },
+    {
+      head: 'Retries left',
+      unit: 'this minute',
+      kind: 'number',
+      wide: true,
+      by: ({ retries_left }) => retries_left,
+      cell: ({ retries_left }) => <Count value={retries_left} />,
+    },
+  ]
+  if (isAdmin())
+    columns.push({
+      head: 'Acts',
+      hidesHead: true,
+      kind: 'fit',
+      cell: (row) => <Steer upstream={name} rows={[row]} row={row} />,
+    })
   return (
     <Panel
       title={name}
@@ -133,63 +178,12 @@ function Upstream({ name, rows, tookAtMs, isAlone }: Props) {
         </>
       }
     >
-      <div class="table-frame">
-        <table class="table" aria-label={`Accounts of ${name}`}>
-          <thead>
-            <tr>
-              <th scope="col">Model</th>
-              <th scope="col">Account</th>
-              <th scope="col">State</th>
-              <th scope="col">Cause</th>
-              <th scope="col" class="number">
-                Tried again
-              </th>
-              <th scope="col" class="number wide">
-                Failures <span class="unit">in a row</span>
-              </th>
-              <th scope="col" class="number wide">
-                Retries left <span class="unit">this minute</span>
-              </th>
-              {isAdmin() && (
-                <th scope="col">
-                  <span class="offscreen">Acts</span>
-                </th>
-              )}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={`${row.model} ${row.account}`}>
-                <td>
-                  <a href={pageHref('models', row.model)}>{row.model}</a>
-                </td>
-                <td>{row.account ?? '–'}</td>
-                <td class="fit">
-                  <UpstreamSign state={row.state} />
-                </td>
-                <td>
-                  {row.cause?.replaceAll('_', ' ') ?? '–'}
-                  {row.heard && <span class="unit"> at another server</span>}
-                </td>
-                <td class="number">
-                  <Countdown ms={row.wait_ms} sinceMs={tookAtMs} />
-                </td>
-                <td class="number wide">
-                  <Count value={row.failures} />
-                </td>
-                <td class="number wide">
-                  <Count value={row.retries_left} />
-                </td>
-                {isAdmin() && (
-                  <td class="fit">
-                    <Steer upstream={name} rows={[row]} row={row} />
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        label={`Accounts of ${name}`}
+        rows={rows}
+        keyOf={({ model, account }) => `${model} ${account}`}
+        columns={columns}
+      />
     </Panel>
   )
 }

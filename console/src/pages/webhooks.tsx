@@ -1,5 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { refresh, useSteady } from '../api/load.ts'
+import { readCredits } from '../pure/format.ts'
 import type { Listed, WebhookRow } from '../shapes.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Away, Count, Credits } from '../ui/numbers.tsx'
@@ -30,19 +31,32 @@ export function Webhooks() {
             rows={items}
             keyOf={(_, at) => String(at)}
             columns={[
-              { head: 'Where', kind: 'code', cell: ({ url }) => url },
-              { head: 'Told of', wide: true, cell: ({ events }) => <Events of={events} /> },
+              { head: 'Where', kind: 'code', by: ({ url }) => url, cell: ({ url }) => url },
+              {
+                head: 'Told of',
+                wide: true,
+                by: ({ events }) => events.join(),
+                cell: ({ events }) => <Events of={events} />,
+              },
               {
                 head: 'Below',
                 unit: 'credits',
                 kind: 'number',
                 wide: true,
+                by: ({ below }) => below && readCredits(below),
                 cell: ({ below }) => (below === null ? <span class="none">–</span> : <Credits value={below} />),
               },
-              { head: 'Last one', kind: 'fit', cell: ({ last }) => <Told last={last} /> },
-              { head: 'Wait', unit: 'told again', kind: 'number', cell: ({ pending }) => <Count value={pending} /> },
+              { head: 'Last one', kind: 'fit', by: ({ last }) => last?.at, cell: ({ last }) => <Told last={last} /> },
+              {
+                head: 'Wait',
+                unit: 'told again',
+                kind: 'number',
+                by: ({ pending }) => pending,
+                cell: ({ pending }) => <Count value={pending} />,
+              },
               {
                 head: 'Told',
+                by: ({ told }) => told,
                 unit: 'since start',
                 kind: 'number',
                 wide: true,
@@ -50,6 +64,7 @@ export function Webhooks() {
               },
               {
                 head: 'Failed',
+                by: ({ failed }) => failed,
                 unit: 'since start',
                 kind: 'number',
                 wide: true,

@@ -1,20 +1,28 @@
 import { tellBucket } from '../pure/ticks.ts'
+import { SortHead, sortRows, useOrder } from '../ui/order.tsx'
 import type { Drawing } from './draw.ts'
 
 /** Shows the data of a plot as rows, the newest first. */
 export function PlotTable({ title, series, buckets, bucket, zones, tell }: Drawing & { title: string }) {
-  const places = buckets.map((_, at) => at).reverse()
+  const { order, press } = useOrder()
+  const newest = buckets.map((_, at) => at).reverse()
+  const sorting = series.find(({ id }) => id === order?.head)
+  const places =
+    order === undefined ? newest : sortRows(newest, (at) => (sorting ? sorting.values[at] : at), order.isDown)
+  const downOf = (head: string) => (order?.head === head ? order.isDown : undefined)
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse
     <section class="plot-table" tabIndex={0} aria-label={`${title} as a table`}>
       <table class="table">
         <thead>
           <tr>
-            <th scope="col">Time</th>
+            <SortHead class="" isDown={downOf('time')} press={() => press('time', false)}>
+              Time
+            </SortHead>
             {series.map(({ id, label }) => (
-              <th key={id} scope="col" class="number">
+              <SortHead key={id} class="number" isDown={downOf(id)} press={() => press(id, true)}>
                 {label}
-              </th>
+              </SortHead>
             ))}
           </tr>
         </thead>

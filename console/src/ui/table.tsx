@@ -1,14 +1,21 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { go } from '../location.ts'
+import { type Sortable, SortHead, sortRows, useOrder } from './order.tsx'
 
 export type Column<Row> = {
   head: string
   /** The unit of the numbers, shown after the head. */
   unit?: string
-  kind?: 'number' | 'text' | 'code' | 'fit'
+  kind?: 'number' | 'text' | 'code' | 'fit' | 'named'
+  /** Whether the heading is only for screen readers. */
+  hidesHead?: boolean
   /** Whether the column is left out on a phone. */
   wide?: boolean
+  /** The value by which the heading sorts the rows that are loaded. */
+  by?(row: Row): Sortable
+  /** The orders of the list that the gateway knows for this column, the first one first: the heading asks for them. */
+  sorts?: readonly string[]
   cell(row: Row, at: number): ComponentChildren
 }
 
@@ -24,6 +31,13 @@ type Props<Row> = {
   hasMore?: boolean
   more?(): void
   refusedMore?: boolean
+  /** The order in which the gateway lists the rows, and a function that asks for another one; undefined: the usual one. */
+  sort?: string
+  onSort?(sort: string | undefined): void
+  /** Rows below the last one, which are not sorted. */
+  foot?: ComponentChildren
+  /** Further classes of the table. @example 'plain': cells break into lines, so all rows are rendered */
+  class?: string
 }
 
 /** The properties that a table needs of a list that is loaded page by page. */
@@ -38,25 +52,48 @@ const margin = 12
 /** Up to this many rows, all are rendered. */
 const fewRows = 60
 
-/** A table of any length: only the visible rows, and some around them, are in the page. */
-export function Table<Row>({ label, rows, columns, keyOf, hrefOf, selected, hasMore, more, refusedMore }: Props<Row>) {
+/**
+ * A table of any length: only the visible rows, and some around them, are in the page. Each heading sorts: the whole list
+ * if the gateway knows that order, else the rows that are loaded.
+ */
+export function Table<Row>(props: Props<Row>) {
+  const { label, columns, keyOf, hrefOf, selected, hasMore, more, refusedMore, sort, onSort, foot } = props
   const body = useRef<HTMLTableSectionElement>(null)
-  const { first, last } = useSeen(body, rows.length)
+  const { order, press, reset } = useOrder()
+  const sorting = columns.find((column) => nameOf(column) === order?.head)
+  const rows = sorting?.by && order ? sortRows(props.rows, sorting.by, order.isDown) : props.rows
+  const isPlain = props.class?.includes('plain') ?? false
+  const { first, last } = useSeen(body, rows.length, isPlain)
   useEffect(() => {
-    if (hasMore && !refusedMore && last >= rows.length - margin) more?.()
+    // Rows of the next page would be put between those that are read.
+    if (hasMore && !refusedMore && !sorting && last >= rows.length - margin) more?.()
   })
   return (
     // A scrolling area must be reachable without a mouse: by the links in it, or else by itself.
     <div class="table-frame" {...(!hrefOf && { tabIndex: 0, role: 'region', 'aria-label': label })}>
-      <table class="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+      <table class={`table ${props.class ?? ''}`} aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
         <thead>
           <tr>
-            {columns.map(({ head, unit, kind = 'text', wide }) => (
-              <th key={`${head} ${unit}`} scope="col" class={`${kind}${wide ? ' wide' : ''}`}>
-                {head}
-                {unit && <span class="unit"> {unit}</span>}
-              </th>
-            ))}
+            {columns.map((column) => {
+              const { head, unit, kind = 'text', wide, by, sorts, hidesHead } = column
+              const name = nameOf(column)
+              const listed = !sorting && sort !== undefined && sorts?.includes(sort) ? sort.startsWith('-') : undefined
+              const ask = () => {
+                reset()
+                onSort?.(sorts![sorts!.indexOf(sort ?? '') + 1])
+              }
+              return (
+                <SortHead
+                  key={name}
+                  class={`${kind}${wide ? ' wide' : ''}`}
+                  isDown={order?.head === name ? order.isDown : listed}
+                  press={sorts && onSort ? ask : by && (() => press(name, kind === 'number'))}
+                >
+                  {hidesHead ? <span class="offscreen">{head}</span> : head}
+                  {unit && <span class="unit"> {unit}</span>}
+                </SortHead>
+              )
+            })}
           </tr>
         </thead>
         <tbody ref={body}>
@@ -83,7 +120,13 @@ export function Table<Row>({ label, rows, columns, keyOf, hrefOf, selected, hasM
           })}
           {last < rows.length && <Spacer rows={rows.length - last} columns={columns.length} />}
         </tbody>
+        {foot && <tfoot>{foot}</tfoot>}
       </table>
+      {hasMore && sorting && (
+        <p class="small pad" role="status">
+          Sorted are the {rows.length} rows that are loaded. There are more.
+        </p>
+      )}
       {hasMore && (
         <button type="button" class="more" onClick={more}>
           Show more
@@ -91,6 +134,11 @@ export function Table<Row>({ label, rows, columns, keyOf, hrefOf, selected, hasM
       )}
     </div>
   )
+}
+
+/** Identifies a column: two may have the same head with another unit. */
+function nameOf({ head, unit }: { head: string; unit?: string }): string {
+  return `${head} ${unit}`
 }
 
 function Spacer({ rows, columns }: { rows: number; columns: number }) {
@@ -110,7 +158,11 @@ function follow(event: MouseEvent, href: string): void {
 }
 
 /** Finds the visible rows from the position of the table in the window. */
-function useSeen(body: { current: HTMLTableSectionElement | null }, count: number): { first: number; last: number } {
+function useSeen(
+  body: { current: HTMLTableSectionElement | null },
+  count: number,
+  isWhole: boolean,
+): { first: number; last: number } {
   const [top, setTop] = useState(0)
   useEffect(() => {
     let frame = 0
@@ -132,7 +184,7 @@ function useSeen(body: { current: HTMLTableSectionElement | null }, count: numbe
       window.removeEventListener('resize', ask)
     }
   }, [body])
-  if (count <= fewRows) return { first: 0, last: count }
+  if (isWhole || count <= fewRows) return { first: 0, last: count }
   const seen = Math.ceil(window.innerHeight / rowHeight)
   const first = Math.max(0, Math.min(top - margin, count - seen - margin))
   return { first, last: Math.min(count, top + seen + margin) }

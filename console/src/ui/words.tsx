@@ -1,0 +1,20 @@
+import { Fragment } from 'preact'
+
+/** Text of the gateway. It marks names of fields with backticks, which are shown as code. */
+export function Words({ text }: { text: string }) {
+  return <>{text.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? <code key={at}>{part}</code> : part))}</>
+}
+
+/** A name that may break into lines after its separators, and nowhere else. */
+export function Breakable({ text }: { text: string }) {
+  return (
+    <>
+      {text.split(/(?<=[._\]/-])/).map((part, at) => (
+        <Fragment key={at}>
+          {at > 0 && <wbr />}
+          {part}
+        </Fragment>
+      ))}
+    </>
+  )
+}

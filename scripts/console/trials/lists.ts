@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
+import { type Rig, startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+/** The texts of a column, by its heading, without those of hidden columns. */
+async function column(page: Page, head: string): Promise<string[]> {
+  const heads = (await page.locator('.table thead th').allInnerTexts()).map((text) =>
+    text.replaceAll(/\s+/g, ' ').replace(/ ?[↑↓]?$/, ''),
+  )
+  const at = heads.findIndex((text) => text === head || text.startsWith(`${head} `))
+  assert.ok(at >= 0, `${head} is one of ${heads.join(', ')}`)
+  return page.locator(`.table tbody tr[data-row] td:nth-child(${at + 1})`).allInnerTexts()
+}
+
+/** Presses a heading with the keyboard, and waits until the rows are sorted. */
+async function press(page: Page, head: string): Promise<string | null> {
+  const heading = page.locator(`.table thead th:has(button:text-matches("^${head}"))`).first()
+  await heading.locator('button').focus()
+  await page.keyboard.press('Enter')
+  await settle(page)
+  return heading.getAttribute('aria-sort')
+}
+
+/** Chooses the first object that a search field finds, by keyboard. */
+async function pick(page: Page, label: string, text: string): Promise<void> {
+  await page.getByLabel(label, { exact: true }).focus()
+  await page.keyboard.type(text)
+  await page.keyboard.press('Enter')
+  await page.waitForSelector('[role=listbox]', { state: 'detached' })
+  await settle(page)
+}
+
+const long = 'an-account-with-a-name-as-long-as-people-make-them (Łódź, contractor)'
+
+async function fill(rig: Rig): Promise<{ id: string; keys: string[] }> {
+  const { id, key } = await rig.makeAccount(long)
+  const other = await rig.makeAccount('globex')
+  for (const model of ['reasoner', 'writer-mini', 'dear', 'coder']) await rig.ask(key, model)
+  await rig.ask(other.key, 'reasoner')
+  await rig.ask(other.key, 'no such model')
+  await rig.ask('sk-tri-wrong', 'reasoner')
+  return { id, keys: [key, other.key] }
+}
+
+const requestTrial: Trial = {
+  name: 'lists: requests are filtered by key, upstream and status, sorted by cost and times, and saved as CSV, by keyboard alone',
+  async run() {
+    const rig = await startRig()
+    await fill(rig)
+    const view = await openPage(rig)
+    const { page, faults } = view
+    await signIn(view, rig, rig.admin)
+    await visit(view, rig, 'requests')
+    assert.equal(await page.locator('tr[data-row]').count(), 7)
+    for (const [label, value, count] of [
+      ['Status', '404', 1],
+      ['Status', '401', 1],
+      ['Upstream', 'sim', 5],
+      ['Ended', 'refused', 2],
+      ['Model', 'reasoner', 2],
+    ] as const) {
+      await page.getByLabel(label, { exact: true }).selectOption(value)
+      await settle(page)
+      await page.waitForSelector(`table[aria-rowcount="${count + 1}"]`)
+      await page.getByLabel(label, { exact: true }).selectOption('')
+      await page.waitForSelector('table[aria-rowcount="8"]')
+    }
+    await pick(page, 'Any account', 'globex')
+    await page.waitForSelector('table[aria-rowcount="3"]')
+    await pick(page, 'Any key', 'lap')
+    await page.waitForSelector('table[aria-rowcount="3"]')
+    assert.match(page.url(), /account=acct_.*key=key_/)
+    // An emptied field ends its filter.
+    for (const label of ['Any account', 'Any key']) {
+      await page.getByLabel(label, { exact: true }).focus()
+      await page.keyboard.press('Delete')
+      await page.keyboard.press('Enter')
+    }
+    await page.waitForSelector('table[aria-rowcount="8"]')
+    await page.setViewportSize({ width: 375, height: 700 })
+    assert.equal(
+      await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+      0,
+      'at 375 px',
+    )
+    assert.deepEqual(await findBarriers(view), [])
+    await page.setViewportSize({ width: 1440, height: 900 })
+    assert.equal(await press(page, 'Cost'), 'descending')
+    assert.match((await column(page, 'Model'))[0]!, /dear/)
+    assert.deepEqual((await column(page, 'Cost')).slice(-2), ['–', '–'], 'requests without a price are last')
+    assert.equal(await press(page, 'Cost'), 'ascending')
+    assert.equal((await column(page, 'Model')).indexOf('dear'), 4)
+    assert.equal(await press(page, 'Cost'), null)
+    assert.equal(await press(page, 'Total'), 'descending')
+    assert.match(page.url(), /sort=-total_ms/)
+    assert.equal(await press(page, 'Account'), 'ascending')
+    const accounts = await column(page, 'Account')
+    assert.deepEqual([...new Set(accounts)], [long, 'globex', '–'])
+    const [saved] = await Promise.all([page.waitForEvent('download'), page.click('[aria-label="Requests as CSV"]')])
+    const stream = await saved.createReadStream()
+    let text = ''
+    for await (const piece of stream) text += piece
+    assert.equal(text.trimEnd().split('\r\n').length, 8)
+    await page.click('tr[data-row] >> nth=0')
+    await page.waitForSelector('.explain .steps')
+    for (const width of [1440, 1280, 1100]) {
+      await page.setViewportSize({ width, height: 900 })
+      const cut = await page.evaluate(
+        `(() => { const frame = document.querySelector('.first .table-frame'); return frame.scrollWidth - frame.clientWidth })()`,
+      )
+      assert.equal(cut, 0, `columns are cut at ${width} px`)
+    }
+    assert.ok(await page.locator('.first th:has-text("Cost")').isVisible())
+    assert.deepEqual(await findBarriers(view), [])
+    forgive(faults, /status of (404)/)
+    await view.close()
+    await rig.close()
+  },
+}
+
+const headingTrial: Trial = {
+  name: 'lists: on every page each heading of a table sorts its rows, and says so',
+  async run() {
+    const rig = await startRig({
+      webhooks: [
+        { url: 'https://hooks.example.com/triwire', secret: 'a secret of webhooks', events: ['upstream_down'] },
+      ],
+    })
+    const { id } = await fill(rig)
+    const view = await openPage(rig)
+    const { page } = view
+    await signIn(view, rig, rig.admin)
+    await settle(page)
+    let pressed = 0
+    for (const path of [
+      ...['?range=24h', 'requests', 'accounts', `accounts/${id}`, 'keys', 'models', 'models/reasoner'],
+      ...['upstreams', 'webhooks', 'audit', 'operators'],
+    ]) {
+      await visit(view, rig, path)
+      if (path === '?range=24h') await page.click('[aria-label="Credits as a table"]')
+      const heads = page.locator('table thead th')
+      const count = await heads.count()
+      assert.ok(count > 0, path)
+      for (let at = 0; at < count; at++) {
+        const head = heads.nth(at)
+        const name = await head.innerText()
+        if (/^(Compare|Acts)?$/.test(name.trim())) continue
+        await head
+          .locator('button')
+          .focus({ timeout: 3_000 })
+          .catch((error: Error) => assert.fail(`${path}, ${name}: ${error.message}`))
+        await page.keyboard.press('Enter')
+        await settle(page)
+        assert.match(String(await head.getAttribute('aria-sort')), /^(as|des)cending$/, `${path}, ${name}`)
+        pressed++
+      }
+      assert.deepEqual(await findBarriers(view), [], path)
+    }
+    await visit(view, rig, 'accounts')
+    assert.equal(await press(page, 'Balance'), 'descending')
+    const figures = (await column(page, 'Balance')).map(Number)
+    assert.deepEqual(
+      figures,
+      figures.toSorted((a, b) => b - a),
+    )
+    await view.close()
+    await rig.close()
+    return [`${pressed} headings`]
+  },
+}
+
+export const listTrials: readonly Trial[] = [requestTrial, headingTrial]
