@@ -157,6 +157,52 @@ test('catalog import says of each model that it cannot take why, and what may be
   )
 })
 
+test('money.md 1 c two names that end the same are both imported, each from its own provider, and what is left out is said', async () => {
+  const cwd = testFolder('cli')
+  const path = join(cwd, 'triwire.yaml')
+  writeFileSync(path, file)
+  const listed = {
+    'gpt-6-luna': model('openai', 1e-7, 5e-7, { input_cost_per_token_flex: 5e-8, off_peak_pricing: { a: 1 } }),
+    'perplexity/openai/gpt-6-luna': model('perplexity', 2e-7, 6e-7),
+    'gpt-6-astra': model('openai', 3e-6, 9e-6),
+    'perplexity/openai/gpt-6-astra': model('perplexity', 4e-6, 9e-6),
+  }
+  writeFileSync(join(cwd, 'prices.json'), JSON.stringify(listed))
+  const take = (...ids: string[]) =>
+    runWarm(['catalog', 'import', 'prices.json', ...ids, '--upstream', 'far', '--wire', 'chat', '--yes'], { cwd })
+  const pricesOf = () =>
+    Object.fromEntries(
+      parse(readFileSync(path, 'utf8')).catalog.models.map((one: { id: string; prices: { input: string } }) => [
+        one.id,
+        one.prices.input,
+      ]),
+    )
+  const both = await take('openai/gpt-6-luna', 'perplexity/openai/gpt-6-luna')
+  assert.equal(both.code, 0, both.stderr)
+  assert.match(
+    both.stdout,
+    /^gpt-6-luna: left out, since an entry has no place for it: input_cost_per_token_flex, off_peak_pricing\.$/m,
+  )
+  // The other order, one at a time.
+  for (const id of ['perplexity/openai/gpt-6-astra', 'openai/gpt-6-astra']) assert.equal((await take(id)).code, 0)
+  const { haiku: _, plain: __, ...added } = pricesOf()
+  const prices = { 'gpt-6-luna': '0.1', 'openai/gpt-6-luna': '0.2', 'gpt-6-astra': '3', 'openai/gpt-6-astra': '4' }
+  assert.deepEqual(added, prices)
+
+  // Again, with new prices: each is brought up to date by its own.
+  writeFileSync(
+    join(cwd, 'prices.json'),
+    JSON.stringify({
+      ...listed,
+      'gpt-6-luna': model('openai', 7e-7, 5e-7),
+      'perplexity/openai/gpt-6-luna': model('perplexity', 8e-7, 6e-7),
+    }),
+  )
+  await take('perplexity/openai/gpt-6-luna', 'openai/gpt-6-luna')
+  const { haiku: ___, plain: ____, ...updated } = pricesOf()
+  assert.deepEqual(updated, { ...prices, 'gpt-6-luna': '0.7', 'openai/gpt-6-luna': '0.8' })
+})
+
 test('catalog import brings the known models up to date by their own provider, keeps a smaller maximum, and adds the named', async () => {
   const cwd = testFolder('cli')
   const path = join(cwd, 'triwire.yaml')

@@ -75,6 +75,7 @@ test("LiteLLM's price file: steps in the names of keys, batches left out, nothin
     gaps: ['cache_write above 100000 (the price below is taken)'],
     reasons: true,
     samples: false,
+    leftOut: ['input_cost_per_token_above_100k_tokens_batches'],
   })
   assert.deepEqual([plain!.id, plain!.maxOutputTokens, plain!.contextWindow], ['plain', undefined, undefined])
   assert.deepEqual(plain!.prices, { input: '3', output: '15', calls: { file_search: '0.0025' } })
@@ -95,6 +96,59 @@ test("models.dev's price file: tiers win over what is above 200k", () => {
   assert.deepEqual(long!.prices!.steps, [{ above: 200_000, input: '9', output: '9', cache_read: '0.1' }])
   assert.deepEqual([long!.contextWindow, long!.maxOutputTokens, long!.reasons, long!.samples], [1000, 100, true, true])
   assert.deepEqual([bare!.prices, bare!.samples], [undefined, false])
+})
+
+test('money.md 1 c every price that is not taken is named, and nothing else', () => {
+  const rates = { input_cost_per_token: 1e-6, output_cost_per_token: 5e-6, cache_read_input_token_cost: 1e-7 }
+  const left = {
+    off_peak_pricing: { timezone: 'UTC', windows: [{ start: '16:30', end: '00:30' }], input_cost_per_token: 5e-7 },
+    input_cost_per_token_flex: 5e-7,
+    output_cost_per_token_priority: 1e-5,
+    input_cost_per_token_ultrafast: 6e-6,
+    output_cost_per_token_batches: 2e-6,
+    input_cost_per_token_above_272k_tokens_priority: 4e-6,
+    regional_processing_uplift_multiplier_eu: 1.1,
+    regional_endpoint_uplift_multiplier: 1.1,
+    provider_specific_entry: { us: 1.1, fast: 2 },
+    tiered_pricing: [{ range: [0, 1] }],
+    input_cost_per_audio_token: 1e-5,
+    code_interpreter_cost_per_session: 0.03,
+    search_context_cost_per_query: { search_context_size_low: 0.01, search_context_size_high: 0.02 },
+  }
+  const taken = {
+    ...rates,
+    cache_creation_input_token_cost: 1.25e-6,
+    cache_creation_input_token_cost_above_12hr: 2.5e-6,
+    input_cost_per_token_above_272k_tokens: 2e-6,
+    file_search_cost_per_1k_calls: 2.5,
+    supports_service_tier: true,
+    output_cost_per_image: 0,
+    supported_regions: ['global'],
+    max_input_tokens: 9_000,
+    source: 'https://prices.example',
+    'bad\u001b[2J_cost': 1,
+  }
+  const [listed] = readPriceFile({ m: { litellm_provider: 'openai', mode: 'responses', ...taken, ...left } })!
+  assert.deepEqual(listed!.leftOut, Object.keys(left))
+  assert.deepEqual([listed!.prices!.cache_write, listed!.prices!.cache_write_12h], ['1.25', '2.5'])
+
+  const cost = { input: 1, output: 2, cache_write_12h: 2.5, reasoning: 3, input_audio: 4, output_audio: 0 }
+  const fast = { input: 9, output: 9, tier: { type: 'speed', size: 1 } }
+  const long = { input: 2, output: 4, tier: { type: 'context', size: 9_000 } }
+  const modes = { modes: { fast: { cost: { input: 6 } } } }
+  const models = { m: { cost: { ...cost, tiers: [long, fast] }, experimental: modes, off_peak_pricing: { input: 1 } } }
+  const [dev] = readPriceFile({ openai: { models } })!
+  assert.deepEqual(dev!.leftOut, [
+    'cost.reasoning',
+    'cost.input_audio',
+    'cost.tiers',
+    'off_peak_pricing',
+    'experimental',
+  ])
+  assert.deepEqual(
+    dev!.prices!.steps?.map(({ above }) => above),
+    [9_000],
+  )
 })
 
 test('a file of another kind is none', () => {

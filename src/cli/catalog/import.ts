@@ -57,9 +57,15 @@ function takeNamed(
   options: ImportOptions,
   plan: ImportPlan,
 ) {
-  const names = [id, id.slice(id.indexOf('/') + 1)]
-  const there = known.find((one) => names.some((name) => [one.entry['id'], one.entry['upstream_model']].includes(name)))
-  const found = find(id, listed, there ? upstreamOf(there.entry) : options.upstream)
+  const exact = listed.filter((model) => fullName(model) === id)
+  const bareId = exact[0]?.id ?? id.slice(id.indexOf('/') + 1)
+  // An entry that is called `provider/id` as a whole may be another provider's model.
+  const isMeant = (found: ListedMatch) => exact.length === 0 || ('model' in found && exact.includes(found.model))
+  const there = known.find(({ entry }) => {
+    const called = [entry['id'], entry['upstream_model']]
+    return called.includes(bareId) || (called.includes(id) && isMeant(find(id, listed, upstreamOf(entry))))
+  })
+  const found = find(id, listed, there ? upstreamOf(there.entry) : options.upstream, exact)
   if (there) return takeUpdate(id, found, there, plan)
   const bare = 'model' in found ? found.model.id : id
   if ('why' in found) return void plan.left.push({ id, why: found.why })
@@ -118,8 +124,9 @@ function plain(value: unknown): string {
   return /^\d+\.\d+$/.test(text) ? text.replace(/\.?0+$/, '') : text
 }
 
-function note(id: string, { gaps }: ListedModel, { notes }: ImportPlan): void {
+function note(id: string, { gaps, leftOut }: ListedModel, { notes }: ImportPlan): void {
   if (gaps.length > 0) notes.push(`${id}: the file does not tell ${gaps.join(', ')}.`)
+  if (leftOut.length > 0) notes.push(`${id}: left out, since an entry has no place for it: ${leftOut.join(', ')}.`)
 }
 
 /** Returns the figures that the file has. A window that is smaller than an answer is ignored. */
@@ -132,12 +139,24 @@ function figuresOf({ maxOutputTokens, contextWindow, prices }: ListedModel) {
   }
 }
 
-/** Finds a model by its id, with or without its provider. Of several, the upstream's own provider counts, or any if all agree. */
-function find(name: string, listed: readonly ListedModel[], upstream: string | undefined): ListedMatch {
-  const named = listed.filter(({ id, provider }) => id === name || `${provider}/${id}` === name)
+function fullName({ id, provider }: ListedModel): string {
+  return `${provider}/${id}`
+}
+
+/**
+ * Finds a model by its id, with or without its provider. Of several, the upstream's own provider counts, or any if all agree.
+ * @param exact those that a person has named with their provider, which count if none is the upstream's own
+ */
+function find(
+  name: string,
+  listed: readonly ListedModel[],
+  upstream: string | undefined,
+  exact: readonly ListedModel[] = [],
+): ListedMatch {
+  const named = listed.filter((model) => model.id === name || fullName(model) === name)
   const preset = upstream === undefined ? undefined : presetOf(upstream)
   const own = named.filter(({ provider }) => provider === upstream || preset?.listedAs.includes(provider))
-  const [first, ...others] = own.length > 0 ? own : named
+  const [first, ...others] = [own, exact].find(({ length }) => length > 0) ?? named
   if (!first) return { why: 'is not in the file' }
   if (others.every((other) => isDeepStrictEqual(figuresOf(other), figuresOf(first)))) return { model: first }
   const providers = [...new Set(named.map(({ provider }) => provider))].slice(0, 5).join(', ')

@@ -15,6 +15,8 @@ export type ListedModel = {
   samples: boolean
   /** The figures that the file does not have. */
   gaps: readonly string[]
+  /** The names of prices that the file has, and that no entry of ours can have. */
+  leftOut: readonly string[]
 }
 
 /**
@@ -43,10 +45,13 @@ function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
     const limit = asObject(model['limit']) ?? {}
     const cost = asObject(model['cost']) ?? {}
     const tiers = Array.isArray(cost['tiers']) ? cost['tiers'].map((tier) => asObject(tier) ?? {}) : []
-    const stepped = tiers.map((tier) => ({
+    const isStep = (tier: Record<string, unknown>) => (asObject(tier['tier'])?.['type'] ?? 'context') === 'context'
+    const stepped = tiers.filter(isStep).map((tier) => ({
       above: asObject(tier['tier'])?.['size'],
       rates: readRates(tier, modelsDevKeys, 0),
     }))
+    const taken = [...Object.values(modelsDevKeys), 'context_over_200k', ...(tiers.every(isStep) ? ['tiers'] : [])]
+    const isModeful = JSON.stringify(model['experimental'] ?? null).includes('"cost"')
     const long = asObject(cost['context_over_200k'])
     if (stepped.length === 0 && long) stepped.push({ above: 200_000, rates: readRates(long, modelsDevKeys, 0) })
     return {
@@ -57,6 +62,11 @@ function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
       ...priced(readRates(cost, modelsDevKeys, 0), stepped, {}),
       reasons: model['reasoning'] === true,
       samples: model['temperature'] !== false,
+      leftOut: [
+        ...pricesIn(cost, taken, /./).map((name) => `cost.${name}`),
+        ...pricesIn(model, ['cost']),
+        ...(isModeful ? ['experimental'] : []),
+      ],
     }
   })
 }
@@ -87,15 +97,23 @@ function readLitellm([key, value]: [string, unknown]): ListedModel[] {
       ),
     }))
     .filter(({ rates }) => Object.keys(rates).length > 0)
+  const calls = readLitellmCalls(entry)
+  const taken = Object.values(litellmKeys).flatMap((name) => [
+    name,
+    ...sizes.map((size) => `${name}_above_${size}k_tokens`),
+  ])
+  if (calls['web_search']) taken.push('search_context_cost_per_query')
+  if (calls['file_search']) taken.push('file_search_cost_per_1k_calls')
   return [
     {
       id: key.startsWith(`${provider}/`) ? key.slice(provider.length + 1) : key,
       provider,
       maxOutputTokens: countOf(entry['max_output_tokens']),
       contextWindow: countOf(entry['max_input_tokens']),
-      ...priced(readRates(entry, litellmKeys, perMillion), stepped, readLitellmCalls(entry)),
+      ...priced(readRates(entry, litellmKeys, perMillion), stepped, calls),
       reasons: entry['supports_reasoning'] === true,
       samples: entry['supports_sampling_params'] !== false,
+      leftOut: pricesIn(entry, taken),
     },
   ]
 }
@@ -110,6 +128,18 @@ const litellmKeys: Record<keyof RateTexts, string> = {
 }
 
 const perMillion = 6
+
+/** Names of prices and of what changes them: tiers, hours, regions, kinds of input (both files, November 2026). */
+const priceNames = /cost|pric|multiplier|uplift|off_peak|discount|specific_entry/i
+
+/** The names of members that are prices and were not taken. A price of 0 and an empty list do not count. */
+function pricesIn(from: Record<string, unknown>, taken: readonly string[], names = priceNames): string[] {
+  const isSomething = (value: unknown) =>
+    isPrice(value) || (typeof value === 'object' && value !== null && Object.keys(value).length > 0)
+  return Object.keys(from).filter(
+    (name) => names.test(name) && !taken.includes(name) && isSomething(from[name]) && /^\w{1,80}$/.test(name),
+  )
+}
 
 /** Reads prices of calls. A web search has a price for each size of its result; it is taken only if all are the same. */
 function readLitellmCalls(entry: Record<string, unknown>): Record<string, string> {
