@@ -1,5 +1,5 @@
 import type { Profile } from '../catalog/profile.ts'
-import type { AnswerEvent } from '../inference/answer.ts'
+import type { AnswerEvent, ShownEvent } from '../inference/answer.ts'
 import { composeFilters, type FilterOptions } from '../inference/filters/index.ts'
 import { Meter } from '../inference/meter.ts'
 import { noteAnswer, type UsageReport } from '../inference/usage.ts'
@@ -49,8 +49,8 @@ export class AnswerRun {
   }
 
   /** Returns the filtered events. Signs of life are left out: the delivery sends its own during silence (ruling U4). */
-  take(events: Iterable<AnswerEvent>): AnswerEvent[] {
-    const shown: AnswerEvent[] = []
+  take(events: Iterable<AnswerEvent>): ShownEvent[] {
+    const shown: ShownEvent[] = []
     for (const event of events) {
       this.meter.push(event)
       if (event.type === 'block_start') this.#blocks++

@@ -4,7 +4,7 @@ import type { Usage, UsageReport } from './usage.ts'
 /**
  * An answer while it is being produced is a run of AnswerEvents, whatever wire it came from (laws I1–I10):
  *
- *     start (block_start | block_delta | block_seal | block_stop | usage | alive)* (finish | fail)
+ *     start (block_start | block_delta | block_seal | block_stop | usage | alive | media)* (finish | fail)
  *
  * I1  `start` is first and once; exactly one of `finish` and `fail`, last.
  * I2  Blocks are numbered 0, 1, 2… in the order they start; deltas, seals and the one stop lie between start and stop.
@@ -29,14 +29,19 @@ export type AnswerEvent =
   | { type: 'usage'; report: UsageReport }
   /** The upstream is alive and has nothing to show. `reasons`: it begins, or ends, a reasoning of which it may show nothing. */
   | { type: 'alive'; reasons?: boolean }
+  /** Media of the answer, which no client's wire carries there (ruling Y9). @property source tells it from others */
+  | { type: 'media'; media: MediaKind; source: string }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
+
+/** An event after the filters, which replace media by a sentence. */
+export type ShownEvent = Exclude<AnswerEvent, { type: 'media' }>
 
 /**
  * The same run as an encoder receives it: its end comes with the billed counters, since those are shown (ruling C3).
  */
 export type BilledEvent =
-  | Exclude<AnswerEvent, { type: 'finish' | 'fail' }>
+  | Exclude<ShownEvent, { type: 'finish' | 'fail' }>
   | (Extract<AnswerEvent, { type: 'finish' | 'fail' }> & { usage: Usage })
 
 /**
@@ -47,6 +52,9 @@ export type AnswerBlock =
   | { kind: 'refusal' }
   | { kind: 'reasoning' }
   | { kind: 'tool_call'; callId: string; name: string; namespace?: string }
+
+/** Kinds of media that models answer with. */
+export type MediaKind = 'image' | 'audio' | 'video' | 'file'
 
 export type StopReason = 'end' | 'max_tokens' | 'window' | 'calls' | 'stop_sequence' | 'refused' | 'paused'
 

@@ -1,4 +1,4 @@
-import type { AnswerBlock, AnswerEvent, Fault, StopReason } from './answer.ts'
+import type { AnswerBlock, AnswerEvent, Fault, MediaKind, StopReason } from './answer.ts'
 import type { Sealed } from './request.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
@@ -38,8 +38,12 @@ export class Narrator {
   #count = 0
   #calls = 0
   #report: UsageReport = {}
+  /** Whether the answer has anything but reasoning. */
+  #isSaid = false
+  /** Something of it could not be read, or a call (ruling Y5). */
+  #missed: { part?: Fault; call?: Fault } = {}
   /** Open blocks in the order of opening. */
-  readonly #open = new Map<number, { isCall: boolean; isEmpty: boolean }>()
+  readonly #open = new Map<number, { isCall: boolean; isSpoken: boolean; isEmpty: boolean }>()
 
   get isOver(): boolean {
     return this.#isOver
@@ -70,14 +74,17 @@ export class Narrator {
     if (this.#count >= blocksMax || (isCall && this.#calls >= callsMax)) this.fail(tooMany)
     const index = this.#count++
     if (isCall) this.#calls++
-    this.#open.set(index, { isCall, isEmpty: true })
+    this.#isSaid ||= isCall
+    this.#open.set(index, { isCall, isSpoken: block.kind !== 'reasoning', isEmpty: true })
     this.#tell({ type: 'block_start', index, block })
     return index
   }
 
   delta(index: number, text: string): void {
     if (this.#isOver || text === '') return
-    this.#open.get(index)!.isEmpty = false
+    const block = this.#open.get(index)!
+    block.isEmpty = false
+    this.#isSaid ||= block.isSpoken
     this.#tell({ type: 'block_delta', index, text })
   }
 
@@ -91,6 +98,21 @@ export class Narrator {
     if (block.isCall && block.isEmpty && !cut) this.#tell({ type: 'block_delta', index, text: '{}' })
     this.#open.delete(index)
     this.#tell({ type: 'block_stop', index, cut })
+  }
+
+  /** Media, which a filter replaces by a sentence (ruling Y9). */
+  media(media: MediaKind, source: string): void {
+    this.start()
+    this.#isSaid = true
+    this.#tell({ type: 'media', media, source })
+  }
+
+  /**
+   * Notes what could not be read (ruling Y5). An answer that says nothing else fails with this fault at its end, since it would be an
+   * empty success. A call that could not be read is no ordinary end either, whatever else was said.
+   */
+  miss(what: 'part' | 'call', fault: Fault): void {
+    this.#missed[what] = fault
   }
 
   usage(report: UsageReport): void {
@@ -111,6 +133,12 @@ export class Narrator {
   /** The upstream's word that it is complete. A cap, a full window or a refusal cuts what is still open. */
   finish(reason: StopReason, stopSequence?: string): void {
     this.start()
+    const { part, call } = this.#missed
+    const missed = (cutsBlocks[reason] ? undefined : call) ?? (this.#isSaid ? undefined : part)
+    if (missed) {
+      this.fail(missed)
+      return
+    }
     for (const index of [...this.#open.keys()]) this.stop(index, cutsBlocks[reason])
     const isOrdinary = reason === 'end' || reason === 'calls'
     const end: AnswerEvent = {

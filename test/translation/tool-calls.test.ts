@@ -82,9 +82,11 @@ test('translation 4.2 a fragment with nothing to tell it by continues the only c
   assert.equal(callsOf([none, none, none, '{}']), 'broken')
 })
 
-test('translation 4.2 a call without a name to the end is none', () => {
-  assert.deepEqual(callsOf([0, 'a', none, '{"x":1}'], [1, 'b', 'g', '{}']), ['g {}'])
-  assert.deepEqual(callsOf([0, 'a', '  ', '{"x":1}'], [1, 'b', 'g', '{}']), ['g {}'])
+test('FID-3 Y5 a call without a name to the end fails the answer, and a fragment that says nothing is none', () => {
+  assert.equal(callsOf([0, 'a', none, '{"x":1}'], [1, 'b', 'g', '{}']), 'broken')
+  assert.equal(callsOf([0, 'a', '  ', '{"x":1}'], [1, 'b', 'g', '{}']), 'broken')
+  assert.deepEqual(callsOf([0, none, none, ''], [1, 'b', 'g', '{}']), ['g {}'])
+  assert.equal(callsOf([0, none, none, '']), 'broken')
 })
 
 test('translation 4.2 an empty object or null at first is the whole of the arguments only if nothing follows', () => {

@@ -1,6 +1,7 @@
 import type { Step } from '../../bytes/step.ts'
-import type { AnswerEvent } from '../answer.ts'
+import type { AnswerEvent, ShownEvent } from '../answer.ts'
 import { mintId } from '../ids.ts'
+import { LeftOutMedia } from './media.ts'
 import { gateReasoning } from './reasoning.ts'
 import { cutAtStops } from './stops.ts'
 import { splitThinkTags, type ThinkTags } from './think-tags.ts'
@@ -27,15 +28,16 @@ export type FilterOptions = {
  * All filters between a decoder and an encoder. Laws I1–I9 hold after them as before. I10 is loosened on purpose: a
  * local stop sequence finishes the answer before the upstream does, and nothing more comes out.
  */
-export function composeFilters(options: FilterOptions): Step<AnswerEvent, AnswerEvent> {
+export function composeFilters(options: FilterOptions): Step<AnswerEvent, ShownEvent> {
   const { profile, stops, localStops } = options
   const steps: Step<AnswerEvent, AnswerEvent>[] = []
   if (profile.thinkTags) steps.push(splitThinkTags(profile.thinkTags))
   steps.push(cutAtStops(stops, localStops))
   steps.push(gateReasoning(options.showsReasoning, options.wantsSealed ?? false))
-  steps.push(restoreCalls(options.names, options.callIdPrefix, options.requestId))
   if (options.wantsWholeCalls) steps.push(requireWholeCalls())
-  return chain(steps)
+  steps.push(restoreCalls(options.names, options.callIdPrefix, options.requestId))
+  // The last step lets no media through.
+  return chain(steps) as Step<AnswerEvent, ShownEvent>
 }
 
 function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, AnswerEvent> {
@@ -52,17 +54,37 @@ function chain(steps: Step<AnswerEvent, AnswerEvent>[]): Step<AnswerEvent, Answe
   }
 }
 
-/** Calls get the name the client knows (R-NAME, R-GROUP) and an id of ours (R-ID). A name the model made up stays. */
+/**
+ * Calls get the name the client knows (R-NAME, R-GROUP) and an id of ours (R-ID). A name the model made up stays. Media
+ * become a sentence at the end (ruling Y9), in which no stop sequence is looked for.
+ */
 function restoreCalls(
   names: ReadonlyMap<string, { name: string; namespace?: string }>,
   callIdPrefix: string,
   requestId: string,
 ): Step<AnswerEvent, AnswerEvent> {
-  return { push: (event) => [restore(event)], end: () => [] }
+  const media = new LeftOutMedia()
+  let count = 0
+  return { push, end: () => [] }
 
-  function restore(event: AnswerEvent): AnswerEvent {
-    if (event.type !== 'block_start' || event.block.kind !== 'tool_call') return event
+  function push(event: AnswerEvent): AnswerEvent[] {
+    switch (event.type) {
+      case 'block_start':
+        count++
+        return [restore(event)]
+      case 'media':
+        media.note(event)
+        return []
+      case 'finish':
+        return [...media.block(count), event]
+      default:
+        return [event]
+    }
+  }
+
+  function restore(event: AnswerEvent & { type: 'block_start' }): AnswerEvent {
     const { index, block } = event
+    if (block.kind !== 'tool_call') return event
     const known = names.get(block.name) ?? { name: block.name }
     return { ...event, block: { kind: 'tool_call', callId: mintId(callIdPrefix, requestId, index), ...known } }
   }

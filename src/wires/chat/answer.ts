@@ -1,4 +1,4 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { Answer, AnswerBlock, AnswerEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
@@ -21,8 +21,8 @@ export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAn
   if (!body) narrator.fail(unreadable())
   else if (reader.findError(body)) return narrator.take()
   else if (body['object'] === 'error') narrator.fail(faultOfError(body))
-  // A choice without its message is no answer, and none is invented (I10).
-  else if (!objectsOf(body['choices']).some((choice) => asObject(choice['message']))) narrator.fail(unreadable())
+  // A choice without anything that it says is no answer, and none is invented (I10).
+  else if (!objectsOf(body['choices']).some(hasMessage)) narrator.fail(unreadable())
   else {
     narrator.start()
     reader.choices(body, 'message', bodyText)
@@ -30,6 +30,11 @@ export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAn
     reader.end(true)
   }
   return narrator.take()
+}
+
+/** Under its own name, or as servers outside the dialect send it (ruling Y5). */
+function hasMessage({ message, delta, text }: JsonObject): boolean {
+  return asObject(message) !== undefined || asObject(delta) !== undefined || typeof (message ?? text) === 'string'
 }
 
 /** The whole JSON answer for a client. This wire has one text and one reasoning: what came in pieces is put together. */

@@ -3,12 +3,13 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
+import { type ContentPart, mediaOf, readContent, sourceOf, wordsIn } from '../answers/content-parts.ts'
 import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { decodeStopReason } from './stop-reasons.ts'
-import { ToolCalls } from './tool-calls.ts'
+import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
@@ -27,6 +28,8 @@ export class AnswerReader implements FrameReader {
   readonly #calls: ToolCalls
   #current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
   #hasChoice = false
+  /** A delta said something: a whole message later is no more. */
+  #hasOwn = false
   #reason: string | undefined
   #stopSequence: string | undefined
   /** Of the chunk that is read: what tells the sources of its functions, and how many of them have been passed. */
@@ -60,7 +63,7 @@ export class AnswerReader implements FrameReader {
     for (const choice of objectsOf(chunk['choices'])) {
       if (!isOurs(choice)) continue
       this.#hasChoice = true
-      this.#delta(asObject(choice[key]) ?? {}, key, text)
+      this.#choice(choice, key, text)
       this.#reason = stringOf(choice['finish_reason']) ?? this.#reason
       this.#stopSequence = stringOf(choice['stop_reason']) ?? this.#stopSequence
       if (choice['usage']) this.usage(choice['usage'])
@@ -86,13 +89,33 @@ export class AnswerReader implements FrameReader {
     this.#narrator.finish(meant, this.#stopSequence)
   }
 
+  /** Servers outside the dialect send a chunk with `message` or `text` instead of `delta`, or the reverse (ruling Y5). */
+  #choice(choice: JsonObject, key: 'delta' | 'message', text: string) {
+    const own = asObject(choice[key])
+    if (own && saysSomething(own)) {
+      this.#hasOwn ||= key === 'delta'
+      this.#delta(own, key, text)
+      return
+    }
+    const otherKey = key === 'delta' ? 'message' : 'delta'
+    const words = [choice['text'], choice[key], choice[otherKey]].find((one) => stringOf(one))
+    const other = asObject(choice[otherKey]) ?? { content: words }
+    // After deltas it repeats them as a whole.
+    if (!this.#hasOwn && saysSomething(other)) this.#delta(other, otherKey, text)
+  }
+
   #delta(delta: JsonObject, key: string, text: string) {
-    const parts = partsOf(delta['content'])
+    const parts = contentOf(delta)
     this.#write('reasoning', reasoningOf(delta, this.#profile.chat.reasoningField) || parts.reasoning)
     this.#write('text', parts.text)
-    this.#write('refusal', stringOf(delta['refusal']) ?? '')
-    const entries = objectsOf(delta['tool_calls'])
+    this.#write('refusal', stringOf(delta['refusal']) ?? parts.refusal)
+    for (const { media, source } of parts.media) this.#narrator.media(media, source)
+    if (parts.isUnread) this.#narrator.miss('part', unreadable())
+    const called = delta['tool_calls']
+    const listed = parts.calls.length > 0 ? parts.calls : asCalls(called)
     const legacy = asObject(delta['function_call'])
+    const entries = listed.filter((entry) => entry !== undefined)
+    if (entries.length < listed.length) this.#narrator.miss('call', unreadable())
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
     // Arguments that came as an object keep their source (ruling T16).
@@ -146,22 +169,64 @@ function detailsOf(delta: JsonObject): string {
   return text
 }
 
-/** Content is a text, or parts of which some are reasoning. */
-export function partsOf(content: unknown): { text: string; reasoning: string } {
-  if (typeof content === 'string') return { text: content, reasoning: '' }
-  let text = ''
-  let reasoning = ''
-  for (const part of objectsOf(content)) {
-    if (part['type'] === 'text') text += stringOf(part['text']) ?? ''
-    else if (part['type'] === 'thinking') {
-      reasoning +=
-        stringOf(part['thinking']) ??
-        objectsOf(part['thinking'])
-          .map((piece) => stringOf(piece['text']) ?? '')
-          .join('')
-    }
+/** The content of a delta or a message, in any form that has one reading (ruling Y5). */
+type ChatContent = {
+  text: string
+  reasoning: string
+  refusal: string
+  media: (ContentPart & { kind: 'media' })[]
+  calls: JsonObject[]
+  isUnread: boolean
+}
+
+function plainText(text: string): ChatContent {
+  return { text, reasoning: '', refusal: '', media: [], calls: [], isUnread: false }
+}
+
+/** Content is a text, or parts of which some are reasoning, media or calls. */
+export function partsOf(content: unknown): ChatContent {
+  if (typeof content === 'string') return plainText(content)
+  const said = plainText('')
+  for (const part of readContent(content)) {
+    if (part.kind === 'media') said.media.push(part)
+    else if (part.kind === 'tool_call') said.calls.push(part.call)
+    else if (part.kind === 'unread') said.isUnread = true
+    else said[part.kind] += part.text
   }
-  return { text, reasoning }
+  return said
+}
+
+/** The members of a message that hold media beside its content (OpenRouter, Gemini, audio models). */
+const mediaMembers = ['images', 'audio', 'videos', 'files'] as const
+
+function contentOf(delta: JsonObject): ChatContent {
+  const said = partsOf(delta['content'])
+  if (said.text === '') said.text = stringOf(delta['text']) ?? stringOf(delta['output_text']) ?? ''
+  for (const member of mediaMembers) {
+    const value = delta[member]
+    if (value === undefined || value === null) continue
+    const transcript = member === 'audio' ? wordsIn(value) : undefined
+    if (transcript) said.text ||= transcript
+    const media = mediaOf(member)!
+    // Its words stand for audio. Its id and its end are no media.
+    const pieces: unknown[] = Array.isArray(value) ? value : asObject(value)?.['data'] ? [member] : []
+    if (transcript === undefined)
+      for (const piece of pieces) said.media.push({ kind: 'media', media, source: sourceOf(piece) })
+  }
+  return said
+}
+
+/** Whether a delta or a message has more than a role. */
+function saysSomething(delta: JsonObject): boolean {
+  for (const name in delta) if (name !== 'role' && delta[name] != null && delta[name] !== '') return true
+  return false
+}
+
+/** The calls of a list, or a single one instead of it; undefined for what is no call. */
+function asCalls(value: unknown): (JsonObject | undefined)[] {
+  if (Array.isArray(value)) return value.map(asObject)
+  const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)
+  return isEmpty ? [] : [asObject(value)]
 }
 
 /** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
@@ -178,7 +243,10 @@ function isOurs(choice: JsonObject): boolean {
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return objectsOf(root['choices']).flatMap((choice) => {
     const message = isOurs(choice) ? asObject(choice[key]) : undefined
-    const listed = objectsOf(message?.['tool_calls']).map((call) => asObject(call['function']))
+    const { calls } = partsOf(message?.['content'])
+    const listed = (calls.length > 0 ? calls : asCalls(message?.['tool_calls'])).flatMap((call) =>
+      call ? [argumentsHolder(call)] : [],
+    )
     const legacy = asObject(message?.['function_call'])
     return listed.length === 0 && !legacy ? [] : [legacy, ...listed]
   })

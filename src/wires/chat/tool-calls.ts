@@ -1,7 +1,7 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
-import { stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
 type ToolCall = {
@@ -31,6 +31,8 @@ export class ToolCalls {
   readonly #byId = new Map<string, ToolCall>()
   /** Open calls whose arguments are a whole object by now. */
   readonly #whole = new Set<ToolCall>()
+  /** A fragment said nothing of any call. */
+  #hasBlank = false
   /** Calls whose arguments are not yet whole; and those of them without an index. */
   readonly #unfinished = new Set<ToolCall>()
   readonly #unnumbered = new Set<ToolCall>()
@@ -43,14 +45,16 @@ export class ToolCalls {
   push(entry: Record<string, unknown>, kept: () => string | undefined) {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined
     const fn = asObject(entry['function'])
-    const id = wordOf(entry['id'])
-    const name = wordOf(fn?.['name'])
-    const raw = fn?.['arguments']
-    const text = typeof raw === 'string' ? raw : raw === undefined || raw === null ? '' : (kept() ?? '')
+    const id = wordOf(entry['id']) ?? wordOf(entry['call_id'])
+    const name = wordOf(fn?.['name']) ?? wordOf(entry['name']) ?? wordOf(entry['function'])
+    const raw = argumentsIn(entry)
+    const isKept = typeof raw === 'object' && argumentsHolder(entry)['arguments'] === raw
+    const text = (isKept ? kept() : undefined) ?? argumentsText(raw)
 
     const known = this.#find(index, id, name, text)
     if (known === 'lost') {
       if (text.trim() !== '') this.#narrator.fail(unreadable())
+      this.#hasBlank = true
       return
     }
     const call = known ?? this.#create()
@@ -69,9 +73,18 @@ export class ToolCalls {
     for (const call of this.#whole) this.#stopIfWhole(call)
   }
 
-  /** The answer is over, so withheld calls are released. A call that never got a name is dropped. */
+  /**
+   * The answer is over, so withheld calls are released. A call that never got a name cannot be read (ruling Y5). If there are others,
+   * a fragment that says nothing at all does not count.
+   */
   complete() {
-    for (const call of this.#calls) if (!call.isStopped) this.#release(call)
+    const named = this.#calls.filter((call) => call.block !== undefined)
+    for (const call of named) if (!call.isStopped) this.#release(call)
+    const isUnread = this.#calls.some(
+      ({ block, id, buffered }) => block === undefined && (id !== undefined || buffered !== ''),
+    )
+    const isBlank = this.#hasBlank || this.#calls.length > 0
+    if (isUnread || (named.length === 0 && isBlank)) this.#narrator.miss('call', unreadable())
   }
 
   /** The call of a fragment, undefined for a new one, `lost` where it could be several or none. */
@@ -192,6 +205,18 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
   if (!call.shape.isWhole()) return false
   if (id === undefined) return text.trim() !== '' && !call.isWithheld
   return call.id !== undefined && id !== call.id
+}
+
+/** The object of a call that holds its arguments, by the one name under which their source is kept. */
+export function argumentsHolder(call: JsonObject): JsonObject {
+  const fn = asObject(call['function'])
+  return fn && fn['arguments'] !== undefined ? fn : call
+}
+
+/** The arguments of a call: in its function, beside it, or under the name that other wires have for them (ruling Y5). */
+function argumentsIn(call: JsonObject): unknown {
+  const fn = asObject(call['function']) ?? {}
+  return fn['arguments'] ?? call['arguments'] ?? fn['parameters'] ?? call['input'] ?? call['parameters']
 }
 
 /** @returns undefined where it says nothing. */

@@ -5,10 +5,11 @@ import { mintId } from '../../inference/ids.ts'
 import { Narrator } from '../../inference/narrator.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { Usage } from '../../inference/usage.ts'
+import { listOf } from '../answers/content-parts.ts'
 import type { OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
-import { objectsOf, parseAnswer, unreadable } from '../answers/read-answer.ts'
+import { parseAnswer, unreadable } from '../answers/read-answer.ts'
 import type { AnswerHead } from '../wire.ts'
 import { AnswerReader } from './decode-stream.ts'
 import { encodeStopReason } from './stop-reasons.ts'
@@ -20,15 +21,14 @@ export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAn
   const body = parseAnswer(bodyText)
   if (body) onAnswer?.(body)
   if (body && (body['type'] === 'error' || asObject(body['error']))) narrator.fail(faultOfError(body['error'] ?? body))
-  else if (!body || !Array.isArray(body['content'])) narrator.fail(unreadable())
+  else if (!body || body['content'] == null) narrator.fail(unreadable())
   else {
     const reader = new AnswerReader(narrator, profile)
     narrator.start()
-    const inputAt = keptSources(bodyText, 'input', (root) => objectsOf(root['content']))
-    for (const [index, block] of objectsOf(body['content']).entries()) {
-      reader.blocks.start(index, block, () => inputAt(index))
-      reader.blocks.stop(index)
-    }
+    reader.content(
+      body['content'],
+      keptSources(bodyText, 'input', (root) => listOf(root['content']).map(asObject)),
+    )
     reader.reason(body)
     reader.usage(body['usage'])
     reader.finish()

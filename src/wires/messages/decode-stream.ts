@@ -3,6 +3,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
+import { listOf } from '../answers/content-parts.ts'
 import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
@@ -24,6 +25,8 @@ export class AnswerReader implements FrameReader {
   readonly #profile: Profile
   /** An end without a beginning is no answer. */
   #hasBegun = false
+  /** Content that the start of a message has already: it is the answer if no block follows (ruling Y5). */
+  #early: unknown
   #stopReason: string | undefined
   #stopSequence: string | undefined
 
@@ -38,9 +41,11 @@ export class AnswerReader implements FrameReader {
       case 'message_start':
         this.#hasBegun = true
         this.#narrator.start()
+        this.#early = asObject(object['message'])?.['content']
         return this.#narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], this.#profile.usageQuirk))
       case 'content_block_start':
         this.#hasBegun = true
+        this.#early = undefined
         return this.blocks.start(object['index'], asObject(object['content_block']) ?? {}, () =>
           keptSources(frame.data, 'input', (root) => [asObject(root['content_block'])])(0),
         )
@@ -79,8 +84,24 @@ export class AnswerReader implements FrameReader {
     else this.#narrator.fail(truncatedFault())
   }
 
+  /**
+   * The content of a whole message: blocks, or a text, or a single block (ruling Y5).
+   * @param inputAt gives the exact text of the input of the block at this place
+   */
+  content(content: unknown, inputAt: (place: number) => string | undefined) {
+    for (const [place, block] of listOf(content).entries()) {
+      const object = typeof block === 'string' ? { type: 'text', text: block } : asObject(block)
+      if (!object) this.#narrator.miss('part', unreadable())
+      else {
+        this.blocks.start(place, object, () => inputAt(place))
+        this.blocks.stop(place)
+      }
+    }
+  }
+
   /** The upstream's word that it is complete. */
   finish() {
+    this.content(this.#early, () => undefined)
     this.blocks.complete()
     this.#narrator.finish(decodeStopReason(this.#stopReason), this.#stopSequence)
   }

@@ -1,8 +1,9 @@
-import type { JsonObject } from '../../bytes/json.ts'
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
+import { isJsonObject } from '../../bytes/scan.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
+import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts.ts'
 import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** A block of the upstream while it is read. */
@@ -12,8 +13,10 @@ type IncomingBlock = {
   kind: 'text' | 'reasoning' | 'tool_call'
   /** Of a call's arguments: whether they are a whole object by now. */
   shape: ArgumentShape
-  /** Arguments that stood in the start event; deltas replace them, since some models send both. */
+  /** Arguments that stood in the start event. If they are whole, deltas repeat and replace them; else deltas go on with them. */
   initial: string
+  /** The text of the start event: a first delta that is exactly this repeats it (ruling Y4). */
+  begun: string
   signature: string
 }
 
@@ -45,36 +48,52 @@ export class IncomingBlocks {
     const known = blockOf(block)
     if (!known) {
       this.#blocks.set(number, 'ignored')
+      this.#noteUnknown(block)
       return
     }
     const incoming = this.#open(known)
     this.#blocks.set(number, incoming)
     if (incoming.kind !== 'tool_call') this.#speaking = incoming
-    if (incoming.kind === 'text') this.#narrator.delta(incoming.index!, stringOf(block['text']) ?? '')
-    else if (incoming.kind === 'tool_call') incoming.initial = initialOf(block['input'], input)
+    if (incoming.kind === 'text') {
+      const words = wordsIn(block)
+      if (words === undefined && Object.keys(block).length > 1) this.#narrator.miss('part', unreadable())
+      this.#begin(incoming, words)
+    } else if (incoming.kind === 'tool_call') incoming.initial = initialOf(argumentsIn(block), input)
     else if (block['type'] === 'redacted_thinking') {
       const data = stringOf(block['data'])
       if (data) this.#narrator.seal(incoming.index!, { kind: 'redacted', data })
     } else {
-      this.#narrator.delta(incoming.index!, stringOf(block['thinking']) ?? '')
+      this.#begin(incoming, wordsIn(block))
       incoming.signature = stringOf(block['signature']) ?? ''
     }
   }
 
   delta(number: unknown, piece: JsonObject) {
+    if (this.#blocks.get(number) === 'ignored' && piece['type'] === 'text_delta')
+      this.start(number, textBlock, noSource)
     const incoming = this.#blocks.get(number)
     if (incoming === 'ignored') return
     if (!incoming) return this.#narrator.fail(unreadable())
-    switch (piece['type']) {
-      case 'text_delta':
-        return this.#write(incoming, 'text', piece['text'])
-      case 'thinking_delta':
-        return this.#write(incoming, 'reasoning', piece['thinking'])
-      case 'input_json_delta':
-        return this.#writeArguments(incoming, argumentsText(piece['partial_json']))
-      case 'signature_delta':
-        incoming.signature += stringOf(piece['signature']) ?? ''
-    }
+    // The members tell the kinds apart, whatever the type is called (ruling Y5).
+    if (piece['text'] != null) return this.#write(incoming, 'text', piece['text'])
+    if (piece['thinking'] != null) return this.#write(incoming, 'reasoning', piece['thinking'])
+    if (piece['partial_json'] != null) return this.#writeArguments(incoming, argumentsText(piece['partial_json']))
+    const signature = stringOf(piece['signature'])
+    if (signature && signature !== incoming.signature) incoming.signature += signature
+  }
+
+  /** A block of a kind that is not translated: media, a provider's own work, or what nobody knows. */
+  #noteUnknown(block: JsonObject) {
+    const type = stringOf(block['type']) ?? ''
+    const media = mediaOf(type)
+    if (kindOfPart(type) === 'tool_call') this.#narrator.miss('call', unreadable())
+    else if (media) this.#narrator.media(media, sourceOf(block))
+    else if (!providerWork.test(type)) this.#narrator.miss('part', unreadable())
+  }
+
+  #begin(incoming: IncomingBlock, words = '') {
+    incoming.begun = words
+    this.#narrator.delta(incoming.index!, words)
   }
 
   stop(number: unknown) {
@@ -100,7 +119,8 @@ export class IncomingBlocks {
     this.#last = undefined
     if (isContinued) return last
     const kind = block.kind as IncomingBlock['kind']
-    return { index: this.#narrator.open(block), kind, shape: createArgumentShape(), initial: '', signature: '' }
+    const index = this.#narrator.open(block)
+    return { index, kind, shape: createArgumentShape(), initial: '', begun: '', signature: '' }
   }
 
   /** Makes a number free for another block. False where a call under it is not whole: its rest may still come. */
@@ -116,12 +136,17 @@ export class IncomingBlocks {
     const words = stringOf(text)
     if (!words) return
     if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
+    const isRepeated = incoming.begun === words
+    incoming.begun = ''
+    if (isRepeated) return
     if (incoming.index === undefined) this.#resume(incoming)
     this.#narrator.delta(incoming.index!, words)
   }
 
   #writeArguments(incoming: IncomingBlock, words: string) {
+    const { initial } = incoming
     if (words) incoming.initial = ''
+    if (words && initial && words !== initial && !isJsonObject(initial)) this.#writeArguments(incoming, initial)
     incoming.shape.push(words)
     this.#write(incoming, 'tool_call', words)
   }
@@ -162,19 +187,34 @@ export class IncomingBlocks {
 
 /** The block of ours; undefined for kinds that are not translated, and for calls that no tool could answer. */
 function blockOf(block: JsonObject): AnswerBlock | undefined {
-  switch (block['type']) {
+  const type = block['type'] ?? 'text'
+  if (type === 'redacted_thinking') return { kind: 'reasoning' }
+  switch (kindOfPart(type)) {
     case 'text':
-      return { kind: 'text' }
-    case 'thinking':
-    case 'redacted_thinking':
+    case 'refusal':
+      // Another wire's text without a word in it is nothing to show.
+      return type === 'text' || wordsIn(block) !== undefined ? { kind: 'text' } : undefined
+    case 'reasoning':
       return { kind: 'reasoning' }
-    case 'tool_use': {
-      const name = stringOf(block['name'])
+    case 'tool_call': {
+      const name = stringOf(block['name']) ?? stringOf(asObject(block['function'])?.['name'])
       return name?.trim() ? { kind: 'tool_call', callId: stringOf(block['id']) ?? '', name } : undefined
     }
     default:
       return undefined
   }
+}
+
+/** Records of tools that ran at the provider, and of what it did with the conversation: nothing of the answer itself. */
+const providerWork =
+  /^(?:server_tool_use|mcp_tool_use|\w+_result|\w+_listing|container_upload|compaction|fallback|tool_\w+)$/
+
+const textBlock = { type: 'text', text: '' }
+const noSource = () => undefined
+
+/** The arguments of a call, also under the names that other wires have for them (ruling Y5). */
+function argumentsIn(block: JsonObject): unknown {
+  return block['input'] ?? block['arguments'] ?? asObject(block['function'])?.['arguments'] ?? block['parameters']
 }
 
 /**
@@ -183,6 +223,6 @@ function blockOf(block: JsonObject): AnswerBlock | undefined {
  */
 function initialOf(input: unknown, source: () => string | undefined): string {
   const object = asObject(input)
-  if (object) return Object.keys(object).length === 0 ? '' : (source() ?? '')
+  if (object) return Object.keys(object).length === 0 ? '' : (source() ?? argumentsText(object))
   return argumentsText(input)
 }

@@ -19,7 +19,7 @@ export function decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAn
   const status = stringOf(body?.['status']) ?? 'completed'
   if (!body) narrator.fail(unreadable())
   else if (body['error']) narrator.fail(faultOfError(body['error']))
-  else if (!Array.isArray(body['output']) || (status !== 'completed' && status !== 'incomplete')) {
+  else if ((body['output'] ?? body['output_text']) == null || (status !== 'completed' && status !== 'incomplete')) {
     narrator.fail(unreadable())
   } else new AnswerReader(narrator, profile).finish(status, body)
   return narrator.take()

@@ -3,11 +3,13 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator, tooMany } from '../../inference/narrator.ts'
+import { listOf, readContent, wordsIn } from '../answers/content-parts.ts'
 import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
-import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { stringOf, unreadable } from '../answers/read-answer.ts'
 import { type IncomingItem, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
+import { plainItem } from './plain-item.ts'
 import { decodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
@@ -28,6 +30,9 @@ export class AnswerReader implements FrameReader {
   readonly #profile: Profile
   readonly #items = new IncomingItems()
   readonly #teller: ItemTeller
+  /** Audio came in pieces, and its words. */
+  #hasAudio = false
+  #hasTranscript = false
 
   constructor(narrator: Narrator, profile: Profile) {
     this.#narrator = narrator
@@ -49,10 +54,20 @@ export class AnswerReader implements FrameReader {
       case 'response.queued':
         return this.#narrator.start()
       case 'response.output_item.added':
-        this.#begin(object, asObject(object['item']) ?? {})
+        this.#begin(object, plainItem(object['item']))
         return this.#markReasoning(object, true)
       case 'response.output_text.delta':
         return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
+      case 'response.audio.transcript.delta':
+      case 'response.audio_transcript.delta':
+        this.#hasTranscript = true
+        return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
+      case 'response.audio.delta':
+        this.#hasAudio = true
+        return this.#narrator.alive()
+      case 'response.content_part.added':
+      case 'response.content_part.done':
+        return this.#tellPart(object, type.endsWith('done'))
       case 'response.refusal.delta':
         return this.#tell(object, 'message', 'refusal', partOf(object['content_index']), object['delta'])
       case 'response.reasoning_summary_text.delta':
@@ -68,7 +83,7 @@ export class AnswerReader implements FrameReader {
       case 'response.function_call_arguments.done':
         return this.#tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done':
-        this.#complete(object, asObject(object['item']) ?? {})
+        this.#complete(object, plainItem(object['item']))
         return this.#markReasoning(object, false)
       case 'response.completed':
       case 'response.incomplete':
@@ -86,10 +101,17 @@ export class AnswerReader implements FrameReader {
   /** The terminal event, or the whole answer. @param status what the event's name says, else the answer's own status */
   finish(status: string, response: JsonObject) {
     this.#narrator.start()
-    for (const [index, item] of objectsOf(response['output']).entries()) {
+    // Some servers write a text there, or a single item (ruling Y5).
+    for (const [index, one] of listOf(response['output']).entries()) {
+      const item = plainItem(one)
       if (this.#items.isFull) return this.#narrator.fail(tooMany)
       this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
     }
+    // Ahead of its items others have the text alone, as the vendor's SDK makes it of them.
+    const words = this.#items.hasSpoken() ? undefined : stringOf(response['output_text'])
+    if (words) this.#complete({}, plainItem(words))
+    if (this.#hasAudio && !this.#hasTranscript) this.#narrator.media('audio', '')
+    this.#teller.end(this.#items.unfinished())
     this.#usage(response['usage'])
     const detail = asObject(response['incomplete_details'])?.['reason']
     const isIncomplete = status === 'incomplete' || response['status'] === 'incomplete'
@@ -103,8 +125,19 @@ export class AnswerReader implements FrameReader {
     else this.#teller.begin(incoming, item)
   }
 
+  /** A part of a message as it begins, and as it ends. Servers that send no deltas say all of it there. */
+  #tellPart(object: JsonObject, isDone: boolean) {
+    const [part] = readContent(object['part'])
+    if (part?.kind !== 'text' && part?.kind !== 'refusal') return this.#narrator.alive()
+    const incoming = part.text === '' ? undefined : this.#itemAt(object, 'message')
+    if (incoming?.type !== 'message' || incoming.isDone) return this.#narrator.alive()
+    const place = partOf(object['content_index'])
+    if (isDone) this.#teller.writeRest(incoming, part.kind, place, part.text)
+    else this.#teller.writeStart(incoming, part.kind, place, part.text)
+  }
+
   #tell(place: JsonObject, type: string, kind: ItemKind, part: string, text: unknown) {
-    const words = stringOf(text)
+    const words = wordsIn(text)
     const incoming = words && this.#itemAt(place, type)
     if (incoming) this.#write(incoming, type, kind, part, words)
   }
@@ -113,7 +146,7 @@ export class AnswerReader implements FrameReader {
     const incoming = this.#itemAt(place, 'reasoning')
     if (!incoming) return
     incoming.reasoningKind ??= kind
-    const words = stringOf(text)
+    const words = wordsIn(text)
     if (words && incoming.reasoningKind === kind) this.#write(incoming, 'reasoning', 'reasoning', part, words)
   }
 

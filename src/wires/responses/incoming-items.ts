@@ -44,6 +44,10 @@ export type IncomingItem = {
   reasoningKind: 'summary' | 'content' | undefined
   /** The part that the last piece belonged to. */
   lastPart: string | undefined
+  /** Whole arguments that stood in the announcement: deltas repeat and replace them (ruling Y4). */
+  initial: string
+  /** Text that stood where its part or call began: a first delta that is exactly this repeats it (ruling Y4). */
+  begun: string
 }
 
 /**
@@ -97,6 +101,16 @@ export class IncomingItems {
     return found
   }
 
+  /** Whether an item said anything but reasoning. */
+  hasSpoken(): boolean {
+    return this.#byType.has('message') || this.#byType.has('function_call')
+  }
+
+  /** The calls that no event has completed. */
+  unfinished(): IncomingItem[] {
+    return (this.#byType.get('function_call')?.items ?? []).filter(({ isDone }) => !isDone)
+  }
+
   /** The item that is announced: the one whose deltas came already, or that is announced again, else a new one. */
   announce(place: JsonObject, type: string, item: JsonObject): IncomingItem | 'several' {
     const known = this.#identified(place, type, item)
@@ -124,6 +138,8 @@ export class IncomingItems {
       told: new Map(),
       reasoningKind: undefined,
       lastPart: undefined,
+      initial: '',
+      begun: '',
     }
     const ofType = this.#byType.get(type) ?? { items: [], named: 0 }
     ofType.items.push(incoming)

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../bytes/json.ts'
+import { isJsonObject } from '../../bytes/scan.ts'
 import type { Narrator } from '../../inference/narrator.ts'
+import { mediaOf, readContent, sourceOf } from '../answers/content-parts.ts'
 import { argumentsText, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type IncomingItem, type ItemKind, ToldParts } from './incoming-items.ts'
 
@@ -17,11 +19,24 @@ export class ItemTeller {
   begin(incoming: IncomingItem, item: JsonObject) {
     if (incoming.type !== 'function_call') return
     if (!this.#openCall(incoming, item) || toldOf(incoming, 'tool_call').of('') !== undefined) return
-    this.write(incoming, 'tool_call', '', stringOf(item['arguments']) ?? '')
+    const args = argumentsText(item['arguments'])
+    if (isJsonObject(args)) incoming.initial = args
+    else this.writeStart(incoming, 'tool_call', '', args)
+  }
+
+  /** Text that stands where its part begins. Deltas go on with it, or the first of them repeats it (ruling Y4). */
+  writeStart(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
+    if (text === '' || toldOf(incoming, kind).of(part) !== undefined) return
+    this.write(incoming, kind, part, text)
+    incoming.begun = text
   }
 
   /** A piece of a part. */
   write(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
+    const isRepeated = incoming.begun === text
+    incoming.begun = ''
+    incoming.initial = ''
+    if (isRepeated) return
     const told = toldOf(incoming, kind)
     told.add(part, text)
     // A call whose name has not come yet: its arguments are reported with it.
@@ -33,6 +48,7 @@ export class ItemTeller {
 
   /** Reports a part as a done event has it: the rest of the part, all of it, or a contradiction to its deltas. */
   writeRest(incoming: IncomingItem, kind: ItemKind, part: string, text: unknown) {
+    incoming.begun = ''
     const whole = stringOf(text)
     const parts = toldOf(incoming, kind)
     const told = parts.of(part) ?? ''
@@ -47,11 +63,33 @@ export class ItemTeller {
   /** An item as it stands at its end. */
   complete(incoming: IncomingItem, item: JsonObject) {
     if (incoming.isDone) return
+    incoming.begun = ''
     if (incoming.type === 'function_call') this.#completeCall(incoming, item)
     else if (incoming.type === 'message') this.#completeMessage(incoming, item)
     else if (incoming.type === 'reasoning') this.#completeReasoning(incoming, item)
+    else this.#noteUnknown(item)
     if (incoming.block !== undefined) this.#narrator.stop(incoming.block, item['status'] === 'incomplete')
     incoming.isDone = true
+  }
+
+  /** The answer is over. @param calls that no event has completed */
+  end(calls: readonly IncomingItem[]) {
+    for (const call of calls) {
+      if (call.block === undefined) this.#narrator.miss('call', unreadable())
+      else if (call.initial) this.write(call, 'tool_call', '', call.initial)
+    }
+  }
+
+  /** An item of a kind that is not translated: media, a provider's own work, or what nobody knows. */
+  #noteUnknown(item: JsonObject) {
+    const type = stringOf(item['type']) ?? ''
+    const media = mediaOf(type)
+    for (const part of readContent(item['outputs']))
+      if (part.kind === 'media') this.#narrator.media(part.media, part.source)
+    if (type === 'custom_tool_call') this.#narrator.miss('call', unreadable())
+    else if (media && item['status'] !== 'failed' && type !== 'file_search_call')
+      this.#narrator.media(media, sourceOf(item))
+    else if (!providerWork.test(type)) this.#narrator.miss('part', unreadable())
   }
 
   /** One such block is open at a time (I4); what resumes later is a new block (I7). */
@@ -78,23 +116,30 @@ export class ItemTeller {
   }
 
   #completeCall(incoming: IncomingItem, item: JsonObject) {
-    if (!this.#openCall(incoming, item)) return
+    if (!this.#openCall(incoming, item)) {
+      this.#narrator.miss('call', unreadable())
+      return
+    }
+    const { initial } = incoming
+    if (initial && !argumentsText(item['arguments'])) this.write(incoming, 'tool_call', '', initial)
     const told = toldOf(incoming, 'tool_call').of('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
 
   #completeMessage(incoming: IncomingItem, item: JsonObject) {
-    const parts = objectsOf(item['content']).flatMap((part, index) => {
-      const kind = kindsOfParts.get(part['type'])
-      const text = kind && stringOf(part[kind])
-      return text ? [{ kind, place: `${index}`, text }] : []
+    const parts = readContent(item['content'] ?? item['text']).flatMap((part, index) => {
+      if (part.kind === 'media') this.#narrator.media(part.media, part.source)
+      else if (part.kind === 'unread') this.#narrator.miss('part', unreadable())
+      else if (part.kind === 'tool_call') this.#narrator.miss('call', unreadable())
+      else if (part.kind !== 'reasoning' && part.text) return [{ kind: part.kind, place: `${index}`, text: part.text }]
+      return []
     })
     if (incoming.told.size === 0) {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
     }
     // Missing text comes after the text that was reported, whatever lies between them.
-    for (const kind of kindsOfParts.values()) {
+    for (const kind of ['text', 'refusal'] as const) {
       const ofKind = parts.filter((part) => part.kind === kind)
       this.#writeParts(incoming, kind, ofKind)
     }
@@ -127,11 +172,8 @@ export class ItemTeller {
   }
 }
 
-/** The kind of block that a part of a message becomes, by its type. Its text is in the member of that name. */
-const kindsOfParts = new Map<unknown, 'text' | 'refusal'>([
-  ['output_text', 'text'],
-  ['refusal', 'refusal'],
-])
+/** Records of work at the provider: nothing of the answer itself. */
+const providerWork = /_call$|^mcp_|^compaction|_output$/
 
 /** @property place where it stands in its item */
 type PlacedText = { place: string; text: string }

@@ -1,0 +1,34 @@
+import type { AnswerEvent, MediaKind } from '../answer.ts'
+
+/** The media of an answer, which its client gets one sentence for (ruling Y9). */
+export class LeftOutMedia {
+  /** The sources that came, by kind: some servers send one twice. */
+  readonly #sources = new Map<MediaKind, Set<string>>()
+
+  note({ media, source }: AnswerEvent & { type: 'media' }): void {
+    const known = this.#sources.get(media) ?? new Set()
+    if (known.size < mediaMax) this.#sources.set(media, known.add(source))
+  }
+
+  /** The sentence as a text block of its own. @param index the number of the next block */
+  block(index: number): AnswerEvent[] {
+    if (this.#sources.size === 0) return []
+    const kinds = [...this.#sources].map(([kind, { size }]) => wordsOf[kind](size))
+    const text = `[Left out of this answer, because it cannot be sent over this API: ${kinds.join(', ')}.]`
+    return [
+      { type: 'block_start', index, block: { kind: 'text' } },
+      { type: 'block_delta', index, text },
+      { type: 'block_stop', index, cut: false },
+    ]
+  }
+}
+
+const mediaMax = 1_000
+
+const wordsOf: Record<MediaKind, (count: number) => string> = {
+  image: (count) => (count === 1 ? 'an image' : `${count} images`),
+  // Audio and video come in pieces.
+  audio: () => 'audio',
+  video: () => 'video',
+  file: (count) => (count === 1 ? 'a file' : `${count} files`),
+}
