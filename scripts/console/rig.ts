@@ -33,6 +33,8 @@ export const models = [
 ] as const
 
 type Options = {
+  /** `api_url` of the configuration. */
+  apiUrl?: string
   models?: readonly Record<string, unknown>[]
   upstream?: string
   /** The address of models that replace the simulator. */
@@ -42,7 +44,7 @@ type Options = {
 }
 
 export async function startRig(options: Options = {}): Promise<Rig> {
-  const { models: more = [], upstream = 'sim', upstreamUrl, webhooks = [], prepare } = options
+  const { models: more = [], upstream = 'sim', upstreamUrl, webhooks = [], prepare, apiUrl } = options
   const folder = mkdtempSync(join(tmpdir(), 'rig-'))
   const storePath = join(folder, 'triwire.db')
   const simulator = await startSimulator()
@@ -54,6 +56,7 @@ export async function startRig(options: Options = {}): Promise<Rig> {
   const gateway = await startGateway({
     store: storePath,
     config: {
+      ...(apiUrl !== undefined && { api_url: apiUrl }),
       catalog: {
         pinned: '2026-11-01',
         owner: 'triwire',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { originOf } from '../programs/origin.ts'
+import { originOf } from '../config/client-url.ts'
 import { type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 

@@ -81,6 +81,8 @@ export type Config = {
   /** The certificate of the public listener; undefined for plain HTTP. */
   tls: TlsPair | undefined
   adminListen: Address
+  /** The URL at which clients reach the gateway, with its path and without `/v1`; undefined if nobody has named it (Y19). */
+  apiUrl: string | undefined
   /** The public URL of the admin listener, with its path and without a slash at the end. */
   adminUrl: string | undefined
   /** The origin, with a path if it has one, at which servers of the same store on other machines reach it (ruling X9). */

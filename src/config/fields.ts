@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { parseCredits } from '../accounts/credit.ts'
 import { filled, text } from '../catalog/kinds.ts'
+import { clientUrlMistake } from './client-url.ts'
 import { noProxy, proxyMistake } from './egress.ts'
 import { storeMistake } from './store-place.ts'
 import { timeZoneMistake } from './time-zones.ts'
@@ -99,5 +100,6 @@ export const baseUrl = sound(baseUrlMistake).transform((value, context) =>
 export const requestPath = sound(pathMistake)
 export const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
 export const publicUrl = sound(publicUrlMistake)
+export const clientUrl = sound(clientUrlMistake)
 export const collectorUrl = sound(endpointMistake)
 export const webhookUrl = sound(webhookMistake)

@@ -6,6 +6,7 @@ import { webhookEvents } from '../accounts/warnings.ts'
 import { createCatalog } from '../catalog/catalog.ts'
 import type { Model } from '../catalog/model.ts'
 import { builtInCatalog } from './built-in.ts'
+import { readClientUrl } from './client-url.ts'
 import {
   type Config,
   type ConfigSource,
@@ -348,6 +349,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     file: source?.file,
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
+    apiUrl: file.api_url && readClientUrl(file.api_url),
     adminListen: file.admin_listen,
     adminUrl: file.admin.public_url && readPublicUrl(file.admin.public_url),
     adminReplicaUrl: file.admin.replica_url && readPublicUrl(file.admin.replica_url),

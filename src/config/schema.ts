@@ -10,6 +10,7 @@ import { modelWireNames } from '../catalog/wire-names.ts'
 import {
   address,
   baseUrl,
+  clientUrl,
   collectorUrl,
   complain,
   decimal,
@@ -381,6 +382,11 @@ const webhook = z
 export const configSchema = z.strictObject({
   listen: address.prefault('127.0.0.1:8080').describe('The public listener. Port 0: any free one.'),
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
+  api_url: clientUrl
+    .optional()
+    .describe(
+      'Where clients reach the gateway, `https://host` with or without a path: `setup`, the console and the admin API print it. A final `/v1` is left out. Default: the listening address, which others may not reach.',
+    ),
   admin_listen: address
     .prefault('127.0.0.1:8081')
     .describe(

@@ -3,12 +3,14 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
 import { wiresOfProfileKey } from '../catalog/profile.ts'
+import { readClientUrl } from './client-url.ts'
 import { camelCase } from './document.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
+import { formatAddress } from './values.ts'
 
 /** A setting at a path that is allowed and is probably a mistake. */
 type ConfigWarning = { path: PropertyKey[]; message: string }
@@ -36,6 +38,7 @@ export function findWarnings(
   return [
     ...Object.entries(certificates).flatMap(([key, pem]) => warnOfCertificate(key, pem)),
     ...ofModels,
+    ...warnOfApiUrl(file),
     ...warnOfBases(file),
     ...warnOfCalls(models),
     ...warnOfUnused(file),
@@ -43,6 +46,26 @@ export function findWarnings(
     ...warnOfDay(file),
     ...warnOfReceivers(file),
   ]
+}
+
+/** Settings with this address are copied to other machines, and keys are sent to it (CON-3). */
+function warnOfApiUrl({ api_url: apiUrl, tls, admin, admin_listen: adminListen }: ConfigFile): ConfigWarning[] {
+  if (apiUrl === undefined) return []
+  const { protocol, hostname, host } = new URL(apiUrl)
+  const isPlain = protocol === 'http:'
+  const isAdmin =
+    (admin.public_url !== undefined && readClientUrl(admin.public_url) === readClientUrl(apiUrl)) ||
+    host === formatAddress(adminListen)
+  const message = isAdmin
+    ? 'is the address of the admin listener, which answers no request to a model: name that of `listen`, or of the proxy before it'
+    : isPlain && tls
+      ? 'begins with http://, and the listener speaks TLS: write https://'
+      : isPlain && !isPrivate(hostname)
+        ? 'lets clients send their keys in plain text over the internet: use https://'
+        : hostname === 'localhost' || /^(?:127\.|\[::1\])/.test(hostname)
+          ? 'is of use on this machine alone: name a host that other machines reach'
+          : undefined
+  return message === undefined ? [] : [{ path: ['api_url'], message }]
 }
 
 function warnOfStateDir({ store, state_dir: stateDir }: ConfigFile): ConfigWarning[] {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
+import { clientUrlMistake, findClientUrl, readClientUrl } from '../config/client-url.ts'
 import type { Config } from '../config/config.ts'
 import type { ClientRow, Setup } from '../operations/live-shapes.ts'
 import type { SetupAsked } from '../operations/operation.ts'
@@ -8,13 +9,9 @@ import { chooseModel, chooseSmall } from '../programs/choice.ts'
 import { describeWindow, linesOf } from '../programs/describe.ts'
 import { type Candidate, findFigures, isWritable, listCandidates } from '../programs/figures.ts'
 import { programs } from '../programs/known/index.ts'
-import { originOf } from '../programs/origin.ts'
 import type { Access, Program } from '../programs/program.ts'
 import type { Settings } from '../programs/settings.ts'
-import { shellNames } from '../programs/shells.ts'
-
-/** Stands where a key belongs: nobody is shown one. */
-const placeholder = '$TRIWIRE_API_KEY'
+import { keyPlaceholder, shellNames } from '../programs/shells.ts'
 
 /** The titles of programs whose title is not their name with a capital. */
 const titles: Readonly<Record<string, string>> = {
@@ -49,7 +46,8 @@ export function listClients(): ClientRow[] {
  * The settings that `triwire setup` prints, for a server's own address and models.
  * @throws ProblemError for a client or model that there is not
  */
-export function setUp({ catalog, listen, tls }: Config, client: string, asked: SetupAsked): Setup {
+export function setUp(config: Config, client: string, asked: SetupAsked): Setup {
+  const { catalog } = config
   const program = new Map(Object.entries(programs)).get(client)
   if (!program) throw new ProblemError('not_found', `There is no client "${client}": GET /setup lists them.`)
   const ids = [...catalog.models.keys()]
@@ -63,11 +61,12 @@ export function setUp({ catalog, listen, tls }: Config, client: string, asked: S
   const wire = chooseWire(program, asked.isOwner ? undefined : catalog.models.get(model)?.wire, asked.wire)
   const figures = findFigures(model, {}, catalog.models.get(model))
   const { contextWindow, outputTokensMax } = figures
-  const origin = asked.url === undefined ? originOf(listen, tls ? 'https' : 'http') : readUrl(asked.url)
+  const reached = asked.url === undefined ? findClientUrl(config) : { url: readUrl(asked.url), from: 'asked' as const }
+  const origin = reached.url
   const models = [chosen, ...list.filter((one) => one !== chosen)]
   const session = randomBytes(6).toString('hex')
   const choices = { model, small: chooseSmall(program, models), models }
-  const access: Access = { origin, key: placeholder, contextWindow, outputTokensMax, ...choices, session }
+  const access: Access = { origin, key: keyPlaceholder, contextWindow, outputTokensMax, ...choices, session }
   const settings = program.settings(access, wire)
   const window = describeWindow(program, client, { access, figures })
   return {
@@ -76,6 +75,7 @@ export function setUp({ catalog, listen, tls }: Config, client: string, asked: S
     wire,
     model,
     base_url: origin,
+    base_url_from: reached.from,
     files: filesOf(client, settings),
     lines: shellNames.flatMap((shell) => {
       const text = linesOf(settings, shell).join('\n')
@@ -105,11 +105,8 @@ function filesOf(client: string, { files = [], code }: Settings): Setup['files']
   return code === undefined ? own : [...own, { path: null, language: languages[client] ?? 'python', text: code }]
 }
 
-/** Without a final `/v1`, as the command takes it. */
 function readUrl(text: string): string {
-  const url = URL.parse(text)
-  const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
-  if (!isWeb || url.username !== '' || url.password !== '' || /[?#'"`\\\s]/.test(text))
-    throw wrongField('url', 'must be the address of a gateway, such as https://gateway.example')
-  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+  const mistake = clientUrlMistake(text)
+  if (mistake) throw wrongField('url', mistake)
+  return readClientUrl(text)
 }

@@ -30,6 +30,8 @@ export function tellStatus(
     loop_lag_p99_ms: Math.round(lagMs * 10) / 10,
     rss_bytes: readRss(),
     reporting: { time_zone: config.reporting.timeZone, week_starts: config.reporting.weekStarts },
+    api_url: config.apiUrl ?? null,
+    public_url: config.adminUrl ?? null,
     config_digest: config.digest,
     heard: tellHeard(gateway),
     demo: config.isBuiltIn,

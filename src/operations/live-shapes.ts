@@ -60,6 +60,8 @@ export const statusShape = z.object({
   loop_lag_p99_ms: z.number().describe('of the last minute or so'),
   rss_bytes: z.number(),
   reporting: z.object({ time_zone: z.string(), week_starts: z.string() }),
+  api_url: name.describe('where clients reach the gateway, by the configuration; null: nobody has said it'),
+  public_url: name.describe('where operators reach the admin listener, in the same way'),
   config_digest: z.string().describe('of what all servers of a store should have in common'),
   heard: z
     .array(
@@ -120,13 +122,16 @@ export const clientRow = z.object({
 
 export type ClientRow = z.output<typeof clientRow>
 
-/** The settings of an agent or SDK. The key appears as `$TRIWIRE_API_KEY` in them. */
+/** The settings of an agent or SDK. The key is `$TRIWIRE_API_KEY` in them, and in lines the variable as that shell reads it. */
 export const setupShape = z.object({
   client: z.string(),
   title: z.string(),
   wire: z.enum(clientWireNames),
   model: z.string(),
   base_url: z.string(),
+  base_url_from: z
+    .enum(['api_url', 'listen', 'asked'])
+    .describe('the setting that it comes from; `listen`: only this machine may reach it; `asked`: from `url`'),
   files: z.array(file),
   lines: z.array(z.object({ shell: z.enum(['posix', 'fish', 'powershell']), text: z.string() })),
   steps: z.array(z.string()).readonly().describe('what a person does in its windows'),

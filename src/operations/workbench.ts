@@ -94,7 +94,7 @@ export const workbenchOperations = [
       client: field.text('must be a text').describe('such as claude-code'),
       model: word.describe('default: of the family for its main work, else the first on a wire that it speaks'),
       wire: wire.optional().describe('default: that of the model where the client speaks it'),
-      url: word.describe('where clients reach the gateway; default: the address it listens on'),
+      url: word.describe('where clients reach the gateway; default: `api_url`, else the address it listens on'),
     }),
     output: setupShape,
     problems: ['not_found'],

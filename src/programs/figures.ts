@@ -41,6 +41,8 @@ export type SetupSource = {
   modelWire: ModelWire | undefined
   /** Whether the command runs beside the operator's file. */
   isOperator: boolean
+  /** The address at which clients on other machines reach the gateway, if somebody has named it. */
+  publicUrl: string | undefined
   /** Sentences for the person. */
   notes: string[]
 }

@@ -30,8 +30,7 @@ export type SettingsFile = {
   without?: readonly (readonly string[])[]
 }
 
-/** The variable with the key, for programs that let the user choose its name. */
-export const keyVariable = 'TRIWIRE_API_KEY'
+export { keyVariable } from './shells.ts'
 
 /** The window for programs that cannot do without one, if it is not known. Nearly all models have as much. */
 export const contextTokens = 128_000

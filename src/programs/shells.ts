@@ -14,6 +14,27 @@ const quotes: Record<ShellName, (text: string) => string> = {
   powershell: (text) => `'${text.replace(powershellQuotes, '$&$&')}'`,
 }
 
+/** The variable with the key, for programs that let the user choose its name. */
+export const keyVariable = 'TRIWIRE_API_KEY'
+
+/** Stands where a key belongs in settings that are shown to people without one. */
+export const keyPlaceholder = `$${keyVariable}`
+
+/** How each shell reads the variable with the key. Single quotes would make its name the key (CON-3). */
+const keyReads: Record<ShellName, string> = {
+  posix: `"${keyPlaceholder}"`,
+  fish: `"${keyPlaceholder}"`,
+  powershell: `"$env:${keyVariable}"`,
+}
+
+/** Quotes a text. A placeholder in it becomes the variable's value; PowerShell needs `+` between the parts of one word. */
+function quote(shell: ShellName, text: string): string {
+  const parts = text.split(keyPlaceholder).map((part) => (part === '' ? '' : quotes[shell](part)))
+  if (parts.length === 1) return quotes[shell](text)
+  const words = parts.flatMap((part, at) => (at === 0 ? [part] : [keyReads[shell], part])).filter((word) => word !== '')
+  return shell === 'powershell' && words.length > 1 ? `(${words.join(' + ')})` : words.join('')
+}
+
 const assignments: Record<ShellName, (name: string, value: string) => string> = {
   posix: (name, value) => `export ${name}=${value}`,
   fish: (name, value) => `set -gx ${name} ${value}`,
@@ -22,7 +43,7 @@ const assignments: Record<ShellName, (name: string, value: string) => string> = 
 
 /** Makes a line that sets a variable for programs started from this shell. */
 export function setLine(shell: ShellName, name: string, value: string): string {
-  return assignments[shell](name, quotes[shell](value))
+  return assignments[shell](name, quote(shell, value))
 }
 
 /** Makes a line that starts a program. */
@@ -34,7 +55,7 @@ export function commandLine(shell: ShellName, words: readonly Word[]): string {
 const plainWord = /^(?:--?[A-Za-z][\w-]*|[A-Za-z0-9_/][\w./-]*)$/
 
 function writeWord(shell: ShellName, word: Word): string {
-  if (typeof word === 'string') return plainWord.test(word) ? word : quotes[shell](word)
+  if (typeof word === 'string') return plainWord.test(word) ? word : quote(shell, word)
   return shell === 'powershell' ? `"$HOME/${word.home}"` : `~/${word.home}`
 }
 

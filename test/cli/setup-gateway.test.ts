@@ -268,3 +268,16 @@ fetch(base + '/responses', { method: 'POST', body: JSON.stringify({ input }) }).
     ['large', 400_000, 400_000, 'Be exact.'],
   )
 })
+
+test('Y19 CON-3 beside a file with api_url the settings and the line for a colleague name it; --url goes before it', async () => {
+  const path = join(laptop, 'public.yaml')
+  writeFileSync(path, `api_url: https://llm.example/v1\n${readFileSync(gateway.configPath, 'utf8')}`)
+  const beside = ['--config', path, 'setup', 'claude-code', '--model', 'large']
+  const { stdout, stderr } = await runWarm(beside, { cwd: laptop, env })
+  assert.match(stdout, /"ANTHROPIC_BASE_URL": "https:\/\/llm\.example"/)
+  assert.match(stderr, /\nnpx triwire setup claude-code --url 'https:\/\/llm\.example' --key/)
+  const other = await runWarm([...beside, '--url', gateway.url, '--key', gateway.key], { cwd: laptop, env })
+  assert.ok(other.stdout.includes(`"ANTHROPIC_BASE_URL": "${gateway.url}"`), other.stdout)
+  const checked = await runWarm(['--config', path, 'check'], { cwd: laptop, env })
+  assert.equal(checked.code, 0)
+})

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import fc from 'fast-check'
-import { commandLine, likelyShell, setLine } from '../../src/programs/shells.ts'
+import { commandLine, keyPlaceholder, likelyShell, setLine } from '../../src/programs/shells.ts'
 
 // Tried in fish 3.6 too; here they are read by the rules of each shell's manual.
 const nasty = ["it's", '$HOME `x` "y" \\', "\\'", '’‘‚‛', '%PATH% !x ; & | # *', ' ', '-x.y', 'a:b,c@d', 'é日本']
@@ -57,4 +57,18 @@ test('the shell is the person’s own', () => {
     ['win32', '/usr/bin/bash', 'posix'],
   ]
   for (const [platform, variable, shell] of cases) assert.equal(likelyShell(platform, variable), shell)
+})
+
+test('CON-3 a placeholder for the key is read as the variable, and all around it as it stands', () => {
+  const pieces = fc.array(fc.constantFrom(...nasty, keyPlaceholder, '$TRIWIRE', 'Bearer '), { maxLength: 5 })
+  const value = pieces.map((some) => some.join(''))
+  const values = fc.sample(value, 60)
+  const script = values.flatMap((text, at) => [setLine('posix', `V${at}`, text), `printf '%s\\0' "$V${at}"`])
+  const env = { TRIWIRE_API_KEY: `a "key" 'with' $HOME` }
+  const said = execFileSync('/bin/sh', ['-c', script.join('\n')], { encoding: 'utf8', env })
+  const expected = values.map((text) => text.replaceAll(keyPlaceholder, () => env.TRIWIRE_API_KEY))
+  assert.deepEqual(said.split('\0').slice(0, -1), expected)
+  assert.equal(setLine('fish', 'A', keyPlaceholder), 'set -gx A "$TRIWIRE_API_KEY"')
+  assert.equal(setLine('powershell', 'A', keyPlaceholder), '$env:A = "$env:TRIWIRE_API_KEY"')
+  assert.equal(setLine('powershell', 'A', `x ${keyPlaceholder}'`), `$env:A = ('x ' + "$env:TRIWIRE_API_KEY" + '''')`)
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
@@ -470,8 +471,49 @@ test('X14 issue 13: settings for agents are those that the command prints; an ow
   assert.deepEqual([file!.path, file!.language], ['~/.claude/settings.json', 'json'])
   assert.equal(JSON.parse(file!.text).env.ANTHROPIC_MODEL, 'native-chat')
   const lines = body['lines'] as unknown as { shell: string; text: string }[]
-  assert.match(lines[0]!.text, /^export ANTHROPIC_AUTH_TOKEN='\$TRIWIRE_API_KEY'\nclaude$/)
+  assert.match(lines[0]!.text, /^export ANTHROPIC_AUTH_TOKEN="\$TRIWIRE_API_KEY"\nclaude$/)
   assert.equal(problemOf(await ask('GET', '/setup/none')), 'not_found')
   for (const query of ['model=none', 'wire=chat', 'url=ftp://x', 'url=https://a:b@x'])
     assert.equal(problemOf(await ask('GET', `/setup/claude-code?${query}`)), 'invalid_request', query)
+})
+
+test('Y19 CON-3 settings name the address at which clients reach the gateway, and say where it comes from', async () => {
+  const { ask } = await startApi()
+  const read = async (ask: Awaited<ReturnType<typeof startApi>>['ask'], query = '') => {
+    const { body } = await ask('GET', `/setup/claude-code${query}`)
+    const [file] = body['files'] as unknown as { text: string }[]
+    assert.equal(JSON.parse(file!.text).env.ANTHROPIC_BASE_URL, body['base_url'])
+    return [body['base_url'], body['base_url_from']]
+  }
+  const [, from] = await read(ask)
+  assert.equal(from, 'listen')
+  assert.equal((await ask('GET', '/status')).body['api_url'], null)
+  const admin = { public_url: 'https://admin.example/triwire' }
+  const { ask: askNamed } = await startApi({ config: { api_url: 'https://llm.example/x/v1/', admin } })
+  assert.deepEqual(await read(askNamed), ['https://llm.example/x', 'api_url'])
+  assert.deepEqual(await read(askNamed, '?url=http://10.0.0.7:8080'), ['http://10.0.0.7:8080', 'asked'])
+  const { body: status } = await askNamed('GET', '/status')
+  assert.deepEqual(
+    [status['api_url'], status['public_url']],
+    ['https://llm.example/x', 'https://admin.example/triwire'],
+  )
+})
+
+test('CON-3 lines of every client do in a POSIX shell what they should: the key is the value of the variable, never its name', async () => {
+  const { ask } = await startApi()
+  let read = 0
+  for (const client of Object.keys(programs)) {
+    const { body } = await ask('GET', `/setup/${client}?url=https://llm.example`)
+    const lines = body['lines'] as unknown as { shell: string; text: string }[]
+    const exports = lines.find(({ shell }) => shell === 'posix')?.text.match(/^export .*$/gm) ?? []
+    const names = exports.map((line) => line.slice(7, line.indexOf('=')))
+    const script = [...exports, ...names.map((name) => `printf '%s\\n' "$${name}"`)].join('\n')
+    const env = { TRIWIRE_API_KEY: 'canary-key' }
+    const values = execFileSync('/bin/sh', ['-c', script], { encoding: 'utf8', env })
+    assert.doesNotMatch(values, /TRIWIRE_API_KEY/, client)
+    if (exports.join().includes('TRIWIRE_API_KEY')) assert.match(values, /canary-key/, client)
+    read += exports.length
+    for (const { shell, text } of lines) assert.doesNotMatch(text, /'[^'\n"]*\$TRIWIRE_API_KEY/, `${client} ${shell}`)
+  }
+  assert.ok(read > 10, `${read} lines`)
 })

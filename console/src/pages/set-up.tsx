@@ -4,6 +4,7 @@ import { hrefOf, place, setQuery } from '../location.ts'
 import { isOwner, me } from '../session.ts'
 import type { Listed, ModelRow, Setup, SetupClient } from '../shapes.ts'
 import { Select } from '../ui/form.tsx'
+import { SearchField } from '../ui/search-field.tsx'
 import { Empty, Panel, Shown } from '../ui/states.tsx'
 import { SetupTexts } from './setup-texts.tsx'
 
@@ -39,14 +40,22 @@ export function SetUp({ id }: { id: string | undefined }) {
 }
 
 function Client({ client: { client, title } }: { client: Pick<SetupClient, 'client' | 'title'> }) {
-  const { model } = place.value.query
-  const setup = useSteady<Setup>(withQuery(`/setup/${encodeURIComponent(client)}`, { model }))
+  const { model, url } = place.value.query
+  const setup = useSteady<Setup>(withQuery(`/setup/${encodeURIComponent(client)}`, { model, url }))
   return (
-    <Panel title={title} tools={<ModelChoice model={model} />}>
+    <Panel
+      title={title}
+      tools={
+        <>
+          <SearchField label="Another address" name="url" />
+          <ModelChoice model={model} />
+        </>
+      }
+    >
       <div class="pad">
         <p class="small">
-          Put your key in place of <code>$TRIWIRE_API_KEY</code>. The command line says the same:{' '}
-          <code>triwire setup {client}</code>
+          Set the variable <code>TRIWIRE_API_KEY</code> to your key in that shell, or put the key in its place; files
+          need the key itself. The command line says the same: <code>triwire setup {client}</code>
         </p>
         <Shown of={setup} height={160}>
           {(shown) => <SetupTexts setup={shown} />}

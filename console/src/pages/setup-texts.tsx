@@ -4,14 +4,23 @@ import { Code } from '../ui/copy.tsx'
 
 const shellNames: Readonly<Record<string, string>> = { posix: 'bash, zsh', fish: 'fish', powershell: 'PowerShell' }
 
+const addressWords: Readonly<Record<Setup['base_url_from'], string>> = {
+  api_url: 'as its configuration says (api_url).',
+  listen: 'where it listens. Other machines may not reach that: set api_url in its configuration.',
+  asked: 'as said here.',
+}
+
 /** Shows the settings of an agent. @param secret replaces the placeholder for a key in them */
 export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string }) {
   const { files, lines, notes, steps = [] } = setup
   const [shell, setShell] = useState(lines[0]?.shell)
-  const fill = (text: string) => (secret === undefined ? text : text.replaceAll('$TRIWIRE_API_KEY', secret))
+  const fill = (text: string) => (secret === undefined ? text : text.replaceAll(/\$(?:env:)?TRIWIRE_API_KEY/g, secret))
   const shown = lines.filter((line) => line.shell === shell)
   return (
     <div class="setup-texts">
+      <p class="small">
+        Clients reach the gateway at <code>{setup.base_url}</code>, {addressWords[setup.base_url_from]}
+      </p>
       {files.map(({ path, text }, at) => (
         <div key={at}>
           <h3>{path ?? 'In your source'}</h3>

@@ -236,4 +236,31 @@ export const actTrials: readonly Trial[] = [
       await rig.close()
     },
   },
+  {
+    name: 'acts: CON-3 Set up prints where clients reach the gateway, and a key that works in a shell',
+    async run() {
+      for (const [apiUrl, printed, said] of [
+        ['https://llm.example/v1', 'https://llm.example', 'as its configuration says'],
+        [undefined, undefined, 'set api_url in its configuration'],
+      ] as const) {
+        const rig = await startRig(apiUrl === undefined ? {} : { apiUrl })
+        const { key } = await rig.makeAccount('acme')
+        for (const token of [rig.viewer, key]) {
+          const view = await openPage(rig)
+          const { page } = view
+          await signIn(view, rig, token)
+          await visit(view, rig, 'setup/claude-code')
+          const text = (await page.textContent('.setup-texts'))!
+          assert.ok(text.includes(said), text)
+          if (printed) assert.match(text, /"ANTHROPIC_BASE_URL": "https:\/\/llm\.example"/)
+          assert.match(text, /export ANTHROPIC_AUTH_TOKEN="\$TRIWIRE_API_KEY"/)
+          await page.fill('[aria-label="Another address"]', 'http://10.0.0.7:8080')
+          await page.waitForSelector('.setup-texts >> text="http://10.0.0.7:8080"')
+          assert.match((await page.textContent('.setup-texts'))!, /"ANTHROPIC_BASE_URL": "http:\/\/10\.0\.0\.7:8080"/)
+          await view.close()
+        }
+        await rig.close()
+      }
+    },
+  },
 ]

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import { originOf } from '../../programs/origin.ts'
+import { originOf } from '../../config/client-url.ts'
 import { timeoutOption } from '../options.ts'
 import { formatTable, note, print } from '../print.ts'
 import { clearProgress, showProgress } from '../progress.ts'

@@ -3,9 +3,9 @@ import { homedir, hostname } from 'node:os'
 import type { Command } from 'commander'
 import type { Catalog } from '../../catalog/catalog.ts'
 import { findNearIds } from '../../catalog/near-ids.ts'
+import { findClientUrl } from '../../config/client-url.ts'
 import { chooseModel, chooseSmall } from '../../programs/choice.ts'
 import { type Candidate, findFigures, isWritable, listCandidates, type SetupSource } from '../../programs/figures.ts'
-import { originOf } from '../../programs/origin.ts'
 import type { Access, Program } from '../../programs/program.ts'
 import { askModels } from './gateway-models.ts'
 
@@ -45,7 +45,7 @@ export async function findAccess(program: Program, options: AccessOptions, comma
     notes.push(`the model is ${model}, of ${ids.length}; --model names another`)
   const asked = { contextWindow: options.contextWindow, outputTokensMax: options.maxOutput }
   const figures = findFigures(model, asked, catalog?.models.get(model))
-  const origin = options.url ?? originOf(own!.listen, own!.tls ? 'https' : 'http')
+  const origin = options.url ?? findClientUrl(own!).url
   const { contextWindow, outputTokensMax } = figures
   const models = [{ ...chosen, contextWindow, outputTokensMax }, ...list.filter((one) => one.model !== model)]
   const small = options.smallModel === undefined ? chooseSmall(program, models) : find(options.smallModel, ids, models)
@@ -54,7 +54,8 @@ export async function findAccess(program: Program, options: AccessOptions, comma
   const key = options.key ?? keyPlaceholder
   const session = createHash('sha256').update([key, homedir(), hostname()].join('\n')).digest('hex').slice(0, 12)
   const access: Access = { origin, key, model, contextWindow, outputTokensMax, small, models, session }
-  return { access, figures, modelWire: catalog?.models.get(model)?.wire, isOperator, notes }
+  const modelWire = catalog?.models.get(model)?.wire
+  return { access, figures, modelWire, isOperator, notes, publicUrl: options.url ?? own?.apiUrl }
 }
 
 function ifReadable<T>(read: () => T): T | undefined {

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type ClientWire, clientWireNames, type ModelWire } from '../../catalog/wire-names.ts'
+import { clientUrlMistake, readClientUrl } from '../../config/client-url.ts'
 import { programs } from '../../programs/known/index.ts'
 import type { Program } from '../../programs/program.ts'
 import type { Settings } from '../../programs/settings.ts'
@@ -77,7 +78,7 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
   for (const told of [...notes, ...(window ? [window] : [])]) note(command, told)
-  const colleague = isOperator ? colleagueLine(name, wire, found, options.url) : undefined
+  const colleague = isOperator ? colleagueLine(name, wire, found) : undefined
   const { origin, key, model, small } = access
   const data = {
     ...{ client: name, wire, base_url: origin, key, model, small_model: small.model },
@@ -110,13 +111,10 @@ function chooseWire(name: string, program: Program, modelWire: ModelWire | undef
   return asked ?? program.wires.find((wire) => wire === modelWire) ?? program.wires[0]!
 }
 
-/** Returns the URL without a final `/v1`, because each program's settings add it if needed. */
 function readUrl(text: string): string {
-  const url = URL.parse(text)
-  const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
-  if (!isWeb || url.username !== '' || url.password !== '' || /[?#'"`\\\s]/.test(text))
-    throw new InvalidArgumentError('It must be the address of a gateway, such as https://gateway.example.')
-  return url.origin + url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+  const mistake = clientUrlMistake(text)
+  if (mistake) throw new InvalidArgumentError(`It ${mistake}.`)
+  return readClientUrl(text)
 }
 
 /** Checks the characters of the key, because it is written into files, programs and headers. */

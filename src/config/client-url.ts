@@ -1,0 +1,34 @@
+import type { Address, Config } from './config.ts'
+
+/* The address at which clients reach the gateway: `api_url`, or one that is named instead of it (ruling Y19). */
+
+/** Returns the cure for a URL that no client could use, or that settings in a dozen formats could not hold. */
+export function clientUrlMistake(text: string): string | undefined {
+  const url = URL.parse(text)
+  const isWeb = url && ['http:', 'https:'].includes(url.protocol) && url.hostname !== ''
+  if (!isWeb || url.username !== '' || url.password !== '' || /[?#'"`\\\s$]/.test(text))
+    return 'must be the address of a gateway, such as https://gateway.example or http://10.0.0.7:8080'
+  if (['0.0.0.0', '[::]'].includes(url.hostname)) return 'stands for all addresses of a machine: name one of its hosts'
+  return undefined
+}
+
+/** Returns the origin and path without a final `/v1`, because each program's settings add it if needed. */
+export function readClientUrl(text: string): string {
+  const { origin, pathname } = new URL(text)
+  return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
+}
+
+/**
+ * Returns the address that settings for clients name, and the setting that it comes from. Without `api_url` it is the listening
+ * address, which may be of use on this machine alone.
+ */
+export function findClientUrl({ apiUrl, listen, tls }: Pick<Config, 'apiUrl' | 'listen' | 'tls'>) {
+  if (apiUrl !== undefined) return { url: apiUrl, from: 'api_url' as const }
+  return { url: originOf(listen, tls ? 'https' : 'http'), from: 'listen' as const }
+}
+
+/** The origin for clients on this machine. A listener on all addresses is reached by the loopback address. */
+export function originOf({ host, port }: Address, scheme: 'http' | 'https' = 'http'): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return `${scheme}://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}
