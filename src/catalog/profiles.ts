@@ -189,6 +189,8 @@ const anthropic: ProfileSetting = {
   prefill: 'none',
   // "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
+  // Held to the tool's schema, in the closed form: platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
+  accepts: new Set(['top_k', 'strict']),
   // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to false".
   shape: 'closed',
   // Current models refuse `temperature` beside `top_p`.

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
 import type { OfferedTools } from '../requests/choice.ts'
-import { plainSchema, strictOf } from '../requests/encode-tools.ts'
+import { plainSchema } from '../requests/encode-tools.ts'
 import type { Losses } from '../requests/losses.ts'
 import { finishRequest, type Prepared, prepareRequest } from '../requests/prepare.ts'
 import { type Reasoning, resolveReasoning } from '../requests/reasoning-wish.ts'
@@ -13,6 +13,7 @@ import type { EncodedRequest } from '../wire.ts'
 import { markForCache } from './cache-marks.ts'
 import { type EncodedMessage, encodeConversation } from './encode-turns.ts'
 import { messagesScalars } from './fields.ts'
+import { createStrictness, type StrictTool } from './strict-tools.ts'
 import { callsUnthought } from './thought.ts'
 
 type Fields = Record<string, unknown>
@@ -31,7 +32,8 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   const wish = resolveReasoning(request.reasoning, profile.reasoning, outputTokensCap, losses)
   const { system, messages } = encodeConversation(prepared, profile)
   const reasoning = reasoningAllowed(wish, choice, messages, profile, losses)
-  const tools = choice.tools.map((tool) => encodeTool(tool, profile, losses))
+  const strictness = createStrictness(prepared.format, profile, losses)
+  const tools = choice.tools.map((tool) => encodeTool(tool, strictness(tool, plainSchema(tool, losses))))
   markForCache(request, profile, { tools, system, messages })
   const body: Fields = {
     model: model.upstreamModel,
@@ -137,13 +139,8 @@ function identity(request: InferenceRequest): Fields | undefined {
   return id === undefined ? undefined : { user_id: opaqueId(id) }
 }
 
-function encodeTool(tool: Tool, profile: Profile, losses: Losses): Fields {
-  return {
-    name: tool.name,
-    description: tool.description,
-    input_schema: verbatim(plainSchema(tool, losses)),
-    strict: strictOf(tool, profile, losses),
-  }
+function encodeTool({ name, description }: Tool, { schema, strict }: StrictTool): Fields {
+  return { name, description, input_schema: verbatim(schema), strict }
 }
 
 function encodeChoice(choice: OfferedTools): unknown {

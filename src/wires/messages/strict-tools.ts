@@ -1,0 +1,73 @@
+import { asObject, type RawJson } from '../../bytes/json.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { closeSchema } from '../../inference/closed-schema.ts'
+import type { OutputFormat, Tool } from '../../inference/request.ts'
+import { innerSchemas, targetOf } from '../../inference/schema.ts'
+import { strictOf } from '../requests/encode-tools.ts'
+import type { Losses } from '../requests/losses.ts'
+
+/*
+ * Strict tools (ruling Y10): the model's calls are held to the tool's schema. A provider that takes closed schemas compiles all
+ * strict ones of a request, the output format's included. It refuses the request if they are too much for it.
+ */
+
+/** The parts of schemas that the provider counts. */
+type Weight = { tools: number; optional: number; unions: number }
+
+/**
+ * The most of each in one request: https://platform.claude.com/docs/en/build-with-claude/structured-outputs (complexity limits)
+ * and camel-ai/camel#4171 (13 July 2026), "Too many strict tools". A further limit, of the compiled size, has no figure.
+ */
+const limits: Weight = { tools: 20, optional: 24, unions: 16 }
+
+/** Schemas in one tool that are looked at. References may make more of few; such a tool is not strict. */
+const schemasMax = 2_000
+
+/** A tool's schema as it is sent. */
+export type StrictTool = { schema: RawJson; strict?: true }
+
+/**
+ * Decides for one tool after the other. A tool whose schema has no closed form, or that would pass a limit, is sent without
+ * `strict`, which is a listed loss. The earlier ones stay strict, so that a longer list begins with the same bytes (T8).
+ * @param format the request's output format as it is sent
+ */
+export function createStrictness(
+  format: OutputFormat,
+  profile: Profile,
+  losses: Losses,
+): (tool: Tool, schema: RawJson) => StrictTool {
+  const isClosed = profile.shape === 'closed'
+  let used: Weight = { tools: 0, optional: 0, unions: 0 }
+  if (isClosed && format.kind === 'schema') used = addWeight(used, format.schema) ?? limits
+  return (tool, schema) => {
+    if (strictOf(tool, profile, losses) !== true) return { schema }
+    if (!isClosed) return { schema, strict: true }
+    const closed = closeSchema(schema)
+    const all = closed && addWeight({ ...used, tools: used.tools + 1 }, closed)
+    if (!all || all.tools > limits.tools || all.optional > limits.optional || all.unions > limits.unions) {
+      const why = closed ? 'more than the model takes in one request' : 'its schema has no closed form'
+      losses.add('tools.strict', 'dropped', why)
+      return { schema }
+    }
+    used = all
+    if (closed !== schema) losses.add('tools', 'rewritten', 'what strict schemas cannot say is said in words')
+    return { schema: closed, strict: true }
+  }
+}
+
+/** @returns undefined for a schema of too many parts; what several refer to counts for each of them */
+function addWeight({ tools, optional, unions }: Weight, { source }: RawJson): Weight | undefined {
+  const root = asObject(JSON.parse(source)) ?? {}
+  const waiting: unknown[] = [root]
+  for (let looked = 0; waiting.length > 0; looked++) {
+    if (looked > schemasMax) return undefined
+    const { $defs: _, definitions: __, ...schema } = asObject(waiting.pop()) ?? {}
+    const { properties, required, type, anyOf, $ref } = schema
+    const names = Object.keys(asObject(properties) ?? {})
+    optional += names.filter((name) => !Array.isArray(required) || !required.includes(name)).length
+    if (Array.isArray(anyOf) || (Array.isArray(type) && type.length > 1)) unions++
+    if (typeof $ref === 'string') waiting.push(targetOf($ref, root))
+    for (const inner of innerSchemas(schema)) waiting.push(inner)
+  }
+  return { tools, optional, unions }
+}

@@ -1,0 +1,131 @@
+import { deepEqual, equal, ok } from 'node:assert/strict'
+import test from 'node:test'
+import type { Setting, Upstream } from './support/exchange.ts'
+import { smallest, translate } from './support/exchange.ts'
+
+/*
+ * BUG-10, ruling Y10: `strict` of a tool on its way to a messages model. The kind is: both clients that can say it, the profiles
+ * of models that take it and of those that do not, schemas with and without a closed form, and each limit of the provider.
+ */
+
+type Declared = { name: string; schema: object; strict?: boolean | null }
+
+const object = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more })
+const closed = (properties: object, more: object = {}) =>
+  object(properties, { required: Object.keys(properties), additionalProperties: false, ...more })
+const text = { type: 'string' }
+const named = (count: number, schema: object) =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, schema]))
+
+const clients = {
+  chat: (tools: Declared[], format?: object) => ({
+    ...smallest.chat,
+    tools: tools.map(({ name, schema, strict }) => ({
+      type: 'function',
+      function: { name, parameters: schema, strict },
+    })),
+    ...(format && { response_format: { type: 'json_schema', json_schema: { name: 'n', schema: format } } }),
+  }),
+  responses: (tools: Declared[], format?: object) => ({
+    ...smallest.responses,
+    tools: tools.map(({ name, schema, strict }) => ({ type: 'function', name, parameters: schema, strict })),
+    ...(format && { text: { format: { type: 'json_schema', name: 'n', schema: format } } }),
+  }),
+}
+
+for (const client of ['chat', 'responses'] as const) {
+  const ask = (tools: Declared[], setting: Setting = { profile: 'anthropic' }, format?: object) => {
+    const { body, encoded } = translate(client, 'messages', clients[client](tools, format), setting)
+    const losses = encoded.losses.map(({ field, what }) => `${field} ${what}`)
+    return { tools: body.tools as Upstream[], strict: body.tools.map((tool: Upstream) => tool.strict), losses }
+  }
+
+  test(`Y10 BUG-10 strict goes to messages models whose profile takes it (${client})`, () => {
+    for (const profile of ['anthropic', 'anthropic-fixed-sampling', 'anthropic-budget', 'simulator']) {
+      const told = ask([{ name: 'f', schema: closed({ a: text }), strict: true }], { profile })
+      deepEqual([told.strict, told.losses], [[true], []], profile)
+      deepEqual(told.tools[0].input_schema, closed({ a: text }))
+    }
+    const plain = ask([{ name: 'f', schema: closed({ a: text }), strict: true }], { profile: 'default-messages' })
+    deepEqual([plain.strict, plain.losses], [[undefined], ['tools.strict dropped']])
+    for (const strict of [false, null, undefined]) {
+      const loose = ask([{ name: 'f', schema: object({ a: { type: 'integer', minimum: 1 } }), strict }])
+      deepEqual([loose.strict, loose.losses], [[undefined], []])
+      deepEqual(loose.tools[0].input_schema, object({ a: { type: 'integer', minimum: 1 } }))
+    }
+  })
+
+  test(`Y10 BUG-10 a strict schema is sent in the closed form, and is not strict without one (${client})`, () => {
+    const bounded = ask([
+      { name: 'f', schema: object({ n: { type: 'array', items: text, maxItems: 3 } }), strict: true },
+    ])
+    deepEqual([bounded.strict, bounded.losses], [[true], ['tools rewritten']])
+    const said = { type: 'array', items: text, description: '{"maxItems":3}' }
+    deepEqual(bounded.tools[0].input_schema, object({ n: said }, { additionalProperties: false }))
+    const tree = { $ref: '#/$defs/t', $defs: { t: closed({ next: { $ref: '#/$defs/t' } }) } }
+    const without = [
+      object({}, { additionalProperties: text }),
+      closed({ free: { type: 'object' } }),
+      closed({ any: {} }),
+      closed({ tree }, { $defs: tree.$defs }),
+    ]
+    for (const schema of without) {
+      const { tools, strict, losses } = ask([{ name: 'f', schema, strict: true }])
+      deepEqual([strict, losses], [[undefined], ['tools.strict dropped']], JSON.stringify(schema))
+      deepEqual(tools[0].input_schema, schema)
+    }
+  })
+
+  test(`Y10 BUG-10 above a limit of the provider strict is dropped and listed, of the later tools (${client})`, () => {
+    const union = { type: ['string', 'null'] }
+    const optional = (count: number) => closed(named(count, text), { required: [] })
+    const shared = closed({ a: { $ref: '#/$defs/d' }, b: { $ref: '#/$defs/d' } }, { $defs: { d: optional(13) } })
+    const rows: [what: string, schemas: object[], strict: boolean[], format?: object][] = [
+      ['20 tools', Array.from({ length: 20 }, () => closed({ a: text })), Array(20).fill(true)],
+      ['21 tools', Array.from({ length: 21 }, () => closed({ a: text })), [...Array(20).fill(true), false]],
+      ['24 optional', [optional(20), optional(4)], [true, true]],
+      ['25 optional, then none', [optional(20), optional(5), closed({ a: text })], [true, false, true]],
+      ['optional inside', [closed({ l: { type: 'array', items: optional(25) } })], [false]],
+      ['optional in what two refer to', [shared], [false]],
+      ['16 unions', [closed(named(16, union))], [true]],
+      ['17 unions', [closed(named(8, union)), closed(named(9, { anyOf: [text, { type: 'null' }] }))], [true, false]],
+      ['the output format counts', [optional(5)], [false], optional(20)],
+      ['the output format leaves room', [optional(4)], [true], optional(20)],
+    ]
+    for (const [what, schemas, strict, format] of rows) {
+      const declared = schemas.map((schema, i) => ({ name: `f${i}`, schema, strict: true }))
+      const told = ask(declared, undefined, format)
+      deepEqual(
+        told.strict,
+        strict.map((is) => is || undefined),
+        what,
+      )
+      equal(told.losses.includes('tools.strict dropped'), strict.includes(false), what)
+      for (const [i, tool] of told.tools.entries()) deepEqual(tool.input_schema, schemas[i], what)
+    }
+  })
+
+  test(`Y10 T8 a list of tools that grew begins with the same bytes (${client})`, () => {
+    const declared = Array.from({ length: 30 }, (_, i) => ({
+      name: `f${i}`,
+      schema: closed({ a: text }),
+      strict: true,
+    }))
+    const [short, long] = [25, 30].map((count) =>
+      ask(declared.slice(0, count)).tools.map((tool) => JSON.stringify({ ...tool, cache_control: 0 })),
+    )
+    ok(short!.every((tool, i) => tool === long![i]))
+  })
+}
+
+test('Y10 references that make much of little are not followed for long', () => {
+  const level = (i: number) => closed({ a: { $ref: `#/$defs/d${i + 1}` }, b: { $ref: `#/$defs/d${i + 1}` } })
+  const $defs = Object.fromEntries(
+    Array.from({ length: 60 }, (_, i) => [`d${i}`, i === 59 ? closed({ a: text }) : level(i)]),
+  )
+  const schema = closed({ a: { $ref: '#/$defs/d0' } }, { $defs })
+  const { body } = translate('chat', 'messages', clients.chat([{ name: 'f', schema, strict: true }]), {
+    profile: 'anthropic',
+  })
+  equal(body.tools[0].strict, undefined)
+})
