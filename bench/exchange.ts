@@ -36,6 +36,6 @@ function modelOf(wire: ClientWire): Model {
     ...{ contextWindow: undefined, outputTokensMax: 8192, priceVersion: 'v1', allowedFields: new Set<string>() },
     prices,
     profile: resolveProfile(wire),
-    ...{ hostedTools: 'pass', remoteMedia: 'pass', storedFiles: 'pass' },
+    ...{ hostedTools: 'pass', implicitKey: 'off', remoteMedia: 'pass', storedFiles: 'pass' },
   }
 }

@@ -68,11 +68,17 @@ export type Model = Serving & {
   priceVersion: string
   /** Fields and betas that raise the price, or choose another model, and may pass all the same (rulings C7, Y13); in lower case. */
   allowedFields: ReadonlySet<string>
+  /** The key that is sent for the provider's prompt cache where the client sends none (ruling Y18). */
+  implicitKey: ImplicitKey
   /** Whether hosted tools pass on the model's own wire (spec 2.7) or are refused (ruling C7). */
   hostedTools: Passage
 }
 
 type Passage = 'pass' | 'refuse'
+
+/** `account`: one key for all requests of a customer. `conversation`: one for each opening of a conversation of a customer. */
+export const implicitKeys = ['off', 'account', 'conversation'] as const
+type ImplicitKey = (typeof implicitKeys)[number]
 
 /** Fields of requests that cost beyond the price of their tokens (ruling C7). */
 export const costFieldNames = [

@@ -24,6 +24,7 @@ export function builtInCatalog(): Catalog {
       profile: 'simulator',
       allow: [],
       hosted_tools: 'pass',
+      implicit_key: 'off',
     }),
   )
   return createCatalog(models, Date.UTC(2026, 10, 1) / 1000, 'triwire')

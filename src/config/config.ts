@@ -15,6 +15,8 @@ export type UpstreamAccount = {
   renewal?: KeyRenewal
   /** If false, the account gets no requests. */
   isEnabled: boolean
+  /** The customers, by name or id, that it is reserved for (ruling Y18); undefined: it serves all. */
+  isolation?: ReadonlySet<string>
 }
 
 /** The source of a key that changes while the gateway runs: a file, by its absolute path, or a command. */

@@ -475,8 +475,8 @@ function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'end
 const keyLifetimeMs = 600_000
 
 function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }: LoadOrigin): UpstreamAccount {
-  const { name, key = '', key_file: keyFile, key_command: command, enabled } = entry
-  const account = { name, isEnabled: enabled }
+  const { name, key = '', key_file: keyFile, key_command: command, enabled, isolation } = entry
+  const account = { name, isEnabled: enabled, ...(isolation && { isolation: new Set(isolation) }) }
   if (keyFile !== undefined) {
     const file = resolve(folder, keyFile)
     return { ...account, key: new Secret(files.get(file)?.trim() ?? ''), renewal: { file } }

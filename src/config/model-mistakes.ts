@@ -1,7 +1,9 @@
 import { asObject } from '../bytes/json.ts'
-import { findProfileMistake } from '../catalog/profiles.ts'
+import { findProfileMistake, resolveProfile } from '../catalog/profiles.ts'
 import { type ModelWire, modelWireNames } from '../catalog/wire-names.ts'
 import { formatPath } from './document.ts'
+import { readProfile } from './models.ts'
+import type { ProfileMap } from './profile-map.ts'
 
 /**
  * Finds mistakes across keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It reads the file as
@@ -18,6 +20,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
     const { upstream, upstream_model: upstreamName, wire, profile, id } = (model ?? {}) as Record<string, unknown>
     const isWire = modelWireNames.includes(wire as ModelWire)
     yield* figureMistakes(model, path)
+    if (isWire) yield* implicitKeyMistakes(wire as ModelWire, asObject(model)!, path)
     if (typeof upstream === 'string') yield* upstreamMistakes(upstream, names, [...path, 'upstream'])
     if (isWire) yield* profileMistakes(wire as ModelWire, profile, [...path, 'profile'])
     if (!Array.isArray(upstream)) continue
@@ -82,6 +85,31 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
       yield { path: [...at, kind], message: 'is missing: what has a price has one in every step' }
     }
   }
+}
+
+/** Finds an `implicit_key` that could not be sent (ruling Y18): its customers would not be apart. */
+function* implicitKeyMistakes(wire: ModelWire, model: Record<string, unknown>, path: PropertyKey[]): Mistakes {
+  const { implicit_key: key, upstream, profile } = model
+  if (key !== 'account' && key !== 'conversation') return
+  const at = [...path, 'implicit_key']
+  if (wire === 'messages') {
+    yield { path: at, message: 'is for chat and responses: the messages wire has no field for it; leave it out' }
+    return
+  }
+  for (const route of Array.isArray(upstream) ? upstream : [undefined]) {
+    const setting = (asObject(route)?.['profile'] ?? profile) as string | ProfileMap | undefined
+    if (hasMistake(wire, setting)) continue
+    const { accepts, drops } = resolveProfile(wire, readProfile(setting))
+    if (accepts.has('prompt_cache_key') && !drops.has('prompt_cache_key')) continue
+    const where = asObject(route)?.['name'] ? ` of upstream ${asObject(route)!['name']}` : ''
+    const message = `cannot be sent: the profile${where} does not take prompt_cache_key; add it to \`accepts\` of the profile if the upstream takes it, else leave \`implicit_key\` out`
+    yield { path: at, message }
+  }
+}
+
+function hasMistake(wire: ModelWire, profile: unknown): boolean {
+  const name = typeof profile === 'string' ? profile : asObject(profile)?.['extends']
+  return typeof name === 'string' && findProfileMistake(wire, name) !== undefined
 }
 
 function* upstreamMistakes(name: string, names: readonly string[], path: PropertyKey[]): Mistakes {

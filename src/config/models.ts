@@ -25,6 +25,7 @@ export function readModel(entry: ModelEntry): Model {
     priceVersion: hashPrices(prices),
     allowedFields: new Set(entry.allow.map(foldName)),
     hostedTools: entry.hosted_tools,
+    implicitKey: entry.implicit_key,
   }
 }
 

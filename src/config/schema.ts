@@ -3,7 +3,7 @@ import { weekStarts } from '../accounts/calendar.ts'
 import { callKind } from '../accounts/calls.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
-import { costFieldNames } from '../catalog/model.ts'
+import { costFieldNames, implicitKeys } from '../catalog/model.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
@@ -156,6 +156,11 @@ const model = z.strictObject({
     .describe(
       "Ids of files and prompts that the provider stores, in requests of this model's own wire. Default: the profile's, `pass`.",
     ),
+  implicit_key: oneOf(implicitKeys)
+    .prefault('off')
+    .describe(
+      'The key for the prompt cache of the provider where a request has none, on wires with a field for it: `account` keeps the caches of customers apart, `conversation` those of conversations that open differently as well. It is sent as a digest.',
+    ),
 })
 
 function listed(names: readonly string[]): string {
@@ -192,6 +197,19 @@ const account = z
       .optional()
       .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
     enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
+    isolation: z
+      .array(filled('must be the name or the id of an account of triwire'), {
+        error: 'must be a list of names or ids of accounts of triwire',
+      })
+      .min(1, { error: 'must name an account; leave it out to serve every account' })
+      .superRefine((names, context) => {
+        for (const [index, name] of names.entries())
+          if (names.indexOf(name) < index) complain(context, 'is listed already; name it once', [index])
+      })
+      .optional()
+      .describe(
+        'Accounts of triwire, by name or id, that it is reserved for. Where a model has accounts that are reserved for a customer, the customer is served by those alone.',
+      ),
   })
   .superRefine((account, context) => {
     const said = keySources.filter((source) => account[source] !== undefined)

@@ -52,12 +52,12 @@ export class Attempts {
   /** @param asking is kept only while the request may have to be sent */
   constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
     const { snapshot, model, affinity, call, key } = parts
-    const accountId = key.account.id
     this.#parts = parts
     this.#listener = listener
     this.#exchange = asking.exchange
     const form = asking.exchange.asksForStream ? 'stream' : 'json'
-    this.#failover = new Failover({ pool: snapshot.pool, model, accountId, affinity, requestId: call.requestId, form })
+    const { pool } = snapshot
+    this.#failover = new Failover({ pool, model, customer: key.account, affinity, requestId: call.requestId, form })
     this.#exchangeFor = asking.exchangeFor
   }
 

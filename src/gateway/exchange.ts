@@ -24,6 +24,8 @@ export type CheckedRequest = {
   body: ClientBody
   /** The conversation key as an upstream may see it; undefined if the client sent none. */
   scopedKey: string | undefined
+  /** The key for the prompt cache to send if the request names none (ruling Y18); undefined if the model sends none. */
+  implicitKey?: string | undefined
 }
 
 /** One request on its way to a model, and the way of the answer back to the client's wire. */

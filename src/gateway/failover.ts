@@ -1,6 +1,6 @@
 import type { Model } from '../catalog/model.ts'
 import type { AnswerForm } from '../upstream/first-bytes.ts'
-import type { ChosenTarget, Pool, Search, Stay } from '../upstream/pool.ts'
+import type { ChosenTarget, Customer, Pool, Search, Stay } from '../upstream/pool.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import type { Stopped } from './record.ts'
@@ -18,7 +18,7 @@ type FailoverParts = {
   pool: Pool
   model: Model
   /** The account whose request it is. */
-  accountId: string
+  customer: Customer
   affinity: string | undefined
   requestId: string
   /** The form in which the upstream is asked for the answer. */
@@ -29,7 +29,7 @@ type FailoverParts = {
 export class Failover {
   readonly #pool: Pool
   readonly #model: Model
-  readonly #accountId: string
+  readonly #customer: Customer
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
   #choice: ChosenTarget | undefined
@@ -44,11 +44,11 @@ export class Failover {
   /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
   #hasRaced = false
 
-  constructor({ pool, model, accountId, affinity, requestId, form }: FailoverParts) {
+  constructor({ pool, model, customer, affinity, requestId, form }: FailoverParts) {
     this.#pool = pool
     this.#model = model
-    this.#accountId = accountId
-    this.#search = { requestId, affinity, tried: [], isLast: false, form }
+    this.#customer = customer
+    this.#search = { requestId, customer, affinity, tried: [], isLast: false, form }
   }
 
   /** Call before the first attempt. @param request has the history in which a sealed item is looked for */
@@ -62,7 +62,7 @@ export class Failover {
 
   /** Whether another attempt could follow the one under way. */
   get hasMore(): boolean {
-    return this.#attempts < attemptsMax && this.#pool.sizeOf(this.#model) > this.#search.tried.length + 1
+    return this.#attempts < attemptsMax && this.#size > this.#search.tried.length + 1
   }
 
   /** Chooses the next target, which `enter` confirms; undefined if no target is left or may be tried. */
@@ -111,7 +111,7 @@ export class Failover {
 
   /** Whether no enabled target takes this request, now or later. */
   get isPassedOverByAll(): boolean {
-    return this.#passedOver >= this.#pool.sizeOf(this.#model)
+    return this.#passedOver >= this.#size
   }
 
   /** The first byte of an answer came (ruling Y25). */
@@ -152,7 +152,7 @@ export class Failover {
   /** The failure that the client gets when no target is left. */
   get told(): Failed {
     const worst = this.#worst
-    const { tell, retryAfterSeconds } = this.#pool.outlook(this.#model)
+    const { tell, retryAfterSeconds } = this.#pool.outlook(this.#model, this.#customer)
     const isForCapacity =
       worst?.verdict.tell === 'capacity' || (worst?.verdict.tell === 'account' && tell === 'capacity')
     if (worst && !isForCapacity) return worst
@@ -168,6 +168,11 @@ export class Failover {
     return { failure, verdict: judge(failure, this.#model), target: undefined }
   }
 
+  /** The number of enabled accounts that serve the customer. */
+  get #size(): number {
+    return this.#pool.sizeOf(this.#model, this.#customer)
+  }
+
   #stop(reason: Stopped): undefined {
     this.#stopped = reason
     return undefined
@@ -175,12 +180,12 @@ export class Failover {
 
   /** Whether a sealed item can show which account a conversation without a key belongs to: several serve the model (ruling U13). */
   get #looksForSeals(): boolean {
-    return this.#search.affinity === undefined && this.#pool.sizeOf(this.#model) > 1
+    return this.#search.affinity === undefined && this.#size > 1
   }
 
   /** Makes a conversation name of a sealed digest. It is scoped to the account, so no other account can share it. */
   #nameBySeal(sealed: string | undefined): string | undefined {
-    return sealed && `${this.#accountId} ${sealed}`
+    return sealed && `${this.#customer.id} ${sealed}`
   }
 
   #remember(failed: Failed): void {

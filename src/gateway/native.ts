@@ -18,9 +18,9 @@ const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOut
 
 /** The exchange within one wire: the request's bytes with the edits of ruling P1, the answer's with those of P2. */
 export function exchangeNatively(asked: CheckedRequest): Exchange {
-  const { gateway, call, model, body, scopedKey } = asked
+  const { gateway, call, model, body, scopedKey, implicitKey } = asked
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
-  const adapted = wires[call.wire].native.adaptRequest(body, model, { scopedKey, isOurSeal })
+  const adapted = wires[call.wire].native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal })
   return new NativeExchange(asked, adapted)
 }
 

@@ -3,7 +3,8 @@ import type { Model } from '../catalog/model.ts'
 import type { Config } from '../config/config.ts'
 import { checkFields } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
-import { readConversationKey } from '../wires/requests/conversation-key.ts'
+import { readConversationKey, readOpening } from '../wires/requests/conversation-key.ts'
+import type { ClientHalf } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { UpstreamRequests } from './attempts.ts'
 import type { Call } from './call.ts'
@@ -43,8 +44,10 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   const conversationKey = readConversationKey(client, body, (name) => call.header(name))
   checkFields(client, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey)
+  const implicitKey = implicitKeyOf(model, client, body, scopedKey, (key) => gateway.scopeKey(accountId, key))
   const connect = model.wire === call.wire ? exchangeNatively : translate
-  const exchangeFor = (served: Model) => connect({ gateway, call, accountId, model: served, body, scopedKey })
+  const exchangeFor = (served: Model) =>
+    connect({ gateway, call, accountId, model: served, body, scopedKey, implicitKey })
   const exchange = exchangeFor(model)
   record.stream = exchange.stream
   record.outputTokensCap = exchange.outputTokensCap
@@ -54,6 +57,18 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
     affinity: scopedKey,
     asking: { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor },
   }
+}
+
+/** The key for the provider's prompt cache if the body names none: that of a header, or else the model's implicit one (ruling Y18). */
+function implicitKeyOf(
+  { implicitKey }: Model,
+  client: ClientHalf,
+  body: ClientBody,
+  scopedKey: string | undefined,
+  scope: (key: string) => string,
+): string | undefined {
+  if (implicitKey === 'off' || scopedKey !== undefined) return implicitKey === 'off' ? undefined : scopedKey
+  return scope(implicitKey === 'account' ? 'implicit' : `implicit ${readOpening(client, body)}`)
 }
 
 /** Whether one exchange suits all upstreams of the model. */

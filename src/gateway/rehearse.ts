@@ -150,7 +150,9 @@ const standing = () => 0
 function narrow({ config, upstream: name }: Rehearsal, model: Model): { config: Config; model: Model } {
   const route = model.routes.find(({ upstream }) => upstream === name) ?? model.routes[0]!
   const upstream = config.upstreams.get(route.upstream)!
-  const accounts = upstream.accounts.slice(0, 1).map((account) => ({ ...account, isEnabled: true }))
+  const accounts = upstream.accounts
+    .slice(0, 1)
+    .map(({ isolation: _, ...account }) => ({ ...account, isEnabled: true }))
   const upstreams = new Map(config.upstreams).set(upstream.name, { ...upstream, accounts })
   return { config: { ...config, upstreams }, model: { ...model, routes: [route] } }
 }

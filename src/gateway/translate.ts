@@ -16,7 +16,7 @@ const envelopesMax = 1_000
 const envelopeStart = `"${envelopePrefix}`
 
 /** The exchange between two wires: the client's wire decodes the request and the model's encodes it; the answer goes back. */
-export function translate({ gateway, call, accountId, model, body, scopedKey }: CheckedRequest): Exchange {
+export function translate({ gateway, call, accountId, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
   const { client } = wires[call.wire]
   const { model: source } = wires[model.wire]
   const { sealer } = gateway
@@ -25,7 +25,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey }: 
     request: { echo },
   } = client
   const request = client.decodeRequest(body, {
-    cacheKey: scopedKey,
+    cacheKey: scopedKey ?? implicitKey,
     unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
   })
   const encoded = source.encodeRequest(request, model)

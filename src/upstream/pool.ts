@@ -19,6 +19,8 @@ export type Search = {
   affinity: string | undefined
   /** For a conversation without a key: the digest of the item sealed last. Its account, if known, is chosen (ruling U13). */
   sealed?: string | undefined
+  /** The account of ours whose request it is; undefined for nobody's (ruling Y18). */
+  customer?: Customer | undefined
   /** Targets that were tried for this request and must not be tried again. */
   tried: readonly Target[]
   /** Whether this is the last attempt. It goes to a further priority if there is one (ruling U1). */
@@ -27,8 +29,11 @@ export type Search = {
   form?: AnswerForm | undefined
 }
 
-/** The names by which a conversation is known, and the form of the answer. */
-type Named = Pick<Search, 'affinity' | 'sealed' | 'form'>
+/** An account of ours, as the configuration names it: by name or id. */
+export type Customer = { readonly id: string; readonly name: string }
+
+/** The names by which a conversation is known, the form of the answer, and whose it is. */
+type Named = Pick<Search, 'affinity' | 'sealed' | 'form' | 'customer'>
 
 /** The reason why a request goes to an account. */
 export type ChoiceReason =
@@ -61,9 +66,9 @@ export interface Pool {
   enter(choice: ChosenTarget, search: Named, isRetry: boolean): Stay
   /** Whether the upstream's traffic allows another retry (ruling U1). */
   mayRetry(target: Target): boolean
-  /** The number of accounts of the model that are enabled. */
-  sizeOf(model: Model): number
-  outlook(model: Model): Outlook
+  /** The number of accounts of the model that are enabled and serve the customer. */
+  sizeOf(model: Model, customer?: Customer): number
+  outlook(model: Model, customer?: Customer): Outlook
   /** Lists every enabled target of the model, whatever its health. */
   listTargets(model: Model): Target[]
   /** Lists every account of every model, for people. */
@@ -139,7 +144,7 @@ export function createPool(
   const placesByTarget = new Map<Target, RankedTarget>()
   return {
     choose(model, search) {
-      const places = placesOf(model)
+      const places = servedBy(placesOf(model), search.customer)
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const { affinity, sealed } = search
       // A sealed digest does not help if the account that sealed it is not known.
@@ -154,18 +159,18 @@ export function createPool(
     enter({ target }, search, isRetry) {
       const place = placesByTarget.get(target)!
       place.budget.note(isRetry)
-      const places = placesOf(target.model)
+      const places = servedBy(placesOf(target.model), search.customer)
       const isRemembered = places.length > 1
       const conversation = isRemembered ? conversationOf(target.model, search) : undefined
       return new PoolStay({ place, places, conversation, isRemembered, memory, isRetry, form: search.form ?? 'json' })
     },
     mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
-    sizeOf(model) {
+    sizeOf(model, customer) {
       let size = 0
-      for (const place of placesOf(model)) if (isOn(place)) size++
+      for (const place of servedBy(placesOf(model), customer)) if (isOn(place)) size++
       return size
     },
-    outlook: (model) => outlookOf(placesOf(model)),
+    outlook: (model, customer) => outlookOf(servedBy(placesOf(model), customer)),
     cooldowns: memory.cooldowns,
     listTargets: (model) => placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
     list: (models) =>
@@ -228,6 +233,16 @@ export function createPool(
       }
     })
   }
+}
+
+/** The places that serve a customer: those reserved for it, or else those reserved for nobody (ruling Y18). */
+function servedBy(places: readonly RankedTarget[], customer: Customer | undefined): readonly RankedTarget[] {
+  if (places.every(({ target }) => target.account?.isolation === undefined)) return places
+  const own = places.filter(({ target: { account } }) => {
+    const names = account?.isolation
+    return names !== undefined && customer !== undefined && (names.has(customer.id) || names.has(customer.name))
+  })
+  return own.length > 0 ? own : places.filter(({ target }) => target.account?.isolation === undefined)
 }
 
 /** The factor that leaves a slow account the request only if there is no other of its priority (ruling Y25). */

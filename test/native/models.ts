@@ -24,6 +24,7 @@ export function modelOf(wire: ClientWire, more: Partial<Model> = {}, setting: Pr
     priceVersion: 'v1',
     allowedFields: new Set(),
     hostedTools: 'pass',
+    implicitKey: 'off',
     ...more,
   }
 }

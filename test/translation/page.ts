@@ -69,6 +69,7 @@ export function modelOf(wire: ClientWire, setting: ProfileSetting | undefined): 
     profile: resolveProfile(wire, setting),
     allowedFields: new Set(),
     hostedTools: 'refuse',
+    implicitKey: 'off',
     remoteMedia: 'pass',
     storedFiles: 'pass',
   }

@@ -9,6 +9,7 @@ import {
   commonValues,
   droppedFields,
   sentFields,
+  setCacheKey,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
@@ -38,9 +39,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     if (!body.isObject('stream_options')) values.set('stream_options', '{"include_usage":true}')
     else if (!isUsageAsked(body)) edits.push(...setInside(body, 'stream_options', wish))
   }
-  if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
-    values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
-  }
+  setCacheKey(body, model, values, context)
   checkReach(body, model, (type) => type !== 'function' && type !== 'custom', 'messages')
   return {
     body: adaptBody(body, values, edits),

@@ -26,8 +26,19 @@ export type AdaptedRequest = {
 export type AdaptContext = {
   /** The conversation key scoped to the account (R-CACHE); undefined if the client sent none. */
   scopedKey: string | undefined
+  /** The key to send all the same if the request names none (ruling Y18). */
+  implicitKey?: string | undefined
   /** Whether an `encrypted_content` is an envelope of ours (ruling T7). */
   isOurSeal: (text: string) => boolean
+}
+
+/** Scopes the client's cache key, or adds the implicit one (rulings P6, Y18). */
+export function setCacheKey(body: ClientBody, { profile }: Model, values: MemberValues, context: AdaptContext): void {
+  const { scopedKey, implicitKey } = context
+  const field = 'prompt_cache_key'
+  const own = body.has(field) ? scopedKey : undefined
+  const key = own ?? (profile.accepts.has(field) ? implicitKey : undefined)
+  if (key !== undefined && !values.has(field)) values.set(field, JSON.stringify(key))
 }
 
 /**

@@ -1,3 +1,5 @@
+import { asObject } from '../../bytes/json.ts'
+import { elementsOf } from '../../bytes/json-edit.ts'
 import { GatewayError } from '../../errors.ts'
 import type { ClientHalf } from '../wire.ts'
 import type { ClientBody } from './client-body.ts'
@@ -48,6 +50,34 @@ export function readSessionId(header: (name: string) => string | undefined): str
   const session = text.includes('\ufffd') ? value : text
   checkLength('x-session-id', session)
   return session
+}
+
+/**
+ * The texts with which a conversation opens: its instructions, and its turns up to the first of the user. They stay the same in
+ * every later request, in whatever form a client writes them and wherever it moves its cache marks (ruling Y18).
+ */
+export function readOpening({ request }: ClientHalf, body: ClientBody): string {
+  const { field } = request.conversation
+  const opening = ['system', 'instructions'].map((name) => wordsOf(body.value(name)))
+  if (body.isString(field)) return JSON.stringify([...opening, 'user', wordsOf(body.value(field))])
+  for (const range of body.isArray(field) ? elementsOf(body.bytes, body.member(field)!) : []) {
+    const { role, content } = asObject(body.parse(range)) ?? {}
+    if (role === undefined) continue
+    opening.push(String(role), wordsOf(content))
+    if (role === 'user') break
+  }
+  return JSON.stringify(opening)
+}
+
+/** The words of a content, whether a string or parts; other parts as they stand but for their cache marks. */
+function wordsOf(content: unknown): string {
+  if (!Array.isArray(content)) return typeof content === 'string' ? content : ''
+  return content
+    .map((part: unknown) => {
+      const { cache_control: _mark, ...rest } = asObject(part) ?? {}
+      return typeof rest['text'] === 'string' ? rest['text'] : JSON.stringify(rest)
+    })
+    .join('\n')
 }
 
 /** @throws GatewayError `invalid_cache_key` (spec 7.3). */

@@ -11,6 +11,7 @@ import {
   commonValues,
   droppedFields,
   sentFields,
+  setCacheKey,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { checkReach, isSelfContained } from '../requests/reach.ts'
@@ -30,9 +31,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     outputTokensCap = capTokens(model, asked)
     if (outputTokensCap !== asked) values.set('max_output_tokens', String(outputTokensCap))
   }
-  if (context.scopedKey !== undefined && body.has('prompt_cache_key') && !values.has('prompt_cache_key')) {
-    values.set('prompt_cache_key', JSON.stringify(context.scopedKey))
-  }
+  setCacheKey(body, model, values, context)
   const { edits, effort } = checkItems(body, model, context)
   const sent = sentFields(body, values)
   checkReach(body, model, (type) => type !== 'function' && type !== 'namespace', 'input')

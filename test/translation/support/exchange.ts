@@ -82,6 +82,7 @@ export function modelOf(wire: ClientWire, setting: Setting = {}): Model {
     ),
     allowedFields: new Set(),
     hostedTools: 'pass',
+    implicitKey: 'off',
     remoteMedia: 'pass',
     storedFiles: 'pass',
   }
