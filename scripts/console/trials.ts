@@ -1,6 +1,7 @@
 import { actTrials } from './trials/acts.ts'
 import { barrierTrials } from './trials/barriers.ts'
 import { crowdTrials } from './trials/crowd.ts'
+import { figureTrials } from './trials/figures.ts'
 import { flowTrials } from './trials/flow.ts'
 import { keyboardTrials } from './trials/keyboard.ts'
 import { listTrials } from './trials/lists.ts'
@@ -27,6 +28,7 @@ export const trials: readonly Trial[] = [
   ...actTrials,
   ...outageTrials,
   ...playgroundTrials,
+  ...figureTrials,
   ...listTrials,
   ...roleTrials,
   ...markupTrials,

@@ -10,8 +10,9 @@ import {
   tellChange,
   tellCount,
   tellCredits,
-  tellFine,
+  tellExact,
   tellMs,
+  tellPlotted,
   tellShare,
   tellSpan,
   tellTime,
@@ -33,9 +34,15 @@ test('credits are read and written as the gateway does, to the nano-credit', () 
 test('numbers are short where they are read', () => {
   const credits = [
     ['0', '0'],
-    ['0.000000001', '<0.01'],
-    ['-0.001', '>−0.01'],
+    ['0.000000001', '0.000000001'],
+    ['-0.001', '−0.001'],
+    ['0.00018', '0.00018'],
+    ['0.00128', '0.0013'],
+    ['-0.000099', '−0.000099'],
+    ['0.0099999', '0.01'],
     ['0.01', '0.01'],
+    ['0.0126', '0.013'],
+    ['0.126', '0.13'],
     ['4.126', '4.13'],
     ['1204.5', '1,204.50'],
     ['12345.67', '12,346'],
@@ -44,15 +51,6 @@ test('numbers are short where they are read', () => {
     ['999999.9', '1.00 M'],
   ] as const
   for (const [given, told] of credits) assert.equal(plain(tellCredits(given)), told, given)
-  for (const [given, told] of [
-    ['0.00128', '0.0013'],
-    ['-0.000099', '-0.000099'],
-    ['0.0000004', '<0.000001'],
-    ['0.0099999', '0.01'],
-    ['4.126', '4.13'],
-    ['0', '0'],
-  ] as const)
-    assert.equal(tellFine(given), told)
   assert.equal(tellCredits(null), '–')
   for (const [given, told] of [
     [0, '0'],
@@ -67,6 +65,7 @@ test('numbers are short where they are read', () => {
     assert.equal(plain(tellCount(given)), told)
   for (const [given, told] of [
     [0, '0 ms'],
+    [0.3, '<1 ms'],
     [840, '840 ms'],
     [999.6, '1.00 s'],
     [2_140, '2.14 s'],
@@ -84,7 +83,76 @@ test('numbers are short where they are read', () => {
     assert.equal(plain(tellShare(given)), told)
   assert.equal(plain(tellSpan(187_200_000)), '2 d 4 h')
   assert.equal(plain(tellSpan(0)), '0 s')
+  assert.equal(plain(tellSpan(3 * 31_557_600_000 + 40 * 86_400_000)), '3 y 40 d')
+  assert.equal(plain(tellSpan(328_633 * 86_400_000)), '>100 y')
   assert.equal(plain(tellBytes(3 * 1_048_576)), '3 MiB')
+})
+
+test('CON-13 no amount is shown as zero, as a bound, or with fewer than two significant digits', () => {
+  const nanos = fc.oneof(fc.bigInt(1n, 10_000_000_000n), fc.bigInt(1n, 1_000n))
+  fc.assert(
+    fc.property(nanos, fc.boolean(), (size, isNegative) => {
+      const told = tellCredits(isNegative ? -size : size)
+      assert.equal(told.startsWith('−'), isNegative)
+      const shown = Number(told.replace('−', '').replaceAll(',', ''))
+      assert.ok(Math.abs(shown - Number(size) / 1e9) <= 0.051 * (Number(size) / 1e9), `${size} is ${told}`)
+    }),
+  )
+})
+
+test('CON-13 entries add up as they are shown: every digit of an amount and of a balance', () => {
+  for (const [given, told] of [
+    ['24.99982', '24.99982'],
+    ['25', '25.00'],
+    ['-0.00018', '−0.00018'],
+    ['1234567.5', '1,234,567.50'],
+    ['0.000000001', '0.000000001'],
+    ['0', '0.00'],
+  ] as const)
+    assert.equal(tellExact(given), told)
+  const amounts = fc.bigInt({ min: -(10n ** 15n), max: 10n ** 15n })
+  const read = (told: string) => readCredits(told.replace('−', '-').replaceAll(',', ''))
+  fc.assert(
+    fc.property(amounts, amounts, (balance, amount) => {
+      const [before, change, after] = [balance, amount, balance - amount].map((n) => read(tellExact(formatCredits(n))))
+      assert.equal(before! - change!, after)
+    }),
+  )
+})
+
+/** The steps of axes: uPlot takes 1, 2, 2.5 and 5 times a power of ten. */
+const steps = fc
+  .tuple(fc.constantFrom(1, 2, 2.5, 5), fc.integer({ min: -8, max: 5 }))
+  .map(([digit, power]) => digit * 10 ** power)
+
+test('CON-13 the labels of an axis differ, and each says its value', () => {
+  const units: Record<string, [tell: (value: number, step: number) => string, unit: number, least: number]> = {
+    credits: [tellPlotted, 1, 1e-8],
+    shares: [tellShare, 0.01, 1e-6],
+    ms: [tellMs, 1, 0.25],
+  }
+  for (const [name, [tell, unit, least]] of Object.entries(units))
+    fc.assert(
+      fc.property(
+        steps.filter((step) => step >= least && step < (name === 'ms' ? 10 : name === 'shares' ? 0.6 : 1e5)),
+        (step) => {
+          const values = [1, 2, 3, 4, 5].map((at) => Number((at * step).toPrecision(12)))
+          const labels = values.map((value) => plain(tell(value, step))!)
+          assert.equal(new Set(labels).size, 5, `${name}, ${step}: ${labels}`)
+          const said = labels.map((label) => Number(label.replaceAll(/[, %ms]/g, '')) * unit)
+          for (const [at, value] of values.entries())
+            assert.ok(Math.abs(said[at]! - value) <= 1e-6 * value, `${name}, ${step}: ${labels}`)
+        },
+      ),
+    )
+  assert.deepEqual(
+    [0, 0.0002, 0.0004].map((value) => tellPlotted(value, 0.0002)),
+    ['0', '0.0002', '0.0004'],
+  )
+  assert.deepEqual(
+    [0.025, 0.05].map((value) => tellPlotted(value, 0.025)),
+    ['0.025', '0.050'],
+  )
 })
 
 test('a change is told against what was, and of nothing nothing is said', () => {

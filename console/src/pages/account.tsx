@@ -11,7 +11,7 @@ import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
 import { AccountState } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Amount, Count, Credits, Time } from '../ui/numbers.tsx'
+import { Count, Credits, Exact, Time } from '../ui/numbers.tsx'
 import { Empty, Panel, Shown } from '../ui/states.tsx'
 import { furtherOf, Table } from '../ui/table.tsx'
 import { CreditAccount, RenameAccount, SuspendAccount } from './account-acts.tsx'
@@ -208,7 +208,7 @@ function Entries({ id }: { id: string }) {
                   cell: ({ kind, amount }) => (
                     <span class={kind === 'credit' ? 'good' : undefined}>
                       {kind === 'debit' ? '−' : '+'}
-                      <Amount value={amount} />
+                      <Exact value={amount} />
                     </span>
                   ),
                 },
@@ -216,7 +216,7 @@ function Entries({ id }: { id: string }) {
                   head: 'Balance',
                   kind: 'number',
                   by: ({ balance_after }) => readCredits(balance_after),
-                  cell: ({ balance_after }) => <Credits value={balance_after} />,
+                  cell: ({ balance_after }) => <Exact value={balance_after} />,
                 },
               ]}
             />

@@ -1,14 +1,12 @@
 import { go, hrefOf } from '../location.ts'
 import { Plot, type Plotted } from '../plot/plot.tsx'
 import { balanceOver, type Credits as KnownCredits } from '../pure/balance.ts'
-import { tellCredits } from '../pure/format.ts'
+import { tellPlotted } from '../pure/format.ts'
 import { type Range, spanOfBucket } from '../pure/range.ts'
 import { sumOfCredits, valuesOf } from '../pure/usage.ts'
 import { zones } from '../session.ts'
 import type { Usage } from '../shapes.ts'
 import { Credits } from '../ui/numbers.tsx'
-
-const tell = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
 
 /** Plots the balance of an account with its credits as marks, and what it spent. */
 export function BalancePlot(props: {
@@ -22,7 +20,13 @@ export function BalancePlot(props: {
   const { buckets, bucket, complete_until } = usage
   const { reporting } = zones()
   const told = balanceOver(buckets, usage.total.credits ?? [], credits, balance, reporting)
-  const frame = { buckets, bucket, zones: zones(), completeUntil: range.endsNow ? complete_until : undefined, tell }
+  const frame = {
+    buckets,
+    bucket,
+    zones: zones(),
+    completeUntil: range.endsNow ? complete_until : undefined,
+    tell: tellPlotted,
+  }
   const ofNow: Plotted[] = [
     { id: 'balance', label: 'Balance', values: told.balances, colour: 's1', total: <Credits value={balance} /> },
   ]

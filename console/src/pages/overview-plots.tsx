@@ -1,6 +1,6 @@
 import { go, hrefOf } from '../location.ts'
 import { Plot, type Plotted } from '../plot/plot.tsx'
-import { tellCount, tellCredits, tellMs, tellShare } from '../pure/format.ts'
+import { tellCount, tellCredits, tellMs, tellPlotted, tellShare } from '../pure/format.ts'
 import { type Range, spanOfBucket } from '../pure/range.ts'
 import { sumOf, sumOfCredits, tokenKinds, valuesOf } from '../pure/usage.ts'
 import { zones } from '../session.ts'
@@ -40,7 +40,7 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
       id: kind,
       label,
       values: valuesOf(usage.total, kind),
-      colour: `s${[1, 3, 5, 2][at]}`,
+      colour: `s${at + 1}`,
       total: <Count value={sumOf(usage.total, kind)} />,
     }
   })
@@ -53,7 +53,7 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
         kind={isCompared || before ? 'lines' : 'bars'}
         series={spend}
         total={`${total} credits`}
-        tell={tellCreditsOf}
+        tell={tellPlotted}
         csvPath={path}
       />
       {outcomes && (
@@ -102,8 +102,6 @@ export function OverviewPlots({ usage, path, outcomesPath, outcomes, before, by,
   )
 }
 
-const tellCreditsOf = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
-
 /** The address of the list of requests that one bar counts. */
 function requestsHref(usage: Usage, at: number, range: Range, filters: Props['filters']): string {
   // The list of requests takes one account and one key.
@@ -123,7 +121,7 @@ function percentiles(total: Figures): Plotted[] {
     id: percentile,
     label: percentile,
     values: valuesOf(total, 'first_byte_ms', percentile),
-    colour: ['s1', 's2', 's4'][at]!,
+    colour: `s${at + 1}`,
     dash: dashes[at],
   }))
 }

@@ -15,7 +15,7 @@ import type { Account, Key, Listed, ModelRow, RequestRow, UpstreamState, Usage }
 import { Outcome } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
-import { Amount, Count, Ms, Time } from '../ui/numbers.tsx'
+import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Pick } from '../ui/pick.tsx'
 import { useEscape } from '../ui/shortcuts.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
@@ -116,7 +116,7 @@ const columns: Column<RequestRow>[] = [
     unit: 'credits',
     kind: 'number',
     sorts: ['-credits', 'credits'],
-    cell: ({ credits }) => <Amount value={credits} />,
+    cell: ({ credits }) => <Credits value={credits} />,
   },
 ]
 

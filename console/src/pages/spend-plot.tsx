@@ -1,7 +1,7 @@
 import { useSteady } from '../api/load.ts'
 import { go, hrefOf } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
-import { tellCredits } from '../pure/format.ts'
+import { tellCredits, tellPlotted } from '../pure/format.ts'
 import { type RangeName, spanOfBucket } from '../pure/range.ts'
 import { sumOfCredits } from '../pure/usage.ts'
 import { zones } from '../session.ts'
@@ -9,8 +9,6 @@ import type { Dimension, Usage } from '../shapes.ts'
 import { Shown } from '../ui/states.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
 import { seriesOf } from './series.tsx'
-
-const tell = (value: number) => tellCredits(BigInt(Math.round(value * 1e9)))
 
 /** Plots the cost of one key or model over time. */
 export function SpendPlot({
@@ -39,7 +37,7 @@ export function SpendPlot({
           completeUntil={range.endsNow ? shown.complete_until : undefined}
           series={seriesOf(shown, 'credits', {})}
           total={`${tellCredits(sumOfCredits(shown.total))} credits`}
-          tell={tell}
+          tell={tellPlotted}
           csvPath={path}
           onPick={(at) =>
             go(hrefOf({ page: 'requests', query: { ...spanOfBucket(shown.buckets, at, range.to), ...only } }))

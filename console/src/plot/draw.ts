@@ -26,7 +26,8 @@ export type Drawing = {
   isLog?: boolean
   /** The value that the axis reaches at least. */
   top?: number
-  tell(value: number): string
+  /** @param step the distance between two labels, for a label of the axis */
+  tell(value: number, step?: number): string
 }
 
 const heightPx = 190
@@ -44,6 +45,7 @@ export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: numbe
   const font = `${fontPx}px ${window.getComputedStyle(document.body).fontFamily}`
   const axis = { stroke: text, font, ticks: { show: false }, gap: 6 }
   const order = orderOf(drawing)
+  const tops: BarTops = new Map()
   const options: uPlot.Options = {
     width: Math.max(120, target.clientWidth),
     height: heightPx,
@@ -65,13 +67,15 @@ export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: numbe
         size: (_, values) => 14 + Math.max(24, ...(values ?? []).map((value) => value.length * fontPx * 0.58)),
         space: 34,
         ...(isWhole(drawing) && { incrs: wholeSteps }),
-        values: (_, splits) => splits.map((value) => (value === null ? '' : tell(value))),
+        values: (_, splits, __, ___, step) =>
+          splits.map((value) => (value === null ? '' : isLog ? tell(value, value) : tell(value, step))),
       },
     ],
-    series: [{}, ...order.map((series) => strokeOf(series, kind))],
+    series: [{}, ...order.map((series) => strokeOf(series, kind, tops))],
     hooks: {
       setCursor: [({ cursor }) => onCursor(cursor.idx ?? null)],
       drawClear: [(plot) => hatch(plot, drawing)],
+      drawSeries: [(plot, at) => drawGaps(plot, at, tops)],
     },
   }
   return new uPlot(options, dataOf(drawing), target)
@@ -90,7 +94,10 @@ function orderOf({ kind, series }: Drawing): readonly Drawn[] {
   return kind === 'bars' ? [...series].reverse() : series
 }
 
-function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing['kind']): uPlot.Series {
+/** The upper edges of drawn bars: by the number of the series, then by the index in `buckets`; in pixels of the canvas. */
+type BarTops = Map<number, Map<number, { left: number; top: number; width: number }>>
+
+function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing['kind'], tops: BarTops): uPlot.Series {
   const ink = colour(token)
   if (isMarks)
     return {
@@ -100,12 +107,37 @@ function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing[
       points: { show: true, size: 9, fill: ink, stroke: colour('panel'), width: 2 },
     }
   if (kind === 'bars') {
-    const paths = uPlot.paths.bars!({ size: [0.82, 48, 1], gap: 0 })
+    const paths = uPlot.paths.bars!({
+      ...{ size: [0.82, 48, 1], gap: 0 },
+      each: (_, series, at, left, top, width) => {
+        const own = tops.get(series) ?? new Map()
+        tops.set(series, own.set(at, { left, top, width }))
+      },
+    })
     return { label, fill: ink, stroke: ink, width: 0, paths, points: { show: false } }
   }
   const paths = kind === 'steps' ? uPlot.paths.stepped!({ align: 1 }) : uPlot.paths.linear!()
   const shape: uPlot.Series = { label, stroke: ink, width: 1.75, paths, points: { show: isLonely, size: 7, fill: ink } }
   return dash ? { ...shape, dash: [...dash] } : shape
+}
+
+/**
+ * Draws a line of the background at the upper edge of each part of a stack that has another part on it. Parts that are
+ * too low for it have none.
+ */
+function drawGaps({ ctx, data, valToPos }: uPlot, series: number, tops: BarTops): void {
+  const own = tops.get(series)
+  const above = data[series - 1]
+  if (!own || series < 2 || !above) return
+  const gapPx = Math.max(1, Math.round(devicePixelRatio))
+  ctx.save()
+  ctx.fillStyle = colour('panel')
+  for (const [at, { left, top, width }] of own) {
+    const value = data[series]?.[at] ?? 0
+    const below = valToPos(data[series + 1]?.[at] ?? 0, 'y', true)
+    if ((above[at] ?? 0) > value && below - top >= 3 * gapPx) ctx.fillRect(left, Math.round(top), width, gapPx)
+  }
+  ctx.restore()
 }
 
 /** Whether a series has fewer than three values. They are drawn as points, since a line may not show them. */

@@ -1,9 +1,13 @@
+import { sumAt } from '../pure/stack.ts'
 import { tellBucket } from '../pure/ticks.ts'
 import { SortHead, sortRows, useOrder } from '../ui/order.tsx'
 import type { Drawing } from './draw.ts'
 
 /** Shows the data of a plot as rows, the newest first. */
-export function PlotTable({ title, series, buckets, bucket, zones, tell }: Drawing & { title: string }) {
+export function PlotTable({ title, kind, buckets, bucket, zones, tell, ...drawing }: Drawing & { title: string }) {
+  const isStack = kind === 'bars' && drawing.series.length > 1
+  const sum = { id: ' sum', label: 'In all', values: sumAt(drawing.series.map(({ values }) => values)) }
+  const series = isStack ? [...drawing.series, sum] : drawing.series
   const { order, press } = useOrder()
   const newest = buckets.map((_, at) => at).reverse()
   const sorting = series.find(({ id }) => id === order?.head)

@@ -172,8 +172,16 @@ function Readout({ drawing, at }: { drawing: Drawing; at: number | null }) {
   return (
     <p class="readout" aria-hidden="true">
       {at === null || !buckets[at] ? span : tellBucket(buckets[at], bucket, zones)}
+      {at !== null && tellSum(drawing, at)}
     </p>
   )
+}
+
+/** The sum of a stack at one time, such as `: 12.50 in all`; empty for other plots. */
+function tellSum({ kind, series, tell }: Drawing, at: number): string {
+  if (kind !== 'bars' || series.length < 2) return ''
+  const sum = sumAt(series.map(({ values }) => values))[at]
+  return sum == null ? '' : `: ${tell(sum)} in all`
 }
 
 function Legend(props: {
@@ -218,7 +226,8 @@ function describe(drawing: Drawing, title: string, unit: string, total: string |
   return `${title}, ${unit}, ${span}${total ? `; ${total} in all` : ''}${high}. ${series.length} series: ${series.map(({ label }) => label).join(', ')}.`
 }
 
-function tellAt({ series, buckets, bucket, zones, tell }: Drawing, at: number): string {
+function tellAt(drawing: Drawing, at: number): string {
+  const { series, buckets, bucket, zones, tell } = drawing
   const values = series.map(({ label, values }) => `${label} ${values[at] == null ? 'none' : tell(values[at])}`)
-  return `${tellBucket(buckets[at]!, bucket, zones)}: ${values.join(', ')}`
+  return `${tellBucket(buckets[at]!, bucket, zones)}${tellSum(drawing, at)}: ${values.join(', ')}`
 }

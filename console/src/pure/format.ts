@@ -22,32 +22,61 @@ export function exactCredits(nanos: bigint): string {
   return `${nanos < 0n ? '-' : ''}${size / nano}${fraction === '' ? '' : `.${fraction}`}`
 }
 
-/** `1,204.50`, `<0.01`, `1.24 M` */
+/** `1,204.50`, `0.00018`, `1.24 M`: at least two decimals; below 0.1, two significant digits */
 export function tellCredits(value: string | bigint | null | undefined): string {
   if (value === null || value === undefined) return '–'
   const nanos = typeof value === 'bigint' ? value : readCredits(value)
   if (nanos === 0n) return '0'
   const size = nanos < 0n ? -nanos : nanos
   const sign = nanos < 0n ? '−' : ''
-  if (size < 10_000_000n) return nanos < 0n ? '>−0.01' : '<0.01'
+  if (size < 100_000_000n) return sign + tellSmall(size)
   const credits = Number(size) / 1e9
   if (credits >= 999_999.5) return sign + tellBig(credits)
   return sign + credits.toLocaleString('en', credits >= 9_999.5 ? whole : cents)
 }
 
+/** Two significant digits of an amount below 0.1 credits, and two decimals at least. */
+function tellSmall(nanos: bigint): string {
+  const scale = 10n ** BigInt(Math.max(0, String(nanos).length - 2))
+  return padCents(exactCredits(((nanos + scale / 2n) / scale) * scale))
+}
+
+function padCents(exact: string): string {
+  const [whole, fraction = ''] = exact.split('.')
+  return `${whole}.${fraction.padEnd(2, '0')}`
+}
+
+/** `−1,204.50`, `24.99982`: every digit, as in a statement, where amounts and balances must add up. */
+export function tellExact(value: string | null | undefined): string {
+  if (!value) return '–'
+  const nanos = readCredits(value)
+  const [whole = '', fraction = ''] = padCents(exactCredits(nanos < 0n ? -nanos : nanos)).split('.')
+  return `${nanos < 0n ? '−' : ''}${BigInt(whole).toLocaleString('en')}.${fraction}`
+}
+
+/**
+ * Credits of a plot. @param step the distance between two labels of the axis, which need as many decimals as it has;
+ * undefined: the value is not on an axis
+ */
+export function tellPlotted(credits: number, step?: number): string {
+  if (step === undefined || credits === 0 || Math.abs(credits) >= 999_999.5)
+    return tellCredits(BigInt(Math.round(credits * 1e9)))
+  const decimals = decimalsOf(step)
+  const digits = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
+  return (credits < 0 ? '−' : '') + Math.abs(credits).toLocaleString('en', digits)
+}
+
+/** The decimals of a step of an axis, such as 0.0025; at most nine. */
+function decimalsOf(step: number): number {
+  for (let decimals = 0; decimals < 9; decimals++) {
+    const scaled = step * 10 ** decimals
+    if (Math.abs(scaled - Math.round(scaled)) < 1e-6 * scaled) return decimals
+  }
+  return 9
+}
+
 const whole = { maximumFractionDigits: 0 }
 const cents = { minimumFractionDigits: 2, maximumFractionDigits: 2 }
-
-/** Like `tellCredits`, but small amounts have two significant digits: most amounts in lists are small. */
-export function tellFine(value: string | null | undefined): string {
-  const nanos = readCredits(value)
-  const size = nanos < 0n ? -nanos : nanos
-  if (!value || size === 0n || size >= 10_000_000n) return tellCredits(value)
-  if (size < 1_000n) return '<0.000001'
-  const digits = String(size).length
-  const scale = 10n ** BigInt(digits - 2)
-  return exactCredits(((nanos + (nanos < 0n ? -scale : scale) / 2n) / scale) * scale)
-}
 
 /** `312`, `12,480`, `1.24 M` */
 export function tellCount(count: number | null | undefined): string {
@@ -72,18 +101,22 @@ function tellBig(count: number): string {
   return `${sign}${value.toFixed(digits)}${name === '' ? '' : nbsp + name}`
 }
 
-/** `0`, `840 ms`, `2.1 s`, `3 min 20 s` */
-export function tellMs(ms: number | null | undefined): string {
+/** `0 ms`, `840 ms`, `2.14 s`, `3 min 20 s`. @param step of an axis, as of `tellPlotted` */
+export function tellMs(ms: number | null | undefined, step?: number): string {
   if (ms === null || ms === undefined) return '–'
+  if (ms > 0 && ms < 999.5 && step !== undefined) return `${ms.toFixed(decimalsOf(step))}${nbsp}ms`
+  if (ms > 0 && ms < 0.5) return `<1${nbsp}ms`
   if (ms < 999.5) return `${Math.round(ms)}${nbsp}ms`
   if (ms < 59_950) return `${(ms / 1_000).toFixed(ms < 9_950 ? 2 : 1)}${nbsp}s`
   return tellSpan(ms)
 }
 
-/** A longer time in its two largest units: `3 min 20 s`, `2 d 4 h` */
+/** A longer time in its two largest units: `3 min 20 s`, `2 d 4 h`, `3 y 40 d`; from a hundred years on, `>100 y` */
 export function tellSpan(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
+  if (seconds >= 100 * year) return `>100${nbsp}y`
   const units = [
+    [year, 'y'],
     [86_400, 'd'],
     [3_600, 'h'],
     [60, 'min'],
@@ -98,10 +131,14 @@ export function tellSpan(ms: number): string {
   return rest === 0 ? first : `${first} ${rest}${nbsp}${next![1]}`
 }
 
-/** A share from 0 to 1: `0 %`, `<0.1 %`, `4.3 %`, `62 %` */
-export function tellShare(share: number | null | undefined): string {
+/** A mean year, in seconds. */
+const year = 31_557_600
+
+/** A share from 0 to 1: `0 %`, `<0.1 %`, `4.3 %`, `62 %`. @param step of an axis, as of `tellPlotted` */
+export function tellShare(share: number | null | undefined, step?: number): string {
   if (share === null || share === undefined || Number.isNaN(share)) return '–'
   const percent = share * 100
+  if (step !== undefined && percent !== 0) return `${percent.toFixed(decimalsOf(step * 100))}${nbsp}%`
   if (percent === 0) return `0${nbsp}%`
   if (Math.abs(percent) < 0.1) return `<0.1${nbsp}%`
   return `${percent.toFixed(Math.abs(percent) < 9.95 ? 1 : 0)}${nbsp}%`

@@ -4,7 +4,7 @@ import {
   tellAway,
   tellCount,
   tellCredits,
-  tellFine,
+  tellExact,
   tellMs,
   tellShare,
   tellTime,
@@ -18,9 +18,9 @@ export function Credits({ value }: { value: string | bigint | null | undefined }
   return <span title={exact ? `${exact} credits` : undefined}>{tellCredits(value)}</span>
 }
 
-/** The amount of one request or ledger entry, with more digits than `Credits`. */
-export function Amount({ value }: { value: string | null | undefined }) {
-  return <span title={value ? `${value} credits` : undefined}>{tellFine(value)}</span>
+/** An amount or a balance of the ledger with every digit. */
+export function Exact({ value }: { value: string | null | undefined }) {
+  return <span>{tellExact(value)}</span>
 }
 
 export function Count({ value }: { value: number | null | undefined }) {

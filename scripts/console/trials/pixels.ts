@@ -77,4 +77,60 @@ export const pixelTrials: readonly Trial[] = [
       return lines
     },
   },
+  {
+    name: 'pixels: parts of a stack have a gap between them, and the sum is shown where the cursor is',
+    async run() {
+      const rig = await startRig()
+      const { key } = await rig.makeAccount('acme')
+      for (const model of ['reasoner', 'writer-mini', 'coder']) for (let at = 0; at < 3; at++) await rig.ask(key, model)
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      const lines: string[] = []
+      for (const theme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme: theme })
+        await visit(view, rig, '?range=24h')
+        await page.waitForSelector('.plot:first-of-type .legend li:nth-child(3)')
+        await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+        const columns = (await page.evaluate(stacks)) as string[]
+        assert.ok(columns.length > 0, `${theme}: a stack is drawn`)
+        for (const column of columns) assert.match(column, /^s\d panel s\d panel s\d$/, theme)
+        await page.focus('.plot [role=slider]')
+        await page.keyboard.press('End')
+        const told = (await page.getAttribute('.plot [role=slider]', 'aria-valuetext'))!
+        const shown = (await page.textContent('.plot .readout'))!
+        assert.match(shown, /: 0\.\d+ in all$/)
+        assert.ok(told.includes(shown.split(': ').at(-1)!), told)
+        lines.push(`${theme}: ${[...new Set(columns)].join('; ')}; ${shown}`)
+      }
+      await page.click('[aria-label="Credits as a table"]')
+      await page.waitForSelector('.plot-table th:has-text("In all")')
+      await view.close()
+      await rig.close()
+      return lines
+    },
+  },
 ]
+
+/** The colours of each column of pixels of the first plot that has three series, from the top, without repetitions. */
+const stacks = `(() => {
+  const canvas = document.querySelector('.plot canvas')
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+  const style = getComputedStyle(document.documentElement)
+  const names = new Map(['s1', 's2', 's3', 's4', 's5', 's6'].map((token) => [style.getPropertyValue('--' + token).match(/[\\d.]+/g).slice(0, 3).map(Number).join(','), token]))
+  const panel = style.getPropertyValue('--panel').match(/[\\d.]+/g).slice(0, 3).map(Number).join(',')
+  const columns = []
+  for (let x = 0; x < canvas.width; x++) {
+    const seen = []
+    for (let y = 0; y < canvas.height; y++) {
+      const at = 4 * (y * canvas.width + x)
+      const rgb = data[at + 3] < 250 ? '' : data[at] + ',' + data[at + 1] + ',' + data[at + 2]
+      const name = names.get(rgb) ?? (rgb === panel ? 'panel' : undefined)
+      if (name && name !== seen.at(-1)) seen.push(name)
+    }
+    while (seen.at(-1) === 'panel') seen.pop()
+    while (seen[0] === 'panel') seen.shift()
+    if (new Set(seen).size > 3) columns.push(seen.join(' '))
+  }
+  return columns
+})()`

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { openPage, settle, signIn, visit } from '../browser.ts'
+import { startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+/** A model so cheap that a request costs less than a hundredth of a credit. */
+const cheap = {
+  ...{ id: 'cheap', wire: 'chat' },
+  prices: { input: '0.01', cache_read: '0.001', cache_write: '0.01', output: '0.5' },
+}
+
+export const figureTrials: readonly Trial[] = [
+  {
+    name: 'figures: small amounts can be read and add up, on the page of an account, in its plots, and in lists',
+    async run() {
+      const rig = await startRig({ models: [cheap] })
+      const { id, key } = await rig.makeAccount('acme', '25')
+      for (let at = 0; at < 3; at++) await rig.ask(key, 'cheap')
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      await visit(view, rig, `accounts/${id}?range=24h`)
+      await page.waitForSelector('[aria-label=Entries] tr[data-row] >> nth=3')
+      const rows = await page.locator('[aria-label=Entries] tr[data-row]').all()
+      const read = async (row: (typeof rows)[number], at: number) =>
+        Number((await row.locator('td').nth(at).innerText()).replace('−', '-'))
+      const entries = await Promise.all(rows.map(async (row) => [await read(row, 3), await read(row, 4)] as const))
+      for (const [at, [amount, balance]] of entries.slice(0, -1).entries())
+        assert.ok(Math.abs(entries[at + 1]![1] + amount - balance) < 1e-10, `${entries}`)
+      assert.equal(new Set(entries.map(([, balance]) => balance)).size, 4, 'each entry has another balance')
+      for (const path of ['', 'requests', 'keys', 'accounts', `accounts/${id}`]) {
+        await visit(view, rig, `${path}?range=24h`)
+        await settle(page)
+        const text = (await page.textContent('main'))!
+        assert.ok(!/[<>]\s?−?0\.01/.test(text), `${path}: ${text.match(/.{40}[<>]\s?−?0\.01/)}`)
+      }
+      assert.match((await page.textContent('.tile:has-text("Lasts")'))!, />100\sy|\d+ y|\d+\sd/)
+      await view.close()
+      await rig.close()
+      return entries.map(([amount, balance]) => `${amount}: ${balance}`)
+    },
+  },
+]
