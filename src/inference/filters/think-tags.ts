@@ -6,112 +6,215 @@ export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 /**
  * Reasoning that a model writes into its text between tags, made into a block of its own. Only the beginning of the
  * first text counts: later tags are literal text, since a model may well write about them.
+ *
+ * Servers send the same thought in a field as well, before the tags or beside each of their pieces (BUG-6). Then the
+ * field counts, and the text between the tags is dropped. Pieces of the field do not end the text: it goes on after
+ * them.
  */
 export function splitThinkTags(tags: ThinkTags): Step<AnswerEvent, AnswerEvent> {
-  /** `before`: an open tag may come. `inside`: until the close tag. `behind`: blanks before the text are dropped. */
-  let state: 'before' | 'inside' | 'behind' | 'outside' = 'before'
-  /** Text that could be the beginning of a tag. */
-  let withheld = ''
-  /** Before it; only ever appended to, since there may be many, one by one. */
-  let blanks = ''
-  let count = 0
-  /** The text block being read, and what is open on our side for it. */
-  let reading: number | undefined
-  let open: { index: number; kind: 'text' | 'reasoning' } | undefined
-  const numbers = new Map<number, number>()
-  let events: AnswerEvent[] = []
-  return { push, end: () => [] }
+  return new ThinkTagFilter(tags)
+}
 
-  function push(event: AnswerEvent): AnswerEvent[] {
-    events = []
+class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
+  readonly #tags: ThinkTags
+  /** `before`: an open tag may come. `inside`: until the close tag. `after`: blanks before the text are dropped. */
+  #state: 'before' | 'inside' | 'after' | 'outside' = 'before'
+  /** Text that could be the beginning of a tag. */
+  #withheld = ''
+  /** Before it; only ever appended to, since there may be many, one by one. */
+  #blanks = ''
+  /** Text inside tags that nobody has opened, while it may be the thought of the field. */
+  #unproven: string | undefined
+  #count = 0
+  /** The text block being read, and what is open on our side for it. */
+  #reading: number | undefined
+  #open: { index: number; kind: 'text' | 'reasoning' } | undefined
+  /** Whether text came since the last piece of the field, and whether the last block of both was cut. */
+  #hasRead = false
+  #wasCut = false
+  /** The thought as the field has said it, and the part of what the tags said that the field has yet to repeat. */
+  #thought: string | undefined
+  #unrepeated = ''
+  /** Blocks of the field that are read with the tags. */
+  readonly #fields = new Set<number>()
+  readonly #numbers = new Map<number, number>()
+  #events: AnswerEvent[] = []
+
+  constructor(tags: ThinkTags) {
+    this.#tags = tags
+  }
+
+  end(): AnswerEvent[] {
+    return []
+  }
+
+  push(event: AnswerEvent): AnswerEvent[] {
+    this.#events = []
     switch (event.type) {
       case 'block_start':
-        if (event.block.kind === 'text' && state !== 'outside' && reading === undefined) reading = event.index
-        else {
-          numbers.set(event.index, count)
-          events.push({ ...event, index: count++ })
-        }
+        this.#start(event)
         break
       case 'block_delta':
-        if (event.index === reading) read(event.text)
-        else events.push({ ...event, index: numbers.get(event.index)! })
+        if (event.index === this.#reading) this.#read(event.text)
+        else if (this.#fields.has(event.index)) this.#readField(event.text)
+        else this.#pass(event)
         break
       case 'block_seal':
-        events.push({ ...event, index: numbers.get(event.index)! })
+        if (!this.#fields.has(event.index)) this.#pass(event)
+        else this.#events.push({ ...event, index: this.#blockFor('reasoning') })
         break
       case 'block_stop':
-        if (event.index !== reading) {
-          events.push({ ...event, index: numbers.get(event.index)! })
-          break
-        }
-        if (state === 'before' && tags.implicitOpen) state = 'inside'
-        if (state !== 'behind') write(state === 'inside' ? 'reasoning' : 'text', blanks + withheld)
-        stop(event.cut)
-        withheld = ''
-        blanks = ''
-        state = 'outside'
-        reading = undefined
+        this.#stopBlock(event)
+        break
+      case 'finish':
+      case 'fail':
+        this.#endText()
+        this.#events.push(event)
         break
       default:
-        events.push(event)
+        this.#events.push(event)
     }
-    return events
+    return this.#events
   }
 
-  function read(text: string) {
-    let rest = withheld + text
-    withheld = ''
-    if (state === 'before') {
-      const begin = rest.trimStart()
-      blanks += rest.slice(0, rest.length - begin.length)
-      if (tags.open.startsWith(begin) && begin !== tags.open) {
-        withheld = begin
+  #pass(event: AnswerEvent & { type: 'block_delta' | 'block_seal' | 'block_stop' }) {
+    this.#events.push({ ...event, index: this.#numbers.get(event.index)! })
+  }
+
+  #start(event: AnswerEvent & { type: 'block_start' }) {
+    const { index, block } = event
+    const isIdle = this.#reading === undefined
+    if (isIdle && block.kind === 'text' && this.#state !== 'outside') this.#reading = index
+    else if (isIdle && block.kind === 'reasoning' && (this.#state !== 'outside' || this.#unrepeated !== '')) {
+      // Two thoughts with no text between them are two blocks (I7).
+      if (!this.#hasRead) this.#stop(false)
+      this.#hasRead = false
+      this.#fields.add(index)
+    } else {
+      if (isIdle) this.#endText()
+      this.#numbers.set(index, this.#count)
+      this.#events.push({ ...event, index: this.#count++ })
+    }
+  }
+
+  #stopBlock(event: AnswerEvent & { type: 'block_stop' }) {
+    if (event.index !== this.#reading && !this.#fields.delete(event.index)) {
+      this.#pass(event)
+      return
+    }
+    this.#wasCut = event.cut
+    if (event.index !== this.#reading) return
+    this.#reading = undefined
+    if (this.#state === 'outside') this.#endText()
+  }
+
+  /** A piece of the field: the part of it that the tags have not said already. */
+  #readField(text: string) {
+    this.#thought = (this.#thought ?? '') + text
+    const told = this.#unrepeated.trimStart()
+    const said = text.trimStart()
+    if (told !== '' && told.startsWith(said)) {
+      this.#unrepeated = told.slice(said.length)
+      return
+    }
+    this.#unrepeated = ''
+    this.#write('reasoning', told !== '' && said.startsWith(told) ? said.slice(told.length) : text)
+  }
+
+  #read(text: string) {
+    this.#hasRead = true
+    let rest = this.#withheld + text
+    this.#withheld = ''
+    if (this.#state === 'before') {
+      const { open, implicitOpen } = this.#tags
+      const begun = rest.trimStart()
+      this.#blanks += rest.slice(0, rest.length - begun.length)
+      if (open.startsWith(begun) && begun !== open) {
+        this.#withheld = begun
         return
       }
-      if (begin.startsWith(tags.open)) {
-        state = 'inside'
-        rest = begin.slice(tags.open.length)
-      } else {
-        state = tags.implicitOpen ? 'inside' : 'outside'
-        rest = blanks + begin
-      }
-      blanks = ''
+      const isOpened = begun.startsWith(open)
+      rest = isOpened ? begun.slice(open.length) : this.#blanks + begun
+      this.#blanks = ''
+      this.#state = isOpened || implicitOpen ? 'inside' : 'outside'
+      if (!isOpened && this.#thought !== undefined) this.#unproven = ''
     }
-    if (state === 'inside') {
-      const at = rest.indexOf(tags.close)
+    if (this.#state === 'inside') {
+      const { close } = this.#tags
+      const at = rest.indexOf(close)
       if (at < 0) {
-        const keep = overlap(rest, tags.close)
-        withheld = rest.slice(rest.length - keep)
-        write('reasoning', rest.slice(0, rest.length - keep))
+        const keep = overlap(rest, close)
+        this.#withheld = rest.slice(rest.length - keep)
+        this.#think(rest.slice(0, rest.length - keep))
         return
       }
-      write('reasoning', rest.slice(0, at))
-      stop(false)
-      state = 'behind'
-      rest = rest.slice(at + tags.close.length)
+      this.#unproven = undefined
+      this.#think(rest.slice(0, at))
+      if (this.#thought === undefined) this.#stop(false)
+      this.#state = 'after'
+      rest = rest.slice(at + close.length)
     }
-    if (state === 'behind') {
+    if (this.#state === 'after') {
       rest = rest.trimStart()
       if (rest === '') return
-      state = 'outside'
+      this.#state = 'outside'
     }
-    write('text', rest)
+    this.#write('text', rest)
   }
 
-  function write(kind: 'text' | 'reasoning', text: string) {
-    if (text === '') return
-    if (open?.kind !== kind) {
-      stop(false)
-      open = { index: count++, kind }
-      events.push({ type: 'block_start', index: open.index, block: { kind } })
+  /** A piece of the text between the tags. */
+  #think(piece: string) {
+    if (this.#unproven !== undefined) {
+      this.#unproven += piece
+      if (repeats(this.#unproven, this.#thought!)) return
+      this.#state = 'outside'
+      this.#write('text', this.#unproven)
+    } else if (this.#thought === undefined) {
+      this.#unrepeated += piece
+      this.#write('reasoning', piece)
     }
-    events.push({ type: 'block_delta', index: open.index, text })
   }
 
-  function stop(cut: boolean) {
-    if (open) events.push({ type: 'block_stop', index: open.index, cut })
-    open = undefined
+  /** No more text is to come that tags could stand in: the meaning of what waits of it is known now. */
+  #endText() {
+    const waiting = this.#blanks + (this.#state === 'inside' ? (this.#unproven ?? '') : '') + this.#withheld
+    const isRead = this.#hasRead || waiting !== '' || this.#state !== 'before'
+    if (isRead && this.#state !== 'after') {
+      const isInside = this.#state === 'inside' || (this.#state === 'before' && this.#tags.implicitOpen)
+      const isThought = isInside && (this.#unproven === undefined || waiting.trim() === this.#thought?.trim())
+      if (!isThought) this.#write('text', waiting)
+      else if (this.#thought === undefined) this.#write('reasoning', waiting)
+    }
+    if (isRead) this.#state = 'outside'
+    this.#withheld = ''
+    this.#blanks = ''
+    this.#stop(this.#wasCut)
   }
+
+  #write(kind: 'text' | 'reasoning', text: string) {
+    if (text !== '') this.#events.push({ type: 'block_delta', index: this.#blockFor(kind), text })
+  }
+
+  /** @returns the number of the open block of this kind, which is begun if there is none */
+  #blockFor(kind: 'text' | 'reasoning'): number {
+    if (this.#open?.kind !== kind) {
+      this.#stop(false)
+      this.#open = { index: this.#count++, kind }
+      this.#events.push({ type: 'block_start', index: this.#open.index, block: { kind } })
+    }
+    return this.#open!.index
+  }
+
+  #stop(cut: boolean) {
+    if (this.#open) this.#events.push({ type: 'block_stop', index: this.#open.index, cut })
+    this.#open = undefined
+  }
+}
+
+/** Whether one of two texts may go on to be the other, their first blanks aside. */
+function repeats(one: string, other: string): boolean {
+  const [a, b] = [one.trimStart(), other.trimStart()]
+  return a.startsWith(b) || b.startsWith(a)
 }
 
 /** How many characters at the end of the text could be the beginning of the tag. */

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { Answer } from '../../src/inference/answer.ts'
+import { type ClientWire, pump, pumpJson, type Told } from './pump.ts'
+import { call, completion, delta, done, reason } from './upstreams.ts'
+
+/*
+ * A thought that comes between tags and in the reasoning field (BUG-6): in one piece or many, in chunks that hold both or one of
+ * them, cut at any place, whichever comes first.
+ */
+
+const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+const tags = { open: '<think>', close: '</think>' }
+
+/** What a client was shown: thoughts and text, each put together. */
+function shownOf(told: Told): { text: string; thought: string; kinds: string } {
+  assert.ok('answer' in (told.outcome as object), JSON.stringify(told.outcome))
+  const { blocks } = (told.outcome as { answer: Answer }).answer
+  const of = (kind: string) =>
+    blocks
+      .filter(({ block }) => block.kind === kind)
+      .map(({ text }) => text)
+      .join('')
+  return { text: of('text'), thought: of('reasoning').trim(), kinds: blocks.map(({ block }) => block.kind).join(' ') }
+}
+
+function cut(text: string, sizes: readonly number[]): string[] {
+  const pieces: string[] = []
+  let at = 0
+  for (const size of [...sizes, text.length]) {
+    pieces.push(text.slice(at, at + size))
+    at += size
+  }
+  return pieces.filter((piece) => piece !== '')
+}
+
+/** Chunks with the content and the field: in the same chunk, or in chunks of their own, in either order. */
+function stream(
+  contents: readonly string[],
+  fields: readonly string[],
+  order: 'same' | 'field first' | 'content first',
+) {
+  let script = ''
+  for (let place = 0; place < Math.max(contents.length, fields.length); place++) {
+    const content = contents[place] === undefined ? {} : { content: contents[place] }
+    const field = fields[place] === undefined ? {} : { reasoning_content: fields[place] }
+    if (order === 'same') script += delta({ ...content, ...field })
+    else script += (order === 'field first' ? [field, content] : [content, field]).map((one) => delta(one)).join('')
+  }
+  return script + reason('stop') + done
+}
+
+const words = fc.stringMatching(/^[a-z]([a-z .<>/\n]{0,20}[a-z])?$/).filter((text) => !text.includes('</think>'))
+const sizes = fc.array(fc.integer({ min: 1, max: 7 }), { maxLength: 20 })
+const orders = fc.constantFrom('same', 'field first', 'content first')
+const clients = fc.constantFrom<ClientWire>('messages', 'responses')
+
+test('BUG-6 TS3 a thought between tags and in the field is shown once, and no text of it is, however both are cut', () => {
+  fc.assert(
+    fc.property(
+      fc.record({ words, answer: words, sizes, fieldSizes: sizes, order: orders, client: clients }),
+      fc.boolean(),
+      fc.boolean(),
+      (one, showsReasoning, implicitOpen) => {
+        const contents = cut(`<think>\n${one.words}</think>\n\n${one.answer}`, one.sizes)
+        const options = { showsReasoning, profile: { thinkTags: { ...tags, implicitOpen } } }
+        const script = stream(contents, cut(one.words, one.fieldSizes), one.order)
+        const shown = shownOf(pump(one.client, 'chat', script, options))
+        assert.deepEqual([shown.text, shown.thought], [one.answer, showsReasoning ? one.words : ''])
+      },
+    ),
+    runs,
+  )
+})
+
+test('BUG-6 a whole answer with both shows the thought once', () => {
+  fc.assert(
+    fc.property(words, words, fc.boolean(), (thought, answer, implicitOpen) => {
+      for (const begin of implicitOpen ? ['<think>', ''] : ['<think>']) {
+        const body = completion({ content: `${begin}${thought}</think>${answer}`, reasoning_content: `${thought}\n` })
+        const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen } } }
+        const shown = shownOf(pumpJson('messages', 'chat', body, options))
+        assert.deepEqual(shown, { text: answer, thought, kinds: 'reasoning text' })
+      }
+    }),
+    runs,
+  )
+})
+
+test('BUG-6 the field alone, or tags alone, are as before', () => {
+  fc.assert(
+    fc.property(words, words, sizes, fc.boolean(), (thought, answer, cuts, implicitOpen) => {
+      fc.pre(!implicitOpen || !thought.startsWith(answer))
+      const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen } } }
+      const field = pump('messages', 'chat', stream(cut(answer, cuts), [thought], 'field first'), options)
+      assert.deepEqual(shownOf(field), { text: answer, thought, kinds: 'reasoning text' })
+      const tagged = pump(
+        'messages',
+        'chat',
+        stream(cut(`<think>${thought}</think>${answer}`, cuts), [], 'same'),
+        options,
+      )
+      assert.deepEqual(shownOf(tagged), { text: answer, thought, kinds: 'reasoning text' })
+    }),
+    runs,
+  )
+})
+
+test('BUG-6 the case that was reported, and ends without text', () => {
+  const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: false } } }
+  const play = (script: string) => shownOf(pump('messages', 'chat', script, options))
+  const both =
+    delta({ content: '<think>\nI ', reasoning_content: 'I ' }) +
+    delta({ content: 'think\n', reasoning_content: 'think\n' })
+  assert.deepEqual(play(both + delta({ content: '</think>\n\nHello' }) + reason('stop') + done), {
+    ...{ text: 'Hello', thought: 'I think', kinds: 'reasoning text' },
+  })
+  // Cut within the thought, and a call right after it.
+  assert.deepEqual(play(both + reason('length') + done), { text: '', thought: 'I think', kinds: 'reasoning' })
+  const called = call([0, 'c', 'f', '{}']) + reason('tool_calls') + done
+  assert.deepEqual(play(both + delta({ content: '</think>' }) + called), {
+    ...{ text: '', thought: 'I think', kinds: 'reasoning tool_call' },
+  })
+  assert.equal(play(delta({ reasoning_content: 'hm' }) + called).kinds, 'reasoning tool_call')
+})
