@@ -32,6 +32,10 @@ into cache and 15 out; and how much of what went in was read from cache. A model
 by the gateway where the wires differ and the request has a name, tools or an earlier answer (T5). Hence the 0 % of clients
 that mark nothing on the messages wire itself, or ask once.
 
+One client shows other figures than it was sent. LangChain JS (\`@langchain/anthropic\` 1.5) on the messages wire ignores the input
+in \`message_delta\`. So its \`usage_metadata\` of a streamed answer has the input of \`message_start\`, which is an estimate where the
+model speaks another wire (T1), and nothing from the cache. What it was sent is right, and so are its answers as JSON.
+
 ${table(cells)}
 
 Qwen Code asks no model for reasoning on chat and responses that it does not know.
