@@ -189,7 +189,7 @@ const odd: [what: string, script: string, isWhole: boolean, stops: number][] = [
     'calls that overlap, the first one broken',
     open(0) + open(1) + piece(0, '{"a"') + piece(1, '{}') + blockStop(0) + blockStop(1) + end(),
     false,
-    1,
+    0,
   ],
   [
     'calls that overlap, the second one broken',
@@ -221,10 +221,10 @@ const odd: [what: string, script: string, isWhole: boolean, stops: number][] = [
     'the number of a whole call is given once more',
     open(0) + piece(0, '{}') + open(0) + piece(0, '{"a"') + blockStop(0) + end(),
     false,
-    0,
+    1,
   ],
   ['it is never stopped', open(0) + piece(0, '{') + end(), false, 0],
-  ['a whole one is never stopped', open(0) + piece(0, '{}') + end(), true, 0],
+  ['a whole one is never stopped', open(0) + piece(0, '{}') + end(), true, 1],
   ['the model says no reason', open(0) + piece(0, '{') + blockStop(0) + messageStop, false, 0],
   [
     'the reason comes, and the connection breaks',
@@ -245,8 +245,15 @@ const odd: [what: string, script: string, isWhole: boolean, stops: number][] = [
     true,
     1,
   ]),
-  ...['{"a":1}', '{"a"', [1], 7, true].map((input): [string, string, boolean, number] => [
-    `${JSON.stringify(input)} in the start, which has no place for it`,
+  ['whole arguments as a text in the start', open(0, 'tool_use', '{"a":1}') + blockStop(0) + end(), true, 1],
+  [
+    'a beginning in the start, and the rest in deltas',
+    open(0, 'tool_use', '{"a"') + piece(0, ':1}') + blockStop(0) + end(),
+    true,
+    1,
+  ],
+  ...['{"a"', [1], 7, true].map((input): [string, string, boolean, number] => [
+    `${JSON.stringify(input)} in the start, which is no object`,
     open(0, 'tool_use', input) + blockStop(0) + end(),
     false,
     0,

@@ -5,8 +5,10 @@ import { cutsBlocks } from '../narrator.ts'
 
 const brokenCall: Fault = { kind: 'broken', text: 'The model sent a broken call.', unread: 'no_answer' }
 
-/** The blanks of JSON. */
-const blank = /^[ \t\n\r]*$/
+/** Whether a text is nothing, or the blanks of JSON. */
+export function isBlankJson(text: string): boolean {
+  return /^[ \t\n\r]*$/.test(text)
+}
 
 /** Longer arguments are broken, in characters: as long as a translated answer may be. */
 const charactersMax = 32 * 1_048_576
@@ -44,7 +46,7 @@ export function requireWholeCalls(decode = (text: string) => text) {
           withheld.push(event)
           return []
         }
-        const isBlank = blank.test(decode(texts.get(event.index) ?? '{'))
+        const isBlank = isBlankJson(decode(texts.get(event.index) ?? '{'))
         texts.delete(event.index)
         return isBlank && !event.cut ? [{ type: 'block_delta', index: event.index, text: '{}' }, event] : [event]
       }
@@ -62,6 +64,6 @@ export function requireWholeCalls(decode = (text: string) => text) {
 
   function isBroken(index: number): boolean {
     const text = decode(texts.get(index) ?? '')
-    return !blank.test(text) && !isJsonObject(text)
+    return !isBlankJson(text) && !isJsonObject(text)
   }
 }

@@ -1,105 +1,319 @@
-import { type RawFrame, withData } from '../../bytes/frame-cutter.ts'
-import { asObject } from '../../bytes/json.ts'
+import { decodeUtf8, encodeLatin1, type RawFrame, stringBehind, withData } from '../../bytes/frame-cutter.ts'
+import { asObject, endOfString, type JsonObject } from '../../bytes/json.ts'
+import { ownCopy } from '../../bytes/own-copy.ts'
+import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import { blocksMax } from '../../inference/narrator.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
+import { keptSources } from '../answers/kept-sources.ts'
+import { decodeString, type ProducedText } from '../answers/produced-text.ts'
+import { stringOf } from '../answers/read-answer.ts'
+import {
+  type ContentDelta,
+  contentDeltas,
+  isRepetition,
+  readDelta,
+  readStart,
+  type StartContent,
+  withSignature,
+} from './block-content.ts'
+import { decodeStopReason } from './stop-reasons.ts'
 
-type Event = Record<string, unknown>
+/** A block that the upstream has not stopped, or that the client has not seen to its end. */
+type OrderedBlock = {
+  shownAs: number
+  kind: string
+  isCall: boolean
+  content: StartContent
+  /** All that came of it, and the frame if that is all of it. */
+  signature: { text: string; frame: RawFrame }
+  hasInput: boolean
+  /** Of a call: others have begun within it, so that its own stop ends it, or the end of the answer. */
+  isOverlapped: boolean
+  /** The upstream's stop of a broken call, which is withheld. */
+  stop: RawFrame
+  isOver: boolean
+  /** The text that is shown once the blocks before it are over. */
+  waiting: string
+}
 
-/** A text or thinking block that the upstream has not stopped. */
-type OpenBlock = { number: unknown; shownAs: number; kind: string }
+type AroundText = { start: string; end: string }
+
+/** The bytes around the text of a delta, as they came, and as they are shown if that differs. */
+type DeltaFrame = AroundText & { shown: AroundText | undefined; shownAs: number; isInput: boolean }
 
 /**
- * The blocks of a messages stream for a messages client. Clients read one block after the other, by dense numbers (spec
- * 6.1). Some servers keep thinking open while text streams and stop it late, or give a number twice (ruling U7). Blocks
- * that overlap are shown one after the other. The next block ends the one before, text that comes later is another
- * block, and a late stop or signature is ignored. Calls may overlap each other, and keep their numbers.
+ * The blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3). Clients read one
+ * block after the other, by dense numbers, and empty every start. So content of a start is written as deltas, and a stop
+ * that is missing is added. Some servers keep thinking open while text streams and stop it late, or give a number twice
+ * (ruling U7). The next block ends the text or thinking before it, text that comes later is another block, and a late
+ * stop or signature is ignored. A block that begins within a call waits for the end of the call. Frames that are right
+ * pass as they came. What cannot be read is undefined, and the answer fails.
  */
 export class BlockOrder {
-  /** From here on numbers differ, or a block was ended by us. */
-  #isMended = false
+  readonly #produced: ProducedText
   #count = 0
-  #open: OpenBlock | undefined
-  /** The number under which an upstream's block is shown, or the kind of the block that we ended under its number. */
-  readonly #numbers = new Map<unknown, number | { endedKind: string }>()
+  #waitingLength = 0
+  #known: DeltaFrame | undefined
+  /** By the upstream's number, until the upstream stops it. */
+  readonly #numbers = new Map<unknown, OrderedBlock>()
+  /** Those that are not over. */
+  readonly #open = new Set<OrderedBlock>()
+  /** Those that the client has not seen to their end. The first is open there. */
+  readonly #queue: OrderedBlock[] = []
+  /** Judges the calls (ruling Y5), which are given to it as events. */
+  readonly #calls = requireWholeCalls(decodeString)
+  /** Whether the client has to run a tool. */
+  hasCalls = false
 
-  /** Whether a delta has to be looked into. */
-  get concernsDeltas(): boolean {
-    return this.#isMended
+  /** @param produced counts what is shown */
+  constructor(produced: ProducedText) {
+    this.#produced = produced
   }
 
-  /** No answer has more: what was said of each is kept until it is stopped. */
+  get isEmpty(): boolean {
+    return this.#count === 0
+  }
+
+  get isOpen(): boolean {
+    return this.#open.size > 0
+  }
+
+  /** No answer has more blocks, or so much within a call: it is kept until it can be shown. */
   get isFull(): boolean {
-    return this.#count >= blocksMax
+    return this.#count >= blocksMax || this.#waitingLength > waitingMax
   }
 
-  start(frame: RawFrame, data: string, event: Event): string {
-    const number = event['index']
-    const block = asObject(event['content_block'])
-    const kind = `${block?.['type']}`
-    const ending = this.#end()
-    const shownAs = this.#count++
-    if (number !== shownAs) this.#isMended = true
-    this.#numbers.set(number, shownAs)
-    if (kind === 'text' || kind.includes('thinking')) this.#open = { number, shownAs, kind }
-    // SDKs read both members without asking.
-    const lacking =
-      kind === 'thinking' && typeof block?.['signature'] !== 'string'
-        ? unsigned
-        : kind === 'tool_use' && !asObject(block?.['input'])
-          ? withoutInput
-          : undefined
-    return number === shownAs && !lacking ? ending + frame : ending + renumbered(frame, data, shownAs, lacking)
+  compact(): void {
+    for (const block of this.#queue) block.waiting = ownCopy(block.waiting)
+    this.#known = undefined
   }
 
-  /** @param event of a stream that concerns this */
-  delta(frame: RawFrame, data: string, event: Event): string {
+  /** A delta as it is shown, if it differs from one before in its text alone. */
+  repeat(frame: RawFrame): string | undefined {
+    const known = this.#known
+    if (known === undefined || frame.slice(0, known.start.length) !== known.start) return undefined
+    const at = endOfString(frame, known.start.length - 1)
+    if (frame.slice(at) !== known.end) return undefined
+    const raw = frame.slice(known.start.length, at)
+    if (lineEnd.test(raw)) return undefined
+    this.#produced.addRaw(raw)
+    if (known.isInput) this.#calls.push({ type: 'block_delta', index: known.shownAs, text: raw })
+    return known.shown ? known.shown.start + raw + known.shown.end : frame
+  }
+
+  start(frame: RawFrame, data: string, event: JsonObject): string | undefined {
     const number = event['index']
-    const known = this.#numbers.get(number)
-    if (typeof known === 'number') return known === number ? frame : renumbered(frame, data, known)
-    const kind = known?.endedKind
+    const block = asObject(event['content_block']) ?? {}
+    const former = this.#numbers.get(number)
+    // The rest of such a call may still come under its number.
+    if (!stringOf(block['type']) || (former?.isOver === false && !this.#isWhole(former))) return undefined
+    const ending = this.#endOthers()
+    if (ending === undefined) return undefined
+    const content = readStart(block, () =>
+      keptSources(decodeUtf8(data), 'input', (root) => [asObject(root['content_block'])])(0),
+    )
+    const begun = this.#begin(number, block, content)
+    const isRight = number === begun.shownAs && content.emptied.size === 0
+    const shown = this.#show(begun, isRight ? frame : renumbered(frame, data, begun.shownAs, content.emptied))
+    return ending + shown + content.deltas.map((delta) => this.#write(begun, delta)).join('')
+  }
+
+  /** @param came the frame as it came, if an event line was added to `frame` */
+  delta(frame: RawFrame, data: string, event: JsonObject, came: RawFrame): string | undefined {
+    const number = event['index']
+    let block = this.#numbers.get(number)
     const delta = asObject(event['delta'])
-    if (kind === undefined || delta?.['type'] === 'signature_delta') return known ? '' : frame
-    const shownAs = this.#count++
-    const ending = this.#end()
-    this.#numbers.set(number, shownAs)
-    this.#open = { number, shownAs, kind }
-    const block = kind === 'text' ? { type: kind, text: '' } : { type: kind, thinking: '', signature: '' }
-    const start = { type: 'content_block_start', index: shownAs, content_block: block }
-    return ending + named(start) + renumbered(frame, data, shownAs)
+    if (block === undefined || delta === undefined) return undefined
+    const content = readDelta(delta)
+    if (content === undefined || !filledByDeltas.test(block.kind)) {
+      return block.isOver ? undefined : this.#show(block, this.#numbered(block, frame, data, number))
+    }
+    const { type, member, value } = content
+    const isBlank = value === '' || (block.isCall && isBlankJson(`${value}`))
+    const isIgnored = isBlank || type === 'signature_delta'
+    // SDKs pass over what does not belong to the block: it would be lost.
+    if (!contentDeltas[type]!.blocks.test(block.kind)) return isIgnored ? '' : undefined
+    if (value === undefined) return undefined
+    let before = ''
+    if (block.isOver) {
+      if (isIgnored) return ''
+      const ending = block.isCall ? undefined : this.#endOthers()
+      if (ending === undefined) return undefined
+      const content_block = { type: block.kind, [block.kind]: '', ...(block.kind === 'thinking' && { signature: '' }) }
+      block = this.#begin(
+        number,
+        content_block,
+        readStart(content_block, () => undefined),
+      )
+      const start = { type: 'content_block_start', index: block.shownAs, content_block }
+      before = ending + this.#show(block, frameOf(start))
+    }
+    if (delta[member] == null || (!isBlank && isRepetition(block.content, content))) return before
+    if (type !== delta['type'] || value !== delta[member]) return before + this.#write(block, { type, [member]: value })
+    const shown = this.#numbered(block, frame, data, number)
+    if (type === 'signature_delta') return this.#sign(block, value as string, shown)
+    if (typeof value === 'string') {
+      this.#tally(block, type, value)
+      // After blank arguments the next delta has to be looked into too.
+      if (!isBlank && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
+    }
+    return before + this.#show(block, shown)
   }
 
-  stop(frame: RawFrame, data: string, event: Event): string {
+  stop(frame: RawFrame, data: string, event: JsonObject): string {
     const number = event['index']
-    const known = this.#numbers.get(number)
+    const block = this.#numbers.get(number)
     this.#numbers.delete(number)
-    if (this.#open?.number === number) this.#open = undefined
-    if (known === undefined) return this.#isMended ? '' : frame
-    if (typeof known !== 'number') return ''
-    return known === number ? frame : renumbered(frame, data, known)
+    if (block === undefined || block.isOver) return ''
+    const stop = this.#numbered(block, frame, data, number)
+    if (this.#isWhole(block) || !block.hasInput) return this.#end(block, stop)
+    block.stop = stop
+    return ''
   }
 
-  /** Ends the text or thinking that is open. */
-  #end(): string {
-    const open = this.#open
-    if (open === undefined) return ''
-    this.#open = undefined
-    this.#isMended = true
-    this.#numbers.set(open.number, { endedKind: open.kind })
-    return named({ type: 'content_block_stop', index: open.shownAs })
+  /** All blocks are over, if the answer may end so. @param stopReason as the upstream says it */
+  end(stopReason: unknown): string | undefined {
+    const reason = decodeStopReason(`${stopReason}`)
+    if (this.#calls.push({ type: 'finish', reason, report: {} }).at(-1)?.type === 'fail') return undefined
+    let text = ''
+    for (const block of this.#open) text += this.#end(block, block.stop || undefined)
+    return text
+  }
+
+  #begin(number: unknown, { type, name }: JsonObject, content: StartContent): OrderedBlock {
+    const kind = `${type}`
+    this.hasCalls ||= kind === 'tool_use'
+    const block: OrderedBlock = {
+      shownAs: this.#count++,
+      kind,
+      isCall: kind.endsWith('tool_use'),
+      content,
+      signature: { text: content.signature, frame: '' },
+      hasInput: false,
+      isOverlapped: false,
+      stop: '',
+      isOver: false,
+      waiting: '',
+    }
+    this.#known = undefined
+    this.#numbers.set(number, block)
+    this.#open.add(block)
+    this.#queue.push(block)
+    const called = { kind: 'tool_call', callId: '', name: '' } as const
+    this.#calls.push({ type: 'block_start', index: block.shownAs, block: block.isCall ? called : { kind: 'text' } })
+    if (block.isCall) this.#produced.add(stringOf(name) ?? '')
+    return block
+  }
+
+  /** Ends what the upstream has not stopped before the next block. A call that is not whole stays: its rest may come. */
+  #endOthers(): string | undefined {
+    let text = ''
+    for (const block of this.#open) {
+      // Clients run a call once the next block begins.
+      if (block.stop !== '') return undefined
+      if (block.isOverlapped) continue
+      block.isOverlapped = !this.#isWhole(block)
+      if (!block.isOverlapped) text += this.#end(block)
+    }
+    return text
+  }
+
+  /** False for a call whose arguments have not come, or not to their end. */
+  #isWhole(block: OrderedBlock): boolean {
+    if (!block.isCall || (block.content.input !== '' && !block.hasInput)) return true
+    return block.hasInput && this.#calls.push({ type: 'block_stop', index: block.shownAs, cut: true }).length > 0
+  }
+
+  #end(block: OrderedBlock, stop = frameOf({ type: 'content_block_stop', index: block.shownAs })): string {
+    this.#known = undefined
+    const { input } = block.content
+    const { text, frame } = block.signature
+    let shown = frame === '' && text !== '' ? this.#write(block, { type: 'signature_delta', signature: text }) : ''
+    shown += this.#show(block, frame)
+    // A call without arguments has an empty object for them.
+    if (block.isCall && !block.hasInput) this.#produced.add(input || '{}')
+    if (input !== '' && !block.hasInput) {
+      const delta = { type: 'input_json_delta', partial_json: input }
+      shown += this.#show(block, frameOf({ type: 'content_block_delta', index: block.shownAs, delta }))
+    }
+    shown += this.#show(block, stop)
+    block.isOver = true
+    this.#open.delete(block)
+    for (let front = this.#queue[0]; front?.isOver; front = this.#queue[0]) {
+      this.#queue.shift()
+      const next = this.#queue[0]
+      if (next) shown += next.waiting
+      this.#waitingLength -= next?.waiting.length ?? 0
+    }
+    return shown
+  }
+
+  #sign(block: OrderedBlock, piece: string, shown: RawFrame): string {
+    const before = block.signature
+    const text = withSignature(before.text, piece)
+    block.signature = { text, frame: text === piece ? shown : text === before.text ? before.frame : '' }
+    return ''
+  }
+
+  #write(block: OrderedBlock, delta: ContentDelta): string {
+    const value = delta[contentDeltas[delta.type]!.member]
+    if (typeof value === 'string') this.#tally(block, delta.type, value)
+    return this.#show(block, frameOf({ type: 'content_block_delta', index: block.shownAs, delta }))
+  }
+
+  #tally(block: OrderedBlock, type: string, value: string): void {
+    if (type !== 'signature_delta') this.#produced.add(value)
+    if (type !== 'input_json_delta') return
+    block.hasInput ||= !isBlankJson(value)
+    const text = encodeLatin1(JSON.stringify(value)).slice(1, -1)
+    this.#calls.push({ type: 'block_delta', index: block.shownAs, text })
+  }
+
+  #numbered({ shownAs }: OrderedBlock, frame: RawFrame, data: string, number: unknown): RawFrame {
+    return number === shownAs ? frame : renumbered(frame, data, shownAs)
+  }
+
+  #show(block: OrderedBlock, text: string): string {
+    if (this.#queue[0] === block) return text
+    block.waiting += text
+    this.#waitingLength += text.length
+    return ''
+  }
+
+  #learn(block: OrderedBlock, member: string, value: unknown, came: RawFrame, shown: RawFrame): void {
+    const around = aroundText(came, member, value)
+    const isSame = came === shown
+    const shownAround = isSame ? undefined : aroundText(shown, member, value)
+    const isInput = member === 'partial_json'
+    this.#known =
+      around && (isSame || shownAround) ? { ...around, shown: shownAround, shownAs: block.shownAs, isInput } : undefined
   }
 }
 
-const unsigned = new Map([['signature', '""']])
-const withoutInput = new Map([['input', '{}']])
+/** Of other blocks it is not known here which deltas they have. */
+const filledByDeltas = /^text$|^(?:redacted_)?thinking$|tool_use$/
+const lineEnd = /[\n\r]/
 
-/** @param lacking members of the block that are added */
-function renumbered(frame: RawFrame, data: string, shownAs: number, lacking?: ReadonlyMap<string, string>): string {
+/** The most text that waits within a call, in characters: such an answer is broken. */
+const waitingMax = 32 * 1_048_576
+
+/** The bytes around the text of a delta, if the text is found where this member stands. */
+function aroundText(frame: RawFrame, member: string, value: unknown): AroundText | undefined {
+  const needle = `"${member}":`
+  const raw = stringBehind(frame, needle)
+  if (raw === '' || decodeString(raw) !== value || frame.includes('\r')) return undefined
+  const at = frame.indexOf('"', frame.indexOf(needle) + needle.length) + 1
+  return { start: frame.slice(0, at), end: frame.slice(at + raw.length) }
+}
+
+/** @param emptied members of the block that are replaced */
+function renumbered(frame: RawFrame, data: string, shownAs: number, emptied?: ReadonlyMap<string, string>): string {
   const patch = new JsonPatch(Buffer.from(data, 'latin1'))
   patch.set([], new Map([['index', `${shownAs}`]]))
-  if (lacking) patch.set(['content_block'], lacking)
+  if (emptied) patch.set(['content_block'], emptied)
   return withData(frame, patch.result().toString('latin1'))
 }
 
-function named(event: { type: string; index: number; content_block?: object }): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`
+function frameOf(event: { type: string; index: number } & JsonObject): RawFrame {
+  return `event: ${event.type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
 }

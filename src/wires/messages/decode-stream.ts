@@ -39,6 +39,8 @@ export class AnswerReader implements FrameReader {
   read(object: JsonObject, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
+        // I1: what a second one begins is another answer.
+        if (this.#hasBegun) return this.#narrator.fail(unreadable())
         this.#hasBegun = true
         this.#narrator.start()
         this.#early = asObject(object['message'])?.['content']

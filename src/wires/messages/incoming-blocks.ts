@@ -5,6 +5,7 @@ import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts.ts'
 import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsIn, initialOf, withSignature } from './block-content.ts'
 
 /** A block of the upstream while it is read. */
 type IncomingBlock = {
@@ -79,7 +80,7 @@ export class IncomingBlocks {
     if (piece['thinking'] != null) return this.#write(incoming, 'reasoning', piece['thinking'])
     if (piece['partial_json'] != null) return this.#writeArguments(incoming, argumentsText(piece['partial_json']))
     const signature = stringOf(piece['signature'])
-    if (signature && signature !== incoming.signature) incoming.signature += signature
+    if (signature) incoming.signature = withSignature(incoming.signature, signature)
   }
 
   /** A block of a kind that is not translated: media, a provider's own work, or what nobody knows. */
@@ -211,18 +212,3 @@ const providerWork =
 
 const textBlock = { type: 'text', text: '' }
 const noSource = () => undefined
-
-/** The arguments of a call, also under the names that other wires have for them (ruling Y5). */
-function argumentsIn(block: JsonObject): unknown {
-  return block['input'] ?? block['arguments'] ?? asObject(block['function'])?.['arguments'] ?? block['parameters']
-}
-
-/**
- * A call's input as it began. Arguments that came as a text are that text. An input that is no object stays as it is. A
- * tool that runs without its arguments is worse than one that does not run (R-ARGS).
- */
-function initialOf(input: unknown, source: () => string | undefined): string {
-  const object = asObject(input)
-  if (object) return Object.keys(object).length === 0 ? '' : (source() ?? argumentsText(object))
-  return argumentsText(input)
-}

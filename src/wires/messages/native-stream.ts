@@ -1,28 +1,19 @@
-import {
-  dataOf,
-  decodeUtf8,
-  encodeLatin1,
-  eventOf,
-  type RawFrame,
-  stringBehind,
-  withData,
-} from '../../bytes/frame-cutter.ts'
-import { asObject } from '../../bytes/json.ts'
+import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
+import { elementsOf } from '../../bytes/json-edit.ts'
 import { parseUpstreamJson } from '../../bytes/scan.ts'
-import { requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
+import { keptSources } from '../answers/kept-sources.ts'
 import { headValues, isBelieved, renameInUsage } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { decodeString } from '../answers/produced-text.ts'
-import { argumentsText } from '../answers/read-answer.ts'
+import { stringOf } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
-import { calledBy, mintedMessageId, producedTexts, zeroUsage } from './native-json.ts'
-import { decodeStopReason } from './stop-reasons.ts'
+import { calledBy, mintedMessageId, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
@@ -30,47 +21,47 @@ import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.
  * counters) and the counters of `message_delta`, the last of which waits for the bill as `message_stop` does (ruling P10).
  */
 export class MessagesNativeStream extends NativeStream {
-  readonly #order = new BlockOrder()
-  #hasReason = false
+  readonly #blocks = new BlockOrder(this.produced)
   #hasStarted = false
-  /** Arguments that stand in the start of a call: deltas replace them. */
-  #input = ''
-  /** Judges the calls, which are given to it as events. */
-  readonly #calls = requireWholeCalls(decodeString)
-  /** Stops that it withholds. */
-  #stops: RawFrame = ''
+  #hasDelta = false
+  #reason: unknown
+  /** Blocks that stand in the message of the start, as JSON. */
+  #startContent: string[] = []
   /** The last `message_delta`, after the one with the reason of the end: its counters are the billed ones. */
   #last: { frame: RawFrame; data: string } | undefined
   #tail: RawFrame = ''
 
   finish(usage: Usage): string {
     const last = this.#last ? this.#counted(this.#last, usage) : ''
-    return last + (this.#tail || 'event: message_stop\ndata: {"type":"message_stop"}\n\n')
+    return last + (this.#tail || frameOf('message_stop'))
   }
 
   keepAlive(): string {
-    return 'event: ping\ndata: {"type":"ping"}\n\n'
+    return frameOf('ping')
   }
 
   failure(facts: ErrorFacts): string {
     return `event: error\ndata: ${encodeLatin1(envelope(facts, this.head.requestId))}\n\n`
   }
 
+  override compact(): void {
+    super.compact()
+    this.#blocks.compact()
+  }
+
   protected isEnough(): boolean {
-    return this.#hasStarted && this.#hasReason
+    return this.#hasStarted && this.#reason != null && !this.#blocks.isOpen
   }
 
   protected take(frame: RawFrame): string {
-    let name = eventOf(frame)
-    if (name === 'content_block_delta' && !this.#order.concernsDeltas) {
+    const repeated = this.#blocks.repeat(frame)
+    if (repeated !== undefined) {
       this.events++
-      this.show()
-      this.#countDelta(frame)
-      return frame
+      return repeated
     }
     const data = dataOf(frame)
     // Comments of the upstream name its host; nobody needs them.
-    if (data === undefined || data === '') return ''
+    if (data === undefined || data === '' || data.trim() === '[DONE]') return ''
     let event: Record<string, unknown> | undefined
     try {
       event = asObject(parseUpstreamJson(decodeUtf8(data)))
@@ -79,78 +70,90 @@ export class MessagesNativeStream extends NativeStream {
       this.break('an event is not JSON')
       return ''
     }
-    const type = event['type']
+    const line = eventOf(frame)
+    const type = stringOf(event['type']) ?? line
+    if (type !== 'ping') this.events++
+    // SDKs pass over a frame without its event line, or without its type.
     let named = frame
-    if (name === undefined && typeof type === 'string') {
-      // SDKs pass over a frame without its event line.
-      name = type
-      named = `event: ${type}\n${frame}`
-    }
-    if (name !== 'ping') this.events++
-    switch (name) {
+    if (type !== undefined && type !== line && /^\w+$/.test(type))
+      named = `event: ${type}\n${frame.replace(eventLine, '')}`
+    if (type !== undefined && event['type'] === undefined) named = typed(named, data, type)
+    return this.#takeEvent(type, named, data, event, frame)
+  }
+
+  #takeEvent(type: string | undefined, named: RawFrame, data: string, event: JsonObject, came: RawFrame): string {
+    switch (type) {
       case 'message_start':
         return this.#start(named, data)
+      case 'content_block_start':
+        return this.#startBlock(named, data, event)
       case 'content_block_delta':
-        this.show()
-        this.#countDelta(frame)
-        return this.#order.concernsDeltas ? this.#order.delta(named, data, event) : named
-      case 'content_block_start': {
-        const block = asObject(event['content_block'])
-        const kind = block?.['type']
-        this.enter(kind === 'thinking' || kind === 'redacted_thinking' ? 'reasoning' : 'speaking')
-        if (block) this.#countStart(block)
-        if (this.#order.isFull) {
-          this.fail(brokenFault('too many blocks', 'oversize'))
-          return ''
-        }
-        // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
-        if (kind !== 'text' && kind !== 'thinking') this.show()
-        return this.#startCall(Number(event['index']), block) ? this.#order.start(named, data, event) : ''
-      }
+        return this.#shown(this.#blocks.delta(named, data, event, came))
       case 'content_block_stop':
-        this.#countInput()
         this.enter('speaking')
-        return this.#stopCall(Number(event['index']), this.#order.stop(named, data, event))
+        return this.#blocks.stop(named, data, event)
       case 'message_delta':
         return this.#delta(named, data, event)
       case 'message_stop':
-        if (!this.#hasReason) this.#endCalls(undefined)
-        if (this.#hasStarted) this.complete()
-        else this.break('message_stop without message_start')
-        this.#tail = this.#plain(named, data, event)
-        return ''
+        return this.#stop(named, data, event)
       case 'error':
-        this.fail(faultOfError(event['error']))
+        this.fail(faultOfError(event['error'] ?? event))
         return ''
       default:
-        return named
+        if (asObject(event['error'])) this.fail(faultOfError(event['error']))
+        return this.fault ? '' : named
     }
   }
 
-  /** @returns false if the answer has failed: no block follows a broken call, and a start has no place for arguments that are a text */
-  #startCall(index: number, block: Record<string, unknown> | undefined): boolean {
-    const kind = block?.['type'] === 'text' || block?.['type'] === 'thinking' ? 'text' : 'tool_call'
-    const isFree = this.#calls.push({ type: 'block_stop', index, cut: true }).length > 0
-    this.#calls.push({ type: 'block_start', index, block: { kind, callId: '', name: '' } })
-    const input = asObject(block?.['input']) ? '' : argumentsText(block?.['input']).trim()
-    if (isFree && this.#stops === '' && ['', '{}', '[]'].includes(input)) return true
-    this.break('a call cannot be read')
-    return false
+  #startBlock(frame: RawFrame, data: string, event: JsonObject): string {
+    const block = asObject(event['content_block']) ?? {}
+    const kind = block['type']
+    this.enter(kind === 'thinking' || kind === 'redacted_thinking' ? 'reasoning' : 'speaking')
+    const called = calledBy(block)
+    if (called !== undefined) this.see(called)
+    if (this.#blocks.isFull) {
+      this.fail(brokenFault('too many blocks', 'oversize'))
+      return ''
+    }
+    const text = this.#hasStarted ? this.#blocks.start(frame, data, event) : undefined
+    // An empty text or thinking block shows nothing yet: the model may still turn out to be overloaded.
+    if (kind !== 'text' && kind !== 'thinking') return this.#shown(text)
+    return text === undefined || text.includes('content_block_delta') ? this.#shown(text) : text
   }
 
-  #stopCall(index: number, stop: RawFrame): RawFrame {
-    if (this.#calls.push({ type: 'block_stop', index, cut: true }).length > 0) return stop
-    this.#stops += stop
-    return ''
+  /** @param text undefined if the event may not come here */
+  #shown(text: string | undefined): string {
+    if (text === undefined) this.break('a block cannot be read')
+    else if (text !== '') this.show()
+    return text ?? ''
   }
 
-  /** @returns the stops that were withheld, if the answer may end so */
-  #endCalls(stopReason: unknown): RawFrame {
-    const reason = decodeStopReason(`${stopReason}`)
-    const end = this.#calls.push({ type: 'finish', reason, report: {} }).at(-1)
-    if (end?.type !== 'fail') return this.#stops
-    this.fail(end.fault)
-    return ''
+  #stop(frame: RawFrame, data: string, event: JsonObject): string {
+    // I1: without the reason and the counters nobody says that the answer is whole.
+    if (!this.#hasStarted || !this.#hasDelta) {
+      this.break('message_stop without message_start and message_delta')
+      return ''
+    }
+    const ending = this.#end(this.#reason)
+    if (this.#reason == null) {
+      const delta = { stop_reason: this.#blocks.hasCalls ? 'tool_use' : 'end_turn', stop_sequence: null }
+      const frame = frameOf('message_delta', `"delta":${JSON.stringify(delta)}`)
+      this.#last = { frame, data: dataOf(frame)! }
+    }
+    this.complete()
+    this.#tail = this.#plain(frame, data, event)
+    return ending
+  }
+
+  /** All blocks are over. Those that stood in the message of the start, and came nowhere else, come here. */
+  #end(reason: unknown): string {
+    let text = ''
+    if (this.#blocks.isEmpty)
+      for (const [index, block] of this.#startContent.entries()) {
+        text += this.take(frameOf('content_block_start', `"index":${index},"content_block":${block}`))
+        text += this.take(frameOf('content_block_stop', `"index":${index}`))
+      }
+    return text + this.#shown(this.#blocks.end(reason))
   }
 
   /** Without what tells how its model is served (ruling P9). */
@@ -162,38 +165,6 @@ export class MessagesNativeStream extends NativeStream {
     return withData(frame, patch.result().toString('latin1'))
   }
 
-  #countDelta(frame: RawFrame): void {
-    const words = stringBehind(frame, '"text":') || stringBehind(frame, '"thinking":')
-    if (words !== '') {
-      this.produced.addRaw(words)
-      return
-    }
-    const input = stringBehind(frame, '"partial_json":')
-    if (input !== '') this.#takeInput(frame, input)
-  }
-
-  #takeInput(frame: RawFrame, input: string): void {
-    this.#input = ''
-    this.produced.addRaw(input)
-    const at = frame.indexOf('"index":') + 8
-    const index = Number.parseInt(frame.slice(at, at + 8), 10)
-    this.#calls.push({ type: 'block_delta', index, text: input })
-  }
-
-  #countStart(block: Record<string, unknown>): void {
-    this.#countInput()
-    const kind = calledBy(block)
-    if (kind !== undefined) this.see(kind)
-    const [first = '', input = ''] = producedTexts(block, JSON.stringify)
-    this.produced.add(first)
-    this.#input = input
-  }
-
-  #countInput(): void {
-    this.produced.add(this.#input)
-    this.#input = ''
-  }
-
   #start(frame: RawFrame, data: string): string {
     const patch = new JsonPatch(Buffer.from(data, 'latin1'))
     const message = asObject(patch.value['message'])
@@ -201,11 +172,20 @@ export class MessagesNativeStream extends NativeStream {
       this.break('message_start without a message')
       return ''
     }
+    if (this.#hasStarted) {
+      this.break('a second message_start')
+      return ''
+    }
     this.#hasStarted = true
     this.noteAnswer(message)
     this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
     patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
+    if (message['stop_reason'] != null) patch.set(['message'], new Map([['stop_reason', 'null']]))
+    if (!Array.isArray(message['content']) || message['content'].length > 0) {
+      this.#startContent = elementsIn(data)
+      patch.set(['message'], new Map([['content', '[]']]))
+    }
     patch.setMissing(['message', 'usage'], zeroUsage)
     renameInUsage(patch, ['message', 'usage'], message['usage'], this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
@@ -215,13 +195,14 @@ export class MessagesNativeStream extends NativeStream {
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
+    this.#hasDelta = true
     const reason = asObject(event['delta'])?.['stop_reason']
-    if (!this.#hasReason && reason == null) return before + this.#underWay({ frame, data })
-    const stops = this.#hasReason ? '' : this.#endCalls(reason)
-    this.#hasReason = true
+    if (this.#reason == null && reason == null) return before + this.#underWay({ frame, data })
+    this.#reason ??= reason
+    const ending = this.#end(reason ?? this.#reason)
     this.show()
     this.#last = { frame, data }
-    return stops + before
+    return ending + before
   }
 
   /** The four counters are in every message_delta (spec 6.1): what this one leaves out was said before, or is estimated as the bill is. */
@@ -241,4 +222,28 @@ export class MessagesNativeStream extends NativeStream {
     renameInUsage(patch, ['usage'], patch.value['usage'], this.head)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
+}
+
+const eventLine = /^event:.*(?:\r\n|\n|\r|$)/gm
+
+/** @param members the other members, as JSON in latin1 */
+function frameOf(type: string, members = ''): RawFrame {
+  return `event: ${type}\ndata: {"type":"${type}"${members && `,${members}`}}\n\n`
+}
+
+/** With the type that its event line has. */
+function typed(frame: RawFrame, data: string, type: string): RawFrame {
+  const patch = new JsonPatch(Buffer.from(data, 'latin1'))
+  patch.set([], new Map([['type', JSON.stringify(type)]]))
+  return withData(frame, patch.result().toString('latin1'))
+}
+
+/** The blocks in the message of a `message_start`, each as it is written. */
+function elementsIn(data: string): string[] {
+  const source = keptSources(decodeUtf8(data), 'content', (root) => [asObject(root['message'])])(0)
+  const bytes = Buffer.from(source ?? '[]')
+  if (bytes[0] !== 0x5b) return []
+  return elementsOf(bytes, { start: 0, end: bytes.length }).map(({ start, end }) =>
+    bytes.toString('latin1', start, end),
+  )
 }

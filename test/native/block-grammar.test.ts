@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { pump } from '../translation/pump.ts'
+import {
+  blockDelta,
+  blockStart,
+  blockStop,
+  messageDelta,
+  messageStart,
+  messageStop,
+  textBlock,
+  toolBlock,
+} from '../translation/upstreams.ts'
+import { contentOfMessages, playNatively } from './same-wire.ts'
+
+/*
+ * Y3: a messages model's stream for a messages client obeys the grammar of message-wire §9, whatever the model sent. The
+ * reader of these tests empties every start, as agents do, and reads one block at a time.
+ */
+
+const start = messageStart({ input_tokens: 9, output_tokens: 0 })
+const end = messageDelta('tool_use', { output_tokens: 7 }) + messageStop
+const input = (partial_json: string) => ({ type: 'input_json_delta', partial_json })
+const words = (text: string) => ({ type: 'text_delta', text })
+const tool = (more: object, type = 'tool_use') => ({ type, id: 'toolu_1', name: 'f', input: {}, ...more })
+const call = (args: object, type = 'tool_use') => ({ type, input: args })
+const hi = { type: 'text', text: 'Hi there' }
+const thought = { type: 'thinking', thinking: 'Hm', signature: 'sig' }
+
+/** The blocks of a stream, between its start and its end, and what a client has of them. */
+const read: [what: string, script: string, content: object[]][] = [
+  ['BUG-3 a text in its start', blockStart(0, hi) + blockStop(0), [hi]],
+  ['BUG-3 a thought and its signature in their start', blockStart(0, thought) + blockStop(0), [thought]],
+  ...['tool_use', 'server_tool_use', 'mcp_tool_use'].map((type): [string, string, object[]] => [
+    `BUG-3 the arguments of a ${type} in its start`,
+    blockStart(0, tool({ input: { a: 1 } }, type)) + blockStop(0),
+    [call({ a: 1 }, type)],
+  ]),
+  [
+    'BUG-3 citations in a start',
+    blockStart(0, { ...hi, citations: [{ url: 'u' }] }) + blockStop(0),
+    [{ ...hi, citations: [{ url: 'u' }] }],
+  ],
+  [
+    'a redacted thought and a result stay in their starts',
+    blockStart(0, { type: 'redacted_thinking', data: 'd' }) +
+      blockStop(0) +
+      blockStart(1, { type: 'web_search_tool_result', tool_use_id: 's', content: [1] }) +
+      blockStop(1),
+    [
+      { type: 'redacted_thinking', data: 'd' },
+      { type: 'web_search_tool_result', tool_use_id: 's', content: [1] },
+    ],
+  ],
+  [
+    'Y3 a signature in the start, and the thought in deltas',
+    blockStart(0, { ...thought, thinking: '' }) +
+      blockDelta(0, { type: 'thinking_delta', thinking: 'Hm' }) +
+      blockStop(0),
+    [thought],
+  ],
+  [
+    'Y4 a signature in the start, once more, and in pieces',
+    ['sig', 'nature', 'signature'].reduce(
+      (text, signature) => text + blockDelta(0, { type: 'signature_delta', signature }),
+      blockStart(0, thought),
+    ) + blockStop(0),
+    [{ ...thought, signature: 'signature' }],
+  ],
+  [
+    'BUG-7 Y4 a start that is exactly the first delta',
+    blockStart(0, { type: 'text', text: 'Hi' }) +
+      blockDelta(0, words('Hi')) +
+      blockDelta(0, words(' there')) +
+      blockStop(0),
+    [hi],
+  ],
+  [
+    'Y4 a start that is a beginning',
+    blockStart(0, { type: 'text', text: 'Hi' }) +
+      blockDelta(0, words(' ')) +
+      blockDelta(0, words('there')) +
+      blockStop(0),
+    [hi],
+  ],
+  [
+    'BUG-7 Y4 whole arguments in the start, and once more in deltas',
+    blockStart(0, tool({ input: { a: 1 } })) +
+      blockDelta(0, input('')) +
+      blockDelta(0, input('{"a"')) +
+      blockDelta(0, input(':1}')) +
+      blockStop(0),
+    [call({ a: 1 })],
+  ],
+  [
+    'Y3 members that a start lacks, or has as null',
+    blockStart(0, { type: 'thinking', thinking: null }) +
+      blockDelta(0, { type: 'thinking_delta', thinking: 'Hm' }) +
+      blockDelta(0, { type: 'signature_delta', signature: 'sig' }) +
+      blockStop(0) +
+      blockStart(1, { type: 'text' }) +
+      blockDelta(1, words('Hi there')) +
+      blockStop(1),
+    [thought, hi],
+  ],
+  [
+    'Y5 arguments in a delta as an object, and a delta without its type',
+    blockStart(0, tool({})) +
+      blockDelta(0, { type: 'input_json_delta', partial_json: { a: 1 } }) +
+      blockStop(0) +
+      blockStart(1, { type: 'text', text: '' }) +
+      blockDelta(1, { text: 'Hi there' }) +
+      blockStop(1),
+    [call({ a: 1 }), hi],
+  ],
+  ['BUG-4 the last block has no stop', blockStart(0, { ...hi, text: '' }) + blockDelta(0, words('Hi there')), [hi]],
+  ['BUG-4 the last call has no stop', blockStart(0, tool({})) + blockDelta(0, input('{"a":1}')), [call({ a: 1 })]],
+  [
+    'BUG-4 no block has a stop',
+    [
+      blockStart(0, { type: 'thinking', thinking: '', signature: '' }) +
+        blockDelta(0, { type: 'thinking_delta', thinking: 'Hm' }) +
+        blockDelta(0, { type: 'signature_delta', signature: 'sig' }),
+      blockStart(1, tool({})) + blockDelta(1, input('{"a":1}')),
+      blockStart(2, tool({})) + blockDelta(2, input('{"b":1}')),
+      blockStart(3, { type: 'redacted_thinking', data: 'd' }),
+      blockStart(4, hi),
+    ].join(''),
+    [thought, call({ a: 1 }), call({ b: 1 }), { type: 'redacted_thinking', data: 'd' }, hi],
+  ],
+  [
+    'Y3 calls that overlap come one after the other',
+    blockStart(0, tool({})) +
+      blockStart(1, tool({})) +
+      blockDelta(1, input('{"b"')) +
+      blockDelta(0, input('{"a"')) +
+      blockDelta(1, input(':1}')) +
+      blockDelta(0, input(':1}')) +
+      blockStop(1) +
+      blockStop(0) +
+      textBlock(2, 'Hi', ' there'),
+    [call({ a: 1 }), call({ b: 1 }), hi],
+  ],
+  [
+    'Y3 a stop that is nobody’s, and one that comes twice',
+    textBlock(0, 'Hi there') + blockStop(0) + blockStop(7),
+    [hi],
+  ],
+]
+
+for (const [what, blocks, content] of read) {
+  const script = start + blocks + end
+  test(`Y3 on the messages wire nothing of a block is lost: ${what}`, () => {
+    const text = playNatively('messages', script)
+    assert.deepEqual(contentOfMessages(text), { content, reason: 'tool_use' })
+    for (let at = 1; at < script.length; at += 3) assert.equal(playNatively('messages', script, [at]), text, `${at}`)
+  })
+}
+
+const message = (content: unknown) => start.replace('"content":[]', () => `"content":${JSON.stringify(content)}`)
+
+test('Y3 Y5 blocks in the message of the start are read if they come nowhere else', () => {
+  const content = [thought, hi, tool({ input: { a: 1 } })]
+  for (const script of [message(content) + end, message([hi]) + textBlock(0, 'Hi', ' there') + end]) {
+    const told = contentOfMessages(playNatively('messages', script))
+    assert.deepEqual(told?.content, script.includes('block_start') ? [hi] : [thought, hi, call({ a: 1 })])
+  }
+})
+
+test('T16 arguments that are moved into a delta keep their source', () => {
+  const source = '{"n":12345678901234567890, "z":1,"a":2}'
+  const script = blockStart(0, tool({ input: { x: 1 } })).replace('{"x":1}', source) + blockStop(0)
+  for (const told of [
+    playNatively('messages', start + script + end),
+    playNatively(
+      'messages',
+      message([{ x: 1 }])
+        .replace('{"x":1}', JSON.stringify(tool({ input: { x: 1 } })))
+        .replace('{"x":1}', source) + end,
+    ),
+  ])
+    assert.ok(told.includes(JSON.stringify(source)), told)
+})
+
+const failing: [what: string, script: string][] = [
+  ['BUG-4 J3 a second message_start', start + textBlock(0, 'Hel') + start + textBlock(0, 'Hello') + end],
+  ['BUG-4 no message_delta', start + textBlock(0, 'Hi') + messageStop],
+  ['Y3 a delta of a block that nobody opened', start + textBlock(0, 'Hi') + blockDelta(1, words('there')) + end],
+  ['Y3 a delta of a block that was stopped', start + textBlock(0, 'Hi') + blockDelta(0, words('there')) + end],
+  ['Y3 a delta before any block', start + blockDelta(0, words('there')) + end],
+  ['Y3 a block before message_start', textBlock(0, 'Hi') + start + end],
+  ['Y3 a delta of another kind of block', start + blockStart(0, tool({})) + blockDelta(0, words('x')) + end],
+  [
+    'Y5 a text that is none',
+    start + blockStart(0, { ...hi, text: '' }) + blockDelta(0, { ...words(''), text: 7 }) + end,
+  ],
+  ['Y5 a block without a type', start + blockStart(0, { text: '' }) + blockDelta(0, words('Hi')) + end],
+  [
+    'Y5 a block number that is given again within a call',
+    start + blockStart(0, tool({})) + toolBlock(0, 'f', '{}') + end,
+  ],
+]
+
+for (const [what, script] of failing)
+  test(`Y3 I1 a messages answer fails on the same wire: ${what}`, () => {
+    assert.equal(contentOfMessages(playNatively('messages', script)), undefined)
+  })
+
+test('Y3 J3 I1 a second message_start fails the answer for clients of every wire', () => {
+  const script = start + textBlock(0, 'Hel') + start + textBlock(0, 'Hello') + end
+  for (const client of ['chat', 'responses'] as const) {
+    const told = pump(client, 'messages', script)
+    assert.match(told.text, /"error"/)
+    assert.doesNotMatch(told.text, /\[DONE\]|response\.completed/)
+  }
+})
+
+for (const [what, blocks, content] of read)
+  test(`BUG-7 Y4 the same stream says the same to a chat client: ${what}`, () => {
+    const { text } = pump('chat', 'messages', start + blocks + end, { showsReasoning: true })
+    const chunks = text.split('\n\n').filter((frame) => frame.startsWith('data: {'))
+    const deltas = chunks.map((frame) => JSON.parse(frame.slice(6)).choices[0]?.delta ?? {})
+    const ofKind = (kind: string, member: string) =>
+      content
+        .map((block) => block as Record<string, unknown>)
+        .filter(({ type }) => type === kind)
+        .map((block) => block[member])
+        .join('')
+    assert.equal(deltas.map(({ content }) => content ?? '').join(''), ofKind('text', 'text'))
+    assert.equal(
+      deltas.map(({ reasoning_content }) => reasoning_content ?? '').join(''),
+      ofKind('thinking', 'thinking'),
+    )
+    const calls = deltas.flatMap(({ tool_calls }) => tool_calls ?? [])
+    const inputs = content.filter((block) => (block as { type: string }).type === 'tool_use')
+    const texts = inputs.map((_, at) =>
+      calls
+        .filter(({ index }) => index === at)
+        .map((one) => one.function.arguments)
+        .join(''),
+    )
+    assert.deepEqual(
+      texts.map((one) => JSON.parse(one)),
+      inputs.map((block) => (block as { input: unknown }).input),
+    )
+  })
