@@ -5,8 +5,8 @@ import type { ModelWire } from './wire-names.ts'
  * stands for one US dollar.
  *
  * Each price has a day on which its source was read, and the source. A price without a dated source is not here. The operator
- * prices a model without `prices`. Calls of hosted tools have no prices at all, which `triwire check` reports. If a price depends
- * on the time of day, the dearer one stands here. `triwire catalog import` reads newer ones from a file.
+ * prices a model without `prices`. If a price depends on the time of day, the dearer one stands here. `triwire catalog import` reads
+ * newer ones from a file.
  */
 export type Preset = {
   /** The provider's address, and the variable that holds its key. */
@@ -18,6 +18,8 @@ export type Preset = {
   fixedSamplingProfile?: string
   /** The provider's names in price files of others. */
   listedAs: readonly string[]
+  /** Credits for a call of each hosted tool, with the source. Without it, `hosted_tools: refuse` is written. */
+  calls?: { texts: Readonly<Record<string, string>>; source: string }
   models: readonly PresetModel[]
 }
 
@@ -63,6 +65,11 @@ export const presets: Readonly<Record<string, Preset>> = {
     profile: 'anthropic',
     fixedSamplingProfile: 'anthropic-fixed-sampling',
     listedAs: ['anthropic'],
+    // Its fetches of pages cost tokens alone.
+    calls: {
+      texts: { web_search: '0.01' },
+      source: 'https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool',
+    },
     models: [
       {
         id: 'claude-opus-5-5',
@@ -132,6 +139,11 @@ export const presets: Readonly<Record<string, Preset>> = {
     profile: 'openai',
     reasoningProfile: 'openai-reasoning',
     listedAs: ['openai'],
+    // A call of the interpreter may start a container, and has the price of the smallest.
+    calls: {
+      texts: { web_search: '0.01', file_search: '0.0025', code_interpreter: '0.03' },
+      source: 'https://developers.openai.com/api/docs/pricing',
+    },
     models: [
       {
         id: 'gpt-6.2-sol',
@@ -188,8 +200,6 @@ export const presets: Readonly<Record<string, Preset>> = {
     upstream: {
       baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
       keyVariable: 'GEMINI_API_KEY',
-      // As it stands: what does not end in `/v1` is asked about.
-      paths: { chat: '/v1beta/openai/chat/completions' },
     },
     wire: 'chat',
     profile: 'gemini',

@@ -12,6 +12,7 @@ export type CatalogEntry = {
   max_output_tokens: number
   context_window?: number
   profile?: string
+  hosted_tools?: 'refuse'
   prices: PriceEntry
 }
 

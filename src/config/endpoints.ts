@@ -40,10 +40,10 @@ function versionOf(path: string): string {
   return path.slice(0, path.indexOf('/', 1))
 }
 
-/** Whether requests of this wire use the base's path as it is, although they did not before 0.2.0. */
+/** Whether requests of this wire use the base's path as it is, and no version is in it, such as `/v1` or `/v1beta`. */
 export function isTakenAsItStands(wire: ModelWire, path: string): boolean {
-  const { path: own, keepsVersion } = wirePlaces[wire]
-  return !keepsVersion && path !== '' && !path.endsWith(versionOf(own))
+  const { keepsVersion } = wirePlaces[wire]
+  return !keepsVersion && path !== '' && !/\/v\d/.test(path)
 }
 
 /** Returns the end of a path that belongs to a wire, with or without its version; undefined if there is none. */

@@ -101,17 +101,21 @@ function warnOfCertificate(key: string, pem: string | undefined): ConfigWarning[
   return [{ path: [...key.split('.'), 'cert'], message }]
 }
 
-/** Finds bases that changed their meaning: before 0.2.0, `/v1` was inserted before the wire's path (ruling P8). */
+/** Published addresses without a version in their path (docs/providers.md). */
+const versionless = ['models.github.ai/inference', '.cloud.databricks.com/serving-endpoints']
+
+/** Finds bases with a path that probably lacks `/v1`, because a path is taken as it stands (ruling P8). */
 function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
       [upstream].flat().some((route) => (typeof route === 'string' ? route : route.name) === name)
     const served = new Set((catalog?.models ?? []).filter(isServing).map(({ wire }) => wire))
     const affected = [...served].filter((wire) => isTakenAsItStands(wire, pathOf(baseUrl)) && paths[wire] === undefined)
-    if (affected.length === 0) return []
+    const address = new URL(baseUrl).host + pathOf(baseUrl)
+    if (affected.length === 0 || versionless.some((known) => address.endsWith(known))) return []
     const endpoints = endpointsOf({ baseUrl })
     const told = affected.map((wire) => `\`${endpoints[wire][0]}\``).join(' and ')
-    const message = `has a path that does not end in \`/v1\`, and is taken as it stands: requests go to ${told}. Until 0.1 \`/v1\` was put between; end it in \`/v1\` if that is meant, or say so with \`paths\``
+    const message = `has a path without a version, and is taken as it stands: requests go to ${told}. End it in \`/v1\` if the provider's address does, or say so with \`paths\``
     return [{ path: ['upstreams', name, 'base_url'], message }]
   })
 }

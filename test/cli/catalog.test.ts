@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { parse } from 'yaml'
+import { presets } from '../../src/catalog/presets.ts'
 import { testFolder } from '../support/folder.ts'
 import { run, runWarm } from './run.ts'
 
@@ -26,11 +27,27 @@ test('X15 catalog add shows what it will write, asks, and writes a file that che
   assert.deepEqual(catalog.models[0].prices.steps[0].above, 100_000)
   assert.equal(upstreams.anthropic.accounts[0].key, '${ANTHROPIC_API_KEY}')
   const checked = await runWarm(['check', '--json'], { cwd, env: { ANTHROPIC_API_KEY: 'canary-key' } })
-  const warnings = checked.json.warnings as unknown as { message: string }[]
-  assert.deepEqual(
-    warnings.map(({ message }) => message.slice(0, 60)),
-    ["catalog.models[0] lets calls of the provider's own tools (we"],
-  )
+  assert.deepEqual(checked.json.warnings as unknown, [])
+})
+
+test('NEW-10 what catalog add writes passes check without a warning, each preset alone and all in one file', async () => {
+  const known = Object.entries(presets).filter(([, { models }]) => models.length > 0)
+  const env = Object.fromEntries(known.map(([, { upstream }]) => [upstream.keyVariable, 'canary-key']))
+  const all = testFolder('cli')
+  for (const [name, { calls }] of known)
+    for (const cwd of [testFolder('cli'), all]) {
+      const added = await runWarm(['catalog', 'add', name, '--yes', '--json'], { cwd })
+      assert.equal(added.code, 0, added.stderr)
+      const checked = await runWarm(['check', '--json'], { cwd, env })
+      assert.deepEqual([checked.code, checked.json.warnings as unknown], [0, []], name)
+      const { catalog, upstreams } = parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8'))
+      for (const model of catalog.models.filter(({ upstream }: { upstream: string }) => upstream === name))
+        assert.deepEqual(
+          [model.prices.calls, model.hosted_tools],
+          calls ? [calls.texts, undefined] : [undefined, 'refuse'],
+        )
+      assert.equal(upstreams[name].paths, undefined)
+    }
 })
 
 test('X15 what is there already, or has no price with a day, is left and told; --price gives it', async () => {
@@ -49,7 +66,7 @@ test('X15 what is there already, or has no price with a day, is left and told; -
     again.stdout,
     /gpt-6\.2-astra: its price is not known here with a day and a source; give it with --price/,
   )
-  assert.match(priced.stdout, /\+ {7}prices: \{ input: "8", output: "40" \}/)
+  assert.match(priced.stdout, /\+ {7}prices: \{ input: "8", output: "40", calls: \{ web_search: "0\.01"/)
   assert.match(unknown.stderr, /no preset 'nobody': name one of anthropic, openai, gemini, deepseek/)
 })
 

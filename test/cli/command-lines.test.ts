@@ -120,7 +120,7 @@ const refused: Row[] = [
     2,
     /^\{"ok":false,"error":\{"code":"usage","message":"--listen must be host:port[^"]+","problems":\[/,
   ],
-  ['serve --admin-listen 0.0.0.0:1', 2, /^triwire: --admin-listen must be a loopback address/],
+  ['serve --admin-listen 127.0.0.1', 2, /^triwire: --admin-listen must be host:port/],
   ['serve --listen 127.0.0.1:99999', 2, /^triwire: --listen must be host:port/],
   ['serve --port 80', 2, /^error: unknown option '--port'/],
   ['serve --workers 0', 2, /It is a number from 1 to 64/],

@@ -97,12 +97,12 @@ const told = (wires: string[], upstream: Record<string, unknown>) =>
     .warnings.filter(({ path }) => path?.startsWith('upstreams'))
     .map(({ path, message }) => [path, message] as const)
 
-test('P8 a base with a path that does not end in /v1 is told with where its requests go now, unless paths say it', () => {
+test('P8 a base with a path without a version is told with where its requests go, unless paths say it', () => {
   const [[path, message] = [], ...others] = told(['messages', 'chat', 'responses'], { base_url: 'https://h.example/a' })
   assert.deepEqual([path, others], ['upstreams.up.base_url', []])
   assert.match(
     message!,
-    /requests go to `\/a\/chat\/completions` and `\/a\/responses`\. Until 0\.1 `\/v1` was put between/,
+    /requests go to `\/a\/chat\/completions` and `\/a\/responses`\. End it in `\/v1` if the provider's address does/,
   )
   assert.deepEqual(told(['messages'], { base_url: 'https://h.example/a' }), [])
   assert.deepEqual(told(['chat', 'responses'], { base_url: 'https://h.example/a/v1' }), [])

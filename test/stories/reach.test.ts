@@ -7,6 +7,7 @@ import { createServer } from 'node:tls'
 import { parse } from 'yaml'
 import { profileNames } from '../../src/catalog/profiles.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { loadText } from '../../src/config/load.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Authority, createAuthority, type Pair } from '../support/certificates.ts'
@@ -342,6 +343,23 @@ function readRows(page: string): Row[] {
       goesTo: inside(goesTo)[0]!,
     }))
 }
+
+test('NEW-10 no address of the table has a warning, and one that lacks its version has', () => {
+  const warningsOf = (settings: object, wire: ClientWire) => {
+    const upstreams = { u: { ...settings, accounts: [{ name: 'a', key: 'k' }] } }
+    const models = [testModel('m', wire, { upstream: 'u', profile: `default-${wire}` })]
+    const text = JSON.stringify({ upstreams, catalog: { pinned: '2026-11-01', models } })
+    const { warnings } = loadText(text, 'a file', {}, {})
+    return warnings.filter(({ path }) => path?.startsWith('upstreams')).map(({ message }) => message)
+  }
+  for (const { provider, settings, wire } of rows) assert.deepEqual(warningsOf(settings, wire), [], provider)
+  for (const lacking of ['https://openrouter.ai/api', 'https://api.fireworks.ai/inference', 'http://h/versions']) {
+    const [message, ...others] = warningsOf({ base_url: lacking }, 'chat')
+    assert.match(message!, /requests go to `.*\/chat\/completions`\. End it in `\/v1` if/, lacking)
+    assert.doesNotMatch(message!, /0\.1/)
+    assert.deepEqual(others, [])
+  }
+})
 
 test('P8 N-F3 every provider of the table is asked at its own path, with its key in the header it looks into', async () => {
   const served = Object.fromEntries(rows.map(({ wire, goesTo }) => [goesTo.split('?')[0], wire]))

@@ -36,12 +36,20 @@ export async function addPreset(
     if (there.has(id)) left.push({ id, why: 'is in the file already; triwire catalog import brings newer figures' })
     else if (!texts) left.push({ id, why: unpriced })
     else {
-      added.push({ entry: entryOf(preset, model, upstream, texts), comment: commentOf(prices, options.price) })
+      const comment = commentOf(prices, options.price)
+      added.push({
+        entry: entryOf(preset, model, upstream, texts),
+        comment: preset.calls ? `${comment}; calls: ${preset.calls.source}` : comment,
+      })
       if (prices?.note) notes.push(`${id}: ${prices.note}.`)
     }
   }
   if (added.length > 0)
     notes.push(`The key is read from ${preset.upstream.keyVariable}. One credit is one US dollar here.`)
+  if (added.length > 0 && !preset.calls)
+    notes.push(
+      "Calls of the provider's own tools are refused, as no price of them is known here: `hosted_tools` and `prices.calls` change that.",
+    )
   const change = { pinned: today(), upstream: { name: upstream, ...preset.upstream }, added, updated: [] }
   await propose({ file, change, left, notes }, options, command)
 }
@@ -75,7 +83,7 @@ function entryOf(preset: Preset, model: PresetModel, upstream: string, prices: P
     max_output_tokens: model.maxOutputTokens,
     context_window: model.contextWindow,
     profile: model.profile ?? preset.profile,
-    prices,
+    ...(preset.calls ? { prices: { ...prices, calls: preset.calls.texts } } : { hosted_tools: 'refuse', prices }),
   }
 }
 
