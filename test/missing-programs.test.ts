@@ -52,3 +52,20 @@ test('a program is looked for on the path, and the file that stands for its test
   assert.ok(asked.length >= 6)
   for (const file of asked) assert.ok(existsSync(join(import.meta.dirname, file)), file)
 })
+
+test('NEW-11 a program of root is found although PATH leaves its folder out', () => {
+  const path = process.env['PATH']
+  process.env['PATH'] = '/nonexistent'
+  try {
+    const { has } = lookAtMachine()
+    for (const program of ['runuser', 'chroot'])
+      assert.equal(
+        has(program),
+        ['/usr/sbin', '/sbin'].some((folder) => existsSync(join(folder, program))),
+        program,
+      )
+    assert.ok(!has('openssl'))
+  } finally {
+    process.env['PATH'] = path
+  }
+})

@@ -72,10 +72,13 @@ export function nameMissingPrograms(machine: Machine, isUsed: (file: string) => 
     )
 }
 
+/** Folders of root's programs, such as `runuser`. Some environments leave them out of root's PATH. */
+export const systemFolders = ['/usr/sbin', '/sbin']
+
 /** This machine. */
 export function lookAtMachine(): Machine {
   const { env } = process
-  const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean)
+  const folders = (env['PATH'] ?? '').split(delimiter).filter(Boolean).concat(systemFolders)
   const clusters = '/usr/lib/postgresql'
   return {
     isRoot: process.getuid?.() === 0,

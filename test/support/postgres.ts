@@ -12,8 +12,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
-import { lookAtMachine, nameMissingPrograms } from '../../scripts/support/missing-programs.ts'
+import { basename, delimiter, dirname, join } from 'node:path'
+import { lookAtMachine, nameMissingPrograms, systemFolders } from '../../scripts/support/missing-programs.ts'
 import { atEnd } from './at-end.ts'
 import { testFolder } from './folder.ts'
 import { freePort } from './listen.ts'
@@ -212,6 +212,7 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
     const { status, stdout, stderr, error } = spawnSync(program, args, {
       encoding: 'utf8',
       cwd: folder,
+      env: { ...process.env, PATH: [process.env['PATH'], ...systemFolders].join(delimiter) },
       stdio: isServer ? 'ignore' : 'pipe',
     })
     if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${stderr ?? error?.message ?? 'failed'}`)
