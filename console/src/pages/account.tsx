@@ -6,8 +6,8 @@ import { pageHref, useSubject } from '../location.ts'
 import { creditsOf } from '../pure/balance.ts'
 import { readCredits, tellCredits, tellSpan } from '../pure/format.ts'
 import { sumOfCredits } from '../pure/usage.ts'
-import { isAdmin } from '../session.ts'
 import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { AccountState } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -128,19 +128,17 @@ function Head({ account, version }: { account: Account; version: string | undefi
       <a class="button" href={pageHref('overview', undefined, { account: id })}>
         Figures
       </a>
-      {isAdmin() && (
-        <>
-          <button type="button" class="primary" onClick={() => setOpen('credit')}>
-            Credit
-          </button>
-          <button type="button" onClick={() => setOpen('rename')}>
-            Rename
-          </button>
-          <button type="button" onClick={() => setOpen('suspend')}>
-            {state === 'active' ? 'Suspend' : 'Activate'}
-          </button>
-        </>
-      )}
+      <AdminOnly acts="credit, rename and suspend accounts">
+        <button type="button" class="primary" onClick={() => setOpen('credit')}>
+          Credit
+        </button>
+        <button type="button" onClick={() => setOpen('rename')}>
+          Rename
+        </button>
+        <button type="button" onClick={() => setOpen('suspend')}>
+          {state === 'active' ? 'Suspend' : 'Activate'}
+        </button>
+      </AdminOnly>
       {open === 'credit' && <CreditAccount account={account} close={close} />}
       {open === 'rename' && <RenameAccount account={account} version={version} close={close} />}
       {open === 'suspend' && <SuspendAccount account={account} version={version} close={close} />}
@@ -154,11 +152,11 @@ function Keys({ account }: { account: Account }) {
     <Panel
       title="Keys"
       tools={
-        isAdmin() && (
+        <AdminOnly acts="make keys">
           <button type="button" class="small-button" onClick={() => setNew(true)}>
             <Icon name="plus" /> New key
           </button>
-        )
+        </AdminOnly>
       }
     >
       <KeyTable account={account.id} empty="It has no key: nobody can ask with its credit yet." />

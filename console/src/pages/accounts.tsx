@@ -7,6 +7,7 @@ import { Spark } from '../plot/spark.tsx'
 import { readCredits } from '../pure/format.ts'
 import { isAdmin } from '../session.ts'
 import type { Account } from '../shapes.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { AccountState } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -100,11 +101,11 @@ function AccountList() {
           onChange={(next) => setQuery({ sort: next === '-created' ? undefined : next })}
         />
         <span class="spring" />
-        {isAdmin() && (
+        <AdminOnly acts="make accounts">
           <button type="button" class="primary" onClick={() => setNew(true)}>
             <Icon name="plus" /> New account
           </button>
-        )}
+        </AdminOnly>
       </div>
       {asksSpent}
       <Shown of={list} height={36} lines={8}>

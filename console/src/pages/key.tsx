@@ -2,8 +2,8 @@ import { useState } from 'preact/hooks'
 import { act, create, edit, newOnce } from '../api/act.ts'
 import { refresh, useSteady } from '../api/load.ts'
 import { pageHref, useSubject } from '../location.ts'
-import { isAdmin } from '../session.ts'
 import type { IssuedKey, Key } from '../shapes.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { Expires } from '../ui/badges.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Field, FormFoot, FormRefusal, Meanwhile, useConfirmed, useEdited, useForm } from '../ui/form.tsx'
@@ -45,8 +45,8 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
         <a class="button" href={pageHref('requests', undefined, { key: key.id })}>
           Requests
         </a>
-        {isAdmin() && !key.revoked && (
-          <>
+        {!key.revoked && (
+          <AdminOnly acts="edit, rotate and revoke keys">
             <button type="button" class="primary" onClick={() => setOpen('edit')}>
               Edit
             </button>
@@ -56,7 +56,7 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
             <button type="button" onClick={() => setOpen('revoke')}>
               Revoke
             </button>
-          </>
+          </AdminOnly>
         )}
       </div>
       <Panel title="What it may">

@@ -3,8 +3,8 @@ import { withQuery } from '../api/ask.ts'
 import { useList } from '../api/load.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { readCredits } from '../pure/format.ts'
-import { isAdmin } from '../session.ts'
 import type { Key } from '../shapes.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { BudgetBar, Expires } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -38,11 +38,11 @@ function KeyList() {
           onChange={(next) => setQuery({ sort: next === 'created' ? undefined : next })}
         />
         <span class="spring" />
-        {isAdmin() && (
+        <AdminOnly acts="make keys">
           <button type="button" class="primary" onClick={() => setNew(true)}>
             <Icon name="plus" /> New key
           </button>
-        )}
+        </AdminOnly>
       </div>
       <KeyTable
         q={q}

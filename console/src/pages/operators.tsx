@@ -3,6 +3,7 @@ import { act, create, newOnce } from '../api/act.ts'
 import { refresh, useSteady } from '../api/load.ts'
 import { isAdmin, me } from '../session.ts'
 import type { Listed, Operator } from '../shapes.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { Expires } from '../ui/badges.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Dialog } from '../ui/dialog.tsx'
@@ -22,11 +23,11 @@ export function Operators() {
     <>
       <div class="filters">
         <span class="spring" />
-        {isAdmin() && (
+        <AdminOnly acts="make and revoke operators">
           <button type="button" class="primary" onClick={() => setNew(true)}>
             <Icon name="plus" /> New operator
           </button>
-        )}
+        </AdminOnly>
       </div>
       <Shown of={list} height={36} lines={4}>
         {({ items }) =>

@@ -11,6 +11,7 @@ import { spanOfBucket } from '../pure/range.ts'
 import { sumOf } from '../pure/usage.ts'
 import { isAdmin, zones } from '../session.ts'
 import type { Listed, UpstreamState, Usage } from '../shapes.ts'
+import { AdminOnly } from '../ui/admin-only.tsx'
 import { UpstreamSign } from '../ui/badges.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count } from '../ui/numbers.tsx'
@@ -174,7 +175,9 @@ function Upstream({ name, rows, tookAtMs, isAlone }: Props) {
       tools={
         <>
           {!isAlone && <a href={pageHref('upstreams', name)}>Details</a>}
-          {isAdmin() && <Steer upstream={name} rows={rows} />}
+          <AdminOnly acts="retry, disable and enable upstreams">
+            <Steer upstream={name} rows={rows} />
+          </AdminOnly>
         </>
       }
     >

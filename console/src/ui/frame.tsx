@@ -216,6 +216,15 @@ function TopBar() {
         >
           <Icon name="help" />
         </button>
+        {asked && (
+          <span class="signed-in">
+            <span class="offscreen">Signed in as </span>
+            <span class="name" title={asked.name}>
+              {asked.name}
+            </span>{' '}
+            <span class="role">{asked.role ?? 'key'}</span>
+          </span>
+        )}
         <button
           type="button"
           class="quiet"

@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict'
-import { openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, openPage, settle, signIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
 /** The texts of all buttons that change something. */
 const acts = /^(New |Credit$|Rename|Suspend|Edit|Rotate|Revoke|Disable|Enable|Retry now|Send$)/
+
+/** The sentence by which a viewer learns what is missing: by the first part of a path, with a slash for one object. */
+const lacks: Readonly<Record<string, string>> = {
+  accounts: 'Only admins can make accounts.',
+  'accounts/': 'Only admins can credit, rename and suspend accounts.',
+  keys: 'Only admins can make keys.',
+  'keys/': 'Only admins can edit, rotate and revoke keys.',
+  upstreams: 'Only admins can retry, disable and enable upstreams.',
+  'upstreams/': 'Only admins can retry, disable and enable upstreams.',
+  playground: 'an operator with the role admin may send them',
+  operators: 'Only admins can make and revoke operators.',
+}
 
 export const roleTrials: readonly Trial[] = [
   {
@@ -26,7 +38,21 @@ export const roleTrials: readonly Trial[] = [
           [],
           path,
         )
+        const [start = '', one] = path.split('/')
+        const lacking = lacks[one ? `${start}/` : start]
+        if (lacking) await view.page.waitForSelector(`main >> text=${lacking}`)
       }
+      for (const width of [1440, 375]) {
+        await view.page.setViewportSize({ width, height: 800 })
+        const name = view.page.locator('.signed-in')
+        assert.ok(await name.isVisible(), `${width}`)
+        assert.match((await name.innerText()).replaceAll(/\s+/g, ' '), /vic viewer$/)
+        assert.equal(
+          await view.page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+          0,
+        )
+      }
+      assert.deepEqual(await findBarriers(view), [])
       await view.close()
       await rig.close()
     },
