@@ -33,6 +33,7 @@ export const failureTexts = {
   serviceFull: 'The service is overloaded right now (rate limit): try again in a moment.',
   counterFull: 'The token counter is overloaded right now (rate limit): try again in a second, two requests at a time.',
   serviceFailed: 'The service had a server error: try again.',
+  serviceStops: 'The service is shutting down and ended this answer before it was complete (server error): try again.',
   noLedger: 'The service cannot record usage right now (server error): try again in a moment.',
   silentStore: 'The service cannot check API keys right now (server error): try again in a moment.',
   silentAccounts: 'The service cannot check the credit of accounts right now (server error): try again in a moment.',

@@ -17,7 +17,8 @@ const connectionCauses = new Set([
 
 /**
  * Makes the client's error for a failed request (ruling U2). If the request is at fault, the error has the model's scrubbed
- * text. Problems between us and the provider, such as an unpaid bill, are never shown.
+ * text. Problems between us and the provider, such as an unpaid bill, are never shown. An answer that our own end cut does not
+ * blame the model.
  * @param inClientWords rewrites the terms of the model's wire into those of the client's
  */
 export function refusalOf(
@@ -42,6 +43,7 @@ export function refusalOf(
     case 'account':
       return new GatewayError('no_upstream_account', failureTexts.noUpstream)
     case 'broken': {
+      if (cause === 'shutdown') return new GatewayError('internal_error', failureTexts.serviceStops, { reason: cause })
       const isLost = fault.kind === 'truncated' || connectionCauses.has(cause)
       return new GatewayError('upstream_error', isLost ? failureTexts.modelLost : failureTexts.modelFailed)
     }

@@ -228,7 +228,8 @@ test('the log says what an answer failed of: an error in its stream, in its body
   for (const [cause, rig] of causes) {
     await rig.turn()
     assert.ok(rig.end?.error instanceof GatewayError)
-    assert.deepEqual([rig.record.cause, rig.record.code], [cause, 'upstream_error'])
+    const code = cause === 'shutdown' ? 'internal_error' : 'upstream_error'
+    assert.deepEqual([rig.record.cause, rig.record.code], [cause, code])
     assert.equal(rig.record.outcome, cause === 'shutdown' ? 'shutdown' : 'upstream_error')
     assert.equal(rig.sent[0]!.isAborted, cause !== 'upstream_error_body', 'what has not closed is hung up')
     assertOver(rig, cause)

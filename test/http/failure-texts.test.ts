@@ -27,6 +27,7 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   modelFailed: server,
   modelLost: [...server, 'connection'],
   serviceFailed: server,
+  serviceStops: server,
   noLedger: server,
   silentStore: server,
   silentAccounts: server,
@@ -79,12 +80,13 @@ const failures: (readonly [Failure, string, keyof typeof failureTexts])[] = [
   ...[405, 408, 409, 425, 500, 502, 503, 504].map(
     (status) => [refused(status), '502 upstream_error', 'modelFailed'] as const,
   ),
-  ...['upstream_protocol', 'upstream_oversize', 'upstream_redirect', 'upstream_ttfb_timeout', 'shutdown'].map(
+  ...['upstream_protocol', 'upstream_oversize', 'upstream_redirect', 'upstream_ttfb_timeout'].map(
     (cause) => [{ fault: unsaid, cause }, '502 upstream_error', 'modelFailed'] as const,
   ),
   ...['upstream_connect', 'upstream_dns', 'upstream_tls', 'upstream_reset', 'upstream_stall'].map(
     (cause) => [{ fault: unsaid, cause }, '502 upstream_error', 'modelLost'] as const,
   ),
+  [{ fault: unsaid, cause: 'shutdown' }, '500 internal_error', 'serviceStops'],
   [{ fault: { kind: 'truncated', text: '' }, cause: 'upstream_reset' }, '502 upstream_error', 'modelLost'],
   [{ fault: { kind: 'truncated', text: '' }, cause: 'upstream_error_event' }, '502 upstream_error', 'modelLost'],
   [{ fault: { kind: 'account', text: '' }, cause: 'no_upstream_account' }, '503 no_upstream_account', 'noUpstream'],

@@ -98,7 +98,7 @@ for (const [title, hurry] of [
   ['F-P3 at the deadline of a drain', false],
   ['F-P4 at a second signal', true],
 ] as const) {
-  test(`${title} streams are cut without a terminator and billed once, durably`, async () => {
+  test(`${title} streams are cut without a terminator, with the real cause (SCA-11), and billed once, durably`, async () => {
     const native = await startHeld()
     const { gateway } = native
     const running = await Promise.all(clientWireNames.map((wire) => ask(native, wire)))
@@ -117,7 +117,11 @@ for (const [title, hurry] of [
       assert.doesNotMatch(text, end[wire])
       assert.match(text, wire === 'responses' ? /event: response\.failed/ : /"error"/)
       const id = running[i]!.headers.get('x-request-id')!
-      assert.equal((await gateway.logOf(id))['outcome'], 'shutdown')
+      // SCA-11: the client and the log are given the real cause, and the model is not blamed.
+      assert.match(text, /The service is shutting down and ended this answer/)
+      assert.doesNotMatch(text, /The model|upstream_error/)
+      const { outcome, cause, code } = await gateway.logOf(id)
+      assert.deepEqual([outcome, cause, code], ['shutdown', 'shutdown', 'internal_error'])
       assert.equal(gateway.store.findEntry(id)?.bill?.outcome, 'shutdown')
     }
     assert.equal((await gateway.logWith({ event: 'drain_cut' }))['live'], 3)
