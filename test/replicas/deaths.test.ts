@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { livingReplicas, otherReplicas } from '../../src/store/postgres/replicas.ts'
 import { withoutPostgres } from '../support/postgres.ts'
 import { until } from '../support/waiting.ts'
 import { startChild } from './child.ts'
@@ -27,6 +28,39 @@ test('X7, C2: three processes, hours apart by their clocks, admit exactly 300 of
   const admitted = BigInt(spent['admitted']!)
   assert.equal(await store.balanceOf(poor), 10n * hold - admitted * costs.costNanos)
   assert.ok(-(await store.balanceOf(poor)) <= admitted * (costs.costNanos - hold) + hold)
+})
+
+test('SCA-13 a heartbeat from the future, of before the clock was set back, is none: not for holds, not for keys, not for a new seal', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'future')
+  const [dying, living] = [
+    await startChild(store.shared, 'dying'),
+    await startReplica(store.shared, { name: 'living' }),
+  ]
+  const account = await store.createAccount(5n * hold)
+  assert.deepEqual(await dying.take(account, 4, hold), { admitted: 4 })
+  await dying.kill()
+  const ahead = 'SET seen_ms = triwire.now_ms() + 3600000'
+  const others = async () => (await store.operator.query(otherReplicas, [living.identity.id])).map(({ name }) => name)
+  await until(async () => {
+    // A beat that it sent with its last breath comes later.
+    await store.operator.query(`UPDATE triwire.present ${ahead} WHERE replica = 1`)
+    await store.operator.query(`UPDATE triwire.replicas ${ahead} WHERE id = 1`)
+    return (await living.take(account, 1, hold))['admitted'] === 1
+  }, 'what it held is free')
+  assert.deepEqual(await others(), [], 'it does not live')
+  assert.deepEqual(await living.take(account, 5, hold), { admitted: 4, all_held: 1 })
+  // One that lives is there again with its next beat, and everything that it holds counts.
+  const other = await startReplica(store.shared, { name: 'other' })
+  await store.operator.query(`UPDATE triwire.present ${ahead}`)
+  await store.operator.query(`UPDATE triwire.replicas ${ahead}`)
+  await until(async () => {
+    await living.presence.beat()
+    const rows = await store.operator.query(livingReplicas)
+    return rows.some(({ name }) => name === 'living')
+  }, 'it is seen')
+  assert.deepEqual(await other.take(account, 1, hold), { all_held: 1 })
 })
 
 test('X7: what a killed replica holds is free when its lease is over, and not before', { skip }, async () => {

@@ -8,6 +8,7 @@ import { allowWriting, closeStore, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
 import { dialect, run } from '../postgres/run.ts'
 import { fixMoment } from '../sql/head.ts'
+import { wasSeen } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
 import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'
 import { createCopyQuestions } from './questions.ts'
@@ -167,8 +168,8 @@ const addEntriesSql = `
 async function findServers({ query }: Pick<Database, 'query'>): Promise<string | undefined> {
   const rows = await query(
     `SELECT r.name FROM triwire.replicas r LEFT JOIN triwire.present p ON p.replica = r.id
-     WHERE r.left_ms IS NULL AND CASE WHEN p.replica IS NULL THEN r.seen_ms > triwire.now_ms() - ${tellingMs}
-       ELSE p.seen_ms > triwire.now_ms() - ${leaseMs} END ORDER BY r.id`,
+     WHERE r.left_ms IS NULL AND CASE WHEN p.replica IS NULL THEN ${wasSeen('r.seen_ms', tellingMs)}
+       ELSE ${wasSeen('p.seen_ms', leaseMs)} END ORDER BY r.id`,
   )
   return rows.length === 0 ? undefined : `the servers ${rows.map(({ name }) => name).join(', ')}`
 }

@@ -1,3 +1,4 @@
+import { wasSeen } from '../sql/spends.ts'
 import { defineFunction } from './functions.ts'
 
 /*
@@ -77,7 +78,7 @@ BEGIN
   FOR i IN 1 .. n LOOP PERFORM pg_advisory_xact_lock(hashtextextended(scopes[i], 7)); END LOOP;
   t := triwire.now_ms();
   SELECT (SELECT p.seen_ms FROM triwire.present p WHERE p.replica = me), (SELECT max(e.since_ms) FROM triwire.epoch e) INTO seen, since;
-  IF seen IS NULL OR seen <= t - lease_ms OR since IS NULL THEN RAISE EXCEPTION 'tell first' USING ERRCODE = '${calls.tellFirst}'; END IF;
+  IF seen IS NULL OR NOT ${wasSeen('seen', 'lease_ms', 't')} OR since IS NULL THEN RAISE EXCEPTION 'tell first' USING ERRCODE = '${calls.tellFirst}'; END IF;
   IF since > t - ${graceMs} THEN
     PERFORM 1 FROM triwire.replicas r WHERE r.left_ms IS NULL AND NOT EXISTS (SELECT 1 FROM triwire.present p WHERE p.replica = r.id);
     IF FOUND THEN RAISE EXCEPTION 'others have not told yet' USING ERRCODE = '${calls.othersSilent}'; END IF;
@@ -88,7 +89,7 @@ BEGIN
     began := CASE WHEN windows[i] BETWEEN t - ${windowMs - 1} AND t + 1000 THEN windows[i] ELSE 0 END;
     theirs := 0; held_by_others := 0;
     FOR share IN
-      SELECT s.replica, s.turn, s.window_ms, s.taken, CASE WHEN p.seen_ms > t - lease_ms THEN s.held ELSE 0 END AS held
+      SELECT s.replica, s.turn, s.window_ms, s.taken, CASE WHEN ${wasSeen('p.seen_ms', 'lease_ms', 't')} THEN s.held ELSE 0 END AS held
       FROM triwire.shares s LEFT JOIN triwire.present p ON p.replica = s.replica WHERE s.scope = scopes[i]
     LOOP
       IF share.replica = me THEN

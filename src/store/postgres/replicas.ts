@@ -1,4 +1,4 @@
-import { leaseMs } from '../sql/spends.ts'
+import { leaseMs, wasSeen } from '../sql/spends.ts'
 import { untoldMs } from '../sql/warnings.ts'
 import { calls, windowMs } from './admit.ts'
 import { defineFunction } from './functions.ts'
@@ -37,7 +37,7 @@ BEGIN
   PERFORM pg_advisory_xact_lock(${registering});
   t := triwire.now_ms();
   SELECT r.name INTO other FROM triwire.replicas r
-    WHERE r.left_ms IS NULL AND r.seal_fingerprint <> its_seal AND ${seenOf} > t - ${livingMs} ORDER BY r.id LIMIT 1;
+    WHERE r.left_ms IS NULL AND r.seal_fingerprint <> its_seal AND ${wasSeen(seenOf, livingMs, 't')} ORDER BY r.id LIMIT 1;
   IF FOUND THEN RAISE EXCEPTION '%', other USING ERRCODE = '${calls.otherSeal}'; END IF;
   INSERT INTO triwire.replicas (name, version, config_digest, seal_fingerprint, started_ms, seen_ms)
     VALUES (its_name, its_version, its_config, its_seal, t, t) RETURNING id INTO me;
@@ -55,7 +55,7 @@ BEGIN
   is_known := FOUND AND EXISTS (SELECT 1 FROM triwire.epoch);
   UPDATE triwire.replicas r SET seen_ms = t, config_digest = its_config, door = its_door
     WHERE r.id = me AND r.started_ms = started
-      AND (r.seen_ms < t - ${seenMs} OR r.config_digest <> its_config OR r.door IS DISTINCT FROM its_door);
+      AND (NOT ${wasSeen('r.seen_ms', seenMs, 't')} OR r.config_digest <> its_config OR r.door IS DISTINCT FROM its_door);
   RETURN is_known;
 END $$`,
 )
@@ -73,12 +73,12 @@ END $$`,
 /** The living replicas with a different configuration: `id, name, version, config`, for the caller and all others. */
 export const livingReplicas = `
   SELECT r.id, r.name, r.version, r.config_digest AS config FROM triwire.replicas r
-  WHERE r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${livingMs} ORDER BY r.id`
+  WHERE r.left_ms IS NULL AND ${wasSeen(seenOf, livingMs)} ORDER BY r.id`
 
 /** The replicas that hold their lease, without one: `id, name, door`, the oldest first. */
 export const otherReplicas = `
   SELECT r.id, r.name, r.door FROM triwire.replicas r
-  WHERE r.id <> $1 AND r.left_ms IS NULL AND ${seenOf} > triwire.now_ms() - ${leaseMs} ORDER BY r.id`
+  WHERE r.id <> $1 AND r.left_ms IS NULL AND ${wasSeen(seenOf, leaseMs)} ORDER BY r.id`
 
 /**
  * Tidies up after any replicas: marks those that are gone, and deletes rows that are stale. It waits for no lock, and
@@ -93,7 +93,7 @@ BEGIN
   IF NOT pg_try_advisory_xact_lock(${registering + 1}) THEN RETURN 0; END IF;
   -- Locked: who is locked already is telling, and lives.
   gone := ARRAY(SELECT r.id FROM triwire.replicas r
-    WHERE r.id <> me AND (r.left_ms IS NOT NULL OR ${seenOf} < t - ${goneMs}) FOR UPDATE SKIP LOCKED);
+    WHERE r.id <> me AND (r.left_ms IS NOT NULL OR NOT ${wasSeen(seenOf, goneMs, 't')}) FOR UPDATE SKIP LOCKED);
   UPDATE triwire.replicas r SET left_ms = t WHERE r.id = ANY (gone) AND r.left_ms IS NULL;
   DELETE FROM triwire.present p WHERE p.replica = ANY (gone);
   DELETE FROM triwire.shares s USING (

@@ -21,9 +21,18 @@ export function keysWithSpends({ schema, isShared }: Dialect): string {
 /** A server that has not been heard for so long holds nothing any more, in ms. */
 export const leaseMs = 10_000
 
+/**
+ * SQL for whether a server was seen in the last `ms`. A moment in the future is one of a clock that was set back since: it
+ * counts as none, as with windows (SCA-13). A living server writes a new one within a second or two.
+ * @param seen an expression in Unix milliseconds. @param nowMs the same, of the database's clock
+ */
+export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_ms()'): string {
+  return `(${seen} > ${nowMs} - ${ms} AND ${seen} <= ${nowMs} + 1000)`
+}
+
 /** Of all replicas that live, in PostgreSQL: as `admit` counts it. */
 const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present p ON p.replica = h.replica
-  WHERE h.scope = coalesce(k.scope, k.id) AND p.seen_ms > triwire.now_ms() - ${leaseMs})`
+  WHERE h.scope = coalesce(k.scope, k.id) AND ${wasSeen('p.seen_ms', leaseMs)})`
 
 /** The keys of a scope, in a span of time. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
