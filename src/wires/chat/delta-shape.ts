@@ -28,11 +28,12 @@ const behindReasoning = new RegExp(`${special}|${texts}`, 'g')
 export function isOrdinary(chunk: Record<string, unknown>): boolean {
   const { choices, error, usage } = chunk
   const hasHead = 'id' in chunk || 'model' in chunk || tellingNames.some((name) => name in chunk)
-  return error == null && usage == null && !hasHead && objectsOf(choices).every(isUnfinished)
+  const isList = Array.isArray(choices) && objectsOf(choices).every(isUnfinished)
+  return error == null && usage == null && !hasHead && isList
 }
 
-function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>): boolean {
-  return error == null && usage == null && !finish_reason
+function isUnfinished({ error, usage, finish_reason, index }: Record<string, unknown>): boolean {
+  return error == null && usage == null && !finish_reason && index != null
 }
 
 /** The members that may hold a delta's text. That of a reasoning model has one of several names. */
@@ -91,6 +92,8 @@ function isInside(raw: string): boolean {
   return !raw.includes('\n') && (!raw.includes('"') || endOfString(`"${raw}"`, 0) === raw.length + 1)
 }
 
+const headMembers = ['id', 'object', 'created', 'model', ...tellingNames]
+
 /** A chunk's frame up to its choices, if the members that are edited stand before them, and all of it in one line. */
 export function sharedBeginning(frame: RawFrame): string | undefined {
   const data = dataOf(frame) ?? ''
@@ -98,7 +101,7 @@ export function sharedBeginning(frame: RawFrame): string | undefined {
   if (data === '' || start < 0) return undefined
   const members = scanObject(Buffer.from(data, 'latin1'))
   const choices = members.findIndex((member) => member.key === 'choices')
-  const headEnds = members.findLastIndex(({ key }) => key === 'id' || key === 'model' || tellingNames.includes(key))
+  const headEnds = members.findLastIndex(({ key }) => headMembers.includes(key))
   if (choices < 0 || headEnds > choices) return undefined
   return frame.slice(0, start + members[choices]!.keyStart)
 }

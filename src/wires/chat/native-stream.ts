@@ -2,6 +2,7 @@ import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } fr
 import { asObject } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Usage } from '../../inference/usage.ts'
+import { listOf } from '../answers/content-parts.ts'
 import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
@@ -41,8 +42,8 @@ export class ChatNativeStream extends NativeStream {
   readonly #named: NamedCalls = new Set()
   /** Head of a chunk of ours, as the upstream's chunks have it. */
   #shownHead: { id: string; created: number } | undefined
-  /** Whether the upstream's id lacks the prefix; decided by the first chunk. */
-  #hasMintedId: boolean | undefined
+  /** Whether the upstream's chunks say when they were made. */
+  #isDated: boolean | undefined
   #hasChoice = false
   /** By choice, whether it has said why it ended. */
   readonly #ended = new Map<unknown, boolean>()
@@ -152,7 +153,10 @@ export class ChatNativeStream extends NativeStream {
     const patch = this.parse(data)
     if (patch === undefined) return ''
     const chunk = patch.value
-    const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
+    const told = listOf(chunk['choices'])
+    const choices = Array.isArray(chunk['choices'])
+      ? told
+      : told.filter((one) => Object.keys(asObject(one) ?? {}).length > 0)
     const wrapped = chunk['error'] ?? asObject(choices[0])?.['error']
     const error = wrapped ?? (isBareError(chunk, eventOf(frame)) ? chunk : undefined)
     if (error != null) {
@@ -164,15 +168,11 @@ export class ChatNativeStream extends NativeStream {
     for (const choice of choices) this.#lookAt(asObject(choice))
     this.#count(objectsOf(choices))
 
-    const values = headValues(this.head, chunk, 'chatcmpl-', mintedCompletionId)
-    // One answer has one id: where the first chunk needed another one, every chunk has it (ruling P3).
-    this.#hasMintedId ??= values.has('id')
-    if (this.#hasMintedId) values.set('id', JSON.stringify(mintedCompletionId(this.head.requestId)))
-    this.#shownHead ??= {
-      id: values.has('id') ? mintedCompletionId(this.head.requestId) : (chunk['id'] as string),
-      created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
+    patch.set([], this.#headOf(chunk, choices))
+    for (const [place, choice] of choices.entries()) {
+      // SDKs pass over a choice without its number.
+      if (asObject(choice)?.['index'] === undefined) patch.set(['choices', `${place}`], firstChoice)
     }
-    patch.set([], values)
     const isUsageChunk = choices.length === 0 && asObject(chunk['usage']) !== undefined
     if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(encodeUsage(this.known())))
     const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
@@ -182,6 +182,26 @@ export class ChatNativeStream extends NativeStream {
     }
     this.#prefix ??= this.#findPrefix(frame, shown)
     return shown
+  }
+
+  /**
+   * The members that every chunk has (spec 6.2), where the upstream's own may not be shown or are missing. One answer has
+   * one id (ruling P3), and clients read the choices of each chunk.
+   */
+  #headOf(chunk: Record<string, unknown>, choices: readonly unknown[]): Map<string, string | undefined> {
+    const values = headValues(this.head, chunk, 'chatcmpl-', mintedCompletionId)
+    this.#shownHead ??= {
+      id: values.has('id') ? mintedCompletionId(this.head.requestId) : (chunk['id'] as string),
+      created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
+    }
+    this.#isDated ??= typeof chunk['created'] === 'number'
+    const { id, created } = this.#shownHead
+    values.delete('id')
+    if (chunk['id'] !== id) values.set('id', JSON.stringify(id))
+    if (chunk['object'] !== chunkObject) values.set('object', JSON.stringify(chunkObject))
+    if (this.#isDated && typeof chunk['created'] !== 'number') values.set('created', `${created}`)
+    if (!Array.isArray(chunk['choices'])) values.set('choices', JSON.stringify(choices))
+    return values
   }
 
   /**
@@ -229,7 +249,7 @@ export class ChatNativeStream extends NativeStream {
     const counters = encodeUsage(usage)
     const chunk = {
       ...head,
-      object: 'chat.completion.chunk',
+      object: chunkObject,
       model: this.head.model.id,
       choices: [],
       usage: this.#told ? tellUsage(this.#told, counters, this.#isBelieved(usage)) : counters,
@@ -247,5 +267,7 @@ function ownTexts<Texts extends object>(texts: Texts): Texts {
   return Object.fromEntries(own) as Texts
 }
 
+const chunkObject = 'chat.completion.chunk'
+const firstChoice = new Map([['index', '0']])
 const noPrefix = { raw: '', shown: '' }
 const noUsage = new Map([['usage', 'null']])

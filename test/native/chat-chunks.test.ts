@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { answers } from '../support/native.ts'
+import { checkChatStream } from '../translation/grammar.ts'
+import { playNatively } from './same-wire.ts'
+
+/* BUG-8: clients read `choices` of each chunk, and join chunks by their id (spec 6.2). */
+
+const head = { id: 'chatcmpl-up1', object: 'chat.completion.chunk', created: 1_795_000_000, model: 'up-chat' }
+const line = (chunk: object) => `data: ${JSON.stringify(chunk)}\n\n`
+const choice = (delta: object, finish_reason: string | null = null) => ({ index: 0, delta, finish_reason })
+const begin = line({ ...head, choices: [choice({ role: 'assistant', content: '' })] })
+const text = (content: string) => line({ ...head, choices: [choice({ content })] })
+const reason = line({ ...head, choices: [choice({}, 'stop')] })
+const { usage } = answers.chat
+const done = 'data: [DONE]\n\n'
+
+const usages: [what: string, chunk: object][] = [
+  ['without choices', { id: 'x', usage }],
+  ['without choices and head', { usage }],
+  ['with choices of null', { ...head, choices: null, usage }],
+  ['with an object for choices', { ...head, choices: {}, usage }],
+  ['with an id of its own', { ...head, id: 'chatcmpl-other', choices: [], usage }],
+  ['with an empty id', { ...head, id: '', choices: [], usage }],
+  ['with another object and no time', { id: head.id, model: head.model, object: '', choices: [], usage }],
+]
+
+for (const [what, chunk] of usages)
+  for (const begun of ['chatcmpl-up1', 'gen-1', '']) {
+    test(`BUG-8 spec 6.2 a usage chunk ${what} has empty choices and the id of the others, here "${begun}"`, () => {
+      const before = (begin + text('Hi') + text(' there')).replaceAll('chatcmpl-up1', begun)
+      const shown = playNatively('chat', before + reason.replace('chatcmpl-up1', begun) + line(chunk) + done)
+      assert.deepEqual(checkChatStream(shown), [])
+      assert.equal(shown.match(/"usage":\{/g)?.length, 1)
+    })
+  }
+
+test('BUG-8 spec 6.2 a chunk without choices, or without members of its head, has them wherever it stands', () => {
+  const others = [
+    {},
+    { id: 'chatcmpl-up1' },
+    { ...head, choices: null },
+    { id: 'x', model: head.model, choices: [choice({ content: '!' })] },
+    { choices: [choice({ content: '!' })] },
+    { ...head, choices: [{ delta: { content: '!' }, finish_reason: null }] },
+    { ...head, choices: { index: 0, delta: { content: '!' }, finish_reason: null } },
+  ]
+  const frames = [begin, text('a'), text('b'), text('c'), reason, done]
+  for (const other of others)
+    for (const again of [1, 3])
+      for (let at = 0; at <= 5; at++) {
+        const script = frames.toSpliced(at, 0, line(other).repeat(again)).join('')
+        const chunks = Array.from(playNatively('chat', script).matchAll(/^data: (\{.*)$/gm), ([, json]) =>
+          JSON.parse(json!),
+        )
+        assert.deepEqual(new Set(chunks.map(({ id }) => /^chatcmpl-/.test(id) && id)).size, 1, script)
+        assert.deepEqual(new Set(chunks.map(({ object }) => object)), new Set(['chat.completion.chunk']), script)
+        const choices = chunks.flatMap(({ choices }) => choices.map((one: { index: number }) => one))
+        assert.deepEqual(new Set(choices.map(({ index }) => index)), new Set([0]), script)
+        const said = choices.map(({ delta }) => delta?.content ?? '').join('')
+        assert.equal(said.replaceAll('!', ''), 'abc')
+        assert.equal(said.length, 3 + ('choices' in other && other.choices ? again : 0))
+      }
+})
