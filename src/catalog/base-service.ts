@@ -14,6 +14,9 @@ const baseWords: Readonly<Record<string, readonly string[]>> = {
 /** Words of one wire that name capacity which was paid for before, and so cost nothing more. */
 const prepaidWords: Partial<Record<ModelWire, readonly string[]>> = { messages: ['service_tier priority'] }
 
+/** The header in which Gemini names the tier that served an answer (ai.google.dev/gemini-api/docs, November 2026). */
+export const tierHeader = 'x-gemini-service-tier'
+
 /**
  * Whether an answer was served by a tier, at a speed or in a geography that has a price of its own. No entry has such a
  * price.

@@ -1,3 +1,4 @@
+import { tierHeader } from '../catalog/base-service.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Listed } from '../registers.ts'
 import { readRetryAfter } from '../upstream/refusal.ts'
@@ -83,6 +84,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** The index in the `Roster`. */
   place: number | undefined
   readonly target: Target
+  /** The tier of service that the head of the answer names (ruling Y17). */
+  tier: string | undefined
   /** Records how the model spent the time of the attempt. */
   readonly pace: Pace
   readonly #upstreams: Upstreams
@@ -270,6 +273,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
       this.#move('refusing')
       return
     }
+    this.tier = headers.get(tierHeader)
     const encoding = headers.get('content-encoding')
     this.#contentType = contentType
     if (status !== 200 || (encoding !== undefined && encoding.toLowerCase() !== 'identity')) {

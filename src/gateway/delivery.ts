@@ -464,7 +464,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const wasOpen = this.#state === 'open'
     this.#attempts.end(undefined)
     const { target } = this.#attempt!
-    const bill = weigh(evidence, this.#attempts.exchange, model, target)
+    const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!)
     const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call
     const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs: gateway.nowMs() })

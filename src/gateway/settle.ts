@@ -53,11 +53,15 @@ type Bill = {
   flags: readonly string[]
 }
 
+/** The facts of the attempt that answered. */
+type AnsweringAttempt = { target: Pick<Target, 'model'>; tier?: string | undefined }
+
 /**
  * Computes the bill from the evidence (rulings C1, C3, C6).
- * @param target the target that answered, with its name for the model (ruling Y13)
+ * @param answered the target that answered, with its name for the model (ruling Y13). The tier that its head names counts
+ *   before one in the answer (Y17).
  */
-export function weigh(evidence: Evidence, exchange: Exchange, model: Model, target: Pick<Target, 'model'>): Bill {
+export function weigh(evidence: Evidence, exchange: Exchange, model: Model, answered: AnsweringAttempt): Bill {
   const { report, isComplete, estimateOutput, estimateHidden, outcome, isWaived } = evidence
   const { usage, source, flags } = weighUsage({
     report,
@@ -71,8 +75,9 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, targ
   const { prices } = model
   const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
   if (called) flags.push(...called.flags)
-  if (report.models?.some((name) => !isAnsweredBy(name, target.model))) flags.push('model_differs')
-  if (report.service && isUnpriced(report.service, model.wire)) flags.push('tier_unpriced')
+  if (report.models?.some((name) => !isAnsweredBy(name, answered.target.model))) flags.push('model_differs')
+  const service = answered.tier === undefined ? report.service : { ...report.service, service_tier: answered.tier }
+  if (service && isUnpriced(service, model.wire)) flags.push('tier_unpriced')
   return {
     usage,
     usageSource: isWaived ? 'waived' : source,

@@ -96,6 +96,36 @@ for (const [client, model] of pairs) {
   })
 }
 
+test('Y17 a tier that the head of the answer names counts before one in the body', async () => {
+  const rows: [header: string | undefined, body: string | undefined, isUnpriced: boolean][] = [
+    ['priority', undefined, true],
+    ['flex', 'default', true],
+    ['standard', 'priority', false],
+    ['standard', undefined, false],
+    [undefined, 'priority', true],
+  ]
+  for (const client of clientWireNames) {
+    for (const isStream of [false, true]) {
+      for (const [tier, word, isUnpriced] of rows) {
+        const headers: Record<string, string> = tier === undefined ? {} : { 'x-gemini-service-tier': tier }
+        const said: Said = { answer: { service_tier: word } }
+        native.upstream.play(
+          isStream
+            ? stream(
+                frames.chat.map((frame) => inFrame(frame, said)),
+                { headers },
+              )
+            : whole(withService(answers.chat, said), 200, headers),
+        )
+        const { id, headers: shown } = await native.ask(client, { model: 'native-chat', stream: isStream })
+        const { flags = [] } = (await native.gateway.logOf(id)) as { flags?: string[] }
+        assert.deepEqual(flags, isUnpriced ? ['tier_unpriced'] : [], `${tier} ${word}`)
+        assert.equal(shown.get('x-gemini-service-tier'), null)
+      }
+    }
+  }
+})
+
 test('Y17 explain shows it, and the debit is made', async () => {
   native.upstream.play(whole({ ...answers.chat, service_tier: 'priority' }))
   const { id } = await native.ask('chat')
