@@ -72,13 +72,28 @@ export type AccountPage = {
   limit: number
 }
 
-/** A page of keys, the oldest first. */
+export const keySorts = ['created', '-created'] as const
+
+/**
+ * States that a key may be in, each key in exactly one. The first that applies, in this order: it was revoked, its end or that of
+ * its grace is over, its account is suspended. Else it is active.
+ */
+export const keyStates = ['revoked', 'expired', 'suspended', 'active'] as const
+
+export type KeyState = (typeof keyStates)[number]
+
+/** A page of keys: those that fit all of what is given, after a place. */
 export type KeyPage = {
   accountId?: string | undefined
   /** Only these. */
   ids?: readonly string[] | undefined
-  /** In the label, whatever its case, or the beginning of the visible characters or the id. */
+  /** The beginning of the label, of the visible characters or of the id, whatever its case. */
   q?: string | undefined
+  state?: KeyState | undefined
+  /** At which keys have expired, in Unix milliseconds. */
+  nowMs?: number | undefined
+  /** `created`, the default: the oldest first. */
+  sort?: (typeof keySorts)[number] | undefined
   beyond?: PageKey | undefined
   limit: number
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { hasEnded } from '../accounts/account.ts'
 import { BookError } from '../accounts/book-error.ts'
-import { type IssuedKey, type KeyRow, versionOfKey } from '../accounts/book-rows.ts'
+import { type IssuedKey, type KeyRow, keySorts, keyStates, versionOfKey } from '../accounts/book-rows.ts'
 import type { KeyWishes } from '../accounts/book-rules.ts'
 import type { Books } from '../accounts/books.ts'
 import { type Budget, budgetPeriods, renewsAt, spentAt } from '../accounts/budget.ts'
@@ -147,8 +147,15 @@ export const keyOperations = [
         .max(100)
         .transform(nameOfKey)
         .optional()
-        .describe('only those with this in their label, or at the start of their characters or id'),
-      sort: z.enum(['created', bySpend]).default('created').describe(`in which order; ${bySpendText}`),
+        .describe('only those with this at the start of their label, their characters or their id'),
+      state: z
+        .enum(keyStates)
+        .optional()
+        .describe('only those; `suspended`: neither revoked nor expired, and their account is suspended'),
+      sort: z
+        .enum([...keySorts, bySpend])
+        .default('created')
+        .describe(`in which order; \`-created\`: the newest first; ${bySpendText}`),
       ...field.paging,
     }),
     output: keyShape,
@@ -158,22 +165,22 @@ export const keyOperations = [
       {
         command: 'key list',
         arguments: ['account?'],
-        options: { q: '--search <text>', sort: '--sort <order>' },
+        options: { q: '--search <text>', state: '--state <state>', sort: '--sort <order>' },
         rows: 'all',
       },
     ],
-    async run(context, { account, q, sort, limit }) {
-      const { books, beyond } = context
+    async run(context, { account, q, state, sort, limit }) {
+      const { books, beyond, nowMs } = context
       const accountId = account === undefined ? undefined : await findAccountId(books, account)
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
-        const find = (ids: readonly string[]) => books.pageKeys({ accountId, q, ids, limit: ids.length })
+        const find = (ids: readonly string[]) => books.pageKeys({ accountId, q, state, nowMs, ids, limit: ids.length })
         const only = accountId === undefined ? {} : { account: [accountId] }
         const { rows, placeOf } = await pageBySpend(context, { by: 'key', only, limit, find })
         return page(rows, limit, tell, placeOf)
       }
       const place = readPlace(beyond, ['number', 'string'])
-      const rows = await books.pageKeys({ accountId, q, beyond: place, limit: limit + 1 })
+      const rows = await books.pageKeys({ accountId, q, state, nowMs, sort, beyond: place, limit: limit + 1 })
       return page(rows, limit, tell, (row) => [row.createdMs, row.id])
     },
   }),

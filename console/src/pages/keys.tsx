@@ -22,17 +22,32 @@ export function Keys({ id }: { id: string | undefined }) {
 
 function KeyList() {
   const [isNew, setNew] = useState(false)
-  const { q, sort = 'created' } = place.value.query
+  const { q, account, state, sort = 'created' } = place.value.query
   return (
     <>
       <div class="filters">
-        <SearchField label="Label, or start of the key" name="q" />
+        <SearchField label="Start of the label or key" name="q" />
+        <SearchField label="Account, by name or id" name="account" />
+        <Select
+          label="State"
+          hidesLabel
+          value={state ?? ''}
+          options={[
+            ['', 'any state'],
+            ['active', 'active'],
+            ['expired', 'expired'],
+            ['revoked', 'revoked'],
+            ['suspended', 'account suspended'],
+          ]}
+          onChange={(next) => setQuery({ state: next || undefined })}
+        />
         <Select
           label="Order"
           hidesLabel
           value={sort}
           options={[
             ['created', 'oldest first'],
+            ['-created', 'newest first'],
             ['-spent', 'most spent, 30 d'],
           ]}
           onChange={(next) => setQuery({ sort: next === 'created' ? undefined : next })}
@@ -45,13 +60,12 @@ function KeyList() {
         </AdminOnly>
       </div>
       <KeyTable
-        q={q}
-        sort={sort}
+        {...{ q, account, state, sort }}
         showsAccount
         empty={
           sort === '-spent'
             ? 'No key that has spent something fits.'
-            : q
+            : q || account || state
               ? 'No key fits.'
               : 'There is no key yet: an account gets one here.'
         }
@@ -61,11 +75,18 @@ function KeyList() {
   )
 }
 
-type Props = { account?: string; q?: string | undefined; sort?: string; showsAccount?: boolean; empty: string }
+type Props = {
+  account?: string | undefined
+  q?: string | undefined
+  state?: string | undefined
+  sort?: string
+  showsAccount?: boolean
+  empty: string
+}
 
 /** Lists keys by their first characters, with their limits and use. */
-export function KeyTable({ account, q, sort, showsAccount, empty }: Props) {
-  const list = useList<Key>(withQuery('/keys', { account, q, sort, limit: rowsAtOnce }))
+export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props) {
+  const list = useList<Key>(withQuery('/keys', { account, q, state, sort, limit: rowsAtOnce }))
   const [spentOf, asksSpent] = useSpent(
     'key',
     (list.items ?? []).map(({ id }) => id),

@@ -324,4 +324,20 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // How other replicas reach its admin side, as JSON (`ReplicaDoor` in src/accounts/server-store.ts).
   { oldest: 1, sql: 'ALTER TABLE triwire.replicas ADD COLUMN door text' },
+  // Indexes for pages of keys by account, state and first characters (src/store/sql/key-pages.ts). Each has the columns that a
+  // page is sorted by, so that keys are sorted without being read.
+  {
+    oldest: 1,
+    sql: `
+  CREATE INDEX keys_by_account ON triwire.keys (account_id, created_ms, id);
+  CREATE INDEX keys_by_id_start ON triwire.keys (lower(id), created_ms, id);
+  CREATE INDEX keys_by_prefix_start ON triwire.keys (lower(prefix), created_ms, id, prefix);
+  CREATE INDEX keys_by_label_start ON triwire.keys (lower(label), created_ms, id, label);
+  CREATE INDEX keys_revoked ON triwire.keys (created_ms, id) WHERE revoked_ms IS NOT NULL;
+  CREATE INDEX keys_live ON triwire.keys (created_ms, id) WHERE revoked_ms IS NULL;
+  CREATE INDEX keys_expiring ON triwire.keys (expires_ms, created_ms, id, revoked_ms)
+    WHERE revoked_ms IS NULL AND expires_ms IS NOT NULL;
+  CREATE INDEX accounts_suspended ON triwire.accounts (created_ms, id) WHERE state = 'suspended';
+`,
+  },
 ]

@@ -1,16 +1,17 @@
-import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
+import { type AccountRow, type KeyPage, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { readClock, readNowMs } from './clock.ts'
 import { type Dialect, insert, type Put, statement, update } from './dialect.ts'
+import { pageKeys } from './key-pages.ts'
 import {
   insertAudit,
+  lowerAscii,
   query,
   selectAccountPage,
   selectAudit,
   selectKeyByDigest,
-  selectKeyPage,
   selectMade,
   selectOperators,
   selectSession,
@@ -29,7 +30,7 @@ export function createQuestions(dialect: Dialect) {
     findAccount: (idOrName: string) => first(selectAccounts(dialect, idOrName)),
     listAccounts: () => all(query(dialect, readAccountRow, () => `${dialect.accounts} ORDER BY a.created_ms, a.id`)),
     pageAccounts: (page: Parameters<typeof selectAccountPage>[1]) => all(selectAccountPage(dialect, page)),
-    pageKeys: (page: Parameters<typeof selectKeyPage>[1]) => all(selectKeyPage(dialect, page)),
+    pageKeys: (page: KeyPage) => pageKeys(dialect, page),
     listKeys: (accountId?: string) =>
       all(selectKeys(dialect, accountId === undefined ? {} : { account_id: accountId })),
     findKeys: (name: string) => all(selectKeys(dialect, { id: name, prefix: name, label: name })),
@@ -52,14 +53,25 @@ function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
   })
 }
 
-/** Keys that have any of these, or all keys. */
-function selectKeys(dialect: Dialect, by: Readonly<Record<string, string>>): Query<KeyRow> {
+/** All keys, or those that have any of these. */
+function selectKeys(
+  dialect: Dialect,
+  by: { account_id?: string; id?: string; prefix?: string; label?: string },
+): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
-    const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
+    const is = ([column, value]: [string, string]) =>
+      isIndexedLower[column]
+        ? `(lower(${column}) = ${put(lowerAscii(value))} AND ${column} = ${put(value)})`
+        : `${column} = ${put(value)}`
+    const parts = Object.entries(by).map(is)
     const where = parts.length > 0 ? `WHERE ${parts.join(' OR ')}` : ''
-    return `SELECT * FROM ${keysWithSpends(dialect)} ${where} ORDER BY created_ms, id`
+    const found = `(SELECT * FROM ${dialect.schema}.keys ${where})`
+    return `SELECT * FROM ${keysWithSpends(dialect, found)} ORDER BY created_ms, id`
   })
 }
+
+/** Columns that have an index of their lower case only. */
+const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label: true }
 
 /** Finds what a change asks about (see `BookStore.change`), in its transaction. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {

@@ -1,12 +1,5 @@
 import type { StoreRow } from '../../accounts/book-rows.ts'
-import {
-  type AccountPage,
-  type AccountRow,
-  type KeyPage,
-  type KeyRow,
-  readAccountRow,
-  readKeyRow,
-} from '../../accounts/book-rows.ts'
+import { type AccountPage, type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import type { BookWrite, Made } from '../../accounts/book-rules.ts'
 import { boundValues } from '../../accounts/key-bounds.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
@@ -135,7 +128,10 @@ export function selectMade(dialect: Dialect, { actor, key }: { actor: string; ke
 }
 
 export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRow> {
-  return query(dialect, readKeyRow, (put) => `SELECT * FROM ${keysWithSpends(dialect)} WHERE digest = ${put(digest)}`)
+  return query(dialect, readKeyRow, (put) => {
+    const found = `(SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)})`
+    return `SELECT * FROM ${keysWithSpends(dialect, found)}`
+  })
 }
 
 export function selectAudit(
@@ -172,7 +168,7 @@ export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<Ac
     const parts: string[] = []
     if (state !== undefined) parts.push(`a.state = ${put(state)}`)
     if (ids !== undefined) parts.push(isOneOf(put, 'a.id', ids))
-    if (q !== undefined) parts.push(holds(put, q, ['a.name'], ['a.id']))
+    if (q !== undefined) parts.push(`(${holds(put, 'a.name', q)} OR ${beginsWith(put, 'a.id', q)})`)
     const [columns, word] =
       sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
     if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
@@ -181,33 +177,40 @@ export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<Ac
   })
 }
 
-export function selectKeyPage(dialect: Dialect, { accountId, q, ids, beyond, limit }: KeyPage): Query<KeyRow> {
-  return query(dialect, readKeyRow, (put) => {
-    const parts: string[] = []
-    if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
-    if (ids !== undefined) parts.push(isOneOf(put, 'id', ids))
-    if (q !== undefined) parts.push(holds(put, q, ['label'], ['id', 'prefix']))
-    if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
-    return `SELECT * FROM ${keysWithSpends(dialect)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
-  })
-}
-
-function isOneOf(put: Put, column: string, ids: readonly string[]): string {
+export function isOneOf(put: Put, column: string, ids: readonly string[]): string {
   return ids.length === 0 ? 'FALSE' : `${column} IN (${ids.map((id) => put(id)).join(', ')})`
 }
 
-/** Finds a text that people typed, in any case: within some columns, or at the beginning of others. */
-function holds(put: Put, q: string, within: readonly string[], begins: readonly string[]): string {
-  const escaped = q.replace(/[\\%_]/g, '\\$&')
-  const like = (column: string, pattern: string) => `lower(${column}) LIKE lower(${put(pattern)}) ESCAPE '\\'`
-  const parts = [
-    ...within.map((column) => like(column, `%${escaped}%`)),
-    ...begins.map((column) => like(column, `${escaped}%`)),
-  ]
-  return `(${parts.join(' OR ')})`
+/**
+ * Finds a text that people typed at the beginning of a column, in any case of A to Z, by an index of `lower(column)`. Texts sort
+ * by their bytes in both databases.
+ */
+export function startsWith(put: Put, column: string, q: string): string {
+  const low = lowerAscii(q)
+  // No text has a character above this one.
+  return `lower(${column}) >= ${put(low)} AND lower(${column}) < ${put(`${low}\u{10ffff}`)}`
 }
 
-function whereAll(parts: readonly string[]): string {
+/** As both databases do it: `lower` of SQLite, and of PostgreSQL for texts that sort by their bytes. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+/** The same without an index. */
+export function beginsWith(put: Put, column: string, q: string): string {
+  return `lower(${column}) LIKE ${put(`${escaped(lowerAscii(q))}%`)} ESCAPE '\\'`
+}
+
+/** Finds a text that people typed within a column, in any case of A to Z. */
+function holds(put: Put, column: string, q: string): string {
+  return `lower(${column}) LIKE ${put(`%${escaped(lowerAscii(q))}%`)} ESCAPE '\\'`
+}
+
+function escaped(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
+}
+
+export function whereAll(parts: readonly string[]): string {
   return parts.length ? `WHERE ${parts.join(' AND ')}` : ''
 }
 

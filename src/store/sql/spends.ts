@@ -10,12 +10,17 @@ import { rearm } from './warnings.ts'
  * Spending of keys with budgets (ruling R15), in statements that both databases understand.
  */
 
-/** Replaces the table of keys. Each key has the name of its account, what its line has spent, and what is held of its budget. */
-export function keysWithSpends({ schema, isShared }: Dialect): string {
+/**
+ * Replaces the table of keys. Each key has the name of its account, what its line has spent, and what is held of its budget.
+ * PostgreSQL works that out for each row of `keys`, even for those that a condition outside or a LIMIT leaves out: `heldByReplicas`
+ * reads the clock.
+ * @param keys the table, or a SELECT in brackets of the keys that are wanted
+ */
+export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.keys`): string {
   const held = isShared ? heldByReplicas : 'NULL'
   return `(SELECT k.*, s.from_ms, s.until_ms, s.spent, ${held} AS held,
       (SELECT a.name FROM ${schema}.accounts a WHERE a.id = k.account_id) AS account_name
-    FROM ${schema}.keys k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)) keys`
+    FROM ${keys} k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)) keys`
 }
 
 /** A server that has not been heard for so long holds nothing any more, in ms. */

@@ -5,6 +5,7 @@ import { noteMoves } from './migration-4.ts'
 import { addOperators } from './migration-5.ts'
 import { boundKeys } from './migration-6.ts'
 import { addUsage } from './migration-7.ts'
+import { indexKeys } from './migration-8.ts'
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
@@ -90,4 +91,5 @@ export const migrations: readonly SqliteMigration[] = [
   addOperators,
   boundKeys,
   addUsage,
+  indexKeys,
 ]

@@ -1,0 +1,120 @@
+import { type KeyPage, type KeyRow, type KeyState, readKeyRow } from '../../accounts/book-rows.ts'
+import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
+import { beginsWith, isOneOf, query, startsWith, whereAll } from './operators.ts'
+import { keysWithSpends } from './spends.ts'
+import { all, rowOf, type StoreStep } from './step.ts'
+
+/**
+ * Keys that match one filter are found and sorted if there are at most so many of them. If more match, one key after the other is
+ * looked at in the order of the page until it is full. With two million keys, of which 3,000 match, either takes some 10 ms.
+ */
+const foundMax = 3_000
+
+/** So many keys are looked at first in the order of the page: a filter that many keys match fills a page from them. */
+const glanceMax = 1_000
+
+/**
+ * Conditions of keys `k`, each of which an index finds.
+ * @property parts a key fits any of them. The index has the columns that a page is sorted by.
+ * @property test the same for a key that was read. `parts` empty: there is only this.
+ */
+type KeyFilter = { parts: readonly Condition[]; test: Condition }
+
+type Condition = (put: Put) => string
+
+/** A page of keys. The time that it takes does not grow with the number of keys, unless almost none of many matches fits all filters. */
+export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> {
+  const filters = filtersOf(dialect, page)
+  const select = (few?: Few) => all(query(dialect, readKeyRow, (put) => selectPage(dialect, page, filters, few, put)))
+  if (page.ids !== undefined) return yield* select(filters[0])
+  if (filters.length === 0 || (filters.length === 1 && (page.accountId !== undefined || page.state === 'revoked')))
+    return yield* select()
+  const glanced = yield* select('glance')
+  return glanced.length === page.limit ? glanced : yield* select(yield* findFew(dialect, page, filters))
+}
+
+/** The keys that are looked at instead of all: the first ones in the order of the page, or those that match a filter. */
+type Few = KeyFilter | 'glance' | undefined
+
+function filtersOf({ schema }: Dialect, { accountId, ids, q, state, nowMs = 0 }: KeyPage): KeyFilter[] {
+  const isValid = (put: Put) => `k.revoked_ms IS NULL AND (k.expires_ms IS NULL OR k.expires_ms > ${put(nowMs)})`
+  const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
+  const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
+  const found = (one: Condition): KeyFilter => ({ parts: [one], test: one })
+  const ofState: Record<KeyState, KeyFilter[]> = {
+    revoked: [found(() => 'k.revoked_ms IS NOT NULL')],
+    expired: [found((put) => `k.revoked_ms IS NULL AND k.expires_ms <= ${put(nowMs)}`)],
+    suspended: [found(() => isSuspended), { parts: [], test: isValid }],
+    active: [{ parts: [], test: (put) => `${isValid(put)} AND ${isActive}` }],
+  }
+  return [
+    ...(ids === undefined ? [] : [found((put) => isOneOf(put, 'k.id', ids))]),
+    ...(accountId === undefined ? [] : [found((put) => `k.account_id = ${put(accountId)}`)]),
+    ...(q === undefined ? [] : [beginning(q)]),
+    ...(state === undefined ? [] : ofState[state]),
+  ]
+}
+
+const searched = ['k.id', 'k.prefix', 'k.label'] as const
+
+function beginning(q: string): KeyFilter {
+  return {
+    parts: searched.map((column) => (put) => startsWith(put, column, q)),
+    test: (put) => searched.map((column) => beginsWith(put, column, q)).join(' OR '),
+  }
+}
+
+/** @returns a filter that few keys match; undefined if an index has the page in its order, with few other keys between */
+function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]): StoreStep<KeyFilter | undefined> {
+  for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
+    let found = 0
+    for (const part of filter.parts)
+      if (found <= foundMax) found += Number((yield* rowOf(count(dialect, part, foundMax + 1 - found)))?.['n'] ?? 0)
+    // An index has the keys of an account in their order.
+    if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
+  }
+  return undefined
+}
+
+function count(dialect: Dialect, part: Condition, most: number): Statement {
+  return statement(
+    dialect,
+    (put) =>
+      `SELECT count(*) AS n FROM (SELECT 1 FROM ${dialect.schema}.keys k WHERE ${part(put)} LIMIT ${put(most)}) few`,
+  )
+}
+
+/** @param few the keys of a filter are found and sorted. All others are read in the order of an index. */
+function selectPage(
+  dialect: Dialect,
+  { accountId, state, sort = 'created', beyond, limit }: KeyPage,
+  filters: readonly KeyFilter[],
+  few: Few,
+  put: Put,
+): string {
+  const { schema, isShared } = dialect
+  const [word, sign] = sort === '-created' ? [' DESC', '<'] : ['', '>']
+  const order = `ORDER BY created_ms${word}, id${word} LIMIT ${put(limit)}`
+  const place = beyond ? [`(k.created_ms, k.id) ${sign} (${beyond.map(put).join(', ')})`] : []
+  // No index is used for what IS TRUE, so only the conditions without it choose the index.
+  const rest = filters.filter((one) => one !== few).map(({ test }) => `(${test(put)}) IS TRUE`)
+  const select = (from: string, where: readonly string[]) => `SELECT * FROM ${from} k ${whereAll(where)}`
+  const inOrder = () => [
+    ...(accountId === undefined ? [] : [`k.account_id = ${put(accountId)}`]),
+    ...(state === undefined ? [] : [`k.revoked_ms IS ${state === 'revoked' ? 'NOT NULL' : 'NULL'}`]),
+    ...place,
+  ]
+  let keys: string
+  if (typeof few === 'object') {
+    const parts = few.parts.map((part) => `SELECT k.created_ms, k.id FROM ${schema}.keys k WHERE ${part(put)}`)
+    // Otherwise SQLite moves the place and the order into each part, and reads it by another index.
+    const found = `WITH found AS MATERIALIZED (${parts.join(' UNION ')}) SELECT k.id FROM found k`
+    // Without other conditions only the keys of the page are read.
+    const ids = rest.length > 0 ? found : `${found} ${whereAll(place)} ${order}`
+    keys = select(`${schema}.keys`, [`k.id ${isShared ? `= ANY (ARRAY(${ids}))` : `IN (${ids})`}`, ...rest, ...place])
+  } else if (few === 'glance') {
+    const glance = `${select(`${schema}.keys`, inOrder())} ${order.replace(/LIMIT .*/, `LIMIT ${glanceMax}`)}`
+    keys = select(`(${glance})`, rest)
+  } else keys = select(`${schema}.keys`, [...inOrder(), ...rest])
+  return `SELECT * FROM ${keysWithSpends(dialect, `(${keys} ${order})`)} ${order}`
+}
