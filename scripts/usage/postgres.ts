@@ -93,7 +93,7 @@ async function countFolded({ query }: Database): Promise<number> {
 }
 
 /** Writes entries without the chain, in the order of their times; entries that are there already are left out. */
-async function writeEntries(
+export async function writeEntries(
   database: Database,
   made: ReturnType<typeof sessions>,
   tell: (count: number) => void,

@@ -66,7 +66,7 @@ async function fill(path: string, folder: string, entries: number): Promise<void
 }
 
 /** Writes entries without the chain and the triggers, in the order of their times; entries that are there already are left out. */
-function writeEntries(path: string, made: ReturnType<typeof sessions>, tell: (count: number) => void): void {
+export function writeEntries(path: string, made: ReturnType<typeof sessions>, tell: (count: number) => void): void {
   const db = new DatabaseSync(path)
   db.exec('PRAGMA synchronous = OFF; DROP TRIGGER IF EXISTS entries_are_not_replaced')
   const there = Number(db.prepare('SELECT count(*) AS n FROM entries').get()!['n'])

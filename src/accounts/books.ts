@@ -43,7 +43,14 @@ import {
 import { type OperatorRole, type OperatorRow, type SessionRow, seenLagMs, sessionIdleMs } from './operators.ts'
 import { rezone, type ZoneChange } from './rezone.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
-import type { UsageAnswer, UsageQuestion, UsageState } from './usage/question.ts'
+import type {
+  FoldProgress,
+  RankedSpend,
+  SpendRanking,
+  UsageAnswer,
+  UsageQuestion,
+  UsageState,
+} from './usage/question.ts'
 import type { StoredWarning, Watched } from './warnings.ts'
 
 /** The operator or owner who has shown a token, a key or a cookie. */
@@ -80,8 +87,15 @@ interface BookReadings {
   listModels(): Promise<string[]>
   /** The zone by whose days figures are kept, and since when. */
   readUsageState(): Promise<UsageState>
-  /** Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. */
+  /** How much of the ledger is folded into figures for reports. */
+  readFolding(): Promise<FoldProgress>
+  /**
+   * Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. While more than
+   * `unfoldedMax` entries are not folded, only what is.
+   */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
+  /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
+  rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** The whole cost of a key, in nano-credits, less what was given back. */
   readSpent(accountId: string, keyId: string): Promise<bigint>
   /** Findings in words. An empty list means that the books are right. */
@@ -101,7 +115,17 @@ interface BookReadings {
 
 const readingNames = Object.keys({
   ...{ listAccounts: 1, pageAccounts: 1, pageKeys: 1, findKeys: 1, findEntry: 1, findDebit: 1, listEntries: 1 },
-  ...{ sumEntries: 1, listModels: 1, readUsageState: 1, readUsage: 1, readSpent: 1, verify: 1, audit: 1 },
+  ...{
+    sumEntries: 1,
+    listModels: 1,
+    readUsageState: 1,
+    readFolding: 1,
+    readUsage: 1,
+    rankSpent: 1,
+    readSpent: 1,
+    verify: 1,
+    audit: 1,
+  },
   ...{ listOperators: 1, watch: 1, takeWarnings: 1, settleWarning: 1, listAudit: 1 },
 } satisfies Record<keyof BookReadings, 1>) as (keyof BookReadings)[]
 

@@ -1,11 +1,11 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
 import type { EntryLine } from '../operations/entry-lines.ts'
-import type { RequestRow } from '../operations/live-shapes.ts'
+import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import type { UpstreamState } from '../operations/shapes.ts'
 import type { TotalRow } from '../operations/totals.ts'
 import { describeExplanation } from './explanation.ts'
 import { formatFields, formatTable } from './print.ts'
-import { formatUsage } from './usage.ts'
+import { formatUsage, sayFolded } from './usage.ts'
 
 /** How the answer of an operation is printed. A list is printed as a whole; an answer without a rule is printed field by field. */
 type PrintRule = {
@@ -55,6 +55,10 @@ const said: Record<string, PrintRule> = {
   'ledger.list': { text: formatLines },
   'ledger.totals': { text: formatTotals },
   'usage.show': { text: formatUsage },
+  status: {
+    text: ({ folding, ...status }: Status) =>
+      formatFields({ ...status, ...(folding && { folding: `figures of reports are of ${sayFolded(folding)}` }) }),
+  },
   'model.list': {
     text: (
       rows: readonly { id: string; wire: string; upstreams: { name: string }[]; prices: Record<string, string> }[],

@@ -29,7 +29,13 @@ export function formatUsage(told: ToldUsage): string {
     ...by,
     ...measures.map((name) => (isTimes(total[name]!) ? `${name} p50/p95/p99` : name)),
   ]
-  return `${from} to ${to}, days of ${zone}\n${formatTable(head, rows)}`
+  const of = told.folding && `, of ${sayFolded(told.folding)}`
+  return `${from} to ${to}, days of ${zone}${of ?? ''}\n${formatTable(head, rows)}`
+}
+
+/** How far the ledger is folded, such as `61 % of the ledger`. */
+export function sayFolded({ folded, entries }: NonNullable<ToldUsage['folding']>): string {
+  return `${Math.floor((100 * folded) / entries)} % of the ledger`
 }
 
 function nameOf({ of, named }: ToldUsage['series'][number], name: string): string {

@@ -1,5 +1,3 @@
-import { createCalendar, quarterMs } from '../accounts/calendar.ts'
-import type { UsageQuestion } from '../accounts/usage/question.ts'
 import { noCursor, readPlace } from './cursor.ts'
 import type { Context } from './operation.ts'
 
@@ -19,7 +17,7 @@ export const bySpendText = `\`${bySpend}\`: those that spent most in the last ${
 
 type SpendQuery<Row> = {
   by: 'account' | 'key'
-  only?: UsageQuestion['only']
+  accountId?: string | undefined
   limit: number
   /** Returns those of the ids that match the other filters, in any order. */
   find(ids: readonly string[]): Promise<readonly Row[]>
@@ -32,24 +30,12 @@ type SpendQuery<Row> = {
  */
 export async function pageBySpend<Row extends { id: string }>(
   { books, beyond, nowMs }: Pick<Context, 'books' | 'beyond' | 'nowMs'>,
-  { by, only = {}, limit, find }: SpendQuery<Row>,
+  { by, accountId, limit, find }: SpendQuery<Row>,
 ): Promise<{ rows: Row[]; placeOf(row: Row): [string, string] }> {
   const isBehind = behind(beyond)
-  const { timeZone, weekStarts } = await books.readUsageState()
-  const zone = { timeZone, weekStarts }
-  const calendar = createCalendar(zone)
-  const { endMs } = calendar.periodOf(nowMs, 'day')
-  let fromMs = endMs
-  for (let day = 0; day < daysMax; day++) fromMs = calendar.periodOf(fromMs - 1, 'day').startMs
-  const { groups } = await books.readUsage({
-    bounds: [fromMs / quarterMs, endMs / quarterMs],
-    daysOf: zone,
-    by: [by],
-    only,
-    ...{ sums: ['cost'], times: [], sort: 'cost', top: rankedMax },
-  })
-  const spent = new Map(groups.map(({ of: [id = ''], sums }) => [id, sums[0]![0]!]))
-  const ids = [...spent.keys()].filter((id) => id !== '' && spent.get(id)! > 0n && isBehind(spent.get(id)!, id))
+  const ranked = await books.rankSpent({ by, accountId, days: daysMax, nowMs, top: rankedMax })
+  const spent = new Map(ranked.map(({ id, nanos }) => [id, nanos]))
+  const ids = ranked.flatMap(({ id, nanos }) => (nanos > 0n && isBehind(nanos, id) ? [id] : []))
   const rows: Row[] = []
   for (let at = 0; at < ids.length && rows.length <= limit; at += slice) {
     const asked = ids.slice(at, at + slice)

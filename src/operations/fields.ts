@@ -21,6 +21,15 @@ export const limit = count(1, pageMax).default(50).describe('how many at most')
 
 export const cursor = z.string().optional().describe('`next` of the page before')
 
+/** How much of the ledger figures are made of, while much of it is not folded. */
+export const folding = z
+  .object({
+    folded: z.number().describe('entries that figures of reports are made of'),
+    entries: z.number().describe('all entries of the ledger'),
+  })
+  .optional()
+  .describe('only while so much of the ledger is not folded that reports leave it out: see docs/operating.md')
+
 /** The fields that every list takes. */
 export const paging = { limit, cursor }
 

@@ -175,8 +175,7 @@ export const keyOperations = [
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
         const find = (ids: readonly string[]) => books.pageKeys({ accountId, q, state, nowMs, ids, limit: ids.length })
-        const only = accountId === undefined ? {} : { account: [accountId] }
-        const { rows, placeOf } = await pageBySpend(context, { by: 'key', only, limit, find })
+        const { rows, placeOf } = await pageBySpend(context, { by: 'key', accountId, limit, find })
         return page(rows, limit, tell, placeOf)
       }
       const place = readPlace(beyond, ['number', 'string'])

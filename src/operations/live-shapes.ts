@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { clientWireNames } from '../catalog/wire-names.ts'
-import { amount, when } from './fields.ts'
+import { amount, folding, when } from './fields.ts'
 
 /* Answers about requests, the process, and current events: names, counts, times and fixed words (ruling U5). */
 
@@ -62,6 +62,7 @@ export const statusShape = z.object({
   reporting: z.object({ time_zone: z.string(), week_starts: z.string() }),
   api_url: name.describe('where clients reach the gateway, by the configuration; null: nobody has said it'),
   public_url: name.describe('where operators reach the admin listener, in the same way'),
+  folding,
   config_digest: z.string().describe('of what all servers of a store should have in common'),
   heard: z
     .array(

@@ -1,11 +1,27 @@
 import { z } from 'zod'
+import type { Books } from '../accounts/books.ts'
 import { confirmOperation } from '../accounts/clock.ts'
+import { type FoldProgress, isFolding } from '../accounts/usage/question.ts'
 import { when } from './fields.ts'
 import { statusShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
 import { modelRow } from './shapes.ts'
 
 /* Operations on the state of the running gateway. */
+
+/** A store that cannot be read so quickly keeps no status waiting, in ms. */
+const foldingMs = 1_000
+
+async function readFoldingSoon(openBooks: () => Promise<Books>): Promise<FoldProgress | undefined> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), foldingMs)
+  })
+  const reading = openBooks().then((books) => books.readFolding())
+  const progress = await Promise.race([reading.catch(() => undefined), late])
+  clearTimeout(timer)
+  return progress
+}
 
 export const runningOperations = [
   operation({
@@ -34,7 +50,10 @@ export const runningOperations = [
     text: 'tell how the server is: version, readiness, ledger, load',
     cli: [{ command: 'status' }],
     asks: 'server',
-    run: async ({ running }) => ({ body: await running.readStatus() }),
+    async run({ running, openBooks }) {
+      const [status, progress] = await Promise.all([running.readStatus(), readFoldingSoon(openBooks)])
+      return { body: { ...status, ...(progress && isFolding(progress) && { folding: progress }) } }
+    },
   }),
   operation({
     id: confirmOperation,

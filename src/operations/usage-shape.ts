@@ -3,7 +3,7 @@ import { quarterMs, type Zone } from '../accounts/calendar.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { type BucketCounts, percentileError, percentileOf } from '../accounts/usage/histogram.ts'
 import type { Series, SumName, TimeName, UsageAnswer, UsageQuestion } from '../accounts/usage/question.ts'
-import { amount, formatTime, when } from './fields.ts'
+import { amount, folding, formatTime, when } from './fields.ts'
 
 /** The sums and times that each measure is made of. */
 const made = {
@@ -61,6 +61,7 @@ export const usageShape = z.object({
   from: when,
   to: when,
   complete_until: when.describe('what came later may not be counted yet'),
+  folding,
   series: z.array(
     z.object({
       of: z.object(grouped).partial(),
@@ -100,7 +101,7 @@ type UsageView = {
   named: ReadonlyMap<string, string>
 }
 
-export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telling: UsageView): ToldUsage {
+export function tellUsage({ groups, other, total, keptFrom, folding }: UsageAnswer, telling: UsageView): ToldUsage {
   const { question, zone, bucket, buckets, completeMs } = telling
   const { by, bounds } = question
   const tell = (series: Series) => tellFigures(series, telling, keptFrom)
@@ -111,6 +112,7 @@ export function tellUsage({ groups, other, total, keptFrom }: UsageAnswer, telli
     from: formatTime(bounds[0]! * quarterMs)!,
     to: formatTime(bounds.at(-1)! * quarterMs)!,
     complete_until: formatTime(completeMs)!,
+    ...(folding && { folding }),
     series: groups.map((group) => {
       const of = Object.fromEntries(by.map((name, at) => [name, group.of[at] || null] as const))
       const people = by.flatMap((name, at) =>

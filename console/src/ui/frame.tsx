@@ -1,11 +1,13 @@
 import type { ComponentChildren } from 'preact'
-import { useState } from 'preact/hooks'
-import { unreachedServers } from '../api/ask.ts'
+import { useEffect, useState } from 'preact/hooks'
+import { ask, unreachedServers } from '../api/ask.ts'
 import { liveState } from '../api/live.ts'
+import { refresh } from '../api/load.ts'
 import { pageHref, place, subject } from '../location.ts'
 import { tellZone } from '../pure/calendar.ts'
 import type { Page, Place } from '../pure/place.ts'
 import { isOwner, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
+import type { Status } from '../shapes.ts'
 import { nextTheme, theme } from '../theme.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon, Logo } from './icons.tsx'
@@ -76,6 +78,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <div class="beside">
         <TopBar />
         <main id="main" tabIndex={-1} aria-label={titleOf(place.value)}>
+          <Folding />
           {children}
         </main>
       </div>
@@ -92,6 +95,32 @@ export function Frame({ children }: { children: ComponentChildren }) {
       </nav>
       {isMore && <MorePages close={() => setMore(false)} />}
     </div>
+  )
+}
+
+const foldingMs = 5_000
+
+/** Says how much of a long ledger the figures are of, and loads them again until it is all of it. */
+function Folding() {
+  const { folding } = status.value ?? {}
+  useEffect(() => {
+    if (!folding) return undefined
+    const timer = window.setInterval(() => {
+      if (document.hidden) return
+      refresh('/usage')
+      void ask<Status>('/status').then(
+        ({ body }) => (status.value = body),
+        () => {},
+      )
+    }, foldingMs)
+    return () => window.clearInterval(timer)
+  }, [folding === undefined])
+  if (!folding) return null
+  const percent = Math.floor((100 * folding.folded) / folding.entries)
+  return (
+    <p class="note" role="status">
+      Figures are of {percent} % of the ledger. The rest is being counted, and this page follows.
+    </p>
   )
 }
 

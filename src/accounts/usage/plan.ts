@@ -1,6 +1,7 @@
 import { isSameZone } from '../calendar.ts'
 import { addCounts, addEncoded } from './histogram.ts'
 import {
+  type FoldProgress,
   type Series,
   type SumName,
   soundOutcomes,
@@ -18,9 +19,12 @@ export type Grain = 'q' | 'd' | 't'
 /** A reading that a store makes for an answer. All readings of one answer see one snapshot. */
 export type UsageRead =
   | { kind: 'state' }
-  /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
+  /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart: see `UsageTail`. */
   | { kind: 'tail'; from: number; to: number }
   | RowReading
+
+/** @property folding set if the entries are too many to be read, and `rows` has none of them */
+export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
 /** Rows of a table summed by buckets and groups; where times are wanted, as they are. */
 export type RowReading = {
@@ -56,7 +60,7 @@ export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageA
   const state = (yield { kind: 'state' }) as UsageState
   const bounds = question.bounds.map((bound) => Math.max(bound, state.keptFrom))
   const [from, to] = [bounds[0]!, bounds.at(-1)!]
-  const tail = (yield { kind: 'tail', from, to }) as readonly SummedEntries[]
+  const { rows: tail, folding } = (yield { kind: 'tail', from, to }) as UsageTail
   const isNarrow = [...by, ...Object.keys(only)].some((name) => name === 'account' || name === 'key')
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
   const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'q'
@@ -67,7 +71,7 @@ export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageA
     const all = new Groups(question)
     all.addTail(tail)
     yield* readInto(all, { ...asked, by })
-    return { ...all.answer(), keptFrom: state.keptFrom }
+    return { ...all.answer(), keptFrom: state.keptFrom, folding }
   }
   const ranked = new Groups({
     ...question,
@@ -85,7 +89,7 @@ export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageA
   whole.addTail(tail)
   const hasAll = Object.keys(only).every((name) => name !== 'account' && name !== 'key')
   yield* readInto(whole, { ...asked, by: [], grain: isDays && hasAll ? 't' : grain })
-  return { ...wanted.answerOf(whole, ranked.size), keptFrom: state.keptFrom }
+  return { ...wanted.answerOf(whole, ranked.size), keptFrom: state.keptFrom, folding }
 }
 
 /** Usage, and of traffic what is asked of it. */
@@ -165,18 +169,18 @@ class Groups {
       .map(({ of }) => of)
   }
 
-  answer(): Omit<UsageAnswer, 'keptFrom'> {
+  answer(): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     const told = this.#sorted().slice(0, this.#question.top)
     return this.#tell(told, this.#total, this.size)
   }
 
   /** The answer that names these groups, of all that exist. @param whole without groups */
-  answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom'> {
+  answerOf(whole: Groups, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     return this.#tell(this.#sorted(), whole.#total, size)
   }
 
   /** The named groups and the others, which together are the total. */
-  #tell(told: readonly Group[], total: Series, size: number): Omit<UsageAnswer, 'keptFrom'> {
+  #tell(told: readonly Group[], total: Series, size: number): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
     const groups = told.map(({ of, parts }) => {
       const series = this.#empty()
       for (const { row, places } of parts) addRow(series, row, places)

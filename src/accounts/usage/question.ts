@@ -47,6 +47,22 @@ export type UsageAnswer = {
   total: Series
   /** Rows of quarters before this one are deleted. */
   keptFrom: number
+  /** Set if so many entries are not folded that they were left out. The figures are then of what is folded. */
+  folding?: FoldProgress | undefined
+}
+
+/** Entries of the ledger, and how many of them are folded into figures. */
+export type FoldProgress = { folded: number; entries: number }
+
+/**
+ * Reports read so many unfolded entries at most, in some 50 MB (CON-10). More are left only after an upgrade or a copy of a store,
+ * or if a server folds more slowly than it posts.
+ */
+export const unfoldedMax = 20_000
+
+/** @returns whether reports leave out what is not folded */
+export function isFolding({ folded, entries }: FoldProgress): boolean {
+  return entries - folded > unfoldedMax
 }
 
 /** How a store keeps its figures. */
@@ -56,3 +72,18 @@ export type UsageState = Zone & { keptFrom: number }
 export function isRecorded({ keptFrom }: Pick<UsageState, 'keptFrom'>): boolean {
   return keptFrom > 0
 }
+
+/** Asks which accounts or keys spent most, today in the reporting zone and on the days before it. */
+export type SpendRanking = {
+  by: 'account' | 'key'
+  /** Only keys of this account. */
+  accountId?: string | undefined
+  days: number
+  /** Unix milliseconds. */
+  nowMs: number
+  /** The most rows to return. */
+  top: number
+}
+
+/** @property nanos the cost in nano-credits, less what was given back */
+export type RankedSpend = { id: string; nanos: bigint }

@@ -9,7 +9,7 @@ import type { Answered, BooksCall } from './books-messages.ts'
  * Readings of the books that may take seconds. They have a thread, so that signing in or making a key never waits for a
  * report.
  */
-export const slowMethods = ['readUsage', 'sumEntries'] as const satisfies readonly (keyof Books)[]
+export const slowMethods = ['readUsage', 'rankSpent', 'sumEntries'] as const satisfies readonly (keyof Books)[]
 
 type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
 

@@ -10,6 +10,8 @@ export const usageDialect: UsageDialect = {
         ORDER BY e.seq LIMIT p.seq - p.mark) e`,
     where: 'true',
   },
+  progress: `SELECT coalesce(sum(m.seq), 0) AS folded, coalesce(sum(b.seq), 0) AS entries
+    FROM triwire.balances b LEFT JOIN triwire.usage_marks m ON m.account_id = b.account_id`,
   bucketing: ({ bounds, grain, table }) => ({
     from: `triwire.${table}_${grain} u`,
     bucket: `width_bucket(u.${timeColumn(grain)}, $1::int[]) - 1`,

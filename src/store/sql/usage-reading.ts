@@ -1,10 +1,27 @@
-import { type FoundRow, planUsage, type RowReading, type UsageRead } from '../../accounts/usage/plan.ts'
-import type { UsageAnswer, UsageQuestion } from '../../accounts/usage/question.ts'
+import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
+import { type FoundRow, planUsage, type RowReading, type UsageRead, type UsageTail } from '../../accounts/usage/plan.ts'
+import {
+  type FoldProgress,
+  isFolding,
+  type RankedSpend,
+  type SpendRanking,
+  type UsageAnswer,
+  type UsageQuestion,
+} from '../../accounts/usage/question.ts'
+import { wordsOf } from '../../accounts/usage/rollup.ts'
 import { type Dialect, statement } from './dialect.ts'
 import { inSnapshot, rowOf, rowsOf, type StoreStep } from './step.ts'
-import { findRows, selectRows, selectSpent, selectTail, type UsageDialect, wordsOfReading } from './usage.ts'
+import {
+  findRows,
+  selectMost,
+  selectRows,
+  selectSpent,
+  selectTail,
+  type UsageDialect,
+  wordsOfReading,
+} from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
-import { createWords } from './words.ts'
+import { createWords, wordKey } from './words.ts'
 
 /** Figures for reports, as exact as the ledger. */
 export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
@@ -12,7 +29,9 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
   const words = createWords(dialect)
   return {
     readUsage: (question: UsageQuestion) => inSnapshot(readUsage(question)),
+    rankSpent: (ranking: SpendRanking) => inSnapshot(rankSpent(ranking)),
     readUsageState: () => readUsageState(dialect),
+    readFolding,
     readSpent,
     listModels,
   }
@@ -26,7 +45,18 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
 
   function* read(reading: UsageRead): StoreStep<unknown> {
     if (reading.kind === 'state') return yield* readUsageState(dialect)
-    return yield* reading.kind === 'tail' ? rowsOf(selectTail(dialect, usage.tail, reading)) : readRows(reading)
+    return yield* reading.kind === 'tail' ? readTail(reading) : readRows(reading)
+  }
+
+  function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
+    const folding = yield* readFolding()
+    if (isFolding(folding)) return { rows: [], folding }
+    return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
+  }
+
+  function* readFolding(): StoreStep<FoldProgress> {
+    const row = (yield* rowOf({ text: usage.progress, values: [] }))!
+    return { folded: Number(row['folded']), entries: Number(row['entries']) }
   }
 
   function* readRows(reading: RowReading): StoreStep<FoundRow[]> {
@@ -34,6 +64,32 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
     const rows = yield* rowsOf(selectRows(dialect, reading, ids, usage.bucketing(reading), usage.joined))
     const known = yield* words.readWords(rows.flatMap((row) => reading.by.map((_, at) => Number(row[`d${at}`]))))
     return findRows(reading, rows, (_, id) => known.get(id)!)
+  }
+
+  /** Those that spent most first, equal ones by id. The database sums and sorts, so that of many keys only the first are read. */
+  function* rankSpent({ by, accountId, days, nowMs, top }: SpendRanking): StoreStep<RankedSpend[]> {
+    const state = yield* readUsageState(dialect)
+    const calendar = createCalendar(state)
+    const { endMs } = calendar.periodOf(nowMs, 'day')
+    let fromMs = endMs
+    for (let day = 0; day < days; day++) fromMs = calendar.periodOf(fromMs - 1, 'day').startMs
+    const range = { from: Math.max(fromMs / quarterMs, state.keptFrom), to: endMs / quarterMs }
+    const spent = new Map<string, bigint>()
+    const add = (id: string, nanos: bigint) => id !== '' && spent.set(id, (spent.get(id) ?? 0n) + nanos)
+    for (const row of (yield* readTail(range)).rows) {
+      const of = wordsOf(row)
+      if (accountId === undefined || of.account === accountId) add(of[by], BigInt(row['cost'] as bigint | string))
+    }
+    const asked = [...spent.keys()].map((id) => [by, id] as const)
+    const ids = yield* words.findIds(accountId === undefined ? asked : [...asked, ['account', accountId]])
+    const unfolded = asked.flatMap(([kind, id]) => ids.get(wordKey(kind, id)) ?? [])
+    const account = accountId === undefined ? undefined : (ids.get(wordKey('account', accountId)) ?? -1)
+    const rows = yield* rowsOf(selectMost(dialect, { by, account, ...range, unfolded, limit: top + unfolded.length }))
+    const known = yield* words.readWords(rows.map(({ id }) => Number(id)))
+    for (const { id, spent: nanos } of rows) add(known.get(Number(id))!, BigInt(nanos as bigint | string))
+    const ranked = [...spent].map(([id, nanos]) => ({ id, nanos }))
+    ranked.sort((a, b) => (a.nanos === b.nanos ? (a.id < b.id ? -1 : 1) : a.nanos > b.nanos ? -1 : 1))
+    return ranked.slice(0, top)
   }
 
   /** The whole cost of a key, in nano-credits, less what was given back. */

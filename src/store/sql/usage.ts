@@ -38,6 +38,8 @@ type JoinedCounts = (column: string) => string
 export type UsageDialect = {
   /** The entries `e` that are in no row yet. */
   tail: { from: string; where: string }
+  /** Selects one row of `folded`, `entries`: see `FoldProgress`. */
+  progress: string
   bucketing(reading: RowReading): Bucketing
   joined: JoinedCounts
 }
@@ -200,6 +202,32 @@ export function selectSummed(from: string, where: string, isByQuarter = true): s
   const sums = sumColumns.map((column) => `${summed[column]} AS ${column}`)
   return `SELECT ${isByQuarter ? 'e.posted_ms / 900000' : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
     WHERE ${isBilled} AND ${where} GROUP BY ${(isByQuarter ? ['1', ...words] : words).join(', ')}`
+}
+
+type MostSpent = {
+  by: 'account' | 'key'
+  /** The number of the only account, if there is one. */
+  account: number | undefined
+  /** Quarters at which days begin. */
+  from: number
+  to: number
+  /** Numbers that come first, whatever they have spent. */
+  unfolded: readonly number[]
+  limit: number
+}
+
+/** Numbers of accounts or keys with what they have spent, those with most first. Days are grouped in their order: see `groupsOf`. */
+export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Statement {
+  const { by, account, from, to, unfolded, limit } = most
+  const day = isShared ? 'u.day' : '+u.day'
+  const where = [`${day} >= ${from} AND ${day} < ${to}`, `u.${by} <> 0`]
+  if (account !== undefined) where.push(`u.account = ${account}`)
+  const first = unfolded.length > 0 ? `${isIn(`u.${by}`, unfolded)} DESC, ` : ''
+  return {
+    text: `SELECT u.${by} AS id, sum(u.cost) AS spent FROM ${schema}.usage_d u WHERE ${where.join(' AND ')}
+      GROUP BY ${by === 'key' ? 'u.account, u.key' : 'u.account'} ORDER BY ${first}2 DESC LIMIT ${limit}`,
+    values: [],
+  }
 }
 
 /** The whole cost of a key: its row, and the entries above its account's mark. One statement reads both. */
