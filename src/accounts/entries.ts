@@ -106,6 +106,8 @@ export type VerifyOptions = {
   log?: Iterable<LogLine> | undefined
   /** The head that an earlier audit of the same store printed: all that it covered must still be there (ruling C15). */
   against?: Head | undefined
+  /** Is shown from time to time how far the verification is, in words. */
+  progress?: ((words: string) => void) | undefined
 }
 
 /**

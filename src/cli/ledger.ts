@@ -12,6 +12,7 @@ import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
 import { inWords } from './operations.ts'
 import { note, print } from './print.ts'
+import { clearProgress, showProgress } from './progress.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
@@ -63,10 +64,12 @@ async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGener
 async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
   const { DamageError } = await import('../store/files/cures.ts')
   try {
-    return await withStore(command, (books) => books.audit(options))
+    return await withStore(command, (books) => books.audit({ ...options, progress: showProgress }))
   } catch (error) {
     if (error instanceof DamageError) return { findings: [error.message], head: undefined }
     throw error
+  } finally {
+    clearProgress()
   }
 }
 

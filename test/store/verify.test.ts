@@ -6,6 +6,17 @@ import { costNanos, createDebitRow, prices, verifyOptions } from './fixtures.ts'
 import { follow, redigest } from './forge.ts'
 
 onEachStore((engine) => {
+  test('CON-10 a verification shows how far it is', async () => {
+    const store = await engine.open({ atMs: Date.UTC(2026, 9, 14, 12) })
+    const { id } = await store.createAccount('one', 10n ** 12n)
+    await store.postDebits(Array.from({ length: 5_100 }, (_, at) => createDebitRow(`req_${at}`, id)))
+    while (await store.fold(500)) {}
+    const shown: string[] = []
+    assert.deepEqual(await store.verify({ ...verifyOptions, progress: (words) => shown.push(words) }), [])
+    assert.ok(shown.includes('verifying: 5000 of 5101 entries (98 %)'), shown.join('\n'))
+    assert.ok(shown.includes('verifying: the figures of 2026-10-14'), shown.join('\n'))
+  })
+
   test('C15 the moments of heads do not go back with the clock, so that what is posted in between is behind the first', async () => {
     const store = await engine.open({ atMs: 5_000 })
     const { id } = await store.createAccount('one', 5n)

@@ -9,16 +9,18 @@ import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
 /**
  * Does every sum and every digest of a ledger again. It knows no store: that reads the entries to it, once, account by
  * account in the byte order of their ids, the oldest first. What each kind of forgery is found by is in docs/ledger.md.
+ * @param facts `entries`: how many there are, for progress
  * @param findings what was found before; what is found here is added.
  * @param momentMs of the head that is to be made; none without it.
  */
 export function createVerification(
   options: VerifyOptions,
-  facts: BillFacts & { spends: readonly SpendRow[] },
+  facts: BillFacts & { spends: readonly SpendRow[]; entries: number },
   findings: string[],
   momentMs?: number,
 ) {
-  const { against } = options
+  const { against, progress } = options
+  let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
   const chain = createChainCheck(findings)
   const bills = createBillCheck(facts, options.priceNanos, findings)
@@ -33,6 +35,7 @@ export function createVerification(
     spends.check(reading)
     log?.check(reading, bills.isReturned(reading.entry))
     for (const head of heads) head?.note(accountId, postedMs, digest)
+    if (++checked % shownEvery === 0) progress?.(sayChecked(checked, facts.entries))
   }
 
   /**
@@ -51,4 +54,13 @@ export function createVerification(
     }
     return { findings, head: head && !findings.length ? formatHead(head) : undefined }
   }
+}
+
+/** Some tenths of a second. */
+const shownEvery = 5_000
+
+/** Entries that are posted meanwhile are checked too, so there may be more than there were. */
+function sayChecked(checked: number, entries: number): string {
+  const percent = Math.min(100, Math.floor((100 * checked) / entries))
+  return `verifying: ${checked} of ${Math.max(entries, checked)} entries (${percent} %)`
 }

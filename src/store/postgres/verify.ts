@@ -87,7 +87,8 @@ async function readLedger(
   const readPages: ReadPages = (select, before) => pagesOf(database, select, before, verifyMax)
   const prices = new Map<string, Debit['prices']>()
   const spends = readSpendRows(await database.query(selectSpends('triwire')))
-  const facts = { prices, returns: await readReturns(readPages), spends }
+  const [count] = await database.query('SELECT coalesce(sum(seq), 0) AS n FROM triwire.balances')
+  const facts = { prices, returns: await readReturns(readPages), spends, entries: Number(count!.n) }
   const verification = createVerification(options, facts, findings, momentMs)
   const ends = new Map<string, AccountEnd>()
   for await (const rows of readPages(readings, { account_id: '', seq: lowest, id: lowestId })) {
@@ -101,7 +102,7 @@ async function readLedger(
   }
   for await (const end of readIdle(database, readPages, ends)) ends.set(end.id, end)
   for await (const finding of findLostCredits(readPages)) findings.push(finding)
-  for (const finding of await run(database, findUsageDifferences(dialect))) findings.push(finding)
+  for (const finding of await run(database, findUsageDifferences(dialect, options.progress))) findings.push(finding)
   const notes = await findUndated(database)
   const spent = await readSpendEnds(database, spends, verification.lastSeqOf, findings)
   const nowMs = await run(database, readNowMs(dialect))

@@ -12,8 +12,9 @@ import { createWords } from './words.ts'
  * Compares the figures for reports with the entries up to their accounts' marks (ruling C9). The figures that are kept are
  * compared day by day, and what keys have cost since they were made account by account. Each is a snapshot of its own,
  * unless the caller has one.
+ * @param progress is shown what is compared, in words
  */
-export function* findUsageDifferences(dialect: Dialect): StoreStep<string[]> {
+export function* findUsageDifferences(dialect: Dialect, progress?: (words: string) => void): StoreStep<string[]> {
   const { schema, ends, isShared } = dialect
   const words = createWords(dialect)
   const state = yield* readUsageState(dialect)
@@ -34,9 +35,11 @@ export function* findUsageDifferences(dialect: Dialect): StoreStep<string[]> {
     if (at === null) break
     const { startMs, endMs } = calendar.periodOf(Number(at) * quarterMs, 'day')
     const day = { from: Math.max(from, startMs / quarterMs), to: endMs / quarterMs }
+    progress?.(`verifying: the figures of ${calendar.dateOf(startMs)}`)
     note(yield* inSnapshot(checkDay(day, state)))
     from = day.to
   }
+  progress?.('verifying: the figures of each account')
   for (let after = ''; ; ) {
     const next = statement(
       dialect,

@@ -72,6 +72,7 @@ function readAll({ db, run, dialect, options, nowMs, momentMs }: LedgerReading, 
   const note = (found: Iterable<string>) => {
     for (const finding of found) findings.push(finding)
   }
+  options.progress?.('verifying: looking for damage in the file')
   note(findDamage(db))
   note(findForeignSchema(db))
   const spends = readSpendRows(db.prepare(selectSpends('main')).all())
@@ -83,11 +84,12 @@ function readAll({ db, run, dialect, options, nowMs, momentMs }: LedgerReading, 
       counted,
     ),
   )
-  const facts = { prices: readAllPrices(db), returns: readReturns(db), spends }
+  const { n } = db.prepare('SELECT count(*) AS n FROM entries').get()!
+  const facts = { prices: readAllPrices(db), returns: readReturns(db), spends, entries: Number(n) }
   const verification = createVerification(options, facts, findings, momentMs)
   const select = `SELECT ${readingColumns} FROM entries e ${joinNames(dialect)} ORDER BY e.account_id, e.seq`
   for (const row of db.prepare(select).iterate()) verification.check(readReading(row))
-  note(run(findUsageDifferences(dialect)))
+  note(run(findUsageDifferences(dialect, options.progress)))
   return verification.end(
     readEnds(db),
     spends.map((spend) => ({ ...spend, tailNanos: 0n })),
