@@ -33,6 +33,10 @@ export const profileKeys = z.strictObject({
   hidden_reasoning: oneOf(['never', 'asked', 'unless_off']).describe(
     'When it may reason without showing all of it in its stream; a summary is not all of it.',
   ),
+  // Ruling Y4.
+  cumulative: listOf(oneOf(['arguments', 'reasoning']), 'arguments and reasoning').describe(
+    'What each piece of its stream repeats from the beginning: `arguments` of calls, `reasoning`.',
+  ),
   // Replayed reasoning goes to the same field.
   reasoning_field: oneOf(['auto', 'reasoning_content', 'reasoning', 'details']).describe(
     'chat: where its reasoning text is.',

@@ -83,6 +83,8 @@ const plainest: ProfileValues = {
   autoCache: 'off',
   autoCacheSameWire: false,
   usageQuirk: 'none',
+  // Never guessed: a model may say a thing twice (ruling Y4).
+  cumulative: [],
   strictFields: false,
   assistantFirst: false,
   oneSamplingField: false,

@@ -22,6 +22,8 @@ export type AnswerPlan = {
   source: ModelHalf
   profile: Profile
   filters: Omit<FilterOptions, 'profile'>
+  /** The tools that the model was given, as it knows them. */
+  toolNames?: ReadonlySet<string>
 }
 
 /** Counts the events of one answer as the model sent them, and filters them to the events that the client asked for. */

@@ -41,11 +41,11 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     echo: echo ? echo.write(body.values(echo.fields)) : '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
-  const { names, stops, localStops } = encoded
+  const { names, toolNames, stops, localStops } = encoded
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix, wantsWholeCalls }
-  const plan: AnswerPlan = { source, profile: model.profile, filters }
+  const plan: AnswerPlan = { source, profile: model.profile, filters, toolNames }
   const bytes = Buffer.from(encoded.body)
   return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,

@@ -30,7 +30,7 @@ export class TranslatedStream implements StreamRelay {
   constructor(plan: AnswerPlan, target: ClientHalf, head: AnswerHead) {
     this.#plan = plan
     this.#run = new AnswerRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onAnswer)
+    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onAnswer, plan.toolNames)
     this.#encoder = target.createEncoder(head)
   }
 

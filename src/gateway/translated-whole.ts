@@ -28,7 +28,7 @@ export class TranslatedWhole implements StreamFold {
     this.#target = target
     this.#head = head
     this.#run = new AnswerRun(plan)
-    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onAnswer)
+    this.#decoder = plan.source.createDecoder(plan.profile, this.#run.onAnswer, plan.toolNames)
   }
 
   get stage(): Stage {

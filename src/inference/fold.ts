@@ -1,3 +1,4 @@
+import { isJsonObject } from '../bytes/scan.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
 
@@ -7,6 +8,8 @@ type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none
 /** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */
 export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {
   const blocks: FoldedBlock[] = []
+  /** The last piece of each call, while each piece repeats the one before it. */
+  const repeating = new Map<number, string>()
   let report: UsageReport = {}
   let end: { reason: StopReason; stopSequence?: string } | undefined
   let fault: Fault | undefined
@@ -16,15 +19,19 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
     switch (event.type) {
       case 'block_start':
         blocks[event.index] = { block: event.block, text: '', cut: false }
+        if (event.block.kind === 'tool_call') repeating.set(event.index, '')
         return
       case 'block_delta':
         blocks[event.index]!.text += event.text
+        if (event.text.startsWith(repeating.get(event.index) ?? '\0')) repeating.set(event.index, event.text)
+        else repeating.delete(event.index)
         return
       case 'block_seal':
         blocks[event.index]!.sealed = event.sealed
         return
       case 'block_stop':
         blocks[event.index]!.cut = event.cut
+        readCumulative(blocks[event.index]!, repeating.get(event.index))
         return
       case 'usage':
         report = mergeUsage(report, event.report)
@@ -37,6 +44,12 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
       case 'fail':
         fault = event.fault
     }
+  }
+
+  /** Of arguments that each piece repeats from the beginning the last piece counts, if the sum of all is no JSON (ruling Y4). */
+  function readCumulative(folded: FoldedBlock, last: string | undefined) {
+    if (last !== undefined && last !== folded.text && !isJsonObject(folded.text) && isJsonObject(last))
+      folded.text = last
   }
 
   function outcome(): Folded {

@@ -80,8 +80,11 @@ export type ModelHalf = {
    * @param onAnswer is given the answer, which may name its model and its service (rulings Y13, Y17)
    */
   decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAnswer): AnswerEvent[]
-  /** A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`. */
-  createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder
+  /**
+   * A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`.
+   * @param toolNames of `EncodedRequest`: a name that comes in pieces is put together by them
+   */
+  createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }
 
 /**
@@ -159,6 +162,8 @@ export type EncodedRequest = {
   body: string
   /** Upstream tool name → what the client calls it, for every name that differs or has a namespace (R-NAME, R-GROUP). */
   names: ReadonlyMap<string, { name: string; namespace?: string }>
+  /** The names of the tools that are declared, as the model knows them. */
+  toolNames: ReadonlySet<string>
   /** Stop sequences that we enforce because the upstream does not (R-STOP). */
   localStops: readonly string[]
   /** All stop sequences that were asked for, cleaned. */

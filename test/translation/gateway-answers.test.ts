@@ -21,6 +21,7 @@ import {
   wishes,
 } from './support/scripted.ts'
 import {
+  call,
   completion,
   counts,
   created,
@@ -408,3 +409,14 @@ const endings: Record<ClientWire, string> = {
   chat: text('friend') + reason('stop') + usage(counts(9, 2)) + done,
   responses: events(...spoken.slice(4), terminal('completed', [message(0, 'Hello there, friend')])),
 }
+
+test('BUG-7 the name of a call in two pieces is put together by the tools of the request', async () => {
+  const pieces = call([0, 'c', 'get_']) + call([0, undefined, 'weather']) + call([0, undefined, undefined, '{"q":1}'])
+  gateway.play(sse(pieces + reason('tool_calls') + usage(counts(9, 2)) + done))
+  for (const stream of [true, false]) {
+    const tools = [{ name: 'get_weather', input_schema: { type: 'object' } }]
+    const { told } = await ask('messages', say('messages', 'chat', { tools, stream }))
+    const { content } = stream ? accumulate('messages', told) : JSON.parse(told)
+    assert.deepEqual([content.length, content[0].name, content[0].input], [1, 'get_weather', { q: 1 }])
+  }
+})

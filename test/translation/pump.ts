@@ -44,6 +44,8 @@ export type Options = Partial<Omit<FilterOptions, 'profile' | 'callIdPrefix'>> &
   echo?: Record<string, unknown>
   seal?: AnswerHead['seal']
   inputTokensEstimate?: number
+  /** The tools that were declared. */
+  toolNames?: ReadonlySet<string>
 }
 
 export type Told = {
@@ -134,6 +136,7 @@ function settingOf(client: ClientWire, source: ModelHalf, own: Profile, options:
     plan: {
       source,
       profile: { ...own, ...options.profile },
+      ...(options.toolNames && { toolNames: options.toolNames }),
       filters: {
         showsReasoning,
         wantsSealed,

@@ -59,6 +59,11 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
   return objects
 }
 
+/** The new part of a piece that may repeat all that came before it, from the beginning (ruling Y4). */
+export function newPart(told: string, piece: string): string {
+  return piece.startsWith(told) ? piece.slice(told.length) : piece
+}
+
 /** Arguments of a call as a text, also of a server that sends them as another kind of JSON (R-ARGS); of none at all ''. */
 export function argumentsText(value: unknown): string {
   if (typeof value === 'string') return value

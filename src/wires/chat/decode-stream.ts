@@ -7,7 +7,7 @@ import { type ContentPart, mediaOf, readContent, sourceOf, wordsIn } from '../an
 import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
-import { objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -16,9 +16,9 @@ import { decodeUsage } from './usage.ts'
  * A model's stream. It is complete after a finish reason and then `[DONE]` or a clean end, or after `[DONE]` and at
  * least one choice. Until then it is read on, since the usage may follow the reason.
  */
-export function createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder {
+export function createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder {
   const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onAnswer)
+  return new FrameDecoder(narrator, new AnswerReader(narrator, profile, toolNames), onAnswer)
 }
 
 /** Shared with the whole JSON answer, whose message is read like one great delta. */
@@ -28,6 +28,8 @@ export class AnswerReader implements FrameReader {
   readonly #calls: ToolCalls
   #current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
   #hasChoice = false
+  /** The reasoning so far of a model that repeats it in each piece. */
+  #thought = ''
   /** A delta said something: a whole message later is no more. */
   #hasOwn = false
   #reason: string | undefined
@@ -36,10 +38,11 @@ export class AnswerReader implements FrameReader {
   #sourceAt: ((place: number) => string | undefined) | undefined
   #passed = 0
 
-  constructor(narrator: Narrator, profile: Profile) {
+  /** @param toolNames of the tools that were declared, as the model knows them */
+  constructor(narrator: Narrator, profile: Profile, toolNames: ReadonlySet<string> = new Set()) {
     this.#narrator = narrator
     this.#profile = profile
-    this.#calls = new ToolCalls(narrator)
+    this.#calls = new ToolCalls(narrator, profile.cumulative.includes('arguments'), toolNames)
   }
 
   read(chunk: JsonObject, frame: SseFrame) {
@@ -106,7 +109,7 @@ export class AnswerReader implements FrameReader {
 
   #delta(delta: JsonObject, key: string, text: string) {
     const parts = contentOf(delta)
-    this.#write('reasoning', reasoningOf(delta, this.#profile.chat.reasoningField) || parts.reasoning)
+    this.#write('reasoning', this.#newThought(reasoningOf(delta, this.#profile.chat.reasoningField) || parts.reasoning))
     this.#write('text', parts.text)
     this.#write('refusal', stringOf(delta['refusal']) ?? parts.refusal)
     for (const { media, source } of parts.media) this.#narrator.media(media, source)
@@ -128,6 +131,13 @@ export class AnswerReader implements FrameReader {
       this.#calls.push(known, () => sourceAt(first + 1 + position))
     }
     if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(first))
+  }
+
+  #newThought(piece: string): string {
+    if (piece === '' || !this.#profile.cumulative.includes('reasoning')) return piece
+    const text = newPart(this.#thought, piece)
+    this.#thought += text
+    return text
   }
 
   #write(kind: 'text' | 'reasoning' | 'refusal', text: string) {

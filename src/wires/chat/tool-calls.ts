@@ -1,7 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
-import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, newPart, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
 type ToolCall = {
@@ -14,6 +14,9 @@ type ToolCall = {
   indices: number
   /** Argument text that waits for the name. */
   buffered: string
+  /** Argument text so far, and how much of it has been repeated since it was whole. */
+  told: string
+  repeated: number
   /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
   isWithheld: boolean
   shape: ArgumentShape
@@ -37,8 +40,16 @@ export class ToolCalls {
   readonly #unfinished = new Set<ToolCall>()
   readonly #unnumbered = new Set<ToolCall>()
 
-  constructor(narrator: Narrator) {
+  readonly #isCumulative: boolean
+  /** The names of the tools that were declared. */
+  readonly #toolNames: ReadonlySet<string>
+  /** The last call, if its name may be the beginning of a longer one. */
+  #pending: ToolCall | undefined
+
+  constructor(narrator: Narrator, isCumulative: boolean, toolNames: ReadonlySet<string>) {
     this.#narrator = narrator
+    this.#isCumulative = isCumulative
+    this.#toolNames = toolNames
   }
 
   /** @param kept the exact text of arguments that came as an object and not as text */
@@ -64,12 +75,13 @@ export class ToolCalls {
       call.id = id
       this.#byId.set(id, call)
     }
-    if (call.name === undefined && name !== undefined) this.#open(call, name)
+    if (name !== undefined) this.#rename(call, name)
     if (text !== '') this.#append(call, text)
   }
 
   /** To be called before a block begins: earlier calls that are whole are over. */
   stopWhole() {
+    this.#openPending()
     for (const call of this.#whole) this.#stopIfWhole(call)
   }
 
@@ -78,6 +90,7 @@ export class ToolCalls {
    * a fragment that says nothing at all does not count.
    */
   complete() {
+    this.#openPending()
     const named = this.#calls.filter((call) => call.block !== undefined)
     for (const call of named) if (!call.isStopped) this.#release(call)
     const isUnread = this.#calls.some(
@@ -90,6 +103,9 @@ export class ToolCalls {
   /** The call of a fragment, undefined for a new one, `lost` where it could be several or none. */
   #find(index: number | undefined, id: string | undefined, name: string | undefined, text: string) {
     const atIndex = index === undefined ? undefined : this.#byIndex.get(index)
+    const pending = this.#pending
+    const mayBePending = pending && (index === undefined || atIndex === pending)
+    if (mayBePending && this.#joined(pending, id, name) !== undefined) return pending
     if (atIndex) return isAnother(atIndex, id, name, text) ? undefined : atIndex
     if (id !== undefined) return name === undefined ? this.#byId.get(id) : undefined
     if (name !== undefined) return undefined
@@ -111,6 +127,8 @@ export class ToolCalls {
       isStopped: false,
       indices: 0,
       buffered: '',
+      told: '',
+      repeated: 0,
       isWithheld: false,
       shape: createArgumentShape(),
     }
@@ -136,15 +154,45 @@ export class ToolCalls {
     keep(this.#unnumbered, call, !isWhole && call.indices === 0)
   }
 
-  #open(call: ToolCall, name: string) {
-    this.stopWhole()
-    call.name = name
-    call.block = this.#narrator.open({ kind: 'tool_call', callId: call.id ?? '', name })
+  /** A name, or a further piece of it: the declared tools decide (BUG-7). */
+  #rename(call: ToolCall, name: string) {
+    const joined = call === this.#pending ? this.#joined(call, undefined, name) : undefined
+    if (call.name !== undefined && joined === undefined) return
+    if (call !== this.#pending) this.stopWhole()
+    call.name = joined ?? name
+    this.#pending = call
+    const isWhole = ![...this.#toolNames].some((one) => one !== call.name && one.startsWith(call.name!))
+    if (isWhole || call.buffered !== '') this.#openPending()
+  }
+
+  /** The longer name that a fragment makes of the name of a call; undefined for any other fragment. */
+  #joined(call: ToolCall, id: string | undefined, name: string | undefined): string | undefined {
+    const begun = call.name
+    if (begun === undefined || name === undefined || name === begun || (id !== undefined && id !== call.id))
+      return undefined
+    if (this.#toolNames.has(begun) && this.#toolNames.has(name)) return undefined
+    return [begun + name, name].find((one) =>
+      [...this.#toolNames].some((tool) => one.startsWith(begun) && tool.startsWith(one)),
+    )
+  }
+
+  #openPending() {
+    const call = this.#pending
+    this.#pending = undefined
+    if (call?.name === undefined) return
+    call.block = this.#narrator.open({ kind: 'tool_call', callId: call.id ?? '', name: call.name })
     this.#narrator.delta(call.block, call.buffered)
     call.buffered = ''
   }
 
-  #append(call: ToolCall, text: string) {
+  #append(call: ToolCall, piece: string) {
+    if (call === this.#pending) this.#openPending()
+    const text = this.#isCumulative ? newPart(call.told, piece) : piece
+    // Nothing follows whole arguments but the same again (ruling Y4).
+    if (call.shape.isWhole() && !call.isWithheld && call.told.startsWith(text, call.repeated)) {
+      call.repeated = (call.repeated + text.length) % call.told.length
+      return
+    }
     if (call.isStopped) {
       if (text.trim() !== '') this.#narrator.fail(unreadable())
       return
@@ -160,6 +208,7 @@ export class ToolCalls {
       this.#markWhole(call)
       return
     }
+    call.told += text
     call.shape.push(text)
     this.#markWhole(call)
     if (call.block === undefined) call.buffered += text

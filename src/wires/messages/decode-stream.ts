@@ -31,7 +31,7 @@ export class AnswerReader implements FrameReader {
   #stopSequence: string | undefined
 
   constructor(narrator: Narrator, profile: Profile) {
-    this.blocks = new IncomingBlocks(narrator)
+    this.blocks = new IncomingBlocks(narrator, profile.cumulative)
     this.#narrator = narrator
     this.#profile = profile
   }

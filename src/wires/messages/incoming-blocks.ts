@@ -1,10 +1,11 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
+import type { Profile } from '../../catalog/profile.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts.ts'
-import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, newPart, stringOf, unreadable } from '../answers/read-answer.ts'
 import { argumentsIn, initialOf, withSignature } from './block-content.ts'
 
 /** A block of the upstream while it is read. */
@@ -19,6 +20,8 @@ type IncomingBlock = {
   /** The text of the start event: a first delta that is exactly this repeats it (ruling Y4). */
   begun: string
   signature: string
+  /** Its text so far, if each piece repeats it. */
+  told: string
 }
 
 /**
@@ -38,8 +41,12 @@ export class IncomingBlocks {
   /** The text or reasoning that began last, until upstream stops it. */
   #speaking: IncomingBlock | undefined
 
-  constructor(narrator: Narrator) {
+  readonly #cumulative: Profile['cumulative']
+
+  /** @param cumulative of the profile: what each piece repeats from the beginning */
+  constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
+    this.#cumulative = cumulative
   }
 
   /** @param input gives the exact text of a call's input, which is asked for only where there is some */
@@ -94,6 +101,7 @@ export class IncomingBlocks {
 
   #begin(incoming: IncomingBlock, words = '') {
     incoming.begun = words
+    incoming.told = words
     this.#narrator.delta(incoming.index!, words)
   }
 
@@ -121,7 +129,7 @@ export class IncomingBlocks {
     if (isContinued) return last
     const kind = block.kind as IncomingBlock['kind']
     const index = this.#narrator.open(block)
-    return { index, kind, shape: createArgumentShape(), initial: '', begun: '', signature: '' }
+    return { index, kind, shape: createArgumentShape(), initial: '', begun: '', signature: '', told: '' }
   }
 
   /** Makes a number free for another block. False where a call under it is not whole: its rest may still come. */
@@ -134,14 +142,22 @@ export class IncomingBlocks {
   }
 
   #write(incoming: IncomingBlock, kind: IncomingBlock['kind'], text: unknown) {
-    const words = stringOf(text)
-    if (!words) return
+    const words = this.#newWords(incoming, kind, stringOf(text) ?? '')
+    if (words === '') return
     if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
     const isRepeated = incoming.begun === words
     incoming.begun = ''
     if (isRepeated) return
     if (incoming.index === undefined) this.#resume(incoming)
     this.#narrator.delta(incoming.index!, words)
+  }
+
+  #newWords(incoming: IncomingBlock, kind: IncomingBlock['kind'], piece: string): string {
+    const repeats = kind === 'tool_call' ? 'arguments' : 'reasoning'
+    if (kind === 'text' || !this.#cumulative.includes(repeats)) return piece
+    const words = newPart(incoming.told, piece)
+    incoming.told += words
+    return words
   }
 
   #writeArguments(incoming: IncomingBlock, words: string) {

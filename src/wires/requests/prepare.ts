@@ -155,7 +155,7 @@ function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losse
 export function finishRequest(
   body: Record<string, unknown>,
   conversation: string,
-  { names, stops, outputTokensCap, losses }: Prepared,
+  { names, choice, stops, outputTokensCap, losses }: Prepared,
   profile: Profile,
 ): EncodedRequest {
   const required = ['model', conversation, 'stream']
@@ -168,6 +168,7 @@ export function finishRequest(
   return {
     body: writeJson(body),
     names: names.restore,
+    toolNames: new Set(choice.tools.map(({ name }) => name)),
     localStops: stops.local,
     stops: stops.all,
     outputTokensCap,

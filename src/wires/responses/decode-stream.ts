@@ -37,7 +37,7 @@ export class AnswerReader implements FrameReader {
   constructor(narrator: Narrator, profile: Profile) {
     this.#narrator = narrator
     this.#profile = profile
-    this.#teller = new ItemTeller(narrator)
+    this.#teller = new ItemTeller(narrator, profile.cumulative)
   }
 
   /** Without its terminal event the answer is cut, whatever was said. */
@@ -156,7 +156,7 @@ export class AnswerReader implements FrameReader {
   }
 
   #write(incoming: IncomingItem, type: string, kind: ItemKind, part: string, words: string) {
-    if (incoming.type === type && !incoming.isDone) this.#teller.write(incoming, kind, part, words)
+    if (incoming.type === type && !incoming.isDone) this.#teller.writeDelta(incoming, kind, part, words)
     else this.#narrator.fail(unreadable())
   }
 

@@ -1,8 +1,9 @@
 import type { JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
+import type { Profile } from '../../catalog/profile.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { mediaOf, readContent, sourceOf } from '../answers/content-parts.ts'
-import { argumentsText, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { type IncomingItem, type ItemKind, ToldParts } from './incoming-items.ts'
 
 /** Reports the items of an answer as blocks: their deltas as they come, and at their end the text that no delta had. */
@@ -11,8 +12,12 @@ export class ItemTeller {
   /** The item whose text, refusal or reasoning was reported last. */
   #current: IncomingItem | undefined
 
-  constructor(narrator: Narrator) {
+  readonly #cumulative: Profile['cumulative']
+
+  /** @param cumulative of the profile: what each piece repeats from the beginning */
+  constructor(narrator: Narrator, cumulative: Profile['cumulative']) {
     this.#narrator = narrator
+    this.#cumulative = cumulative
   }
 
   /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
@@ -29,6 +34,14 @@ export class ItemTeller {
     if (text === '' || toldOf(incoming, kind).of(part) !== undefined) return
     this.write(incoming, kind, part, text)
     incoming.begun = text
+  }
+
+  /** A delta of a part. */
+  writeDelta(incoming: IncomingItem, kind: ItemKind, part: string, piece: string) {
+    const repeats = kind === 'tool_call' ? 'arguments' : 'reasoning'
+    const isCumulative = (kind === 'tool_call' || kind === 'reasoning') && this.#cumulative.includes(repeats)
+    const text = isCumulative ? newPart(toldOf(incoming, kind).of(part) ?? '', piece) : piece
+    if (text !== '') this.write(incoming, kind, part, text)
   }
 
   /** A piece of a part. */
