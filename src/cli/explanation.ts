@@ -39,8 +39,9 @@ const stops: Record<NonNullable<Explanation['stopped']>, string> = {
 }
 
 function describeAttempts(attempts: NonNullable<Explanation['attempts']>, stopped: Explanation['stopped']): string {
-  const rows = formatRows(attempts.map((attempt, at) => ({ '#': at + 1, ...attempt })))
-  return stopped ? `${rows}\nno further one: ${stops[stopped]}` : rows
+  const rows = formatRows(attempts.map(({ text: _, ...attempt }, at) => ({ '#': at + 1, ...attempt })))
+  const said = attempts.flatMap(({ text }, at) => (text ? [`${at + 1} said: ${text}`] : []))
+  return [rows, ...(stopped ? [`no further one: ${stops[stopped]}`] : []), ...said].join('\n')
 }
 
 function section(name: string, text: string | null): string {

@@ -85,6 +85,8 @@ export type Config = {
   adminListen: Address
   /** The URL at which clients reach the gateway, with its path and without `/v1`; undefined if nobody has named it (Y19). */
   apiUrl: string | undefined
+  /** Whether operators see the provider's scrubbed text of an error in `explain` (CON-4). */
+  explainUpstreamText: boolean
   /** The public URL of the admin listener, with its path and without a slash at the end. */
   adminUrl: string | undefined
   /** The origin, with a path if it has one, at which servers of the same store on other machines reach it (ruling X9). */

@@ -350,6 +350,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
     apiUrl: file.api_url && readClientUrl(file.api_url),
+    explainUpstreamText: file.explain_upstream_text,
     adminListen: file.admin_listen,
     adminUrl: file.admin.public_url && readPublicUrl(file.admin.public_url),
     adminReplicaUrl: file.admin.replica_url && readPublicUrl(file.admin.replica_url),

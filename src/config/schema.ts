@@ -405,6 +405,11 @@ export const configSchema = z.strictObject({
     .describe(
       'Where clients reach the gateway, `https://host` with or without a path: `setup`, the console and the admin API print it. A final `/v1` is left out. Default: the listening address, which others may not reach.',
     ),
+  explain_upstream_text: flag
+    .prefault(true)
+    .describe(
+      'Whether `explain` shows operators what a provider says of an error: after the scrub, at most 400 characters, without what repeats 20 characters of the request; in memory only.',
+    ),
   admin_listen: address
     .prefault('127.0.0.1:8081')
     .describe(

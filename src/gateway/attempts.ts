@@ -10,6 +10,7 @@ import { type Failed, Failover } from './failover.ts'
 import type { BodyShare } from './fairness/bodies.ts'
 import type { Gateway } from './gateway.ts'
 import type { CallRecord, Try } from './record.ts'
+import { providerText } from './refuse.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** A request as an upstream takes it, and a way to make it for another target with other quirks. */
@@ -87,6 +88,9 @@ export class Attempts {
   failed(failure: Failure, isSeen: boolean): Failed | undefined {
     const verdict = this.#failover.failed(failure)
     this.end(verdict.alarm ?? failure.cause)
+    const { snapshot, model } = this.#parts
+    const text = providerText({ snapshot, model, exchange: this.#exchange }, this.#newest?.target, failure)
+    if (text !== undefined && this.#tried) this.#tried.text = text
     if (failure.cause === 'upstream_protocol') this.#parts.record.contentType = this.#newest?.contentType
     if (!isSeen && this.#tryAgain(failure, verdict)) return undefined
     const stopped = verdict.elsewhere === 'any' ? 'attempts' : (this.#failover.stopped ?? 'final')

@@ -13,7 +13,7 @@ import type { Failed } from './failover.ts'
 import type { Gateway, Recorded, Ticking } from './gateway.ts'
 import { type EarlyEnd, evidenceOfCut, type ReadingOn, readOn } from './read-on.ts'
 import type { CallRecord } from './record.ts'
-import { refuse } from './refuse.ts'
+import { explainedMessage, refuse } from './refuse.ts'
 import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from './settle.ts'
 
 /** The most text of a stream that is kept while it shows nothing yet, in characters (reliability §3). */
@@ -389,11 +389,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
     const { cause } = failure
     const { snapshot, model } = this.#parts
-    const error = refuse({ snapshot, model, exchange: this.#attempts.exchange }, target, failure, verdict)
+    const parts = { snapshot, model, exchange: this.#attempts.exchange }
+    const error = refuse(parts, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.#record.cause = verdict.alarm ?? cause
     this.#attempts.end(this.#record.cause)
     this.#record.code = error.code
+    this.#record.message = explainedMessage(parts, error, verdict)
+    this.#record.param = error.param
     // A refusal costs nothing, even if the client has left (ruling C4).
     if (this.#readingOn) this.#over()
     else if (this.#state === 'open') this.#cutStream(error, outcome ?? 'upstream_cut')

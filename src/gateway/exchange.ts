@@ -13,6 +13,7 @@ import { ClientBody } from '../wires/requests/client-body.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
 import type { Sealing } from '../wires/wire.ts'
 import type { Call } from './call.ts'
+import { withoutEchoes } from './echoes.ts'
 import type { Gateway } from './gateway.ts'
 
 /** The input of an exchange: a request that has passed the checks that all pairs of wires share. */
@@ -122,6 +123,11 @@ export class Outgoing {
   /** Whether the body contains a text as a whole JSON string; false after `forget` (ruling U9). */
   holds(text: string): boolean {
     return this.#body?.includes(`"${text}"`) ?? false
+  }
+
+  /** Returns a text without what it repeats of the body; undefined after `forget`, or if the body is too large to be searched. */
+  withoutEchoes(text: string): string | undefined {
+    return this.#body && withoutEchoes(text, this.#body)
   }
 
   /**

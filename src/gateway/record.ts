@@ -28,6 +28,8 @@ export type Try = {
   status: number | undefined
   /** Why the try failed, in the words of the log. */
   cause: string | undefined
+  /** The provider's own text of the error after the scrub, without what repeats the request (CON-4). It is never logged. */
+  text?: string
   /** The id of its span, if the upstream got the trace. */
   spanId?: string
 }
@@ -96,6 +98,9 @@ export type CallRecord = {
   code?: string
   /** The reason, if several reasons share one code: one of our fixed words (`ErrorDetail`). */
   reason?: string
+  /** The sentence of the error, and the field that it names, as the client got them. They are never logged. */
+  message?: string
+  param?: string | null
   /** The media type of an answer that could not be read, as its upstream sent it; '' if it sent none. */
   contentType?: string | undefined
   /** The cause as far as we know it, in fixed words without upstream text. */

@@ -1,7 +1,8 @@
 import type { Model } from '../catalog/model.ts'
 import type { GatewayError } from '../errors.ts'
 import { hostingWords } from '../upstream/hosting-words.ts'
-import { refusalOf } from '../upstream/refusal.ts'
+import { refusalOf, rejected } from '../upstream/refusal.ts'
+import { scrub } from '../upstream/scrub.ts'
 import type { Target } from '../upstream/target.ts'
 import type { Failure, Verdict } from '../upstream/verdict.ts'
 import { clientWires } from '../wires/wires.ts'
@@ -11,22 +12,49 @@ import type { Snapshot } from './snapshot.ts'
 /** The paths that clients know. */
 const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))
 
+type RefuseParts = { snapshot: Snapshot; model: Model; exchange: Exchange }
+
 /**
  * Makes the client's error for a failed request. The snapshot and the exchange say which words its text must not contain.
  * @param target of the attempt that failed; undefined if there was none
  */
 export function refuse(
-  { snapshot, model, exchange }: { snapshot: Snapshot; model: Model; exchange: Exchange },
+  parts: RefuseParts,
   target: Target | undefined,
   failure: Failure,
   verdict: Verdict,
 ): GatewayError {
-  const context = () => ({
+  return refusalOf(verdict.tell, failure, () => scrubContext(parts, target), parts.exchange.inClientWords)
+}
+
+/**
+ * Returns the provider's text of an error for operators: after the scrub, at most 400 characters, and without what repeats the
+ * request (CON-4). Undefined if there is none, if the scrub shows nothing of it, or if the request cannot be compared any more.
+ */
+export function providerText(parts: RefuseParts, target: Target | undefined, { fault }: Failure): string | undefined {
+  const { snapshot, exchange } = parts
+  if (fault.text === '' || !snapshot.config.explainUpstreamText) return undefined
+  const code = fault.code === undefined ? {} : { code: fault.code }
+  const said = scrub(fault.text, { ...scrubContext(parts, target), ...code, generic: '' })
+  return (said && exchange.withoutEchoes(said)) || undefined
+}
+
+/** Returns the sentence of an error as operators may read it. One in the model's words is treated like its text. */
+export function explainedMessage(
+  { snapshot, exchange }: RefuseParts,
+  { message }: GatewayError,
+  { tell }: Verdict,
+): string {
+  if (tell !== 'rejected') return message
+  return (snapshot.config.explainUpstreamText && exchange.withoutEchoes(message)) || rejected
+}
+
+function scrubContext({ snapshot, model, exchange }: RefuseParts, target: Target | undefined) {
+  return {
     modelId: model.id,
     upstreamModels: [...new Set([model.upstreamModel, target?.model.upstreamModel ?? model.upstreamModel])],
     hidden: target ? hostingWords(snapshot.config, target.upstream, snapshot.keyOf) : [],
     ownPaths,
     isSent: (id: string) => exchange.holds(id),
-  })
-  return refusalOf(verdict.tell, failure, context, exchange.inClientWords)
+  }
 }

@@ -59,6 +59,8 @@ function noteRefusal(record: CallRecord, thrown: unknown): { error: GatewayError
   const isOurs = !(thrown instanceof GatewayError)
   const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
   record.code = error.code
+  record.message ??= error.message
+  record.param = error.param
   if (error.reason !== undefined) record.reason = error.reason
   const isFault = error.code === 'internal_error'
   record.outcome ??= isFault ? 'internal_error' : error.status === 408 ? 'client_timeout' : 'refused'

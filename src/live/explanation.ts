@@ -35,6 +35,9 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
       outcome: record.outcome ?? null,
       status: record.status ?? null,
       code: record.code ?? null,
+      reason: record.reason ?? (record.code && reasonOfCode[record.code]) ?? null,
+      message: record.message === undefined ? null : loggable(record.message),
+      param: record.param ?? null,
       cause: record.cause ?? null,
       usage_source: record.usageSource ?? null,
       amount: costNanos === undefined ? null : formatCredits(costNanos),
@@ -63,12 +66,21 @@ export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explana
       outcome: bill.outcome,
       status: null,
       code: null,
+      reason: null,
+      message: null,
+      param: null,
       cause: null,
       usage_source: bill.usageSource,
       amount: formatCredits(entry.amountNanos),
       flags: [],
     },
   }
+}
+
+/** Reasons of a 429 that have none of their own in the counters: the model's lack of capacity, and a guessed key. */
+const reasonOfCode: Readonly<Record<string, string>> = {
+  rate_limit_exceeded: 'upstream',
+  too_many_failed_auth: 'failed_auth',
 }
 
 function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): SettlementState {
@@ -80,9 +92,17 @@ function stateOfDebit(isReturned: boolean): SettlementState {
   return isReturned ? 'returned' : 'in the ledger'
 }
 
-function explainTry({ upstream, account, why, status, cause, startedMs, endMs }: Try, clockMs: number) {
+function explainTry({ upstream, account, why, status, cause, text, startedMs, endMs }: Try, clockMs: number) {
   const ms = Math.round((endMs ?? clockMs) - startedMs)
-  return { upstream, account: account ?? null, why, status: status ?? null, cause: cause ?? null, ms }
+  return {
+    upstream,
+    account: account ?? null,
+    why,
+    status: status ?? null,
+    cause: cause ?? null,
+    text: text === undefined ? null : loggable(text),
+    ms,
+  }
 }
 
 export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {

@@ -5,7 +5,18 @@ import type { Usage } from '../inference/usage.ts'
 const keptNames = [
   ...(['id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'wire', 'model', 'alias'] as const),
   ...(['modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos'] as const),
-  ...(['prices', 'priceVersion', 'settled', 'code', 'cause', 'flags', 'outcome'] as const),
+  ...([
+    'prices',
+    'priceVersion',
+    'settled',
+    'code',
+    'reason',
+    'message',
+    'param',
+    'cause',
+    'flags',
+    'outcome',
+  ] as const),
 ] satisfies (keyof CallRecord)[]
 const numberNames = ['attempts', 'status', 'firstByteMs', 'endMs'] as const satisfies (keyof CallRecord)[]
 const usageNames = [
@@ -32,6 +43,7 @@ export class PackedRecords {
   readonly #tries: (Try[] | undefined)[]
   readonly #why: (Try['why'] | undefined)[]
   readonly #tryCause: (string | undefined)[]
+  readonly #tryText: (string | undefined)[]
   readonly #tryTimes: Record<'startedMs' | 'endMs' | 'status', Float64Array>
 
   /** @param size of its places, 350 bytes each: columns that grew would be copied, again and again */
@@ -39,7 +51,7 @@ export class PackedRecords {
     const numbers = () => new Float64Array(size)
     const values = () => new Array(size).fill(undefined)
     this.#kept = columnsOf(keptNames, values)
-    ;[this.#tries, this.#why, this.#tryCause] = [values(), values(), values()]
+    ;[this.#tries, this.#why, this.#tryCause, this.#tryText] = [values(), values(), values(), values()]
     this.#numbers = columnsOf(numberNames, numbers)
     this.#usage = columnsOf(usageNames, numbers)
     this.#isEstimated = new Uint8Array(size)
@@ -75,6 +87,7 @@ export class PackedRecords {
   clear(place: number): void {
     for (const name of keptNames) this.#kept[name][place] = undefined
     this.#tries[place] = undefined
+    this.#tryText[place] = undefined
   }
 
   #setTries(place: number, { tries, upstream, upstreamAccount }: FinishedRecord): void {
@@ -83,13 +96,14 @@ export class PackedRecords {
     this.#tries[place] = isTold ? undefined : tries
     this.#why[place] = isTold ? only.why : undefined
     this.#tryCause[place] = isTold ? only.cause : undefined
+    this.#tryText[place] = isTold ? only.text : undefined
     this.#tryTimes.startedMs[place] = isTold ? only.startedMs : Number.NaN
     this.#tryTimes.endMs[place] = isTold ? only.endMs! : Number.NaN
     this.#tryTimes.status[place] = (isTold ? only.status : undefined) ?? Number.NaN
   }
 
   #onlyTryAt(place: number): Try[] | undefined {
-    const why = this.#why[place]
+    const [why, text] = [this.#why[place], this.#tryText[place]]
     if (why === undefined) return undefined
     const { startedMs, endMs, status } = this.#tryTimes
     const only = {
@@ -100,6 +114,7 @@ export class PackedRecords {
       endMs: endMs[place]!,
       status: known(status[place]!),
       cause: this.#tryCause[place],
+      ...(text !== undefined && { text }),
     }
     return [only]
   }

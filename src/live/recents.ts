@@ -3,8 +3,8 @@ import type { Loss } from '../inference/request.ts'
 import { type FinishedRecord, PackedRecords } from './packed-records.ts'
 
 /**
- * The part of a request that is kept when it is over. It has all that explains the request, but no words of its
- * client (ruling U5) and nothing whose size the client chooses.
+ * The part of a request that is kept when it is over. It has all that explains the request, and nothing whose size the client
+ * chooses. It has no words of its client (ruling U5), except those that the sentence of an error quotes.
  */
 export type Recent = FinishedRecord & {
   /** When it was over, in Unix milliseconds; never before the one that was over before it. */
@@ -108,7 +108,9 @@ class Ring {
     if (this.count === this.#size) this.#forget()
     const place = this.#placeOf(this.count)
     const losses = record.losses && cutLosses(record.losses)
-    this.#records.set(place, losses === record.losses ? record : { ...record, losses: losses! })
+    const message = record.message && copyStart(record.message, messageCharactersMax)
+    const isShort = losses === record.losses && message === record.message
+    this.#records.set(place, isShort ? record : { ...record, losses: losses!, message: message! })
     this.#overMs[place] = overMs
     this.#bytes[place] = sizeOf(record, losses)
     this.count++
@@ -159,21 +161,23 @@ class Ring {
 /** Of one request; a conversation may be as long as its client likes. */
 const lossesMax = 50
 const fieldCharactersMax = 200
+const messageCharactersMax = 1_000
 
 function cutLosses(losses: readonly Loss[]): readonly Loss[] {
   const isShort = losses.length <= lossesMax && losses.every(({ field }) => field.length <= fieldCharactersMax)
   if (isShort) return losses
-  return losses.slice(0, lossesMax).map((loss) => ({ ...loss, field: copyStart(loss.field) }))
+  return losses.slice(0, lossesMax).map((loss) => ({ ...loss, field: copyStart(loss.field, fieldCharactersMax) }))
 }
 
 /** Not a slice, which would keep the whole text alive. */
-function copyStart(text: string): string {
-  return Buffer.from(text.slice(0, fieldCharactersMax)).toString()
+function copyStart(text: string, max: number): string {
+  return text.length <= max ? text : Buffer.from(text.slice(0, max)).toString()
 }
 
 /** In bytes, and rather too much: an entry with its counts takes some 400, an attempt and a loss 100 beside their words. */
-function sizeOf({ tries, flags = [] }: CallRecord, losses: readonly Loss[] = []): number {
-  let bytes = 1_000 + 150 * (tries?.length ?? 0) + 50 * flags.length
+function sizeOf({ tries = [], flags = [], message = '' }: CallRecord, losses: readonly Loss[] = []): number {
+  let bytes = 1_000 + 150 * tries.length + 50 * flags.length + 2 * Math.min(message.length, messageCharactersMax)
+  for (const { text } of tries) bytes += 2 * (text?.length ?? 0)
   for (const { field, why } of losses) bytes += 150 + 2 * (field.length + why.length)
   return bytes
 }

@@ -78,6 +78,12 @@ const attempt = z.object({
   why: z.string(),
   status: z.number().nullable(),
   cause: z.string().nullable(),
+  text: z
+    .string()
+    .nullable()
+    .describe(
+      'what its provider said of the error, scrubbed, without what repeats the request (`explain_upstream_text`)',
+    ),
   ms: z.number().describe('until it was over, or until now'),
 })
 
@@ -112,6 +118,14 @@ export const explanation = z.object({
     outcome: z.string().nullable(),
     status: z.number().nullable(),
     code: z.string().nullable(),
+    reason: z
+      .string()
+      .nullable()
+      .describe(
+        'of a 402: `spent` balance, `held` by running requests, `budget_spent` or `budget_held` of the key; of a 429: `window` of the account, `key_window`, `upstream`, `busy`, `bodies`, `counter`, `failed_auth`',
+      ),
+    message: z.string().nullable().describe('the sentence of the error, as its client got it'),
+    param: z.string().nullable().describe('the field that it names'),
     cause: z.string().nullable(),
     usage_source: z.string().nullable(),
     amount: amount.nullable(),

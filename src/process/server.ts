@@ -261,9 +261,9 @@ function tellAll(listeners: readonly RecordListener[], record: CallRecord): void
 
 /** A request that never came as far as a route. */
 function recordOf({ requestId, error, method, path, ip, cause }: EdgeRefusal, nowMs: number): CallRecord {
-  const { status, code } = error
+  const { status, code, message } = error
   const outcome = cause === 'client_timeout' ? 'client_timeout' : 'refused'
-  return { id: requestId, startedMs: nowMs, endMs: 0, method, path, ip, status, code, cause, outcome }
+  return { id: requestId, startedMs: nowMs, endMs: 0, method, path, ip, status, code, message, cause, outcome }
 }
 
 function openSnapshot(config: Config, memory: PoolMemory, { keyOf }: Keyring, watch: ConnectionWatch): Snapshot {

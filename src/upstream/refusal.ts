@@ -3,7 +3,8 @@ import { keepCharacters, relayedCharactersMax, type ScrubContext, scrub } from '
 import type { ResponseHeaders } from './upstreams.ts'
 import type { Failure, Verdict } from './verdict.ts'
 
-const rejected = 'The model rejected the request.'
+/** Our sentence for a refusal of the model whose own text must not be shown. */
+export const rejected = 'The model rejected the request.'
 
 /** Causes of attempts whose connection was never made, or broke. */
 const connectionCauses = new Set([

@@ -13,9 +13,9 @@ const or = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefi
 const tried = fc.record(
   {
     ...{ upstream: name, account: or(name), why: fc.constantFrom('only', 'bound', 'spread'), startedMs: ms },
-    ...{ endMs: or(ms), status: or(fc.constantFrom(200, 429, 500)), cause: or(name) },
+    ...{ endMs: or(ms), status: or(fc.constantFrom(200, 429, 500)), cause: or(name), text: name },
   },
-  plain,
+  { ...plain, requiredKeys: ['upstream', 'account', 'why', 'startedMs', 'endMs', 'status', 'cause'] },
 )
 const usage = fc.record(
   {
@@ -34,7 +34,8 @@ const record = fc.record(
     ...{ tries: or(fc.array(tried, { maxLength: 3 })), losses: or(fc.array(loss, { maxLength: 2 })), usage: or(usage) },
     ...{ usageSource: or(fc.constant('final')), calls: or(fc.constant({ web_search: 2 })), costNanos: or(fc.bigInt()) },
     ...{ prices: or(fc.constant({ inputNanos: 1n })), priceVersion: or(name), settled: or(fc.constant('posted')) },
-    ...{ status: or(count), code: or(name), cause: or(name), flags: or(fc.array(name, { maxLength: 2 })) },
+    ...{ status: or(count), code: or(name), reason: or(name), flags: or(fc.array(name, { maxLength: 2 })) },
+    ...{ message: or(name), param: or(name), cause: or(name) },
     ...{ outcome: or(fc.constantFrom('ok', 'aborted')), firstByteMs: or(ms), endMs: or(ms) },
   },
   plain,

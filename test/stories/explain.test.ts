@@ -11,7 +11,8 @@ import { answers, asks, frames, type Native, paths, startNative } from '../suppo
 import { type Answer, stream, whole } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
 
-const settled = { state: 'in the ledger', outcome: 'ok', status: 200, code: null, cause: null, flags: [] }
+const unfailed = { code: null, reason: null, message: null, param: null, cause: null }
+const settled = { state: 'in the ledger', outcome: 'ok', status: 200, ...unfailed, flags: [] }
 
 /** Behind one upstream two accounts, the second of which costs the same. */
 async function start(options: TestOptions = {}): Promise<Native> {
@@ -55,7 +56,8 @@ function after(native: Native, ms: number, answer: Answer): Answer {
 }
 
 const canary = 'canary-of-a-prompt'
-const full = whole({ error: { message: `canary-of-a-refusal`, type: 'rate_limit_error' } }, 429)
+const canaryOfRefusal = 'canary-of-a-refusal'
+const full = whole({ error: { message: canaryOfRefusal, type: 'rate_limit_error' } }, 429)
 
 test('U1 U5 explain tells both attempts of a failover, with account, why, status, cause and time, and no content', async () => {
   const native = await start()
@@ -75,8 +77,16 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
     alias: null,
     wire: { client: 'chat', model: 'chat' },
     attempts: [
-      { upstream: 'sim', account: first!.account, why: 'hashed', status: 429, cause: 'upstream_429', ms: 12 },
-      { upstream: 'sim', account: second!.account, why: 'diverted', status: 200, cause: null, ms: 640 },
+      {
+        upstream: 'sim',
+        account: first!.account,
+        why: 'hashed',
+        status: 429,
+        cause: 'upstream_429',
+        text: canaryOfRefusal,
+        ms: 12,
+      },
+      { upstream: 'sim', account: second!.account, why: 'diverted', status: 200, cause: null, text: null, ms: 640 },
     ],
     losses: [],
     usage: {
@@ -100,10 +110,11 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
   })
   const { stdout } = await run(['explain', id, ...ofServer(gateway)])
   assert.match(stdout, /^ {2}1 {2}sim +[ab] +hashed +429 +upstream_429 +12$/m)
+  assert.match(stdout, /^ {2}1 said: canary-of-a-refusal$/m)
   assert.match(stdout, /^ {2}2 {2}sim +[ab] +diverted +200 +- +640$/m)
   assert.doesNotMatch(stdout, /no further one/)
   for (const text of [stdout, JSON.stringify(told)]) {
-    assert.doesNotMatch(text, /canary|Hé|upstream-key/)
+    assert.doesNotMatch(text, /canary-of-a-(?!refusal)|Hé|upstream-key/)
     assert.ok(!text.includes(gateway.key))
   }
 })
@@ -141,7 +152,8 @@ test('C4 explain tells of a cut stream what broke it, and what it was billed by'
   const { amount, flags, ...rest } = settlement
   assert.deepEqual(rest, {
     ...{ state: 'in the ledger', outcome: 'upstream_cut', status: 200 },
-    ...{ code: 'upstream_error', cause: 'upstream_reset', usage_source: 'estimated' },
+    ...{ code: 'upstream_error', reason: null, param: null, cause: 'upstream_reset', usage_source: 'estimated' },
+    message: 'The connection to the model was lost (server error, connection reset): try again.',
   })
   assert.ok(Number(amount) > 0)
 })
@@ -149,26 +161,47 @@ test('C4 explain tells of a cut stream what broke it, and what it was billed by'
 test('R1 U9 explain tells a refusal: ours without an attempt, the model’s with it, and no debit', async () => {
   const native = await start()
   native.upstream.play(whole({ error: { message: canary, type: 'invalid_request_error' } }, 400))
-  const ofModel = await explain(native, (await native.ask('chat')).id)
+  const refused = await native.ask('chat')
+  const ofModel = await explain(native, refused.id)
   const none = { state: 'none', outcome: 'refused', usage_source: null, amount: null, flags: [] }
+  const told = (asked: Awaited<ReturnType<Native['ask']>>, param: string | null = null) => {
+    const { error } = JSON.parse(asked.text) as { error: { message: string; param: string | null } }
+    assert.equal(error.param, param)
+    return { reason: null, message: error.message, param }
+  }
   assert.deepEqual(
     ofModel.attempts!.map(({ status, cause, why }) => [status, cause, why]),
     [[400, 'upstream_400', 'spread']],
   )
   assert.equal(ofModel.stopped, 'final')
-  assert.deepEqual(ofModel.settlement, { ...none, status: 400, code: 'invalid_request', cause: 'upstream_400' })
+  assert.deepEqual(ofModel.settlement, {
+    ...none,
+    ...told(refused),
+    ...{ status: 400, code: 'invalid_request', cause: 'upstream_400' },
+  })
   assert.deepEqual([ofModel.usage, ofModel.price], [null, null])
-  const unknown = await explain(native, (await native.ask('chat', { model: canary })).id)
+  const unserved = await native.ask('chat', { model: canary })
+  const unknown = await explain(native, unserved.id)
   assert.deepEqual(
     [unknown.attempts, unknown.stopped, unknown.model, unknown.wire],
     [[], null, null, { client: 'chat', model: null }],
   )
-  assert.deepEqual(unknown.settlement, { ...none, status: 404, code: 'model_not_found', cause: null })
+  assert.deepEqual(unknown.settlement, {
+    ...none,
+    ...told(unserved, 'model'),
+    ...{ status: 404, code: 'model_not_found', cause: null },
+  })
   // Whose key is not known is nobody, and still a request.
-  const keyless = await explain(native, (await native.ask('chat', {}, { authorization: `Bearer ${canary}` })).id)
+  const keyed = await native.ask('chat', {}, { authorization: `Bearer ${canary}` })
+  const keyless = await explain(native, keyed.id)
   assert.deepEqual([keyless.account, keyless.key, keyless.attempts], [null, null, []])
-  assert.deepEqual(keyless.settlement, { ...none, status: 401, code: 'invalid_api_key', cause: null })
-  for (const told of [ofModel, unknown, keyless]) assert.doesNotMatch(JSON.stringify(told), /canary/)
+  assert.deepEqual(keyless.settlement, {
+    ...none,
+    ...told(keyed),
+    ...{ status: 401, code: 'invalid_api_key', cause: null },
+  })
+  // The sentence of an unknown model quotes it, as it did for its client.
+  for (const told of [keyless, { ...unknown, settlement: {} }]) assert.doesNotMatch(JSON.stringify(told), /canary/)
 })
 
 test('F-U43 explain tells where nobody could be asked', async () => {
@@ -196,7 +229,7 @@ test('explain has a request that is older than memory from the ledger, without i
     ...before,
     attempts: null,
     losses: null,
-    settlement: { ...settlement, status: null, code: null, cause: null },
+    settlement: { ...settlement, status: null, ...unfailed },
   })
   const { stdout } = await runWarm(['explain', billed.id, ...ofServer(gateway)])
   const unknown =

@@ -78,6 +78,13 @@ export function Steps({ of: told }: { of: Explanation }) {
               <code>{settlement.code}</code>
             </Fact>
           )}
+          {settlement.reason && <Fact name="Reason">{reasons[settlement.reason] ?? settlement.reason}</Fact>}
+          {settlement.message && <Fact name="The client got">{settlement.message}</Fact>}
+          {settlement.param && (
+            <Fact name="Field">
+              <code>{settlement.param}</code>
+            </Fact>
+          )}
           {settlement.cause && <Fact name="Cause">{settlement.cause.replaceAll('_', ' ')}</Fact>}
         </dl>
       </Step>
@@ -91,6 +98,21 @@ export function Steps({ of: told }: { of: Explanation }) {
       </Step>
     </ol>
   )
+}
+
+/** Reasons of a 402 and of a 429. */
+const reasons: Readonly<Record<string, string>> = {
+  spent: 'the balance of the account is spent',
+  held: 'running requests hold the rest of the balance',
+  budget_spent: 'the budget of the key is spent',
+  budget_held: 'running requests hold the rest of the budget of the key',
+  window: 'the account made too many requests in this minute',
+  key_window: 'the key made too many requests in this minute',
+  upstream: 'the provider is at its limit',
+  busy: 'the gateway is at its limit',
+  bodies: 'the gateway has no memory for more bodies',
+  counter: 'too many tokens are being counted',
+  failed_auth: 'too many wrong keys came from this address',
 }
 
 function Step({ title, children }: { title: string; children: ComponentChildren }) {
@@ -126,7 +148,7 @@ function Attempts({ attempts, stopped }: Pick<Explanation, 'attempts' | 'stopped
   return (
     <>
       <ul class="attempts">
-        {attempts.map(({ upstream, account, why, status, cause, ms }, at) => (
+        {attempts.map(({ upstream, account, why, status, cause, text, ms }, at) => (
           <li key={at} class={cause ? 'failed' : 'done'}>
             <span class="who">
               {upstream}
@@ -140,6 +162,7 @@ function Attempts({ attempts, stopped }: Pick<Explanation, 'attempts' | 'stopped
               <Ms value={ms} />
             </span>
             <meter min={0} max={longest} value={ms} aria-hidden="true" />
+            {text && <q class="small said">{text}</q>}
           </li>
         ))}
       </ul>

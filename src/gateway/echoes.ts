@@ -1,0 +1,113 @@
+/* A provider's error may repeat the request, and nothing of a request is shown to operators (rulings U5, CON-4). */
+
+/** A run of so many characters that also stands in the request is an echo. */
+const runCharacters = 20
+
+/** Larger requests are not searched, so that one of them does not hold up the others; one reading of this takes 15 ms. */
+const requestBytesMax = 1_048_576
+
+/** In place of an echo. */
+const omitted = '…'
+
+/**
+ * The ways to read a request. `json` takes it as it stands; the others read JSON's escapes. `scrubbed` makes control characters in
+ * a row one blank, as the scrub does. `collapsed` makes all blanks in a row one.
+ */
+type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
+
+/**
+ * Replaces each part of a text that also stands in a request, if it has 20 characters or more. A provider may repeat it in any
+ * form of `Reading`.
+ * @param text after the scrub: 400 characters at most
+ * @returns undefined if the request is too large to be searched
+ */
+export function withoutEchoes(text: string, request: Buffer): string | undefined {
+  if (text.length < runCharacters) return text
+  if (request.length > requestBytesMax) return undefined
+  const isEcho = new Uint8Array(text.length)
+  const body = request.toString('utf8')
+  markEchoes(text, body, 'collapsed', isEcho)
+  // The other readings find more only if the text has such characters.
+  if (text.includes('\\')) markEchoes(text, body, 'json', isEcho)
+  if (/\s\s/.test(text)) for (const reading of ['strings', 'scrubbed'] as const) markEchoes(text, body, reading, isEcho)
+  let shown = ''
+  for (let at = 0; at < text.length; at++) {
+    if (!isEcho[at]) shown += text[at]
+    else if (!isEcho[at - 1]) shown += omitted
+  }
+  return shown
+}
+
+const base = 0x01000193
+let top = 1
+for (let at = 1; at < runCharacters; at++) top = Math.imul(top, base)
+
+/** Looks for all runs of the text at once, by rolling hashes (Rabin and Karp). */
+function markEchoes(text: string, body: string, reading: Reading, isEcho: Uint8Array): void {
+  const { codes, places } = readText(text, reading === 'collapsed')
+  const runs = new Map<number, number[]>()
+  const isKnown = new Uint8Array(65_536)
+  for (let start = 0; start + runCharacters <= codes.length; start++) {
+    let hash = 0
+    for (let at = start; at < start + runCharacters; at++) hash = (Math.imul(hash, base) + codes[at]!) | 0
+    const same = runs.get(hash)
+    if (same) same.push(start)
+    else runs.set(hash, [start])
+    isKnown[hash >>> 16] = 1
+  }
+  // The last 32 characters that were read.
+  const ring = new Uint16Array(32)
+  let [hash, count, wasControl] = [0, 0, false]
+  for (let at = 0; at < body.length; ) {
+    let code = body.charCodeAt(at++)
+    if (code === 0x5c && reading !== 'json') {
+      code = body.charCodeAt(at++)
+      if (code === 0x75) {
+        code = Number.parseInt(body.slice(at, at + 4), 16)
+        at += 4
+      } else if (code !== 0x22 && code !== 0x5c && code !== 0x2f) code = 0x0a
+    }
+    const isControl = code < 0x20 || isOtherControl(code)
+    if (isControl || code === 0xa0) code = 0x20
+    if (code === 0x20 && count > 0) {
+      const wasBlank =
+        reading === 'collapsed' ? ring[(count - 1) & 31] === 0x20 : reading === 'scrubbed' && wasControl && isControl
+      if (wasBlank) continue
+    }
+    wasControl = isControl
+    if (count >= runCharacters) hash = (hash - Math.imul(ring[(count - runCharacters) & 31]!, top)) | 0
+    hash = (Math.imul(hash, base) + code) | 0
+    ring[count++ & 31] = code
+    if (isKnown[hash >>> 16] === 0 || count < runCharacters) continue
+    const starts = runs.get(hash)
+    if (!starts || !isRun(codes, starts[0]!, ring, count)) continue
+    // One match is enough: a request that repeats one run a million times takes no longer than another.
+    runs.delete(hash)
+    for (const start of starts) isEcho.fill(1, places[start], places[start + runCharacters])
+  }
+}
+
+function isRun(codes: readonly number[], start: number, ring: Uint16Array, count: number): boolean {
+  for (let i = 0; i < runCharacters; i++) if (codes[start + i] !== ring[(count - runCharacters + i) & 31]) return false
+  return true
+}
+
+/** Those beyond ASCII's first 32, as the scrub replaces them. */
+function isOtherControl(code: number): boolean {
+  return (code >= 0x7f && code < 0xa0) || code === 0x2028 || code === 0x2029
+}
+
+/** @returns the characters as they are compared, and where each of them begins in the text */
+function readText(text: string, collapses: boolean): { codes: number[]; places: number[] } {
+  const codes: number[] = []
+  const places: number[] = []
+  for (let at = 0; at < text.length; at++) {
+    let code = text.charCodeAt(at)
+    if (code < 0x20 || code === 0xa0 || isOtherControl(code)) code = 0x20
+    if (collapses && code === 0x20 && codes.at(-1) === 0x20) continue
+    codes.push(code)
+    places.push(at)
+  }
+  places.push(text.length)
+  return { codes, places }
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { withoutEchoes } from '../../src/gateway/echoes.ts'
+
+/** Forms in which a provider repeats a string of a request. */
+const forms: Record<string, (text: string) => string> = {
+  decoded: (text) => text,
+  'as it stands in the JSON': (text) => JSON.stringify(text).slice(1, -1),
+  'with its line breaks as blanks': (text) => text.replace(/[\p{Cc}\u2028\u2029]{1,1000}/gu, ' '),
+}
+
+const characters = fc.constantFrom(...'abcdefgh ', '\n', '\t', '"', '\\', 'é', '本', '😀', '  ')
+const said = fc.array(characters, { minLength: 40, maxLength: 90 }).map((some) => some.join(''))
+
+/** Whether a text has a run of 20 characters of the request, read in one of the forms. */
+function repeats(shown: string, request: string): boolean {
+  const ways = Object.values(forms).map((form) => form(request))
+  return Array.from({ length: Math.max(0, shown.length - 19) }, (_, at) => shown.slice(at, at + 20)).some((run) =>
+    ways.some((way) => way.includes(run)),
+  )
+}
+
+test('CON-4 no run of 20 characters of a request is left in an error, however its provider repeats it', () => {
+  const property = fc.property(said, fc.nat(20), fc.integer({ min: 20, max: 60 }), (text, start, length) => {
+    const request = Buffer.from(JSON.stringify({ messages: [{ role: 'user', content: text }] }))
+    for (const [name, form] of Object.entries(forms)) {
+      const shown = withoutEchoes(`Bad input (${form(text.slice(start, start + length))}): refused`, request)
+      assert.ok(shown !== undefined && !repeats(shown, text), `${name}: ${shown}`)
+    }
+  })
+  fc.assert(property, { numRuns: 300 })
+})
+
+test('CON-4 an error that repeats nothing, or less than 20 characters, is left as it is', () => {
+  const request = Buffer.from(JSON.stringify({ model: 'm', temperature: 9, content: 'canary-text of a client' }))
+  for (const text of [
+    'temperature must be at most 2, not 9',
+    'GPU 3 is lost',
+    '',
+    'canary-text of a c is bad',
+    'x'.repeat(400),
+  ])
+    assert.equal(withoutEchoes(text, request), text)
+  assert.equal(withoutEchoes('Invalid: canary-text of a client. Try again', request), 'Invalid: …. Try again')
+  assert.equal(withoutEchoes('canary-text of a client', request), '…')
+})
+
+test('CON-4 a request that is too large to be searched leaves no text that may repeat it', () => {
+  const request = Buffer.from(JSON.stringify({ content: 'a'.repeat(1_100_000) }))
+  assert.equal(withoutEchoes('GPU 3 of this machine is lost', request), undefined)
+  assert.equal(withoutEchoes('GPU 3 is lost', request), 'GPU 3 is lost')
+})
