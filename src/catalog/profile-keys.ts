@@ -25,6 +25,9 @@ export const profileKeys = z.strictObject({
       levels: listOf(level, 'levels').describe('The levels it knows; a wish becomes the highest one not above it.'),
       default: level.optional().describe('What it does when nothing is asked.'),
       can_disable: flag.describe('Whether it can be told not to reason.'),
+      forced_calls: flag
+        .optional()
+        .describe('chat: whether it can be forced to call a tool while it reasons. Default: true.'),
       field: filled('must name a request field').describe('toggle: the boolean field.').optional(),
     })
     .describe('Reasoning.'),

@@ -306,6 +306,8 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
         levels: ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
         default: 'high',
         canDisable: true,
+        // "Thinking mode does not support this tool_choice" (deepseek-ai/DeepSeek-V3#1376).
+        forcedCalls: false,
       },
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
@@ -379,7 +381,11 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   qwen: {
     chat: {
       maxField: 'max_tokens',
-      reasoning: { style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
+      reasoning: {
+        ...{ style: 'toggle', field: 'enable_thinking', levels: ['medium'], default: 'none', canDisable: true },
+        // "tool_choice … does not support being set to required or object in thinking mode" (cloudwego/eino#994).
+        forcedCalls: false,
+      },
       hiddenReasoning: 'never',
       reasoningField: 'reasoning_content',
       accepts: new Set(['top_k']),

@@ -130,3 +130,32 @@ for (const profile of ['moonshot', 'qwen']) {
     equal(choiceOf(up), profile === 'qwen' ? '=final_result' : 'auto')
   })
 }
+
+test('Y6 FID-5 a model that cannot be forced while it reasons is forced without, and a listed loss', () => {
+  const asked = { reasoning_effort: 'high' }
+  const off = { deepseek: ['thinking', { type: 'disabled' }], qwen: ['enable_thinking', false] } as const
+  for (const profile of ['deepseek', 'qwen'] as const) {
+    const ask = (force: Force | undefined, more: object = {}) => {
+      const forced = force ? forcing.responses(['f'], force) : { tools: [{ type: 'function', name: 'f' }] }
+      const reasoning = 'reasoning_effort' in more ? { reasoning: { effort: more.reasoning_effort } } : {}
+      const { body, encoded } = translate(
+        'responses',
+        'chat',
+        { ...smallest.responses, ...forced, ...reasoning },
+        { profile },
+      )
+      const [field, value] = off[profile]
+      const isOff = JSON.stringify(body[field]) === JSON.stringify(value)
+      return [isOff, encoded.losses.some((loss) => loss.field === 'reasoning' && loss.what === 'dropped')]
+    }
+    for (const force of ['any', 'named', 'subset'] as const) {
+      deepEqual(ask(force, asked), [true, true], `${profile} ${force}`)
+      // Only the one that reasons unasked has to be told.
+      deepEqual(ask(force), [profile === 'deepseek', false], `${profile} ${force}`)
+    }
+    deepEqual(ask(undefined, asked), [false, false])
+    deepEqual(ask(undefined), [false, false])
+  }
+  const { body } = translate('chat', 'responses', { ...smallest.chat, ...forcing.chat(['f'], 'any'), ...asked }, {})
+  equal(body.reasoning.effort, 'high')
+})

@@ -21,7 +21,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
   })
   const { losses, stops } = prepared
   const wish = resolveReasoning(request.reasoning, profile.reasoning, prepared.outputTokensCap, losses)
-  const reasoning = reasoningForHistory(wish, prepared, profile)
+  const reasoning = reasoningForTurns(wish, prepared, profile)
   const { verbosity, ...scalars } = encodeScalars(request.scalars, chatScalars, profile.accepts, losses)
   const isStreamed = request.stream || profile.preferStream
   const body: Record<string, unknown> = {
@@ -43,14 +43,17 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
 }
 
 /**
- * Some models refuse a tool turn without its reasoning text while they reason; a client that did not see it cannot
- * send it (R-HIST). Then the request goes without reasoning where that is possible.
+ * While they reason, some models refuse a forced call (R-CHOICE), or a tool turn without its reasoning text. A client that did
+ * not see that text cannot send it (R-HIST). Then the request goes without reasoning where that is possible.
  */
-function reasoningForHistory(wish: Reasoning, prepared: Prepared, profile: Profile): Reasoning {
-  if (!profile.chat.replayThought.required || !profile.reasoning.canDisable || profile.reasoning.style === 'none')
-    return wish
-  if (!prepared.turns.some(lacksThought)) return wish
-  if (wish.state === 'on') prepared.losses.add('reasoning', 'dropped', 'a turn of the history lacks its reasoning')
+function reasoningForTurns(wish: Reasoning, { turns, choice, losses }: Prepared, profile: Profile): Reasoning {
+  const { canDisable, style, forcedCalls = true, default: usual = 'none' } = profile.reasoning
+  if (!canDisable || style === 'none') return wish
+  const isForced = choice.mode === 'required' || choice.mode === 'named'
+  const isRefused = !forcedCalls && isForced && (wish.state === 'on' || usual !== 'none')
+  if (!isRefused && !(profile.chat.replayThought.required && turns.some(lacksThought))) return wish
+  const why = isRefused ? 'a tool must be called' : 'a turn of the history lacks its reasoning'
+  if (wish.state === 'on') losses.add('reasoning', 'dropped', why)
   return { state: 'off' }
 }
 
