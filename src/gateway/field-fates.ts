@@ -22,11 +22,18 @@ type SentToModel = {
 
 /**
  * Lists the outcome of each field of a request. Between two wires the table of the client's wire decides; within one wire
- * the two bodies are compared. `null` counts as absent (ruling R7). Changes inside a field are among the losses.
+ * the two bodies are compared. `null` counts as absent (ruling R7). A loss inside a field that has no row yet follows with
+ * a row of its own, so that each loss is among the fields.
  */
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
-  return sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
+  const fates = sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
+  const listed = new Set(fates.map(({ field }) => field))
+  const inner = sent.losses.filter(({ field }) => !listed.has(field) && listed.add(field))
+  return [
+    ...fates,
+    ...inner.map(({ field, what, why }): FieldFate => ({ field, what: what === 'dropped' ? what : 'mapped', why })),
+  ]
 }
 
 function translatedFates({ wire, model, losses }: SentToModel, body: ClientBody): FieldFate[] {

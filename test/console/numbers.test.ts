@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { readAmount } from '../../console/src/pure/amount.ts'
 import { balanceOver, creditsOf } from '../../console/src/pure/balance.ts'
 import {
   exactCredits,
@@ -86,6 +87,43 @@ test('numbers are short where they are read', () => {
   assert.equal(plain(tellSpan(3 * 31_557_600_000 + 40 * 86_400_000)), '3 y 40 d')
   assert.equal(plain(tellSpan(328_633 * 86_400_000)), '>100 y')
   assert.equal(plain(tellBytes(3 * 1_048_576)), '3 MiB')
+})
+
+test('CON-18 amounts are read in the forms in which people type them, and never guessed', () => {
+  for (const [typed, read] of [
+    ['12,50', '12.50'],
+    ['12.5', '12.5'],
+    [' 12 ', '12'],
+    ['-3,5', '-3.5'],
+    ['−3', '-3'],
+    ['0,125', '0.125'],
+    ['0,00018', '0.00018'],
+    ['1.250,50', '1250.50'],
+    ['1,250.50', '1250.50'],
+    ['1 250,50', '1250.50'],
+    ['1\u202f250', '1250'],
+    ["1'250.50", '1250.50'],
+    ['1,250,000', '1250000'],
+    ['1.250.000', '1250000'],
+    ['0,5/day', '0.5/day'],
+    ['2,5 / week', '2.5/week'],
+    // Texts with two meanings, or none.
+    ['1,250', '1,250'],
+    ['1,250/day', '1,250/day'],
+    ['1,2,3', '1,2,3'],
+    ['12,', '12,'],
+    ['much', 'much'],
+    ['', ''],
+  ] as const)
+    assert.equal(readAmount(typed), read, typed)
+  fc.assert(
+    fc.property(fc.bigInt(0n, 10n ** 15n), (nanos) => {
+      const text = formatCredits(nanos)
+      assert.equal(readAmount(text), text)
+      const comma = readAmount(text.replace('.', ','))
+      assert.ok(comma === text || comma === text.replace('.', ','), `${text}: ${comma}`)
+    }),
+  )
 })
 
 test('CON-13 no amount is shown as zero, as a bound, or with fewer than two significant digits', () => {

@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { assignColours, colourCount } from '../../console/src/pure/colours.ts'
 import { largest, stack, sumAt } from '../../console/src/pure/stack.ts'
-import { axisTicks, firstOpen, tellBucket } from '../../console/src/pure/ticks.ts'
+import { axisTicks, firstOpen, tellBucket, whollySeen } from '../../console/src/pure/ticks.ts'
 
 const value = fc.option(fc.nat(1_000), { nil: null })
 
@@ -66,6 +66,33 @@ test('an axis has its words at midnights and round hours of the viewer, days of 
   assert.equal(axisTicks(days, 'day', zones, 500)[0]!.text, '1 Nov')
   // Half-hour zones have their midnights between our hours: every so many then.
   assert.ok(axisTicks(hours, 'hour', { viewer: 'Asia/Kolkata', reporting: 'UTC' }, 600).length > 2)
+})
+
+test('CON-18 no label of an axis is cut by the right edge', () => {
+  const zones = { viewer: 'Europe/Berlin', reporting: 'Europe/Berlin' }
+  const starts = { quarter: 900_000, hour: 3_600_000, day: 86_400_000, month: 31 * 86_400_000 }
+  fc.assert(
+    fc.property(
+      fc.constantFrom('quarter', 'hour', 'day', 'month'),
+      fc.integer({ min: 1, max: 400 }),
+      fc.integer({ min: 120, max: 1_500 }),
+      fc.integer({ min: 0, max: 10_000 }),
+      (bucket, count, widthPx, shift) => {
+        const buckets = Array.from({ length: count }, (_, at) =>
+          new Date(Date.UTC(2026, 0, 1) + shift * 900_000 + at * starts[bucket]).toISOString(),
+        )
+        const ticks = axisTicks(buckets, bucket, zones, widthPx)
+        const seen = whollySeen(ticks, count, widthPx, 20)
+        for (const { at, text } of seen)
+          assert.ok(((at + 0.5) / count) * widthPx + (text.length * 7) / 2 <= widthPx + 20, text)
+        // Labels that are not at the edge stay.
+        assert.ok(
+          ticks.length - seen.length <= 1 + Math.floor((30 * count) / widthPx),
+          `${ticks.length} and ${seen.length}`,
+        )
+      },
+    ),
+  )
 })
 
 test('a time is named with its zone’s hours, a day by itself', () => {

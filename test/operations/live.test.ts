@@ -182,6 +182,35 @@ test('CON-12 requests are sorted by cost, times and tokens, from memory and ledg
   assert.equal((await csv('outcome=refused')).length, 1)
 })
 
+test('CON-18 each loss of a translation is among the fields, also a loss inside of one', async () => {
+  const { ask } = await startApi({
+    models: [testModel('native-chat', 'chat'), testModel('native-messages', 'messages')],
+  })
+  const cached = { type: 'text', text: 'Answer.', cache_control: { type: 'ephemeral' } }
+  const asked = { messages: [{ role: 'user', content: [cached] }], max_tokens: 10 }
+  for (const [from, model, more] of [
+    ['messages', 'native-chat', { system: [cached] }],
+    ['messages', 'native-chat', { top_k: 40 }],
+    ['messages', 'native-chat', { tools: [{ name: 't', input_schema: {}, cache_control: { type: 'ephemeral' } }] }],
+    ['chat', 'native-messages', { messages: question().messages, seed: 1, logit_bias: { 1: 1 }, n: 1 }],
+  ] as const) {
+    const body = { ...(from === 'messages' ? asked : {}), model, ...more }
+    const told = (await ask('POST', '/translate', { body: { from, model, body } })).body as unknown as {
+      fields: { field: string }[]
+      losses: { field: string }[]
+    }
+    assert.ok(told.fields, JSON.stringify(told))
+    const fields = told.fields.map(({ field }) => field)
+    assert.equal(new Set(fields).size, fields.length, `${fields}`)
+    assert.deepEqual(
+      told.losses.filter(({ field }) => !fields.includes(field)),
+      [],
+      JSON.stringify(more),
+    )
+    if ('system' in more) assert.ok(fields.includes('cache_control'), `${fields}`)
+  }
+})
+
 function serverOf({ configPath, adminUrl }: { configPath: string; adminUrl: string }): string[] {
   return ['--config', configPath, '--admin-listen', new URL(adminUrl).host]
 }

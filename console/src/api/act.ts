@@ -1,3 +1,4 @@
+import { readAmount } from '../pure/amount.ts'
 import { ask, type Told } from './ask.ts'
 
 /** A new `Idempotency-Key` for a form that was opened: a creation that is sent twice with it happens once. */
@@ -23,10 +24,24 @@ export async function act<T>(path: string, body: Record<string, unknown> = {}): 
  */
 export async function edit<T>(path: string, changes: Record<string, unknown>, version?: string): Promise<Told<T>> {
   const seen = version ?? (await ask<T>(path)).version ?? '*'
-  return ask<T>(path, { method: 'PATCH', body: changes, headers: { 'if-match': seen } })
+  return ask<T>(path, { method: 'PATCH', body: withAmounts(changes), headers: { 'if-match': seen } })
 }
 
 /** Leaves out fields that are empty. */
 function withoutNothing(body: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined && value !== ''))
+  return withAmounts(
+    Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined && value !== '')),
+  )
+}
+
+/** The fields that people fill with amounts of credits. */
+const amounts: ReadonlySet<string> = new Set(['credit', 'credits', 'budget'])
+
+function withAmounts(body: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [
+      name,
+      amounts.has(name) && typeof value === 'string' ? readAmount(value) : value,
+    ]),
+  )
 }

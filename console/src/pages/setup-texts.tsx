@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import type { Setup } from '../shapes.ts'
 import { Code } from '../ui/copy.tsx'
+import { Words } from '../ui/words.tsx'
 
 const shellNames: Readonly<Record<string, string>> = { posix: 'bash, zsh', fish: 'fish', powershell: 'PowerShell' }
 
@@ -54,13 +55,15 @@ export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string })
       {steps.length > 0 && (
         <ol class="steps">
           {steps.map((step) => (
-            <li key={step}>{fill(step)}</li>
+            <li key={step}>
+              <Words text={fill(step)} />
+            </li>
           ))}
         </ol>
       )}
       {notes.map((note) => (
         <p class="note" key={note}>
-          {note}
+          <Words text={note} />
         </p>
       ))}
     </div>

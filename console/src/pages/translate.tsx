@@ -8,6 +8,7 @@ import { Code, Copy } from '../ui/copy.tsx'
 import { useDraft } from '../ui/draft.ts'
 import { FormRefusal, Select, useForm } from '../ui/form.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
+import { Words } from '../ui/words.tsx'
 import { Losses } from './explain.tsx'
 
 /** Shows the request that a model would get for a client's request, and what becomes of each field. Nothing is sent. */
@@ -148,7 +149,9 @@ function Told({ of: told }: { of: Translation }) {
     return (
       <Panel title="Refused" unit={`${status} ${code}`}>
         <div class="pad">
-          <p class="bad">{message}</p>
+          <p class="bad">
+            <Words text={message} />
+          </p>
           {param && (
             <p class="small">
               at <code>{param}</code>

@@ -1,7 +1,7 @@
 import uPlot from 'uplot'
 import type { Bucket } from '../pure/range.ts'
 import { stack, type Values } from '../pure/stack.ts'
-import { axisTicks, firstOpen, type Zones } from '../pure/ticks.ts'
+import { axisTicks, firstOpen, whollySeen, type Zones } from '../pure/ticks.ts'
 import { colour } from '../theme.ts'
 
 export type Drawn = {
@@ -32,6 +32,8 @@ export type Drawing = {
 
 const heightPx = 190
 const fontPx = 11
+/** The space to the right of a plot. */
+const marginPx = 20
 
 /**
  * Draws into an element with the colours in force. A canvas does not follow the style, so after a change of colours it
@@ -50,7 +52,8 @@ export function draw(target: HTMLElement, drawing: Drawing, onCursor: (at: numbe
     width: Math.max(120, target.clientWidth),
     height: heightPx,
     legend: { show: false },
-    padding: [10, 6, 0, 0],
+    // The last label of the axis may reach beyond the plot by a half of its width.
+    padding: [10, marginPx, 0, 0],
     cursor: { y: false, drag: { x: false, y: false }, points: { show: kind !== 'bars', size: 6 } },
     scales: {
       x: { time: false, range: [-0.5, Math.max(0.5, buckets.length - 0.5)] },
@@ -127,15 +130,16 @@ function strokeOf({ label, colour: token, dash, isMarks }: Drawn, kind: Drawing[
  */
 function drawGaps({ ctx, data, valToPos }: uPlot, series: number, tops: BarTops): void {
   const own = tops.get(series)
-  const above = data[series - 1]
-  if (!own || series < 2 || !above) return
+  // The whole stack is the first series that is drawn.
+  const whole = data[1]
+  if (!own || series < 2 || !whole) return
   const gapPx = Math.max(1, Math.round(devicePixelRatio))
   ctx.save()
   ctx.fillStyle = colour('panel')
   for (const [at, { left, top, width }] of own) {
     const value = data[series]?.[at] ?? 0
     const below = valToPos(data[series + 1]?.[at] ?? 0, 'y', true)
-    if ((above[at] ?? 0) > value && below - top >= 3 * gapPx) ctx.fillRect(left, Math.round(top), width, gapPx)
+    if ((whole[at] ?? 0) > value && below - top >= 3 * gapPx) ctx.fillRect(left, Math.round(top), width, gapPx)
   }
   ctx.restore()
 }
@@ -150,7 +154,8 @@ function xWords({ buckets, bucket, zones }: Drawing): Pick<uPlot.Axis, 'splits' 
   let ticks: { at: number; text: string }[] = []
   return {
     splits: (plot) => {
-      ticks = axisTicks(buckets, bucket, zones, plot.bbox.width / devicePixelRatio)
+      const widthPx = plot.bbox.width / devicePixelRatio
+      ticks = whollySeen(axisTicks(buckets, bucket, zones, widthPx), buckets.length, widthPx, marginPx)
       return ticks.map(({ at }) => at)
     },
     values: () => ticks.map(({ text }) => text),

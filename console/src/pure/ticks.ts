@@ -52,6 +52,20 @@ export function axisTicks(
   return marks.all.filter((_, at) => at % every === 0).map(({ at, text }) => ({ at, text }))
 }
 
+/** The greatest width of a letter of an axis, in px: labels are in 11 px. */
+const letterPx = 7
+
+/** Leaves out labels that the right edge would cut. @param roomPx the space to the right of the plot */
+export function whollySeen<Tick extends { at: number; text: string }>(
+  ticks: readonly Tick[],
+  buckets: number,
+  widthPx: number,
+  roomPx: number,
+): Tick[] {
+  const endOf = ({ at, text }: Tick) => ((at + 0.5) / buckets) * widthPx + (text.length * letterPx) / 2
+  return ticks.filter((tick) => endOf(tick) <= widthPx + roomPx)
+}
+
 type Mark = { at: number; rank: number; text: string }
 
 /** Marks of hours, counted from midnight. @property rank quarters of an hour since the first midnight */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useId, useState } from 'preact/hooks'
 import { Refusal } from '../api/ask.ts'
+import { Words } from './words.tsx'
 
 type FieldProps = {
   label: string
@@ -176,7 +177,7 @@ export function FormRefusal({ refusal, fields = [] }: { refusal: Refusal | undef
   if (refusal.errors.some(({ pointer }) => fields.includes(pointer.slice(1)))) return null
   return (
     <p class="bad" role="alert">
-      {refusal.message} {refusal.requestId && <code class="small">{refusal.requestId}</code>}
+      <Words text={refusal.message} /> {refusal.requestId && <code class="small">{refusal.requestId}</code>}
     </p>
   )
 }

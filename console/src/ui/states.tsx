@@ -4,6 +4,7 @@ import type { Loaded } from '../api/load.ts'
 import { tellTime } from '../pure/format.ts'
 import { viewerZone } from '../session.ts'
 import { Icon } from './icons.tsx'
+import { Words } from './words.tsx'
 
 /** Shows a refusal, the details to pass on to support, and a button that tries again. */
 export function Failure({ refusal, retry, lastMs }: { refusal: Refusal; retry?: () => void; lastMs?: number }) {
@@ -12,7 +13,9 @@ export function Failure({ refusal, retry, lastMs }: { refusal: Refusal; retry?: 
       <Icon name="trouble" />
       <div>
         <strong>{refusal.title}</strong>
-        <p>{refusal.message}</p>
+        <p>
+          <Words text={refusal.message} />
+        </p>
         {refusal.requestId && (
           <p class="small">
             Request <code>{refusal.requestId}</code>

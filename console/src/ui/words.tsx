@@ -9,7 +9,7 @@ export function Words({ text }: { text: string }) {
 export function Breakable({ text }: { text: string }) {
   return (
     <>
-      {text.split(/(?<=[._\]/-])/).map((part, at) => (
+      {text.split(/(?<=[.\]/])/).map((part, at) => (
         <Fragment key={at}>
           {at > 0 && <wbr />}
           {part}

@@ -40,4 +40,52 @@ export const figureTrials: readonly Trial[] = [
       return entries.map(([amount, balance]) => `${amount}: ${balance}`)
     },
   },
+  {
+    name: 'figures: words break at their ends, boxes beside each other are equally high, and amounts may have a comma',
+    async run() {
+      const rig = await startRig()
+      const { id } = await rig.makeAccount('acme', '25')
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      for (const width of [1440, 375]) {
+        await page.setViewportSize({ width, height: 900 })
+        await visit(view, rig, 'translate')
+        await page.click('.composer [type=submit]')
+        await page.waitForSelector('.fate')
+        for (const cell of await page.locator('.fate, .plain td:first-child code').all()) {
+          const box = (await cell.boundingBox())!
+          assert.ok(box.height < 24, `${width}: ${await cell.innerText()} is ${box.height} px high`)
+        }
+        assert.ok(!(await page.locator('.results .table').allInnerTexts()).join('').includes('`'), 'no raw backtick')
+        assert.equal(
+          await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+          0,
+        )
+      }
+      await page.setViewportSize({ width: 1440, height: 900 })
+      await visit(view, rig, `accounts/${id}`)
+      await page.click('main >> text=New key')
+      const heights = new Set<number>()
+      for (const input of await page.locator('dialog .fields input').all())
+        heights.add(Math.round((await input.boundingBox())!.height))
+      assert.equal(heights.size, 1, `heights ${[...heights]}`)
+      await page.fill('dialog [name=label]', 'comma')
+      await page.fill('dialog [name=budget]', '0,5/day')
+      await page.click('dialog [type=submit]')
+      await page.waitForSelector('[data-secret]')
+      assert.equal(
+        (await rig.books.listKeys(id)).find(({ label }) => label === 'comma')?.bounds.budget?.nanos,
+        500_000_000n,
+      )
+      await page.click('dialog >> text=I have it')
+      await page.click('.page-head >> text=Credit')
+      await page.fill('dialog [name=credits]', '12,50')
+      await page.fill('dialog [name=reference]', 'invoice 7')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.tile .figure >> text=37.50')
+      await view.close()
+      await rig.close()
+    },
+  },
 ]
