@@ -46,6 +46,8 @@ export class Attempts {
   #exchangeFor: UpstreamRequests['exchangeFor']
   /** The request was released from memory, so no other attempt can follow. */
   #isForgotten = false
+  /** The time at which the only account is asked once more (ruling Y26), by the monotonic clock. */
+  #againMs: number | undefined
   #newest: Attempt | undefined
   /** The record's entry of the newest attempt. */
   #tried: Try | undefined
@@ -98,6 +100,21 @@ export class Attempts {
     return isSeen ? { failure, verdict, target: this.#newest?.target } : this.#failover.told
   }
 
+  /** Whether nothing is under way, because an upstream asked for a short wait. Nobody works on the request meanwhile. */
+  get isWaiting(): boolean {
+    return this.#againMs !== undefined
+  }
+
+  /**
+   * Asks the only account once more when the wait for it is over. @param nowMs monotonic
+   * @returns the failure to report if it cannot be asked
+   */
+  tick(nowMs: number): Failed | undefined {
+    if (this.#againMs === undefined || nowMs < this.#againMs || this.#askOnly()) return undefined
+    this.#parts.record.stopped = this.#failover.stopped ?? 'final'
+    return this.#failover.told
+  }
+
   /** The first byte of an answer came. */
   firstByte(): void {
     this.#failover.firstByte()
@@ -146,15 +163,32 @@ export class Attempts {
     this.#parts.share.release()
   }
 
-  #tryAgain({ fault }: Failure, { elsewhere }: Verdict): boolean {
+  #tryAgain(failure: Failure, verdict: Verdict): boolean {
     const failover = this.#failover
+    const { fault } = failure
+    const { elsewhere } = verdict
     // An account that cannot open items sealed by another account gets the same request without them (ruling U13).
     if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.#exchange)) {
       return this.#try(failover.again())
     }
     if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
     // The request may have been released when the head of an answer came.
-    return elsewhere === 'another' && !this.#isForgotten && this.#tryElsewhere()
+    if (elsewhere !== 'another' || this.#isForgotten) return false
+    return this.#tryElsewhere() || this.#waitForOnly(failure, verdict)
+  }
+
+  #waitForOnly(failure: Failure, verdict: Verdict): boolean {
+    const waitMs = this.#failover.waitForOnly(failure, verdict)
+    if (waitMs === undefined) return false
+    if (waitMs === 0) return this.#askOnly()
+    this.#againMs = this.#parts.gateway.clockMs() + waitMs
+    return true
+  }
+
+  #askOnly(): boolean {
+    this.#againMs = undefined
+    const choice = this.#failover.onlyAgain()
+    return choice !== undefined && this.#try(choice, true)
   }
 
   /** @returns false if no target is left or may be tried. @throws GatewayError if no target takes the request */

@@ -244,6 +244,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       this.#depart('client_stall')
     } else if (nowMs - this.#startedMs >= timeouts.totalMs) this.#giveUp('upstream_stall')
     else {
+      const failed = this.#attempts.tick(nowMs)
+      if (failed) this.#refuse(failed)
       this.#attempt?.tick(nowMs)
       if (!this.#isEnding() && this.#stalledMs === undefined) this.#breakSilence(nowMs)
     }
@@ -333,7 +335,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   /** The client is gone. The upstream is read on for its figures, or what has come is billed (rulings C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
     this.#record.outcome = end
-    if (this.#attempt?.isRefusing) {
+    if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {
       this.#over()
       return
     }

@@ -8,6 +8,11 @@ import type { Stopped } from './record.ts'
 /** The largest number of attempts for one request (ruling U1). */
 const attemptsMax = 3
 
+/** The longest wait that the only account of a model may ask for before it is asked once more, in seconds (ruling Y26). */
+const waitMaxSeconds = 2
+/** Refusals after which the account has surely not worked on the request. */
+const refusing: ReadonlySet<string> = new Set(['upstream_429', 'upstream_503', 'upstream_529'])
+
 /** A failed attempt, with the facts that its error for the client is made of. */
 export type Failed = { failure: Failure; verdict: Verdict; target: Target | undefined }
 
@@ -32,6 +37,8 @@ export class Failover {
   readonly #customer: Customer
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
+  /** The only account was asked once more. */
+  #isOnlyAgain = false
   #choice: ChosenTarget | undefined
   /** Whether the choice counts against the budget of retries. */
   #isRetry = false
@@ -58,6 +65,24 @@ export class Failover {
 
   get attempts(): number {
     return this.#attempts
+  }
+
+  /**
+   * The time until the only account of the model may be asked once more, on a fresh connection, in ms (ruling Y26).
+   * @returns undefined if it may not
+   */
+  waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
+    if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
+    if (cause === 'upstream_connect') return 0
+    const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
+    return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
+  }
+
+  /** Chooses the only account once more, as `next` does. */
+  onlyAgain(): ChosenTarget | undefined {
+    this.#isOnlyAgain = true
+    this.#search.tried = []
+    return this.next()
   }
 
   /** Whether another attempt could follow the one under way. */

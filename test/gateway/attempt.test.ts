@@ -221,7 +221,7 @@ test('reliability §1.1 of an attempt that is over nothing more is heard, whatev
   }
   for (const [name, say] of Object.entries(cases)) {
     const rig = startRig()
-    rig.sent[0]!.listener.onError({ cause: 'upstream_connect', isReuseRace: false })
+    rig.sent[0]!.listener.onError({ cause: 'upstream_tls', isReuseRace: false })
     await rig.turn()
     const [end, cause] = endOf(rig)
     let reads = 0

@@ -163,8 +163,8 @@ test('U1 F-U6 a race on a reused connection is asked once more of the same accou
 
 test('U1 a single account is not asked again for any other failure', async () => {
   for (const cause of [
-    'upstream_connect',
     'upstream_dns',
+    'upstream_proxy',
     'upstream_tls',
     'upstream_reset',
     'upstream_protocol',
