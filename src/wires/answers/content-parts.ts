@@ -36,6 +36,21 @@ export function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : value === undefined || value === null || value === '' ? [] : [value]
 }
 
+/** The names that wires and servers have for the arguments of a call. */
+const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
+
+/** The arguments of a call, in its function or beside it, under any name (ruling Y5). Empty ones count if there are no others. */
+export function argumentsIn(call: JsonObject): unknown {
+  const fn = asObject(call['function'])
+  const usual = fn?.['arguments']
+  if (typeof usual === 'string' && usual !== '') return usual
+  const holders = [fn, call]
+  const found = holders
+    .flatMap((holder) => argumentNames.map((name) => holder?.[name]))
+    .filter((value) => value != null)
+  return found.find((value) => typeof value !== 'object' || Object.keys(value as object).length > 0) ?? found[0]
+}
+
 /** The members that hold the words of a part. The first that is there counts. */
 const wordMembers = [
   ...['text', 'output_text', 'refusal', 'thinking', 'reasoning', 'reasoning_content', 'summary'],

@@ -95,29 +95,32 @@ export class AnswerReader implements FrameReader {
   /** Servers outside the dialect send a chunk with `message` or `text` instead of `delta`, or the reverse (ruling Y5). */
   #choice(choice: JsonObject, key: 'delta' | 'message', text: string) {
     const own = asObject(choice[key])
-    if (own && saysSomething(own)) {
+    const form = own ? formOf(own) : 'empty'
+    if (own && form !== 'empty') {
       this.#hasOwn ||= key === 'delta'
-      this.#delta(own, key, text)
+      this.#delta(own, key, text, form)
       return
     }
     const otherKey = key === 'delta' ? 'message' : 'delta'
     const words = [choice['text'], choice[key], choice[otherKey]].find((one) => stringOf(one))
     const other = asObject(choice[otherKey]) ?? { content: words }
     // After deltas it repeats them as a whole.
-    if (!this.#hasOwn && saysSomething(other)) this.#delta(other, otherKey, text)
+    const otherForm = formOf(other)
+    if (!this.#hasOwn && otherForm !== 'empty') this.#delta(other, otherKey, text, otherForm)
   }
 
-  #delta(delta: JsonObject, key: string, text: string) {
-    const parts = contentOf(delta)
-    this.#write('reasoning', this.#newThought(reasoningOf(delta, this.#profile.chat.reasoningField) || parts.reasoning))
-    this.#write('text', parts.text)
-    this.#write('refusal', stringOf(delta['refusal']) ?? parts.refusal)
-    for (const { media, source } of parts.media) this.#narrator.media(media, source)
-    if (parts.isUnread) this.#narrator.miss('part', unreadable())
+  #delta(delta: JsonObject, key: string, text: string, form: 'plain' | 'unusual') {
+    const parts = form === 'plain' ? undefined : contentOf(delta)
+    const thought = reasoningOf(delta, this.#profile.chat.reasoningField) || parts?.reasoning
+    if (thought) this.#write('reasoning', this.#newThought(thought))
+    this.#write('text', parts ? parts.text : ((delta['content'] as string) ?? ''))
+    this.#write('refusal', stringOf(delta['refusal']) ?? parts?.refusal ?? '')
+    if (parts) this.#notePart(parts)
     const called = delta['tool_calls']
-    const listed = parts.calls.length > 0 ? parts.calls : asCalls(called)
+    const listed = parts && parts.calls.length > 0 ? parts.calls : listOfCalls(called)
     const legacy = asObject(delta['function_call'])
-    const entries = listed.filter((entry) => entry !== undefined)
+    if (listed.length === 0 && !legacy) return
+    const entries = objectsOf(listed)
     if (entries.length < listed.length) this.#narrator.miss('call', unreadable())
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
@@ -133,8 +136,13 @@ export class AnswerReader implements FrameReader {
     if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(first))
   }
 
+  #notePart({ media, isUnread }: ChatContent) {
+    for (const one of media) this.#narrator.media(one.media, one.source)
+    if (isUnread) this.#narrator.miss('part', unreadable())
+  }
+
   #newThought(piece: string): string {
-    if (piece === '' || !this.#profile.cumulative.includes('reasoning')) return piece
+    if (!this.#profile.cumulative.includes('reasoning')) return piece
     const text = newPart(this.#thought, piece)
     this.#thought += text
     return text
@@ -226,17 +234,33 @@ function contentOf(delta: JsonObject): ChatContent {
   return said
 }
 
-/** Whether a delta or a message has more than a role. */
-function saysSomething(delta: JsonObject): boolean {
-  for (const name in delta) if (name !== 'role' && delta[name] != null && delta[name] !== '') return true
-  return false
+/** Members that are read as they stand; `content` if it is a text. Any other is looked into. */
+const usualMembers = new Set(
+  ['role', 'content', 'refusal', 'tool_calls', 'function_call', 'name', 'annotations'].concat([
+    'reasoning_content',
+    'reasoning',
+    'reasoning_details',
+    'thinking',
+  ]),
+)
+
+/** Whether a delta or a message has more than a role, and anything that has to be looked into. */
+function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
+  let form: 'empty' | 'plain' = 'empty'
+  for (const name in delta) {
+    const value = delta[name]
+    if (value === null || value === undefined || value === '' || name === 'role') continue
+    if (!usualMembers.has(name) || (name === 'content' && typeof value !== 'string')) return 'unusual'
+    form = 'plain'
+  }
+  return form
 }
 
-/** The calls of a list, or a single one instead of it; undefined for what is no call. */
-function asCalls(value: unknown): (JsonObject | undefined)[] {
-  if (Array.isArray(value)) return value.map(asObject)
+/** The calls of a list, or a single one instead of it. */
+function listOfCalls(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value
   const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)
-  return isEmpty ? [] : [asObject(value)]
+  return isEmpty ? [] : [value]
 }
 
 /** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
@@ -254,9 +278,7 @@ function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] 
   return objectsOf(root['choices']).flatMap((choice) => {
     const message = isOurs(choice) ? asObject(choice[key]) : undefined
     const { calls } = partsOf(message?.['content'])
-    const listed = (calls.length > 0 ? calls : asCalls(message?.['tool_calls'])).flatMap((call) =>
-      call ? [argumentsHolder(call)] : [],
-    )
+    const listed = objectsOf(calls.length > 0 ? calls : listOfCalls(message?.['tool_calls'])).map(argumentsHolder)
     const legacy = asObject(message?.['function_call'])
     return listed.length === 0 && !legacy ? [] : [legacy, ...listed]
   })

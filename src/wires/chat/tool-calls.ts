@@ -1,6 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
+import { argumentsIn } from '../answers/content-parts.ts'
 import { argumentsText, newPart, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
@@ -260,12 +261,6 @@ function isAnother(call: ToolCall, id: string | undefined, name: string | undefi
 export function argumentsHolder(call: JsonObject): JsonObject {
   const fn = asObject(call['function'])
   return fn && fn['arguments'] !== undefined ? fn : call
-}
-
-/** The arguments of a call: in its function, beside it, or under the name that other wires have for them (ruling Y5). */
-function argumentsIn(call: JsonObject): unknown {
-  const fn = asObject(call['function']) ?? {}
-  return fn['arguments'] ?? call['arguments'] ?? fn['parameters'] ?? call['input'] ?? call['parameters']
 }
 
 /** @returns undefined where it says nothing. */

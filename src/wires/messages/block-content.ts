@@ -1,7 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import { isBlankJson } from '../../inference/filters/whole-calls.ts'
-import { wordsIn } from '../answers/content-parts.ts'
+import { argumentsIn, wordsIn } from '../answers/content-parts.ts'
 import { argumentsText, objectsOf, stringOf } from '../answers/read-answer.ts'
 
 /** A delta of a block's content in the words of this wire. */
@@ -51,7 +51,7 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
   } else if (type.endsWith('tool_use')) {
     const object = asObject(block['input'])
     empty('input', object !== undefined && Object.keys(object).length === 0, '{}')
-    const input = initialOf(argumentsIn(block), source)
+    const input = initialOf(block, source)
     // A server that knows no empty object writes an empty list.
     if (isJsonObject(input)) start.input = input
     else if (input !== '[]' && !isBlankJson(input)) start.deltas.push({ type: 'input_json_delta', partial_json: input })
@@ -89,18 +89,15 @@ export function withSignature(before: string, piece: string): string {
   return piece.startsWith(before) ? piece : before + piece
 }
 
-/** The arguments of a call, also under the names that other wires have for them (ruling Y5). */
-export function argumentsIn(block: JsonObject): unknown {
-  return block['input'] ?? block['arguments'] ?? asObject(block['function'])?.['arguments'] ?? block['parameters']
-}
-
 /**
  * A call's input as it began. Arguments that came as a text are that text. An input that is no object stays as it is. A
  * tool that runs without its arguments is worse than one that does not run (R-ARGS).
  * @param source gives its exact text; it is asked for only if there is some
  */
-export function initialOf(input: unknown, source: () => string | undefined): string {
+export function initialOf(block: JsonObject, source: () => string | undefined): string {
+  const input = argumentsIn(block)
   const object = asObject(input)
-  if (object) return Object.keys(object).length === 0 ? '' : (source() ?? argumentsText(object))
-  return argumentsText(input)
+  if (!object) return argumentsText(input)
+  if (Object.keys(object).length === 0) return ''
+  return (input === block['input'] ? source() : undefined) ?? argumentsText(object)
 }

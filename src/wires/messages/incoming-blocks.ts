@@ -6,7 +6,7 @@ import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts.ts'
 import { argumentsText, newPart, stringOf, unreadable } from '../answers/read-answer.ts'
-import { argumentsIn, initialOf, withSignature } from './block-content.ts'
+import { initialOf, withSignature } from './block-content.ts'
 
 /** A block of the upstream while it is read. */
 type IncomingBlock = {
@@ -66,7 +66,7 @@ export class IncomingBlocks {
       const words = wordsIn(block)
       if (words === undefined && Object.keys(block).length > 1) this.#narrator.miss('part', unreadable())
       this.#begin(incoming, words)
-    } else if (incoming.kind === 'tool_call') incoming.initial = initialOf(argumentsIn(block), input)
+    } else if (incoming.kind === 'tool_call') incoming.initial = initialOf(block, input)
     else if (block['type'] === 'redacted_thinking') {
       const data = stringOf(block['data'])
       if (data) this.#narrator.seal(incoming.index!, { kind: 'redacted', data })

@@ -1,5 +1,5 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { kindOfPart } from '../answers/content-parts.ts'
+import { argumentsIn, kindOfPart } from '../answers/content-parts.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /**
@@ -16,6 +16,5 @@ export function plainItem(value: unknown): JsonObject {
   if (kind !== 'tool_call') return item
   const fn = asObject(item['function']) ?? {}
   const name = item['name'] ?? fn['name']
-  const args = item['arguments'] ?? fn['arguments'] ?? item['input'] ?? item['parameters']
-  return { ...item, type: 'function_call', name, arguments: args }
+  return { ...item, type: 'function_call', name, arguments: argumentsIn(item) }
 }
