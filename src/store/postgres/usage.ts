@@ -10,8 +10,9 @@ export const usageDialect: UsageDialect = {
         ORDER BY e.seq LIMIT p.seq - p.mark) e`,
     where: 'true',
   },
-  progress: `SELECT coalesce(sum(m.seq), 0) AS folded, coalesce(sum(b.seq), 0) AS entries
-    FROM triwire.balances b LEFT JOIN triwire.usage_marks m ON m.account_id = b.account_id`,
+  // Two sums take a third of the time of a join, of which there would be a row for each account.
+  progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.usage_marks) AS folded,
+    (SELECT coalesce(sum(seq), 0) FROM triwire.balances) AS entries`,
   bucketing: ({ bounds, grain, table }) => ({
     from: `triwire.${table}_${grain} u`,
     bucket: `width_bucket(u.${timeColumn(grain)}, $1::int[]) - 1`,

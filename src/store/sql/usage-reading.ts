@@ -51,6 +51,8 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
     const folding = yield* readFolding()
     if (isFolding(folding)) return { rows: [], folding }
+    // Looking for entries above the marks reads all accounts of a database.
+    if (folding.folded === folding.entries) return { rows: [] }
     return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
   }
 
