@@ -9,6 +9,7 @@ import { BudgetBar, Expires } from '../ui/badges.tsx'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Away, Count, Credits } from '../ui/numbers.tsx'
+import { PickAccount } from '../ui/pick.tsx'
 import { SearchField } from '../ui/search-field.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
@@ -27,7 +28,7 @@ function KeyList() {
     <>
       <div class="filters">
         <SearchField label="Start of the label or key" name="q" />
-        <SearchField label="Account, by name or id" name="account" />
+        <PickAccount said={account} />
         <Select
           label="State"
           hidesLabel

@@ -11,12 +11,12 @@ import { spanOfBucket } from '../pure/range.ts'
 import { fits } from '../pure/request-filter.ts'
 import { sumOf } from '../pure/usage.ts'
 import { zones } from '../session.ts'
-import type { Account, Key, Listed, ModelRow, RequestRow, UpstreamState, Usage } from '../shapes.ts'
+import type { Key, Listed, ModelRow, RequestRow, UpstreamState, Usage } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
-import { Pick } from '../ui/pick.tsx'
+import { Pick, PickAccount, useNamed } from '../ui/pick.tsx'
 import { useEscape } from '../ui/shortcuts.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
@@ -268,18 +268,10 @@ type FilterProps = {
 function Filters({ filter, isLive, hasTime, isSorted, csvPath }: FilterProps) {
   const models = useLoad<Listed<ModelRow>>('/models')
   const upstreams = useLoad<Listed<UpstreamState>>('/upstreams')
-  const account = useNamed<Account>('/accounts', filter['account'])
   const key = useNamed<Key>('/keys', filter['key'])
   return (
     <div class="filters">
-      <Pick<Account>
-        label="Any account"
-        hidesLabel
-        shown={account ? account.name : (filter['account'] ?? '')}
-        pathOf={(q) => withQuery('/accounts', { q, sort: 'name', limit: 20 })}
-        choiceOf={({ id, name }) => ({ id, name, more: id })}
-        onPick={(choice) => setQuery({ account: choice?.id })}
-      />
+      <PickAccount said={filter['account']} />
       <Pick<Key>
         label="Any key"
         hidesLabel
@@ -348,11 +340,6 @@ function FilterSelect(props: {
       onChange={(next) => setQuery({ [name]: next || undefined })}
     />
   )
-}
-
-/** The object that a filter names by its id. A name, or a wrong id, is shown as it is. */
-function useNamed<T>(path: string, id: string | undefined): T | undefined {
-  return useLoad<T>(id === undefined ? undefined : `${path}/${encodeURIComponent(id)}`).data
 }
 
 /** Plots the number of requests with the same filter, and how they ended. */

@@ -1,7 +1,9 @@
 import { useEffect, useId, useState } from 'preact/hooks'
+import { withQuery } from '../api/ask.ts'
 import { useLoad } from '../api/load.ts'
+import { setQuery } from '../location.ts'
 import { withoutSecrets } from '../pure/place.ts'
-import type { Listed } from '../shapes.ts'
+import type { Account, Listed } from '../shapes.ts'
 import { useSettled } from './settled.ts'
 
 /** One object that can be chosen. @property more distinguishes it from others with the same name */
@@ -125,4 +127,24 @@ export function Pick<Row>(props: Props<Row>) {
       )}
     </div>
   )
+}
+
+/** A filter of a list by one account. @param said the id, or the name, that the address has */
+export function PickAccount({ said }: { said: string | undefined }) {
+  const account = useNamed<Account>('/accounts', said)
+  return (
+    <Pick<Account>
+      label="Any account"
+      hidesLabel
+      shown={account ? account.name : (said ?? '')}
+      pathOf={(q) => withQuery('/accounts', { q, sort: 'name', limit: 20 })}
+      choiceOf={({ id, name }) => ({ id, name, more: id })}
+      onPick={(choice) => setQuery({ account: choice?.id })}
+    />
+  )
+}
+
+/** The object that a filter names by its id. A name, or a wrong id, is shown as it is. */
+export function useNamed<T>(path: string, id: string | undefined): T | undefined {
+  return useLoad<T>(id === undefined ? undefined : `${path}/${encodeURIComponent(id)}`).data
 }

@@ -120,6 +120,41 @@ const requestTrial: Trial = {
   },
 }
 
+const keyTrial: Trial = {
+  name: 'lists: keys are filtered by account, expired and revoked, also at 375 px',
+  async run() {
+    const rig = await startRig()
+    const { id } = await rig.makeAccount('acme')
+    await rig.makeAccount('globex')
+    const gone = await rig.books.createKey(id, { label: 'gone' })
+    await rig.books.revokeKey(gone.id)
+    const over = await rig.books.createKey(id, { label: 'over', expiresMs: Date.now() + 300 })
+    await new Promise((resolve) => setTimeout(resolve, 400))
+    const view = await openPage(rig)
+    const { page } = view
+    await signIn(view, rig, rig.admin)
+    await visit(view, rig, 'keys')
+    const shown = async (count: number) => {
+      await page.waitForSelector(`table[aria-rowcount="${count + 1}"]`)
+      return column(page, 'Key')
+    }
+    assert.equal((await shown(4)).length, 4)
+    await page.getByLabel('State', { exact: true }).selectOption('revoked')
+    assert.match((await shown(1))[0]!, /gone/)
+    await page.getByLabel('State', { exact: true }).selectOption('expired')
+    assert.match((await shown(1))[0]!, /over/)
+    await page.getByLabel('State', { exact: true }).selectOption('')
+    await pick(page, 'Any account', 'glob')
+    assert.match((await shown(1))[0]!, /laptop/)
+    await page.setViewportSize({ width: 375, height: 700 })
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'), 0)
+    assert.deepEqual(await findBarriers(view), [])
+    await view.close()
+    await rig.close()
+    return [over.id, gone.id]
+  },
+}
+
 const headingTrial: Trial = {
   name: 'lists: on every page each heading of a table sorts its rows, and says so',
   async run() {
@@ -171,4 +206,4 @@ const headingTrial: Trial = {
   },
 }
 
-export const listTrials: readonly Trial[] = [requestTrial, headingTrial]
+export const listTrials: readonly Trial[] = [requestTrial, keyTrial, headingTrial]
