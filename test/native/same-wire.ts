@@ -40,7 +40,7 @@ export function contentOfMessages(text: string): { content: Json[]; reason: stri
   const expect = (isRight: boolean, what: string) => {
     if (!isRight) throw new Error(`${what} in ${text}`)
   }
-  for (const { event: line, data } of framesOf(text)) {
+  for (const { event: line, data } of framesOf(text.replaceAll('\r\n', '\n'))) {
     const event: Json = JSON.parse(data)
     const { type, index } = event
     expect(line === type, `event ${line} of type ${type}`)

@@ -9,6 +9,7 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
+import { BegunCalls } from './begun-calls.ts'
 import { choicesMax } from './choices.ts'
 import { isBareError } from './decode-stream.ts'
 import {
@@ -40,6 +41,7 @@ export class ChatNativeStream extends NativeStream {
   /** A whole frame around the text of a delta, as the upstream writes it and as the client sees its beginning. */
   #plain: (Surrounding & { shown: string }) | undefined
   readonly #named: NamedCalls = new Set()
+  readonly #calls = new BegunCalls()
   /** Head of a chunk of ours, as the upstream's chunks have it. */
   #shownHead: { id: string; created: number } | undefined
   /** Whether the upstream's chunks say when they were made. */
@@ -56,7 +58,7 @@ export class ChatNativeStream extends NativeStream {
   finish(usage: Usage): string {
     // Figures that are not believed are not shown either: the chunk is then made from what is billed.
     const frame = (this.#isBelieved(usage) && this.#usageFrame) || this.#usageChunk(usage)
-    return `${frame}data: [DONE]\n\n`
+    return `${this.#missingReasons()}${frame}data: [DONE]\n\n`
   }
 
   keepAlive(): string {
@@ -121,6 +123,7 @@ export class ChatNativeStream extends NativeStream {
     }
     const chunk = parseAnswer(decodeUtf8(`{${tail}`))
     if (chunk === undefined || !isOrdinary(chunk)) return false
+    if (!this.#calls.areKnown(objectsOf(chunk['choices']))) return false
     const texts = this.#count(objectsOf(chunk['choices']))
     if (texts.length === 1) this.#learn(tail, texts[0]!)
     return true
@@ -165,6 +168,8 @@ export class ChatNativeStream extends NativeStream {
     }
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
+    for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
+    if (this.#calls.areWatched) this.#shape = this.#plain = undefined
     for (const choice of choices) this.#lookAt(asObject(choice))
     this.#count(objectsOf(choices))
 
@@ -244,16 +249,26 @@ export class ChatNativeStream extends NativeStream {
     return isBelieved(this.report, usage, this.#told, wantedUsage(encodeUsage(usage)))
   }
 
+  /** The reasons that the upstream left out although it said that this is all: SDKs throw without. */
+  #missingReasons(): string {
+    const open = Array.from(this.#ended).flatMap(([index, hasEnded]) => (hasEnded ? [] : [index]))
+    const choices = open.map((index) => ({
+      index,
+      delta: {},
+      finish_reason: this.#calls.hasIn(index) ? 'tool_calls' : 'stop',
+    }))
+    return choices.length > 0 ? this.#chunk({ choices }) : ''
+  }
+
   #usageChunk(usage: Usage): string {
-    const head = this.#shownHead ?? { id: mintedCompletionId(this.head.requestId), created: this.head.createdSeconds }
     const counters = encodeUsage(usage)
-    const chunk = {
-      ...head,
-      object: chunkObject,
-      model: this.head.model.id,
-      choices: [],
-      usage: this.#told ? tellUsage(this.#told, counters, this.#isBelieved(usage)) : counters,
-    }
+    const told = this.#told ? tellUsage(this.#told, counters, this.#isBelieved(usage)) : counters
+    return this.#chunk({ choices: [], usage: told })
+  }
+
+  #chunk(members: object): string {
+    const head = this.#shownHead ?? { id: mintedCompletionId(this.head.requestId), created: this.head.createdSeconds }
+    const chunk = { ...head, object: chunkObject, model: this.head.model.id, ...members }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }
 }
@@ -268,6 +283,7 @@ function ownTexts<Texts extends object>(texts: Texts): Texts {
 }
 
 const chunkObject = 'chat.completion.chunk'
+const noArguments = new Map([['arguments', '""']])
 const firstChoice = new Map([['index', '0']])
 const noPrefix = { raw: '', shown: '' }
 const noUsage = new Map([['usage', 'null']])

@@ -77,8 +77,9 @@ export class MessagesNativeStream extends NativeStream {
     let named = frame
     if (type !== undefined && type !== line && /^\w+$/.test(type))
       named = `event: ${type}\n${frame.replace(eventLine, '')}`
-    if (type !== undefined && event['type'] === undefined) named = typed(named, data, type)
-    return this.#takeEvent(type, named, data, event, frame)
+    if (type === undefined || event['type'] !== undefined) return this.#takeEvent(type, named, data, event, frame)
+    named = typed(named, data, type)
+    return this.#takeEvent(type, named, dataOf(named)!, event, frame)
   }
 
   #takeEvent(type: string | undefined, named: RawFrame, data: string, event: JsonObject, came: RawFrame): string {

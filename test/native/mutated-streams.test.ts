@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import Anthropic from '@anthropic-ai/sdk'
+import fc from 'fast-check'
+import OpenAI from 'openai'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import {
+  blockDelta,
+  blockStart,
+  blockStop,
+  call,
+  counts,
+  delta,
+  done,
+  messageDelta,
+  messageStart,
+  messageStop,
+  ping,
+  reason,
+  reasoning,
+  text,
+  usage,
+} from '../translation/upstreams.ts'
+import { contentOfMessages, playNatively } from './same-wire.ts'
+
+/*
+ * Left to npm test: the vendors' SDKs are loaded. Native streams of the three wires, changed as relays change them, are
+ * read on the same wire by the vendor's SDK and by a client that empties every start. Nothing is lost, or the answer
+ * fails (Y3).
+ */
+
+const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.
+type Json = Record<string, any>
+
+/** Texts in pieces, no two of which are the same: a start that is exactly the first delta says it twice (Y4). */
+const pieces = fc
+  .array(fc.string({ maxLength: 4, unit: fc.constantFrom('a', ' ', '"', '\\', '\n', 'é', '😀', '{', ':') }), {
+    minLength: 1,
+    maxLength: 4,
+  })
+  .map((list) => list.map((one, at) => `${at}${one}`))
+
+const inputs = fc
+  .tuple(
+    fc.dictionary(fc.constantFrom('a', 'b', 'ü'), fc.oneof(fc.string({ maxLength: 5 }), fc.nat()), { minKeys: 1 }),
+    fc.nat(),
+  )
+  .map(([input, at]) => {
+    const json = JSON.stringify(input)
+    const place = 1 + (at % (json.length - 1))
+    return [json.slice(0, place), json.slice(place)]
+  })
+
+/** The form of a block: all in deltas, all in its start, its beginning there, or that twice. */
+const forms = fc.constantFrom('deltas', 'deltas', 'start', 'beginning', 'twice')
+const stops = fc.constantFrom('stop', 'stop', 'none', 'late')
+const blocks = fc.array(
+  fc.record({
+    kind: fc.constantFrom('text', 'thinking', 'tool_use', 'server_tool_use', 'redacted_thinking'),
+    pieces,
+    inputs,
+    form: forms,
+    stop: stops,
+  }),
+  { maxLength: 4 },
+)
+
+/** Changes of a whole stream: of its frames, or of their bytes. */
+const changes = fc.array(
+  fc.record({
+    kind: fc.constantFrom(
+      ...['ping', 'comment', 'names', 'types', 'name', 'crlf', 'done', 'usage', 'cut'],
+      ...[
+        'second start',
+        'no start',
+        'no delta',
+        'no end',
+        'no block start',
+        'stray delta',
+        'stray stop',
+        'block twice',
+      ],
+    ),
+    at: fc.nat(),
+  }),
+  { maxLength: 2 },
+)
+
+type Change = { kind: string; at: number }
+
+/** Changes that a stream of any wire may have. */
+function change(frames: string[], { kind, at }: Change): string[] {
+  const place = at % (frames.length + 1)
+  const each = (edit: (frame: string) => string) => frames.map(edit)
+  switch (kind) {
+    case 'comment':
+      return frames.toSpliced(place, 0, ': keepalive\n\n')
+    case 'names':
+      return each((frame) => frame.replace(/^event: .*\n/, ''))
+    case 'name':
+      return each((frame) => frame.replace(/^event: .*/, 'event: message'))
+    case 'types':
+      return each((frame) => frame.replace(/^(event: .*\ndata: \{)"type":"[\w.]+",?/, '$1'))
+    case 'crlf':
+      return each((frame) => frame.replace(/\r?\n/g, '\r\n'))
+    case 'done':
+      return [...frames, done]
+    case 'usage':
+      return each((frame) => frame.replace(/,"usage":\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}/, at % 2 ? '' : ',"usage":null'))
+    case 'cut':
+      return frames.slice(0, place)
+    default:
+      return frames
+  }
+}
+
+function sdkFetch(body: string): typeof fetch {
+  return async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } })
+}
+
+const key = { apiKey: 'k', maxRetries: 0, logLevel: 'off' } as const
+
+/** By wire, how often answers were whole and failed: a law that one side of never comes says little. */
+const seen = new Map<string, number>()
+
+function note(wire: ClientWire, isFailed: boolean): void {
+  seen.set(`${wire} ${isFailed}`, (seen.get(`${wire} ${isFailed}`) ?? 0) + 1)
+}
+
+const messageFrames: Record<string, (frames: string[], place: number) => string[]> = {
+  ping: (frames, place) => frames.toSpliced(place, 0, ping),
+  'second start': (frames, place) => frames.toSpliced(Math.max(1, place), 0, frames[0]!),
+  'no start': (frames) => frames.slice(1),
+  'no delta': (frames) => frames.filter((frame) => !frame.includes('message_delta')),
+  'no end': (frames) => frames.filter((frame) => !frame.includes('message_stop')),
+  // A start of a block whose content comes in deltas: content that stood in a start is lost with it before it reaches us.
+  'no block start': (frames, place) => {
+    const isEmpty = /"text":""|"thinking":"","signature":""|"input":\{\}/
+    const at = frames.findIndex((one, index) => index >= place && isEmpty.test(one))
+    return at > 0 && frames[at + 1]!.includes('content_block_delta') ? frames.toSpliced(at, 1) : frames
+  },
+  'stray delta': (frames, place) =>
+    frames.toSpliced(Math.max(1, place), 0, blockDelta(77, { type: 'text_delta', text: 'stray' })),
+  'stray stop': (frames, place) => frames.toSpliced(Math.max(1, place), 0, blockStop(77)),
+}
+
+type Block = { kind: string; pieces: string[]; inputs: string[]; form: string; stop: string }
+
+/** The frames of a block but its stop, and what it says. */
+function messagesBlock(index: number, { kind, pieces, inputs, form }: Block): { frames: string[]; content: Json } {
+  if (kind === 'redacted_thinking') {
+    const content = { type: kind, data: pieces.join('') }
+    return { frames: [blockStart(index, content)], content }
+  }
+  const isCall = kind.endsWith('tool_use')
+  const parts = isCall ? inputs : pieces
+  // Arguments in a start are an object, so that they stand there as a whole.
+  const inStart = form === 'deltas' ? 0 : form === 'start' || isCall ? parts.length : 1
+  const first = parts.slice(0, inStart).join('')
+  const inDeltas = form === 'twice' ? parts : parts.slice(inStart)
+  const [type, member] = isCall ? ['input_json_delta', 'partial_json'] : [`${kind}_delta`, kind]
+  const head = isCall ? { id: `toolu_${index}`, name: 'f', input: JSON.parse(first || '{}') } : { [kind]: first }
+  const signature = `s${index}`
+  const isSigned = kind === 'thinking'
+  const start = { type: kind, ...head, ...(isSigned && { signature: form === 'deltas' ? '' : signature }) }
+  const frames = [blockStart(index, start), ...inDeltas.map((part) => blockDelta(index, { type, [member!]: part }))]
+  if (isSigned && form !== 'start') frames.push(blockDelta(index, { type: 'signature_delta', signature }))
+  const said = isCall ? { input: JSON.parse(inputs.join('')) } : { [kind]: parts.join('') }
+  return { frames, content: { type: kind, ...said, ...(isSigned && { signature }) } }
+}
+
+test('Y3 no content of a changed messages stream is lost on the same wire, or the answer fails', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      blocks,
+      changes,
+      fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 6 }),
+      async (list, changed, cut) => {
+        let frames = [messageStart({ input_tokens: 9, output_tokens: 0 })]
+        const content: Json[] = []
+        let late = ''
+        for (const [index, block] of list.entries()) {
+          const written = messagesBlock(index, block)
+          content.push(written.content)
+          frames.push(...written.frames)
+          if (late !== '') frames.push(late)
+          late = block.stop === 'late' ? blockStop(index) : ''
+          if (block.stop === 'stop') frames.push(blockStop(index))
+        }
+        frames.push(messageDelta('end_turn', { output_tokens: 7 }), late, messageStop)
+        for (const one of changed) {
+          const own = messageFrames[one.kind]
+          frames = own ? own(frames, one.at % (frames.length + 1)) : change(frames, one)
+        }
+        const shown = playNatively('messages', frames.join(''), cut)
+        const told = contentOfMessages(shown)
+        note('messages', told === undefined)
+        const kinds = changed.map(({ kind }) => kind)
+        const isNameless = kinds.includes('types') && kinds.some((kind) => kind.startsWith('name'))
+        const mayFail = isNameless || kinds.some((kind) => /start|delta|cut/.test(kind))
+        if (!mayFail) assert.notEqual(told, undefined, 'nothing is missing')
+        if (told === undefined) return
+        assert.deepEqual(told.content, content)
+        const sdk = new Anthropic({ ...key, fetch: sdkFetch(shown) as never })
+        const stream = sdk.messages.stream({ model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] })
+        const final = await stream.finalMessage()
+        const read = final.content.map(({ id: _, name: __, ...block }: Json) => block)
+        assert.deepEqual(read, content)
+        assert.equal(final.stop_reason, 'end_turn')
+        assert.ok(Number.isInteger(final.usage.output_tokens))
+      },
+    ),
+    { ...runs, verbose: 1 },
+  )
+})
+
+const chatFrames: Record<string, (frames: string[], place: number) => string[]> = {
+  ping: (frames, place) => frames.toSpliced(place, 0, 'data: {}\n\n'),
+  'second start': (frames, place) => frames.toSpliced(place, 0, 'data: {"choices":null}\n\n'),
+  'no start': (frames) => frames.map((frame) => frame.replace('"id":"chatcmpl-hosted-7",', '')),
+  'no delta': (frames) => frames.filter((frame) => !frame.includes('"finish_reason":"stop"')),
+  'no end': (frames) => frames.filter((frame) => frame !== done),
+  'no block start': (frames) => frames.map((frame) => frame.replace('"object":"chat.completion.chunk",', '')),
+  'stray delta': (frames, place) =>
+    frames.map((frame, at) => (at >= place ? frame.replace('hosted-7', `hosted-${at}`) : frame)),
+  'stray stop': (frames) => frames.map((frame) => frame.replace('"choices":[],', '')),
+  'block twice': (frames) => frames.map((frame) => frame.replace('"choices":[{"index":0,', '"choices":[{')),
+}
+
+test('BUG-7 BUG-8 Y4 no content of a changed chat stream is lost on the same wire, or the answer fails', async () => {
+  const said = fc.record({
+    content: pieces,
+    thought: pieces,
+    calls: fc.array(fc.record({ inputs, form: forms }), { maxLength: 3 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(said, changes, async ({ content, thought, calls }, changed) => {
+      let frames = [delta({ role: 'assistant', content: '' }), ...thought.map(reasoning), ...content.map(text)]
+      for (const [index, { inputs, form }] of calls.entries()) {
+        const whole = inputs.join('')
+        const first = { deltas: '', start: whole, beginning: inputs[0]!, twice: whole }[form]
+        const rest = form === 'start' ? [] : form === 'beginning' ? inputs.slice(1) : inputs
+        frames.push(
+          call([index, `call_${index}`, 'f', first]),
+          ...rest.map((part) => call([index, undefined, undefined, part])),
+        )
+      }
+      frames.push(reason('stop'), usage(counts(9, 7)), done)
+      for (const one of changed) {
+        const own = chatFrames[one.kind]
+        frames = own ? own(frames, one.at % (frames.length + 1)) : change(frames, one)
+      }
+      const shown = playNatively('chat', frames.join(''))
+      const isFailed = !shown.endsWith('data: [DONE]\n\n')
+      note('chat', isFailed)
+      const kinds = changed.map(({ kind }) => kind)
+      const hasNoEnd = kinds.includes('no end') && kinds.includes('no delta')
+      if (isFailed) assert.ok(hasNoEnd || kinds.includes('cut'), 'nothing is missing')
+      if (isFailed) return
+      const chunks: Json[] = Array.from(shown.matchAll(/^data: (\{.*)$/gm), ([, json]) => JSON.parse(json!))
+      assert.ok(chunks.every(({ choices }) => choices.length >= 0))
+      assert.equal(new Set(chunks.map(({ id }) => id)).size, 1)
+      const { prompt_tokens } = chunks.at(-1)!['usage']
+      assert.ok(prompt_tokens > 0)
+      if (kinds.includes('cut')) return
+      const sdk = new OpenAI({ ...key, fetch: sdkFetch(shown) as never })
+      const stream = sdk.chat.completions.stream({ model: 'm', messages: [] })
+      const deltas: string[] = []
+      stream.on('chunk', (chunk) =>
+        deltas.push((chunk.choices[0]?.delta as Json | undefined)?.['reasoning_content'] ?? ''),
+      )
+      const snapshot: Json = await stream.finalChatCompletion().catch(() => stream.currentChatCompletionSnapshot!)
+      const { message } = snapshot['choices'][0]
+      assert.equal(message.content, content.join(''))
+      assert.equal(deltas.join(''), thought.join(''))
+      assert.deepEqual(
+        (message.tool_calls ?? []).map((one: Json) => [one['id'], one['function'].arguments]),
+        calls.map(({ inputs }, index) => [`call_${index}`, inputs.join('')]),
+      )
+    }),
+    { ...runs, verbose: 1 },
+  )
+})
+
+test('the laws above have seen whole answers and failed ones of each wire', () => {
+  assert.deepEqual([...seen.keys()].sort(), ['chat false', 'chat true', 'messages false', 'messages true'])
+})
