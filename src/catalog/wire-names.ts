@@ -9,9 +9,11 @@ export type ModelWire = (typeof modelWireNames)[number]
 /** The place in a path for the upstream's name of the model. */
 export const modelPlace = '{model}'
 
-/** The endpoint of a wire at its models. `modelPlace` may stand in a path. */
+/** The endpoint of a wire at its models, and facts of its requests. `modelPlace` may stand in a path. */
 type WirePlace = {
   path: string
+  /** The field for a key of the provider's prompt cache, on wires that have one. */
+  cacheKey?: 'prompt_cache_key'
   /** The path of requests that ask for a stream, if it is another; it may end in a query. */
   streamPath?: string
   keepsVersion: boolean
@@ -23,6 +25,6 @@ type WirePlace = {
  */
 export const wirePlaces: Readonly<Record<ModelWire, WirePlace>> = {
   messages: { path: '/v1/messages', keepsVersion: true },
-  chat: { path: '/v1/chat/completions', keepsVersion: false },
-  responses: { path: '/v1/responses', keepsVersion: false },
+  chat: { path: '/v1/chat/completions', cacheKey: 'prompt_cache_key', keepsVersion: false },
+  responses: { path: '/v1/responses', cacheKey: 'prompt_cache_key', keepsVersion: false },
 }

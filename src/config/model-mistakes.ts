@@ -1,6 +1,6 @@
 import { asObject } from '../bytes/json.ts'
 import { findProfileMistake, resolveProfile } from '../catalog/profiles.ts'
-import { type ModelWire, modelWireNames } from '../catalog/wire-names.ts'
+import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 import { formatPath } from './document.ts'
 import { readProfile } from './models.ts'
 import type { ProfileMap } from './profile-map.ts'
@@ -92,8 +92,8 @@ function* implicitKeyMistakes(wire: ModelWire, model: Record<string, unknown>, p
   const { implicit_key: key, upstream, profile } = model
   if (key !== 'account' && key !== 'conversation') return
   const at = [...path, 'implicit_key']
-  if (wire === 'messages') {
-    yield { path: at, message: 'is for chat and responses: the messages wire has no field for it; leave it out' }
+  if (!wirePlaces[wire].cacheKey) {
+    yield { path: at, message: `cannot be sent: the ${wire} wire has no field for it; leave it out` }
     return
   }
   for (const route of Array.isArray(upstream) ? upstream : [undefined]) {
