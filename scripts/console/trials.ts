@@ -3,6 +3,7 @@ import { barrierTrials } from './trials/barriers.ts'
 import { crowdTrials } from './trials/crowd.ts'
 import { figureTrials } from './trials/figures.ts'
 import { flowTrials } from './trials/flow.ts'
+import { foldingTrials } from './trials/folding.ts'
 import { keyboardTrials } from './trials/keyboard.ts'
 import { listTrials } from './trials/lists.ts'
 import { loadTrials } from './trials/load.ts'
@@ -24,6 +25,7 @@ export const trials: readonly Trial[] = [
   ...flowTrials,
   ...loadTrials,
   ...stateTrials,
+  ...foldingTrials,
   ...keyboardTrials,
   ...actTrials,
   ...outageTrials,

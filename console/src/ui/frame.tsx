@@ -107,9 +107,12 @@ function Folding() {
     if (!folding) return undefined
     const timer = window.setInterval(() => {
       if (document.hidden) return
-      refresh('/usage')
       void ask<Status>('/status').then(
-        ({ body }) => (status.value = body),
+        ({ body }) => {
+          status.value = body
+          // Lists may be in the order of figures.
+          refresh('/usage', '/accounts', '/keys')
+        },
         () => {},
       )
     }, foldingMs)

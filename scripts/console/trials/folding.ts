@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { createBooks } from '../../../src/accounts/books.ts'
+import { unfoldedMax } from '../../../src/accounts/usage/question.ts'
+import { openStore } from '../../../src/store/sqlite/store.ts'
+import { makeOwners, readOwners, sessions } from '../../usage/ledger.ts'
+import { writeEntries } from '../../usage/sqlite.ts'
+import { openPage, signIn, visit } from '../browser.ts'
+import { startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+/** So many that folding them takes some seconds. */
+const entries = unfoldedMax + 30_000
+
+/** Fills a store with entries that are not folded, as an older triwire leaves them. */
+async function fill(path: string): Promise<void> {
+  const store = openStore(path)
+  const books = createBooks(store, Date.now)
+  await makeOwners(books)
+  writeEntries(path, sessions(entries, await readOwners(books), Date.now()), () => {})
+  store.close()
+}
+
+const note = '.note[role=status]'
+
+export const foldingTrials: readonly Trial[] = [
+  {
+    name: 'folding: CON-10 the console says how much of the ledger its figures are of, and follows until it is all',
+    async run() {
+      const rig = await startRig({ prepare: fill })
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.admin)
+      await visit(view, rig, '?range=13m')
+      const said = await page.locator(note).textContent()
+      assert.match(
+        said ?? '',
+        /^Figures are of \d+ % of the ledger\. The rest is being counted, and this page follows\.$/,
+      )
+      await visit(view, rig, 'keys?sort=-spent')
+      assert.equal(await page.locator(note).count(), 1)
+      await page.waitForSelector(note, { state: 'detached', timeout: 120_000 })
+      await page.waitForSelector('tr[data-row]')
+      await view.close()
+      await rig.close()
+      return [said ?? '']
+    },
+  },
+]
