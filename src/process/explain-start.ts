@@ -1,4 +1,4 @@
-import { explainMaking } from '../store/files/cures.ts'
+import { cureOf, explainMaking } from '../store/files/cures.ts'
 import { StoreError } from '../store/files/store-error.ts'
 
 type SystemError = NodeJS.ErrnoException & { address?: string; port?: number }
@@ -28,5 +28,7 @@ export function explainStart(error: unknown): string {
       listenCures[code]?.(where) ?? `${where} cannot be listened on (${code}): choose another address with --listen`
     )
   }
-  return explainMaking(error) ?? stack ?? message
+  // A fault of SQLite, or of the disk below it, names no file.
+  const cure = cureOf(error)
+  return explainMaking(error) ?? (cure && `the store ${cure} (choose its place with --store)`) ?? stack ?? message
 }

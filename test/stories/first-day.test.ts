@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { loadConfig } from '../../src/config/load.ts'
 import { explainStart } from '../../src/process/explain-start.ts'
@@ -193,6 +194,8 @@ test('N-F18 what keeps a server from listening, or its store from being made, is
       thrown(() => mkdirSync(join(folder, 'a/b'))),
       /a\/b cannot be made \(ENOTDIR\): a part of it is a file; choose another place with --store$/,
     ],
+    [thrown(fillDatabase), /^the store cannot grow: the disk is full \(choose its place with --store\)$/],
+    [Object.assign(new Error('x'), { code: 'ENOSPC', syscall: 'write' }), /^the store cannot grow: the disk is full/],
     [thrown(() => openDatabase(folder)), /is a folder: name a file in it with --store, such as \S+triwire\.db$/],
   ]
   for (const [error, told] of rows) {
@@ -202,3 +205,10 @@ test('N-F18 what keeps a server from listening, or its store from being made, is
   }
   assert.match(explainStart(new Error('a bug')), /a bug\n\s+at /)
 })
+
+/** Writes into a database that may not grow: SQLite fails as it does on a full disk (NEW-15). */
+function fillDatabase(): void {
+  const db = new DatabaseSync(':memory:')
+  db.exec('CREATE TABLE t (text); PRAGMA max_page_count = 2')
+  db.prepare('INSERT INTO t VALUES (?)').run('x'.repeat(100_000))
+}
