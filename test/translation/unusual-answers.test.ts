@@ -154,7 +154,8 @@ const readable: Record<ClientWire, Script[]> = {
     { stream: text('o') + text('k') + chunk({ delta: {}, message: { content: 'ok' }, finish_reason: 'stop' }) + done },
     {
       stream:
-        delta({ audio: { id: 'a' } }) +
+        delta({ audio: { id: 'a', transcript: '' } }) +
+        delta({ audio: { data: 'AAAA' } }) +
         delta({ audio: { transcript: 'o' } }) +
         delta({ audio: { transcript: 'k' } }) +
         chatEnd(),

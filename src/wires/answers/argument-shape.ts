@@ -1,16 +1,43 @@
+import { ownCopy } from '../../bytes/own-copy.ts'
+import { newPart } from './read-answer.ts'
+
 /** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */
-export type ArgumentShape = { push(text: string): void; isWhole(): boolean; isBlank(): boolean }
+export type ArgumentShape = {
+  push(text: string): void
+  /**
+   * The new part of a piece. Nothing follows whole arguments but the same again, at once or in pieces (ruling Y4).
+   * @param isCumulative each piece repeats all before it
+   */
+  take(piece: string, isCumulative: boolean): string
+  isWhole(): boolean
+  isBlank(): boolean
+}
 
 export function createArgumentShape(): ArgumentShape {
   let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
   let depth = 0
   let isEscaped = false
-  return {
-    isWhole: () => state === 'whole',
-    isBlank: () => state === 'blank',
-    push(text) {
-      for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))
-    },
+  /** The text that was taken, and how much of it has come again. */
+  let taken = ''
+  let repeated = 0
+  return { isWhole: () => state === 'whole', isBlank: () => state === 'blank', push, take }
+
+  function push(text: string) {
+    for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))
+  }
+
+  function take(piece: string, isCumulative: boolean): string {
+    const text = isCumulative ? newPart(taken, piece) : piece
+    if (taken !== '' && state === 'whole' && taken.startsWith(text, repeated)) {
+      repeated = (repeated + text.length) % taken.length
+      return ''
+    }
+    const before = taken.length
+    taken += text
+    // The engine keeps every piece of a text that was put together, so the text is copied whenever it has doubled.
+    if (Math.clz32(taken.length) < Math.clz32(before)) taken = ownCopy(taken)
+    push(text)
+    return text
   }
 
   function read(code: number) {

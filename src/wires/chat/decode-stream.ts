@@ -30,6 +30,9 @@ export class AnswerReader implements FrameReader {
   #hasChoice = false
   /** The reasoning so far of a model that repeats it in each piece. */
   #thought = ''
+  /** Audio came, and its words, which stand for it. */
+  #hasAudio = false
+  #hasTranscript = false
   /** A delta said something: a whole message later is no more. */
   #hasOwn = false
   #reason: string | undefined
@@ -89,6 +92,7 @@ export class AnswerReader implements FrameReader {
     const meant = decodeStopReason(this.#reason)
     if (meant === 'failed') return this.#narrator.fail({ kind: 'broken', text: 'The model broke off its answer.' })
     this.#calls.complete()
+    if (this.#hasAudio && !this.#hasTranscript) this.#narrator.media('audio', '')
     this.#narrator.finish(meant, this.#stopSequence)
   }
 
@@ -136,8 +140,12 @@ export class AnswerReader implements FrameReader {
     if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(first))
   }
 
-  #notePart({ media, isUnread }: ChatContent) {
-    for (const one of media) this.#narrator.media(one.media, one.source)
+  #notePart({ media, isUnread, hasTranscript }: ChatContent) {
+    for (const one of media) {
+      if (one.media === 'audio') this.#hasAudio = true
+      else this.#narrator.media(one.media, one.source)
+    }
+    this.#hasTranscript ||= hasTranscript
     if (isUnread) this.#narrator.miss('part', unreadable())
   }
 
@@ -195,10 +203,11 @@ type ChatContent = {
   media: (ContentPart & { kind: 'media' })[]
   calls: JsonObject[]
   isUnread: boolean
+  hasTranscript: boolean
 }
 
 function plainText(text: string): ChatContent {
-  return { text, reasoning: '', refusal: '', media: [], calls: [], isUnread: false }
+  return { text, reasoning: '', refusal: '', media: [], calls: [], isUnread: false, hasTranscript: false }
 }
 
 /** Content is a text, or parts of which some are reasoning, media or calls. */
@@ -225,11 +234,11 @@ function contentOf(delta: JsonObject): ChatContent {
     if (value === undefined || value === null) continue
     const transcript = member === 'audio' ? wordsIn(value) : undefined
     if (transcript) said.text ||= transcript
+    said.hasTranscript ||= transcript !== undefined && transcript !== ''
     const media = mediaOf(member)!
-    // Its words stand for audio. Its id and its end are no media.
+    // Its id and its end are no media.
     const pieces: unknown[] = Array.isArray(value) ? value : asObject(value)?.['data'] ? [member] : []
-    if (transcript === undefined)
-      for (const piece of pieces) said.media.push({ kind: 'media', media, source: sourceOf(piece) })
+    if (!transcript) for (const piece of pieces) said.media.push({ kind: 'media', media, source: sourceOf(piece) })
   }
   return said
 }

@@ -2,7 +2,7 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { argumentsIn } from '../answers/content-parts.ts'
-import { argumentsText, newPart, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
 type ToolCall = {
@@ -15,9 +15,6 @@ type ToolCall = {
   indices: number
   /** Argument text that waits for the name. */
   buffered: string
-  /** Argument text so far, and how much of it has been repeated since it was whole. */
-  told: string
-  repeated: number
   /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
   isWithheld: boolean
   shape: ArgumentShape
@@ -128,8 +125,6 @@ export class ToolCalls {
       isStopped: false,
       indices: 0,
       buffered: '',
-      told: '',
-      repeated: 0,
       isWithheld: false,
       shape: createArgumentShape(),
     }
@@ -188,17 +183,11 @@ export class ToolCalls {
 
   #append(call: ToolCall, piece: string) {
     if (call === this.#pending) this.#openPending()
-    const text = this.#isCumulative ? newPart(call.told, piece) : piece
-    // Nothing follows whole arguments but the same again (ruling Y4).
-    if (call.shape.isWhole() && !call.isWithheld && call.told.startsWith(text, call.repeated)) {
-      call.repeated = (call.repeated + text.length) % call.told.length
-      return
-    }
     if (call.isStopped) {
-      if (text.trim() !== '') this.#narrator.fail(unreadable())
+      if (call.shape.take(piece, this.#isCumulative).trim() !== '') this.#narrator.fail(unreadable())
       return
     }
-    const trimmed = text.length <= 16 ? text.trim() : text
+    const trimmed = piece.length <= 16 ? piece.trim() : piece
     if (call.isWithheld) {
       if (trimmed === '') return
       call.isWithheld = false
@@ -209,8 +198,7 @@ export class ToolCalls {
       this.#markWhole(call)
       return
     }
-    call.told += text
-    call.shape.push(text)
+    const text = call.shape.take(piece, this.#isCumulative)
     this.#markWhole(call)
     if (call.block === undefined) call.buffered += text
     else this.#narrator.delta(call.block, text)

@@ -142,7 +142,10 @@ export class IncomingBlocks {
   }
 
   #write(incoming: IncomingBlock, kind: IncomingBlock['kind'], text: unknown) {
-    const words = this.#newWords(incoming, kind, stringOf(text) ?? '')
+    const piece = stringOf(text) ?? ''
+    const isCumulative = kind === 'reasoning' && this.#cumulative.includes(kind)
+    const words = isCumulative ? newPart(incoming.told, piece) : piece
+    if (isCumulative) incoming.told += words
     if (words === '') return
     if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
     const isRepeated = incoming.begun === words
@@ -152,20 +155,11 @@ export class IncomingBlocks {
     this.#narrator.delta(incoming.index!, words)
   }
 
-  #newWords(incoming: IncomingBlock, kind: IncomingBlock['kind'], piece: string): string {
-    const repeats = kind === 'tool_call' ? 'arguments' : 'reasoning'
-    if (kind === 'text' || !this.#cumulative.includes(repeats)) return piece
-    const words = newPart(incoming.told, piece)
-    incoming.told += words
-    return words
-  }
-
   #writeArguments(incoming: IncomingBlock, words: string) {
     const { initial } = incoming
     if (words) incoming.initial = ''
     if (words && initial && words !== initial && !isJsonObject(initial)) this.#writeArguments(incoming, initial)
-    incoming.shape.push(words)
-    this.#write(incoming, 'tool_call', words)
+    this.#write(incoming, 'tool_call', incoming.shape.take(words, this.#cumulative.includes('arguments')))
   }
 
   /** Text that continues after another block is another block (I7). */

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../bytes/json.ts'
 import { blocksMax } from '../../inference/narrator.ts'
+import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /** The kinds of blocks that an item's pieces become. */
@@ -44,6 +45,8 @@ export type IncomingItem = {
   reasoningKind: 'summary' | 'content' | undefined
   /** The part that the last piece belonged to. */
   lastPart: string | undefined
+  /** Of a call's arguments, as their deltas came. */
+  shape: ArgumentShape
   /** Whole arguments that stood in the announcement: deltas repeat and replace them (ruling Y4). */
   initial: string
   /** Text that stood where its part or call began: a first delta that is exactly this repeats it (ruling Y4). */
@@ -138,6 +141,7 @@ export class IncomingItems {
       told: new Map(),
       reasoningKind: undefined,
       lastPart: undefined,
+      shape: createArgumentShape(),
       initial: '',
       begun: '',
     }

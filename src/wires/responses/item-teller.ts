@@ -33,14 +33,16 @@ export class ItemTeller {
   writeStart(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
     if (text === '' || toldOf(incoming, kind).of(part) !== undefined) return
     this.write(incoming, kind, part, text)
+    if (kind === 'tool_call') incoming.shape.take(text, false)
     incoming.begun = text
   }
 
   /** A delta of a part. */
   writeDelta(incoming: IncomingItem, kind: ItemKind, part: string, piece: string) {
-    const repeats = kind === 'tool_call' ? 'arguments' : 'reasoning'
-    const isCumulative = (kind === 'tool_call' || kind === 'reasoning') && this.#cumulative.includes(repeats)
-    const text = isCumulative ? newPart(toldOf(incoming, kind).of(part) ?? '', piece) : piece
+    let text = piece
+    if (kind === 'tool_call') text = incoming.shape.take(piece, this.#cumulative.includes('arguments'))
+    else if (kind === 'reasoning' && this.#cumulative.includes(kind))
+      text = newPart(toldOf(incoming, kind).of(part) ?? '', piece)
     if (text !== '') this.write(incoming, kind, part, text)
   }
 
