@@ -21,10 +21,13 @@ import {
   wishes,
 } from './support/scripted.ts'
 import {
+  blockStart,
+  blockStop,
   call,
   completion,
   counts,
   created,
+  delta,
   done,
   events,
   message,
@@ -418,5 +421,46 @@ test('BUG-7 the name of a call in two pieces is put together by the tools of the
     const { told } = await ask('messages', say('messages', 'chat', { tools, stream }))
     const { content } = stream ? accumulate('messages', told) : JSON.parse(told)
     assert.deepEqual([content.length, content[0].name, content[0].input], [1, 'get_weather', { q: 1 }])
+  }
+})
+
+/** An answer whose one part cannot be read, and one whose call cannot, after text. */
+const unread: Record<ClientWire, [part: string, call: string]> = {
+  messages: [
+    messageStart() + blockStart(0, { type: 'unheard_of' }) + blockStop(0) + messageDelta('end_turn') + messageStop,
+    messageStart() +
+      textBlock(0, 'Look.') +
+      blockStart(1, { type: 'tool_use', id: 'c' }) +
+      blockStop(1) +
+      messageDelta('tool_use') +
+      messageStop,
+  ],
+  chat: [
+    delta({ content: [{ type: 'unheard_of' }] }) + reason('stop') + usage(counts(9, 2)) + done,
+    text('Look.') + delta({ tool_calls: ['f'] }) + reason('tool_calls') + usage(counts(9, 2)) + done,
+  ],
+  responses: [
+    events(created, terminal('completed', [{ type: 'unheard_of' }])),
+    events(
+      created,
+      ...wholeMessage(0, 'Look.'),
+      terminal('completed', [message(0, 'Look.'), { type: 'function_call' }]),
+    ),
+  ],
+}
+
+test('FID-2 FID-3 Y5 what cannot be read is 502, or a stream that fails, and never a success', async () => {
+  for (const { client, wire } of directions) {
+    for (const [place, script] of unread[wire].entries()) {
+      gateway.play(sse(script))
+      for (const stream of [true, false]) {
+        const response = await gateway.post(paths[client], say(client, wire, { stream }))
+        const told = await response.text()
+        const isCut = stream && place === 1
+        assert.equal(response.status, isCut ? 200 : 502, told)
+        if (isCut) assert.match(told, /"error"/)
+        if (isCut) assert.doesNotMatch(told, /message_stop|\[DONE\]|response\.completed/)
+      }
+    }
   }
 })
