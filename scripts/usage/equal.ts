@@ -14,10 +14,15 @@ import { openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { openDatabase } from '../../src/store/postgres/database.ts'
 import { createFolding } from '../../src/store/postgres/fold.ts'
 import { giveBack, postDebits } from '../../src/store/postgres/post.ts'
+import { dialect, run } from '../../src/store/postgres/run.ts'
 import { SpendWindows } from '../../src/store/postgres/spend-windows.ts'
+import { usageDialect } from '../../src/store/postgres/usage.ts'
 import { createUsageKeeping } from '../../src/store/postgres/usage-keep.ts'
 import { createWords } from '../../src/store/postgres/usage-words.ts'
+import { createUsageReading } from '../../src/store/sql/usage-reading.ts'
+import { createDialect, createRun } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
+import { usageDialect as fileDialect } from '../../src/store/sqlite/usage.ts'
 import {
   type Asking,
   asking,
@@ -158,6 +163,7 @@ function openFileToFill(folder: string): Proven {
   let nowMs = startMs
   const store = openStore(path, { nowMs: () => nowMs })
   store.adoptReporting(berlin, nowMs)
+  const whole = new DatabaseSync(path, { readBigInts: true })
   return {
     books: createBooks(store, () => nowMs),
     turn: (ms) => {
@@ -166,22 +172,26 @@ function openFileToFill(folder: string): Proven {
     post: async (debits) => store.postDebits(debits),
     giveBack: async (requestIds) => store.giveBack(requestIds),
     fold: async () => store.fold(foldedMax) > 0,
-    readUsage: async (question) => store.readUsage(question),
-    close: async () => store.close(),
+    readUsage: async (question) => readAllOf(whole, question),
+    async close() {
+      whole.close()
+      store.close()
+    },
     async copyUnfolded() {
       const copy = join(folder, 'scanned.db')
-      const whole = new DatabaseSync(path)
       whole.exec(`VACUUM INTO '${copy}'`)
-      whole.close()
       chmodSync(copy, 0o600)
-      const db = new DatabaseSync(copy)
+      const db = new DatabaseSync(copy, { readBigInts: true })
       for (const table of ['usage_q', 'usage_d', 'usage_t', 'usage_k', 'usage_marks']) db.exec(`DELETE FROM ${table}`)
       db.exec('UPDATE usage_state SET folded_id = 0')
-      db.close()
-      const scanned = openStore(copy, { create: false })
-      return { readUsage: async (question) => scanned.readUsage(question), close: async () => scanned.close() }
+      return { readUsage: async (question) => readAllOf(db, question), close: async () => db.close() }
     },
   }
+}
+
+/** Reads all that is not folded, however much it is. */
+function readAllOf(db: DatabaseSync, question: UsageQuestion): UsageAnswer {
+  return createRun(db)(createUsageReading(createDialect(), fileDialect, Infinity).readUsage(question))
 }
 
 async function openDatabaseToFill(url: string): Promise<Proven> {
@@ -189,6 +199,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
   const database = openDatabase({ url, max: 4, patienceMs: 600_000, purpose: 'trial' })
   await createUsageKeeping(database).adoptReporting(berlin)
   const { fold } = createFolding(database, createWords(database))
+  const reading = createUsageReading(dialect, usageDialect, Infinity)
   const windows = new SpendWindows(utc)
   return {
     books: createBooks(opened, Date.now),
@@ -196,7 +207,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
     post: (debits) => postDebits(database, debits, windows),
     giveBack: (requestIds) => giveBack(database, requestIds, windows),
     fold: () => fold(),
-    readUsage: (question) => Promise.resolve(opened.readUsage(question)),
+    readUsage: (question) => run(database, reading.readUsage(question)),
     async close() {
       await Promise.all([opened.close(), database.close()])
     },
@@ -209,7 +220,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
           `ALTER TABLE triwire.${table} RENAME TO ${table}_kept; CREATE TABLE triwire.${table} (LIKE triwire.${table}_kept INCLUDING ALL)`,
       )
       return {
-        readUsage: (question) => Promise.resolve(opened.readUsage(question)),
+        readUsage: (question) => run(database, reading.readUsage(question)),
         close: async () =>
           void (await all(
             (table) => `DROP TABLE triwire.${table}; ALTER TABLE triwire.${table}_kept RENAME TO ${table}`,

@@ -2,11 +2,11 @@ import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
 import { type FoundRow, planUsage, type RowReading, type UsageRead, type UsageTail } from '../../accounts/usage/plan.ts'
 import {
   type FoldProgress,
-  isFolding,
   type RankedSpend,
   type SpendRanking,
   type UsageAnswer,
   type UsageQuestion,
+  unfoldedMax,
 } from '../../accounts/usage/question.ts'
 import { wordsOf } from '../../accounts/usage/rollup.ts'
 import { type Dialect, statement } from './dialect.ts'
@@ -23,8 +23,11 @@ import {
 import { readUsageState } from './usage-keep.ts'
 import { createWords, wordKey } from './words.ts'
 
-/** Figures for reports, as exact as the ledger. */
-export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
+/**
+ * Figures for reports, as exact as the ledger while little is not folded.
+ * @param tailMax more entries that are not folded are left out
+ */
+export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
   const { schema } = dialect
   const words = createWords(dialect)
   return {
@@ -50,7 +53,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect) {
 
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
     const folding = yield* readFolding()
-    if (isFolding(folding)) return { rows: [], folding }
+    if (folding.entries - folding.folded > tailMax) return { rows: [], folding }
     // Looking for entries above the marks reads all accounts of a database.
     if (folding.folded === folding.entries) return { rows: [] }
     return { rows: yield* rowsOf(selectTail(dialect, usage.tail, reading)) }
