@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { ask, Refusal } from './api/ask.ts'
+import { ask, failingModels, Refusal } from './api/ask.ts'
 import { forget } from './api/load.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
 import type { Me, Session, Status } from './shapes.ts'
@@ -36,12 +36,12 @@ export async function lookWhoAsks(): Promise<void> {
   }
 }
 
-/** Loads the gateway's status. Without it, days are counted in UTC. */
-async function loadStatus(): Promise<void> {
+/** Loads the gateway's status; the last one stays if that fails. Without any, days are counted in UTC. */
+export async function loadStatus(): Promise<void> {
   try {
     status.value = (await ask<Status>('/status')).body
+    failingModels.value = status.value.failing
   } catch (error) {
-    status.value = undefined
     if (error instanceof Refusal && mayPass(error.status)) retrySoon(status, () => void loadStatus())
   }
 }

@@ -77,6 +77,8 @@ export type Tick = {
   streams: number
   /** Servers of the store whose events are missing. */
   unreached?: string[]
+  /** Models that fail now. */
+  failing?: string[]
 }
 
 export type { Measure }

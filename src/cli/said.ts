@@ -56,8 +56,12 @@ const said: Record<string, PrintRule> = {
   'ledger.totals': { text: formatTotals },
   'usage.show': { text: formatUsage },
   status: {
-    text: ({ folding, ...status }: Status) =>
-      formatFields({ ...status, ...(folding && { folding: `figures of reports are of ${sayFolded(folding)}` }) }),
+    text: ({ folding, failing, ...status }: Status) =>
+      formatFields({
+        ...status,
+        failing: failing.join(', ') || 'none',
+        ...(folding && { folding: `figures of reports are of ${sayFolded(folding)}` }),
+      }),
   },
   'model.list': {
     text: (
@@ -164,7 +168,7 @@ function formatUpstreams(rows: readonly UpstreamState[]): string {
       row.upstream,
       row.account ?? '-',
       `${row.priority}`,
-      row.state,
+      row.failing ? `${row.state}, failing` : row.state,
       row.cause === null ? '-' : `${row.cause}${row.heard ? ', another server' : ''}`,
       row.wait_ms === null || row.wait_ms === 0 ? '-' : `${Math.ceil(row.wait_ms / 1_000)} s`,
       `${row.failures}`,

@@ -9,6 +9,7 @@ import type { Counting } from './fairness/counting.ts'
 import type { Flow } from './fairness/flow.ts'
 import type { Readers } from './fairness/readers.ts'
 import type { Turns } from './fairness/turns.ts'
+import type { LastAnswers } from './last-answers.ts'
 import type { CallRecord } from './record.ts'
 import type { Snapshots } from './snapshot.ts'
 import type { Tracing } from './tracing.ts'
@@ -20,6 +21,8 @@ export type Gateway = {
   directory: Directory
   /** Ids of accounts that this process treats as suspended, whatever the store says. */
   barred: ReadonlySet<string>
+  /** Which models fail now. */
+  lastAnswers: LastAnswers
   ledger: Ledger
   admission: Admission
   throttle: Throttle

@@ -33,6 +33,8 @@ type EventParts = {
   /** Accounts as they are sent, without those that are not known here. */
   tellAccounts(ids: ReadonlySet<string>): readonly unknown[]
   countStreams(): number
+  /** The ids of models that fail now. */
+  listFailing?(): readonly string[]
   /** The names of servers of the store that cannot be reached, whose events are missing. */
   listUnreached?(): readonly string[]
   reportBug(bug: Error): void
@@ -148,6 +150,7 @@ export class Events {
     const { requests, errors, nanos, input, output } = this.#sums
     this.#sums = { ...noSums }
     const unreached = this.#parts.listUnreached?.() ?? []
+    const failing = this.#parts.listFailing?.() ?? []
     return this.#format('tick', {
       at: new Date(this.#parts.nowMs()).toISOString(),
       requests,
@@ -157,6 +160,7 @@ export class Events {
       output_tokens: output,
       streams: this.#parts.countStreams(),
       ...(unreached.length > 0 && { unreached }),
+      ...(failing.length > 0 && { failing }),
     })
   }
 
@@ -185,7 +189,7 @@ export class Events {
     this.#before = new Map()
     for (const row of rows) {
       const key = JSON.stringify([row.model, row.upstream, row.account])
-      const state = `${row.state} ${row.cause}`
+      const state = `${row.state} ${row.cause} ${row.failing}`
       this.#before.set(key, state)
       if (before.size > 0 && before.get(key) !== state) this.tell({ event: 'upstream.state', data: row })
     }

@@ -40,7 +40,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     listWebhooks,
     heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
     listUpstreams: async () => listUpstreams(gateway),
-    listModels: () => listModels(config().catalog.entries),
+    listModels: () => listModels(config().catalog.entries, (id) => gateway.lastAnswers.isFailing(id)),
     isAlone: config().store.engine === 'sqlite',
     rememberedSinceMs: () => recents.wholeSinceMs,
     listRequests,
@@ -128,15 +128,17 @@ export function createOperations(parts: LiveParts): AdminOperations {
 
   async function steer(...[steering, place]: Parameters<AdminOperations['steer']>) {
     const { pool } = gateway.snapshots.current
-    return pool.steer(steering, place, config().catalog.entries).map(tellRow)
+    return pool.steer(steering, place, config().catalog.entries).map((row) => tellRow(gateway, row))
   }
 }
 
 /** In the order of models, then of upstreams; an upstream's accounts as they are configured. */
-export function listUpstreams({ snapshots }: Gateway): UpstreamState[] {
-  const { pool, config } = snapshots.current
+export function listUpstreams(gateway: Gateway): UpstreamState[] {
+  const { pool, config } = gateway.snapshots.current
   const rows = pool.list(config.catalog.entries)
-  return rows.sort((a, b) => compare(a.model, b.model) || compare(a.upstream, b.upstream)).map(tellRow)
+  return rows
+    .sort((a, b) => compare(a.model, b.model) || compare(a.upstream, b.upstream))
+    .map((row) => tellRow(gateway, row))
 }
 
 /** The sums that running requests of this process hold, by account. */
@@ -149,7 +151,7 @@ export function readHolds({ deliveries }: Gateway): Holds {
   return holds
 }
 
-function tellRow(row: PoolRow) {
+function tellRow({ lastAnswers }: Gateway, row: PoolRow) {
   const { model, upstream, account, priority, state, cause, isHeard, waitMs, failures, retriesLeft } = row
   return {
     model,
@@ -160,6 +162,7 @@ function tellRow(row: PoolRow) {
     cause: cause ?? null,
     heard: isHeard,
     wait_ms: waitMs === undefined ? null : Math.ceil(waitMs),
+    failing: lastAnswers.isServiceFailing(model, upstream, account),
     failures,
     retries_left: retriesLeft,
   } satisfies UpstreamState

@@ -5,7 +5,7 @@ import type { OtherReplicas } from './other-replicas.ts'
 /** How often the other servers are listed while somebody watches, in ms. */
 const lookMs = 1_000
 
-type EventFeed = { abort: AbortController; streams: number }
+type EventFeed = { abort: AbortController; streams: number; failing: readonly string[] }
 
 type ReplicaEventsParts = {
   /** The events of this server alone. */
@@ -24,6 +24,7 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
     ...parts,
     tellAccounts: () => [],
     countStreams: () => [...feeds.values()].reduce((sum, { streams }) => sum + streams, 0),
+    listFailing: () => [...new Set([...feeds.values()].flatMap(({ failing }) => failing))],
     listUnreached: others.listUnreached,
     onOpen() {
       void read('own', () => own.watch(undefined))
@@ -49,7 +50,7 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
 
   async function read(key: string, open: (signal: AbortSignal) => AsyncIterable<string>): Promise<void> {
     if (!events.isOpen) return
-    const feed = { abort: new AbortController(), streams: 0 }
+    const feed = { abort: new AbortController(), streams: 0, failing: [] }
     feeds.set(key, feed)
     const { signal } = feed.abort
     let rest = ''
@@ -75,6 +76,7 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
       const { requests, errors, credits, input_tokens: input, output_tokens: output } = read
       events.addSums({ requests, errors, nanos: parseCredits(credits), input, output })
       feed.streams = read.streams
+      feed.failing = read.failing ?? []
     } else if (name === 'request.finished' || name === 'account.changed')
       events.tell({ event: name as EventName, data: read })
     // The state of upstreams is the same at all servers, which share it.

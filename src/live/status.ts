@@ -34,8 +34,15 @@ export function tellStatus(
     public_url: config.adminUrl ?? null,
     config_digest: config.digest,
     heard: tellHeard(gateway),
+    failing: listFailing(gateway),
     demo: config.isBuiltIn,
   }
+}
+
+/** The ids of the models of which at least half of the last answers failed (CON-8). */
+export function listFailing({ snapshots, lastAnswers }: Gateway): string[] {
+  const { entries } = snapshots.current.config.catalog
+  return entries.flatMap(({ id }) => (lastAnswers.isFailing(id) ? [id] : []))
 }
 
 /** Reports by other servers of the store about upstream accounts that are in the catalog. */

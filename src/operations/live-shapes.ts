@@ -76,6 +76,7 @@ export const statusShape = z.object({
       }),
     )
     .describe('upstream accounts that other servers of the store leave alone by what they have met'),
+  failing: z.array(z.string()).describe('models of whose last 20 answers at least half failed here, of 5 at least'),
   demo: z.boolean().describe('the built-in simulator answers'),
 })
 

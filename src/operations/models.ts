@@ -2,8 +2,8 @@ import { formatPrices } from '../accounts/credit.ts'
 import type { Model } from '../catalog/model.ts'
 import type { ModelRow } from './shapes.ts'
 
-/** Lists the models that clients can name, for operators. */
-export function listModels(entries: readonly Model[]): ModelRow[] {
+/** Lists the models that clients can name, for operators. @param isFailing undefined: no running server is asked */
+export function listModels(entries: readonly Model[], isFailing?: (id: string) => boolean): ModelRow[] {
   return entries.map((model) => ({
     id: model.id,
     also: [...model.aliases],
@@ -20,5 +20,6 @@ export function listModels(entries: readonly Model[]): ModelRow[] {
     context_window: model.contextWindow ?? null,
     prices: formatPrices(model.prices),
     price_version: model.priceVersion,
+    failing: isFailing?.(model.id) ?? null,
   }))
 }

@@ -17,6 +17,9 @@ export const upstreamState = z.object({
   cause: z.string().nullable().describe('what it is left alone for, in the words of the log'),
   heard: z.boolean().describe('another server of the store has met that, and told this one'),
   wait_ms: z.number().nullable().describe('until it is tried again; null while it is not left alone'),
+  failing: z
+    .boolean()
+    .describe('at least half of its last 20 answers for the model failed, of 5 at least, whatever its state says'),
   failures: z.number().describe('since its last success'),
   retries_left: z.number().describe('second attempts that the upstream still bears in this minute'),
 })
@@ -68,6 +71,10 @@ export const modelRow = z.object({
   context_window: z.number().nullable(),
   prices,
   price_version: z.string(),
+  failing: z
+    .boolean()
+    .nullable()
+    .describe('at least half of its last 20 answers failed, of 5 at least; null where no server is asked'),
 })
 
 export type ModelRow = z.output<typeof modelRow>

@@ -11,7 +11,7 @@ import { Events } from '../live/events.ts'
 import { createOperations, listUpstreams } from '../live/operations.ts'
 import type { Recents } from '../live/recents.ts'
 import { openReplicaView } from '../live/replica-view.ts'
-import { countStreams, tellKnownAccounts, tellStatus } from '../live/status.ts'
+import { countStreams, listFailing, tellKnownAccounts, tellStatus } from '../live/status.ts'
 import type { TrafficWriter } from '../live/traffic-writer.ts'
 import type { Log } from '../log/log.ts'
 import type { Family } from '../telemetry/instruments.ts'
@@ -151,6 +151,7 @@ export function watchGateway(gateway: () => Gateway): Events {
     listUpstreams: async () => listUpstreams(gateway()),
     tellAccounts: (ids) => tellKnownAccounts(gateway(), ids),
     countStreams: () => countStreams(gateway()),
+    listFailing: () => listFailing(gateway()),
     reportBug: (bug) => gateway().reportBug(bug),
   })
 }

@@ -8,6 +8,7 @@ import { createFlow } from '../gateway/fairness/flow.ts'
 import { createReaders } from '../gateway/fairness/readers.ts'
 import { createTurns } from '../gateway/fairness/turns.ts'
 import { type Gateway, tick } from '../gateway/gateway.ts'
+import { LastAnswers } from '../gateway/last-answers.ts'
 import { type CallRecord, contain, type RecordListener } from '../gateway/record.ts'
 import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { listen } from '../host/listen.ts'
@@ -116,7 +117,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const events = watchGateway(() => gateway)
   store.directory.onChanged?.(events.noteAccount)
   const traffic = createTrafficWriter(store, nowMs, clockMs)
-  const listeners = contain(reportBug, log.access, recents.note, traffic.note, ...telemetry.listeners, events.note)
+  const lastAnswers = new LastAnswers()
+  const noted = [log.access, lastAnswers.note, recents.note, traffic.note, ...telemetry.listeners, events.note]
+  const listeners = contain(reportBug, ...noted)
   const limits = () => snapshots.current.config.limits
   let [isReady, isDraining, isHurried] = [true, false, false]
   const load = parts.load ?? createLoadWatch(() => performance.now())
@@ -131,8 +134,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       ...{ clockMs, nowMs },
     }),
     throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
-    nowMs,
-    clockMs,
     deliveries: new Roster(),
     lingering: new Roster(),
     readers: createReaders(),
@@ -144,8 +145,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer: createSealer(sealKey),
     tracing: telemetry.tracing,
-    scopeKey,
-    reportBug,
+    ...{ nowMs, clockMs, lastAnswers, scopeKey, reportBug },
   }
   const edge = createEdge({
     limits: edgeLimits(config),

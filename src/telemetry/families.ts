@@ -90,6 +90,11 @@ export const families = {
     ['model'],
     'Upstream accounts that may be asked for the model now.',
   ),
+  failing: gauge(
+    'triwire_model_failing',
+    ['model'],
+    '1 while at least half of the last 20 answers of the model failed, of 5 at least.',
+  ),
   losses: counter('triwire_losses_total', ['pair', 'field'], 'Fields of requests that were dropped or changed.'),
   doubts: counter(
     'triwire_usage_doubts_total',

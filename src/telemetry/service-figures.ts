@@ -8,7 +8,7 @@ const [accountsMax, keysMax] = [10_000, 10_000]
 
 /** Metrics of the present state of the service, and of the ledger's commits. */
 export function serviceFigures(gateway: Gateway): Family[] {
-  const { deliveries, ledger, snapshots, directory, admission } = gateway
+  const { deliveries, ledger, snapshots, directory, admission, lastAnswers } = gateway
   const commit = new Histogram(families.commit)
   ledger.onDurable((tookMs) => commit.observe(tookMs / 1_000))
   return [
@@ -41,6 +41,9 @@ export function serviceFigures(gateway: Gateway): Family[] {
     }),
     new Reading(families.available, (set) => {
       for (const [model, count] of countAvailable(gateway)) set(count, model)
+    }),
+    new Reading(families.failing, (set) => {
+      for (const { id } of snapshots.current.config.catalog.entries) set(lastAnswers.isFailing(id) ? 1 : 0, id)
     }),
     commit,
     new Reading(families.writable, (set) => set(ledger.whyBlocked() === undefined ? 1 : 0)),

@@ -370,7 +370,16 @@ test('U1 upstreams tells each account’s state, cause and countdown', async () 
   gateway.advance(8_000)
   const { json, code } = await run(['upstreams', '--json', ...ofServer(gateway)])
   assert.equal(code, 0)
-  const of = { upstream: 'sim', priority: 1, cause: null, heard: false, wait_ms: null, failures: 0, retries_left: 10 }
+  const of = {
+    upstream: 'sim',
+    priority: 1,
+    cause: null,
+    heard: false,
+    failing: false,
+    wait_ms: null,
+    failures: 0,
+    retries_left: 10,
+  }
   const ready = { ...of, account: 'a', state: 'ready' }
   const off = { ...of, account: 'b', state: 'off' }
   assert.deepEqual(json, [

@@ -6,6 +6,9 @@ import { signedOut } from '../session.ts'
 /** The servers of the store that the last answer for all was without, as one text. */
 export const unreachedServers = signal<string | undefined>(undefined)
 
+/** The models that fail now, by the last tick or status. */
+export const failingModels = signal<readonly string[]>([])
+
 /** A refusal by the API, or that it could not be reached. */
 export class Refusal extends Error {
   readonly status: number

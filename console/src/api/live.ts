@@ -2,7 +2,7 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { apiBase } from '../base.ts'
 import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
-import { unreachedServers } from './ask.ts'
+import { failingModels, unreachedServers } from './ask.ts'
 import { tryAgain } from './recover.ts'
 
 /* Events from the gateway as they happen: one stream shared by all parts of the page, open while one of them listens. */
@@ -65,7 +65,11 @@ function open(): void {
 
 function tell(name: keyof LiveEvents, { data }: MessageEvent<string>): void {
   const read = data === '' ? {} : (JSON.parse(data) as never)
-  if (name === 'tick') unreachedServers.value = (read as Tick).unreached?.join(', ')
+  if (name === 'tick') {
+    const { unreached, failing = [] } = read as Tick
+    unreachedServers.value = unreached?.join(', ')
+    if (failing.join() !== failingModels.peek().join()) failingModels.value = failing
+  }
   for (const listen of listeners.get(name) ?? []) listen(read as never)
 }
 

@@ -119,7 +119,7 @@ function Head({ account, version }: { account: Account; version: string | undefi
         <Icon name="back" /> Accounts
       </a>
       <h2>{name}</h2>
-      <AccountState state={state} />
+      <AccountState {...account} />
       <code class="small">{id}</code>
       <span class="spring" />
       <a class="button" href={pageHref('requests', undefined, { account: id })}>

@@ -40,7 +40,7 @@ function AccountList() {
   )
   const columns: Column<Account>[] = [
     { head: 'Account', sorts: ['name'], cell: ({ id, name }) => <a href={pageHref('accounts', id)}>{name}</a> },
-    { head: 'State', kind: 'fit', by: ({ state }) => state, cell: ({ state }) => <AccountState state={state} /> },
+    { head: 'State', kind: 'fit', by: ({ state }) => state, cell: (account) => <AccountState {...account} /> },
     {
       head: 'Balance',
       unit: 'credits',

@@ -1,8 +1,10 @@
+import { failingModels } from '../api/ask.ts'
 import { useLoad, useSteady } from '../api/load.ts'
 import { hrefOf, pageHref, place } from '../location.ts'
 import { readCredits, tellCount } from '../pure/format.ts'
 import { cacheShareOf, shareOf, sumOf, sumOfCredits, valuesOf } from '../pure/usage.ts'
 import type { Listed, ModelRow, Series, Usage } from '../shapes.ts'
+import { FailingModel } from '../ui/badges.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count, Credits, Ms, Share } from '../ui/numbers.tsx'
 import { SearchField } from '../ui/search-field.tsx'
@@ -67,6 +69,7 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
         <>
           <a href={pageHref('models', id)}>{id}</a>
           {also.length > 0 && <span class="small"> also {also.join(', ')}</span>}
+          {failingModels.value.includes(id) && <FailingModel />}
         </>
       ),
     },
@@ -171,6 +174,7 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
           <Icon name="back" /> Models
         </a>
         <h2>{model.id}</h2>
+        {failingModels.value.includes(model.id) && <FailingModel />}
         <span class={`wire ${model.wire}`}>{model.wire}</span>
         <span class="spring" />
         <a class="button" href={pageHref('requests', undefined, { model: model.id })}>

@@ -1,3 +1,4 @@
+import { failingModels } from '../api/ask.ts'
 import { useSteady } from '../api/load.ts'
 import { apiBase } from '../base.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
@@ -37,6 +38,7 @@ export function Overview() {
   return (
     <>
       <Filters view={view} path={path} />
+      <FailingNow />
       <Tiles span={span} before={spanBefore} range={range} />
       <Shown of={main} height={262} lines={3}>
         {(usage) =>
@@ -59,6 +61,29 @@ export function Overview() {
       </Shown>
       <TopLists range={range} filters={filters} by={by} only={only} />
     </>
+  )
+}
+
+/** Names the models that fail now, above all figures (CON-8). */
+function FailingNow() {
+  if (failingModels.value.length === 0) return null
+  return (
+    <div class="failure" role="alert">
+      <Icon name="trouble" />
+      <div>
+        <strong>Failing now</strong>
+        <p>
+          At least half of the last 20 answers failed of{' '}
+          {failingModels.value.map((id, at) => (
+            <>
+              {at > 0 && ', '}
+              <a href={pageHref('requests', undefined, { model: id, outcome: 'upstream_error' })}>{id}</a>
+            </>
+          ))}
+          . <a href={pageHref('upstreams')}>To the upstreams</a>
+        </p>
+      </div>
+    </div>
   )
 }
 

@@ -30,7 +30,7 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
     <>
       <div class="page-head">
         <h2>{account.name}</h2>
-        <AccountState state={account.state} />
+        <AccountState {...account} />
       </div>
       <dl class="tiles">
         <div class="tile">

@@ -120,10 +120,11 @@ type Props = { name: string; rows: readonly UpstreamState[]; tookAtMs: number; i
 
 function Upstream({ name, rows, tookAtMs, isAlone }: Props) {
   const troubled = rows.filter(({ state }) => state !== 'ready').length
+  const failing = rows.filter((row) => row.failing).length
   const columns: Column<UpstreamState>[] = [
     { head: 'Model', by: ({ model }) => model, cell: ({ model }) => <a href={pageHref('models', model)}>{model}</a> },
     { head: 'Account', by: ({ account }) => account, cell: ({ account }) => account ?? '–' },
-    { head: 'State', kind: 'fit', by: ({ state }) => state, cell: ({ state }) => <UpstreamSign state={state} /> },
+    { head: 'State', kind: 'fit', by: ({ state }) => state, cell: (row) => <UpstreamSign {...row} /> },
     {
       head: 'Cause',
       by: ({ cause }) => cause,
@@ -168,9 +169,11 @@ function Upstream({ name, rows, tookAtMs, isAlone }: Props) {
     <Panel
       title={name}
       unit={
-        troubled === 0
-          ? `${rows.length === 1 ? 'its only service is' : `all ${rows.length} services are`} ready`
-          : `${troubled} of ${rows.length} not ready`
+        failing > 0
+          ? `${failing} of ${rows.length} failing${troubled > 0 ? `, ${troubled} not ready` : ''}`
+          : troubled === 0
+            ? `${rows.length === 1 ? 'its only service is' : `all ${rows.length} services are`} ready`
+            : `${troubled} of ${rows.length} not ready`
       }
       tools={
         <>

@@ -5,7 +5,13 @@ import { Time } from './numbers.tsx'
 
 /* States are shown by a sign and a word, never by a colour alone. */
 
-export function AccountState({ state }: { state: Account['state'] }) {
+export function AccountState({ state, balance }: Pick<Account, 'state' | 'balance'>) {
+  if (state === 'active' && readCredits(balance) <= 0n)
+    return (
+      <span class="state bad">
+        <Icon name="trouble" /> no credit
+      </span>
+    )
   return state === 'active' ? (
     <span class="state good">
       <Icon name="ready" /> active
@@ -17,6 +23,8 @@ export function AccountState({ state }: { state: Account['state'] }) {
   )
 }
 
+const failingSign = ['trouble', 'bad', 'failing'] as const
+
 const upstreamSigns: Record<UpstreamState['state'] | 'disabled', readonly [IconName, string, string]> = {
   ready: ['ready', 'good', 'ready'],
   trial: ['trial', 'warn', 'on trial'],
@@ -26,11 +34,23 @@ const upstreamSigns: Record<UpstreamState['state'] | 'disabled', readonly [IconN
   off: ['off', 'muted', 'off'],
 }
 
-export function UpstreamSign({ state }: { state: UpstreamState['state'] }) {
-  const [icon, kind, word] = upstreamSigns[state] ?? ['trial', 'muted', state]
+/** An account that fails is not ready, whatever the cooldown says; one that is off or disabled gets no request (CON-8). */
+export function UpstreamSign({ state, failing = false }: Pick<UpstreamState, 'state'> & { failing?: boolean }) {
+  const isShown = failing && state !== 'off' && state !== 'disabled' && state !== 'no_key'
+  const [icon, kind, known] = isShown ? failingSign : (upstreamSigns[state] ?? ['trial', 'muted', state])
+  const word = isShown && state !== 'ready' ? `${known}, ${upstreamSigns[state][2]}` : known
   return (
     <span class={`state ${kind}`}>
       <Icon name={icon} /> {word}
+    </span>
+  )
+}
+
+/** Shows that a model fails. */
+export function FailingModel() {
+  return (
+    <span class="state bad">
+      <Icon name="trouble" /> failing
     </span>
   )
 }

@@ -1,13 +1,12 @@
 import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { ask, unreachedServers } from '../api/ask.ts'
+import { failingModels, unreachedServers } from '../api/ask.ts'
 import { liveState } from '../api/live.ts'
 import { refresh } from '../api/load.ts'
 import { pageHref, place, subject } from '../location.ts'
 import { tellZone } from '../pure/calendar.ts'
 import type { Page, Place } from '../pure/place.ts'
-import { isOwner, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
-import type { Status } from '../shapes.ts'
+import { isOwner, loadStatus, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
 import { nextTheme, theme } from '../theme.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon, Logo } from './icons.tsx'
@@ -49,9 +48,17 @@ const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests']
 /** Pages that depend on the range only if they show a single object, not the list. */
 const rangedOnes: readonly Page[] = ['accounts', 'keys']
 
+/** How often the status that the navigation shows is loaded, in ms, since not every page is live. */
+const statusMs = 30_000
+
 /** Everything around a page: the navigation and the head. */
 export function Frame({ children }: { children: ComponentChildren }) {
   const [isMore, setMore] = useState(false)
+  useEffect(() => {
+    if (isOwner()) return undefined
+    const timer = window.setInterval(() => !document.hidden && void loadStatus(), statusMs)
+    return () => window.clearInterval(timer)
+  }, [])
   const shown = isOwner() ? ofOwners : groups
   const first = isOwner() ? ofOwners[0]! : atHand
   return (
@@ -107,14 +114,8 @@ function Folding() {
     if (!folding) return undefined
     const timer = window.setInterval(() => {
       if (document.hidden) return
-      void ask<Status>('/status').then(
-        ({ body }) => {
-          status.value = body
-          // Lists may be in the order of figures.
-          refresh('/usage', '/accounts', '/keys')
-        },
-        () => {},
-      )
+      // Lists may be in the order of figures.
+      void loadStatus().then(() => refresh('/usage', '/accounts', '/keys'))
     }, foldingMs)
     return () => window.clearInterval(timer)
   }, [folding === undefined])
@@ -133,6 +134,12 @@ function PageLink({ page }: { page: Page }) {
     <a href={pageHref(page)} aria-current={isHere ? 'page' : undefined}>
       <Icon name={page} />
       <span>{titles[page]}</span>
+      {(page === 'upstreams' || page === 'models') && failingModels.value.length > 0 && (
+        <span class="bad mark">
+          <Icon name="trouble" size={12} />
+          <span class="offscreen">failing: {failingModels.value.length}</span>
+        </span>
+      )}
     </a>
   )
 }

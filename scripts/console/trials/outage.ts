@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Route } from 'playwright-core'
-import { forgive, openPage, settle, signIn, visit, type Watched } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signIn, visit, type Watched } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
@@ -77,6 +79,46 @@ export const outageTrials: readonly Trial[] = [
       await page.waitForSelector('.facts >> text=77')
       await view.close()
       await rig.close()
+    },
+  },
+  {
+    name: 'outage: CON-8 a model that always fails is failing on every page that shows it, and an account below zero is not green',
+    async run() {
+      const failed = createServer((request, response) => {
+        request.resume()
+        response.writeHead(500, { 'content-type': 'application/json' }).end('{"error":{"message":"lost"}}')
+      })
+      await new Promise<void>((resolve) => failed.listen(0, '127.0.0.1', resolve))
+      const { port } = failed.address() as AddressInfo
+      const rig = await startRig({ upstreamUrl: `http://127.0.0.1:${port}` })
+      const { id, key } = await rig.makeAccount('acme')
+      const { id: docs } = await rig.makeAccount('docs', '1')
+      await rig.books.credit(docs, -3_430_000_000n, 'a correction')
+      const view = await openPage(rig)
+      const { page } = view
+      await signIn(view, rig, rig.viewer)
+      await page.waitForSelector('.live.live')
+      assert.equal(await page.locator('main .failure').count(), 0)
+      for (let at = 0; at < 14; at++) await rig.ask(key, 'reasoner')
+      await page.waitForSelector('main .failure:has-text("Failing now") >> text=reasoner')
+      await page.waitForSelector('nav.rail a:has-text("Upstreams") .mark')
+      assert.deepEqual(await findBarriers(view), [])
+      for (const [path, shown] of [
+        ['upstreams', 'tr:has-text("reasoner") .state.bad:has-text("failing")'],
+        ['models', 'tr:has-text("reasoner") .state.bad:has-text("failing")'],
+        ['models/reasoner', '.page-head .state.bad:has-text("failing")'],
+        ['accounts', 'tr:has-text("docs") .state.bad:has-text("no credit")'],
+        ['accounts', 'tr:has-text("acme") .state.good:has-text("active")'],
+        [`accounts/${docs}`, '.page-head .state.bad:has-text("no credit")'],
+        [`accounts/${id}`, '.page-head .state.good:has-text("active")'],
+      ] as const) {
+        await visit(view, rig, path)
+        await page.waitForSelector(shown)
+        assert.deepEqual(await findBarriers(view), [], path)
+      }
+      await view.close()
+      await rig.close()
+      failed.close()
     },
   },
 ]

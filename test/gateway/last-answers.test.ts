@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { type RequestOutcome, outcomes as requestOutcomes } from '../../src/accounts/ledger.ts'
+import { LastAnswers } from '../../src/gateway/last-answers.ts'
+import type { CallRecord } from '../../src/gateway/record.ts'
+
+const bad: readonly string[] = ['upstream_error', 'upstream_cut', 'upstream_stall']
+
+function record(outcome: RequestOutcome, accounts: readonly string[] = ['a'], walk: CallRecord['walk'] = 'infer') {
+  const tries = accounts.map((account) => ({ upstream: 'up', account }))
+  return { walk, model: 'm', outcome, tries } as unknown as CallRecord
+}
+
+test('CON-8 a model is failing when at least half of its last 20 answers failed, of 5 at least', () => {
+  fc.assert(
+    fc.property(fc.array(fc.constantFrom(...requestOutcomes), { maxLength: 60 }), (outcomes) => {
+      const last = new LastAnswers()
+      const said: boolean[] = []
+      for (const outcome of outcomes) {
+        last.note(record(outcome))
+        if (outcome === 'ok' || bad.includes(outcome)) said.push(outcome !== 'ok')
+        const judged = said.slice(-20)
+        const isFailing = judged.length >= 5 && judged.filter(Boolean).length * 2 >= judged.length
+        assert.equal(last.isFailing('m'), isFailing, outcomes.join())
+        assert.equal(last.isServiceFailing('m', 'up', 'a'), isFailing)
+      }
+    }),
+  )
+})
+
+test('CON-8 a failover is an answer of the model and a failure of the first account; a count of tokens is none', () => {
+  const last = new LastAnswers()
+  for (let at = 0; at < 20; at++) last.note(record('ok', ['a', 'b']))
+  assert.deepEqual(
+    [last.isFailing('m'), last.isServiceFailing('m', 'up', 'a'), last.isServiceFailing('m', 'up', 'b')],
+    [false, true, false],
+  )
+  for (let at = 0; at < 20; at++) last.note(record('upstream_error', [], 'count_tokens'))
+  assert.equal(last.isFailing('m'), false)
+  // A model of which nobody could be asked has failed its client too.
+  for (let at = 0; at < 10; at++) last.note(record('upstream_error', []))
+  assert.equal(last.isFailing('m'), true)
+  assert.equal(last.isFailing('other'), false)
+})
