@@ -93,11 +93,21 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   if (status === 404 || status === 405)
     return bad(
       'path',
-      `there is nothing at \`${path}\` (status ${status})${said}: check the path of base_url, or set \`paths\``,
+      `there is nothing at \`${path}\` (status ${status})${said}: ${model.wire === 'chat' ? '' : `the provider may not speak \`wire: ${model.wire}\`, most speak \`wire: chat\`; `}check the path of base_url, or set \`paths\``,
     )
   if (status < 500)
     return bad('question', `the provider refuses a plain question (status ${status})${said}: check the model's profile`)
   return bad('server', `the provider fails (status ${status})${said}: try again later, and look at its status page`)
+}
+
+/** The fault of a proxy by the status of its answer, and the cure. A proxy without a tunnel may refuse credentials with 401. */
+function proxyFault(status: number | undefined, host: string): string {
+  if (status === undefined) return 'cannot be reached: check its address, and that it runs'
+  if (status === 407 || status === 401)
+    return `refuses the credentials (status ${status}): check user and password in its address`
+  return status < 500
+    ? `refuses the way to ${host} (status ${status}): allow it there`
+    : `does not reach ${host} (status ${status}): check base_url, and the proxy's log`
 }
 
 const silent = bad(
@@ -113,7 +123,7 @@ function judgeSuccess({ type, text }: Extract<Came, { status: number }>, { path 
   return { trouble: null, note: 'answers' }
 }
 
-function judgeFault({ cause, reason = '' }: TransportFault, target: Target): TroubleFinding {
+function judgeFault({ cause, reason = '', proxyStatus }: TransportFault, target: Target): TroubleFinding {
   const { upstream } = target
   const { host, hostname, protocol } = new URL(upstream.baseUrl)
   switch (cause) {
@@ -130,7 +140,7 @@ function judgeFault({ cause, reason = '' }: TransportFault, target: Target): Tro
     case 'upstream_proxy':
       return bad(
         'proxy',
-        `the proxy of ${upstream.proxy?.source ?? 'the environment'} cannot be reached, refuses, or does not reach ${host}: check its address and credentials, or ask directly with \`proxy: none\``,
+        `the proxy of ${upstream.proxy?.source ?? 'the environment'} ${proxyFault(proxyStatus, host)}, or ask directly with \`proxy: none\``,
       )
     case 'upstream_tls':
       return bad('tls', explainTls(reason, hostname))

@@ -10,7 +10,7 @@ import {
   ProxyRefusal,
   proxyCredentials,
 } from './dial.ts'
-import { judgeDial, judgeTransport } from './transport-fault.ts'
+import { faultOfProxy, judgeDial, judgeTransport } from './transport-fault.ts'
 import type { ConnectionTerms, Flight, TransportFault, UpstreamListener } from './upstreams.ts'
 import { type ConnectionHost, WayConnection } from './way-connection.ts'
 import { WayFlight } from './way-flight.ts'
@@ -296,7 +296,8 @@ class ForwardListener implements UpstreamListener {
   onHead(...[status, contentType, headers]: Parameters<UpstreamListener['onHead']>): void {
     if (isProxysAnswer(status, (name) => headers.get(name))) {
       this.#abort()
-      this.#listener.onError({ cause: 'upstream_proxy', isReuseRace: false }, new ProxyRefusal(status))
+      const refusal = new ProxyRefusal(status)
+      this.#listener.onError(faultOfProxy(refusal), refusal)
     } else this.#listener.onHead(status, contentType, headers)
   }
 

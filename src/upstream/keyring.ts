@@ -333,7 +333,8 @@ class CommandKey extends RenewedKey {
       this.#toldMs = this.clockMs()
       this.#dueMs = this.#toldMs + this.#lifetimeMs
     } else {
-      if ('why' in end) this.fail(end.why)
+      // Its arguments may hold secrets, its name does not.
+      if ('why' in end) this.fail(`${this.#command[0]}: ${end.why}`)
       const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
       this.#dueMs = this.clockMs() + Math.min(waitMs, this.#lifetimeMs)
     }

@@ -41,9 +41,13 @@ export function judgeTransport(error: Error, unheardMs?: number): TransportFault
 export function judgeDial(error: Error, isSecured: boolean, isProxied: boolean): TransportFault {
   const fault = judgeDirectDial(error, isSecured)
   const isOwn = fault.cause === 'upstream_tls' || fault.cause === 'no_descriptors'
-  return error instanceof ProxyRefusal || (isProxied && !isOwn)
-    ? { cause: 'upstream_proxy', isReuseRace: false }
-    : fault
+  if (error instanceof ProxyRefusal) return faultOfProxy(error)
+  return isProxied && !isOwn ? { cause: 'upstream_proxy', isReuseRace: false } : fault
+}
+
+/** The fault of a proxy that answered itself. */
+export function faultOfProxy({ status }: ProxyRefusal): TransportFault {
+  return { cause: 'upstream_proxy', isReuseRace: false, ...(status !== undefined && { proxyStatus: status }) }
 }
 
 function judgeDirectDial(error: Error, isSecured: boolean): TransportFault {

@@ -31,6 +31,8 @@ export type TransportFault = {
     | 'no_descriptors'
   /** A reused connection was reset at once, before any byte came. Nothing was processed, so sending again is safe (ruling U1). */
   isReuseRace: boolean
+  /** The status with which a proxy refused; undefined if it gave none. */
+  proxyStatus?: number | undefined
   /** The code of Node or OpenSSL for a failure of TLS; with `upstream_tls` only. */
   reason?: string
 }

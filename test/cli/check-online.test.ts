@@ -112,14 +112,19 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       'proxy-refuses',
       { base_url: 'https://far.example', proxy: proxy.url },
       'proxy',
-      /^the proxy of upstreams\.proxy-refuses\.proxy cannot be reached, refuses/,
+      /^the proxy of upstreams\.proxy-refuses\.proxy refuses the credentials \(status 407\): check user and password/,
     ],
-    ['proxy-407', { base_url: 'http://far.example', proxy: proxy.url }, 'proxy', /check its address and credentials/],
+    [
+      'proxy-407',
+      { base_url: 'http://far.example', proxy: proxy.url },
+      'proxy',
+      /refuses the credentials \(status 407\)/,
+    ],
     [
       'no-proxy-there',
       { base_url: 'https://far.example', proxy: `http://127.0.0.1:${freePort}` },
       'proxy',
-      /ask directly with `proxy: none`$/,
+      /proxy cannot be reached: check its address, and that it runs, or ask directly with `proxy: none`$/,
     ],
     [
       'wrong-key',
@@ -153,6 +158,12 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       { base_url: await refusing(403, '<h1>no</h1>', 'text/html') },
       'permission',
       /^something before the provider refuses/,
+    ],
+    [
+      'wrong-wire',
+      { base_url: await refusing(404, 'not found', 'text/plain'), model: messages },
+      'path',
+      /^there is nothing at `.*messages` .*: the provider may not speak `wire: messages`, most speak `wire: chat`/,
     ],
     [
       'wrong-path',
@@ -236,7 +247,7 @@ test('N-F14 check --online asks each account once, by the paths of production, a
       'no-key',
       { base_url: good, accounts: [{ name: 'a', key_command: ['/bin/sh', '-c', 'exit 3'] }] },
       'no_key',
-      /^has no key to send: exit 3$/,
+      /^has no key to send: \/bin\/sh: exit 3$/,
     ],
   ]
   // It was taken until now, so that none of the others has its port.

@@ -14,6 +14,26 @@ test('F-U7 a path that is lost while an upstream is waited for is told as one, a
   )
 })
 
+test('NEW-14 a fault of the proxy is named by its one cause, with its cure', () => {
+  const target = { upstream: { baseUrl: 'https://models.example/v1' } } as unknown as Target
+  for (const [proxyStatus, told] of [
+    [undefined, /^the proxy of the environment cannot be reached: check its address/],
+    [407, /refuses the credentials \(status 407\): check user and password/],
+    [401, /refuses the credentials \(status 401\)/],
+    [403, /refuses the way to models\.example \(status 403\): allow it there/],
+    [502, /does not reach models\.example \(status 502\): check base_url/],
+    [504, /does not reach models\.example/],
+  ] as const) {
+    const { trouble, note } = judgeAnswer(
+      { fault: { cause: 'upstream_proxy', isReuseRace: false, proxyStatus } },
+      target,
+    )
+    assert.equal(trouble, 'proxy')
+    assert.match(note, told)
+    assert.match(note, /or ask directly with `proxy: none`$/)
+  }
+})
+
 test('U2 what a provider says of the account is told in the words of who keeps the file, whatever its status', () => {
   const troubles = { key: 'key', denied: 'permission', spent: 'credit' }
   const told = samples.filter(({ about, isBare }) => about in troubles && !isBare)

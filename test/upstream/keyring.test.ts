@@ -179,12 +179,12 @@ function watchCommands() {
 }
 
 const bad: [name: string, script: string, why: string][] = [
-  ['exits with another code', 'echo token-x; exit 3', 'exit 3'],
-  ['is killed', 'kill -9 $$', 'SIGKILL'],
+  ['exits with another code', 'echo token-x; exit 3', '/bin/sh: exit 3'],
+  ['is killed', 'kill -9 $$', '/bin/sh: SIGKILL'],
   ['prints nothing', 'true', 'holds no key: it is empty'],
   ['prints its key on the wrong output', 'echo token-x >&2', 'holds no key: it is empty'],
   ['prints two lines', 'echo token-x; echo token-y', 'must hold one key and nothing else: a single word'],
-  ['prints without an end', 'yes token-x', 'it prints too much'],
+  ['prints without an end', 'yes token-x', '/bin/sh: it prints too much'],
 ]
 for (const [name, script, why] of bad) {
   test(`N-F3 a command that ${name} is told in the log without what it printed, and run again after 5 s, then 10 s`, async () => {
@@ -214,7 +214,7 @@ test('N-F3 a command that is not there is told', async () => {
   const { keyring, account, use, told } = start()
   const one = account({ command: ['/nowhere/token'], lifetimeMs: 60_000 })
   await use(one)
-  assert.deepEqual([keyring.keyOf(one).value, told], [undefined, [failed('ENOENT', false)]])
+  assert.deepEqual([keyring.keyOf(one).value, told], [undefined, [failed('/nowhere/token: ENOENT', false)]])
 })
 
 test('N-F3 a command that hangs is ended after 30 s with all that it started, and its key goes on', async () => {
@@ -229,7 +229,7 @@ test('N-F3 a command that hangs is ended after 30 s with all that it started, an
   pass(29_999)
   assert.deepEqual(told, [])
   pass(1)
-  assert.deepEqual(told, [failed('it takes too long', false)])
+  assert.deepEqual(told, [failed('/bin/sh: it takes too long', false)])
   await until(() => !isAlive(pid))
   pass(5_000)
   await until(() => runs() === 2)
