@@ -29,8 +29,11 @@ export type AnswerEvent =
   | { type: 'usage'; report: UsageReport }
   /** The upstream is alive and has nothing to show. `reasons`: it begins, or ends, a reasoning of which it may show nothing. */
   | { type: 'alive'; reasons?: boolean }
-  /** Media of the answer, which no client's wire carries there (ruling Y9). @property source tells it from others */
-  | { type: 'media'; media: MediaKind; source: string }
+  /**
+   * Media of the answer, which no client's wire carries there (ruling Y9). @property source tells it from others; undefined for the
+   * words of audio, which stand for all of it
+   */
+  | { type: 'media'; media: MediaKind; source: string | undefined }
   | { type: 'finish'; reason: StopReason; stopSequence?: string; report: UsageReport }
   | { type: 'fail'; fault: Fault }
 

@@ -101,9 +101,9 @@ export class Narrator {
   }
 
   /** Media, which a filter replaces by a sentence (ruling Y9). */
-  media(media: MediaKind, source: string): void {
+  media(media: MediaKind, source: string | undefined): void {
     this.start()
-    this.#isSaid = true
+    this.#isSaid ||= source !== undefined
     this.#tell({ type: 'media', media, source })
   }
 

@@ -5,15 +5,20 @@ export class LeftOutMedia {
   /** The sources that came, by kind: some servers send one twice. */
   readonly #sources = new Map<MediaKind, Set<string>>()
 
+  /** Kinds whose words came. */
+  readonly #told = new Set<MediaKind>()
+
   note({ media, source }: AnswerEvent & { type: 'media' }): void {
     const known = this.#sources.get(media) ?? new Set()
-    if (known.size < mediaMax) this.#sources.set(media, known.add(source))
+    if (source === undefined) this.#told.add(media)
+    else if (known.size < mediaMax) this.#sources.set(media, known.add(source))
   }
 
   /** The sentence as a text block of its own. @param index the number of the next block */
   block(index: number): AnswerEvent[] {
-    if (this.#sources.size === 0) return []
-    const kinds = [...this.#sources].map(([kind, { size }]) => wordsOf[kind](size))
+    const leftOut = [...this.#sources].filter(([kind]) => !this.#told.has(kind))
+    if (leftOut.length === 0) return []
+    const kinds = leftOut.map(([kind, { size }]) => wordsOf[kind](size))
     const text = `[Left out of this answer, because it cannot be sent over this API: ${kinds.join(', ')}.]`
     return [
       { type: 'block_start', index, block: { kind: 'text' } },

@@ -3,7 +3,7 @@ import type { MediaKind } from '../../inference/answer.ts'
 import { stringOf } from './read-answer.ts'
 
 /** A piece of a model's content: words, a call, media that no wire of ours carries in an answer, or what cannot be read. */
-export type ContentPart =
+type ContentPart =
   | { kind: 'text' | 'reasoning' | 'refusal'; text: string }
   | { kind: 'tool_call'; call: JsonObject }
   | { kind: 'media'; media: MediaKind; source: string }

@@ -3,11 +3,11 @@ import { asObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { Narrator } from '../../inference/narrator.ts'
-import { type ContentPart, mediaOf, readContent, sourceOf, wordsIn } from '../answers/content-parts.ts'
 import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { keptSources } from '../answers/kept-sources.ts'
 import { newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { contentOf, formOf, listOfCalls, partsOf, reasoningOf } from './content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -30,9 +30,6 @@ export class AnswerReader implements FrameReader {
   #hasChoice = false
   /** The reasoning so far of a model that repeats it in each piece. */
   #thought = ''
-  /** Audio came, and its words, which stand for it. */
-  #hasAudio = false
-  #hasTranscript = false
   /** A delta said something: a whole message later is no more. */
   #hasOwn = false
   #reason: string | undefined
@@ -92,7 +89,6 @@ export class AnswerReader implements FrameReader {
     const meant = decodeStopReason(this.#reason)
     if (meant === 'failed') return this.#narrator.fail({ kind: 'broken', text: 'The model broke off its answer.' })
     this.#calls.complete()
-    if (this.#hasAudio && !this.#hasTranscript) this.#narrator.media('audio', '')
     this.#narrator.finish(meant, this.#stopSequence)
   }
 
@@ -119,11 +115,11 @@ export class AnswerReader implements FrameReader {
     if (thought) this.#write('reasoning', this.#newThought(thought))
     this.#write('text', parts ? parts.text : ((delta['content'] as string) ?? ''))
     this.#write('refusal', stringOf(delta['refusal']) ?? parts?.refusal ?? '')
-    if (parts) this.#notePart(parts)
+    for (const { media, source } of parts?.media ?? []) this.#narrator.media(media, source)
+    if (parts?.isUnread) this.#narrator.miss('part', unreadable())
     const called = delta['tool_calls']
     const listed = parts && parts.calls.length > 0 ? parts.calls : listOfCalls(called)
     const legacy = asObject(delta['function_call'])
-    if (listed.length === 0 && !legacy) return
     const entries = objectsOf(listed)
     if (entries.length < listed.length) this.#narrator.miss('call', unreadable())
     if (entries.length === 0 && !legacy) return
@@ -138,15 +134,6 @@ export class AnswerReader implements FrameReader {
       this.#calls.push(known, () => sourceAt(first + 1 + position))
     }
     if (legacy) this.#calls.push({ index: -1, function: legacy }, () => sourceAt(first))
-  }
-
-  #notePart({ media, isUnread, hasTranscript }: ChatContent) {
-    for (const one of media) {
-      if (one.media === 'audio') this.#hasAudio = true
-      else this.#narrator.media(one.media, one.source)
-    }
-    this.#hasTranscript ||= hasTranscript
-    if (isUnread) this.#narrator.miss('part', unreadable())
   }
 
   #newThought(piece: string): string {
@@ -172,104 +159,6 @@ export class AnswerReader implements FrameReader {
     if (this.#current) this.#narrator.stop(this.#current.index)
     this.#current = undefined
   }
-}
-
-/** Text of the one field that has some: mirrored fields must not double it. */
-export function reasoningOf(delta: JsonObject, field: Profile['chat']['reasoningField']): string {
-  const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
-  return (
-    own ||
-    (field === 'details' ? detailsOf(delta) : '') ||
-    stringOf(delta['reasoning_content']) ||
-    stringOf(delta['reasoning']) ||
-    detailsOf(delta) ||
-    stringOf(delta['thinking']) ||
-    ''
-  )
-}
-
-function detailsOf(delta: JsonObject): string {
-  let text = ''
-  for (const detail of objectsOf(delta['reasoning_details']))
-    text += stringOf(detail['text']) ?? stringOf(detail['summary']) ?? ''
-  return text
-}
-
-/** The content of a delta or a message, in any form that has one reading (ruling Y5). */
-type ChatContent = {
-  text: string
-  reasoning: string
-  refusal: string
-  media: (ContentPart & { kind: 'media' })[]
-  calls: JsonObject[]
-  isUnread: boolean
-  hasTranscript: boolean
-}
-
-function plainText(text: string): ChatContent {
-  return { text, reasoning: '', refusal: '', media: [], calls: [], isUnread: false, hasTranscript: false }
-}
-
-/** Content is a text, or parts of which some are reasoning, media or calls. */
-export function partsOf(content: unknown): ChatContent {
-  if (typeof content === 'string') return plainText(content)
-  const said = plainText('')
-  for (const part of readContent(content)) {
-    if (part.kind === 'media') said.media.push(part)
-    else if (part.kind === 'tool_call') said.calls.push(part.call)
-    else if (part.kind === 'unread') said.isUnread = true
-    else said[part.kind] += part.text
-  }
-  return said
-}
-
-/** The members of a message that hold media beside its content (OpenRouter, Gemini, audio models). */
-const mediaMembers = ['images', 'audio', 'videos', 'files'] as const
-
-function contentOf(delta: JsonObject): ChatContent {
-  const said = partsOf(delta['content'])
-  if (said.text === '') said.text = stringOf(delta['text']) ?? stringOf(delta['output_text']) ?? ''
-  for (const member of mediaMembers) {
-    const value = delta[member]
-    if (value === undefined || value === null) continue
-    const transcript = member === 'audio' ? wordsIn(value) : undefined
-    if (transcript) said.text ||= transcript
-    said.hasTranscript ||= transcript !== undefined && transcript !== ''
-    const media = mediaOf(member)!
-    // Its id and its end are no media.
-    const pieces: unknown[] = Array.isArray(value) ? value : asObject(value)?.['data'] ? [member] : []
-    if (!transcript) for (const piece of pieces) said.media.push({ kind: 'media', media, source: sourceOf(piece) })
-  }
-  return said
-}
-
-/** Members that are read as they stand; `content` if it is a text. Any other is looked into. */
-const usualMembers = new Set(
-  ['role', 'content', 'refusal', 'tool_calls', 'function_call', 'name', 'annotations'].concat([
-    'reasoning_content',
-    'reasoning',
-    'reasoning_details',
-    'thinking',
-  ]),
-)
-
-/** Whether a delta or a message has more than a role, and anything that has to be looked into. */
-function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
-  let form: 'empty' | 'plain' = 'empty'
-  for (const name in delta) {
-    const value = delta[name]
-    if (value === null || value === undefined || value === '' || name === 'role') continue
-    if (!usualMembers.has(name) || (name === 'content' && typeof value !== 'string')) return 'unusual'
-    form = 'plain'
-  }
-  return form
-}
-
-/** The calls of a list, or a single one instead of it. */
-function listOfCalls(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value
-  const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)
-  return isEmpty ? [] : [value]
 }
 
 /** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */

@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
-import { partsOf, reasoningOf } from './decode-stream.ts'
+import { partsOf, reasoningOf } from './content.ts'
 
 /** Calls whose name has been counted: some servers repeat it with every fragment. */
 export type NamedCalls = Set<string>

@@ -30,9 +30,6 @@ export class AnswerReader implements FrameReader {
   readonly #profile: Profile
   readonly #items = new IncomingItems()
   readonly #teller: ItemTeller
-  /** Audio came in pieces, and its words. */
-  #hasAudio = false
-  #hasTranscript = false
 
   constructor(narrator: Narrator, profile: Profile) {
     this.#narrator = narrator
@@ -60,11 +57,10 @@ export class AnswerReader implements FrameReader {
         return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
       case 'response.audio.transcript.delta':
       case 'response.audio_transcript.delta':
-        this.#hasTranscript = true
+        this.#narrator.media('audio', undefined)
         return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
       case 'response.audio.delta':
-        this.#hasAudio = true
-        return this.#narrator.alive()
+        return this.#narrator.media('audio', '')
       case 'response.content_part.added':
       case 'response.content_part.done':
         return this.#tellPart(object, type.endsWith('done'))
@@ -110,7 +106,6 @@ export class AnswerReader implements FrameReader {
     // Ahead of its items others have the text alone, as the vendor's SDK makes it of them.
     const words = this.#items.hasSpoken() ? undefined : stringOf(response['output_text'])
     if (words) this.#complete({}, plainItem(words))
-    if (this.#hasAudio && !this.#hasTranscript) this.#narrator.media('audio', '')
     this.#teller.end(this.#items.unfinished())
     this.#usage(response['usage'])
     const detail = asObject(response['incomplete_details'])?.['reason']

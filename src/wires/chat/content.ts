@@ -1,0 +1,105 @@
+import { asObject, type JsonObject } from '../../bytes/json.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import type { MediaKind } from '../../inference/answer.ts'
+import { mediaOf, readContent, sourceOf, wordsIn } from '../answers/content-parts.ts'
+import { objectsOf, stringOf } from '../answers/read-answer.ts'
+
+/** Text of the one field that has some: mirrored fields must not double it. */
+export function reasoningOf(delta: JsonObject, field: Profile['chat']['reasoningField']): string {
+  const own = field === 'auto' || field === 'details' ? undefined : stringOf(delta[field])
+  return (
+    own ||
+    (field === 'details' ? detailsOf(delta) : '') ||
+    stringOf(delta['reasoning_content']) ||
+    stringOf(delta['reasoning']) ||
+    detailsOf(delta) ||
+    stringOf(delta['thinking']) ||
+    ''
+  )
+}
+
+function detailsOf(delta: JsonObject): string {
+  let text = ''
+  for (const detail of objectsOf(delta['reasoning_details']))
+    text += stringOf(detail['text']) ?? stringOf(detail['summary']) ?? ''
+  return text
+}
+
+/** The content of a delta or a message, in any form that has one reading (ruling Y5). */
+type ChatContent = {
+  text: string
+  reasoning: string
+  refusal: string
+  /** Without a source: the words of audio. */
+  media: { media: MediaKind; source: string | undefined }[]
+  calls: JsonObject[]
+  isUnread: boolean
+}
+
+function plainText(text: string): ChatContent {
+  return { text, reasoning: '', refusal: '', media: [], calls: [], isUnread: false }
+}
+
+/** Content is a text, or parts of which some are reasoning, media or calls. */
+export function partsOf(content: unknown): ChatContent {
+  if (typeof content === 'string') return plainText(content)
+  const said = plainText('')
+  for (const part of readContent(content)) {
+    if (part.kind === 'media') said.media.push(part)
+    else if (part.kind === 'tool_call') said.calls.push(part.call)
+    else if (part.kind === 'unread') said.isUnread = true
+    else said[part.kind] += part.text
+  }
+  return said
+}
+
+/** The members of a message that hold media beside its content (OpenRouter, Gemini, audio models). */
+const mediaMembers = ['images', 'audio', 'videos', 'files'] as const
+
+/** The content of a delta or a message with the members beside it that hold text or media. */
+export function contentOf(delta: JsonObject): ChatContent {
+  const said = partsOf(delta['content'])
+  if (said.text === '') said.text = stringOf(delta['text']) ?? stringOf(delta['output_text']) ?? ''
+  for (const member of mediaMembers) {
+    const value = delta[member]
+    if (value === undefined || value === null) continue
+    const transcript = member === 'audio' ? wordsIn(value) : undefined
+    const media = mediaOf(member)!
+    // Its id and its end are no media.
+    const pieces: unknown[] = Array.isArray(value) ? value : asObject(value)?.['data'] ? [member] : []
+    for (const piece of pieces) said.media.push({ media, source: sourceOf(piece) })
+    if (!transcript) continue
+    said.text ||= transcript
+    said.media.push({ media, source: undefined })
+  }
+  return said
+}
+
+/** Members that are read as they stand; `content` if it is a text. Any other is looked into. */
+const usualMembers = new Set(
+  ['role', 'content', 'refusal', 'tool_calls', 'function_call', 'name', 'annotations'].concat([
+    'reasoning_content',
+    'reasoning',
+    'reasoning_details',
+    'thinking',
+  ]),
+)
+
+/** Whether a delta or a message has more than a role, and anything that has to be looked into. */
+export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
+  let form: 'empty' | 'plain' = 'empty'
+  for (const name in delta) {
+    const value = delta[name]
+    if (value === null || value === undefined || value === '' || name === 'role') continue
+    if (!usualMembers.has(name) || (name === 'content' && typeof value !== 'string')) return 'unusual'
+    form = 'plain'
+  }
+  return form
+}
+
+/** The calls of a list, or a single one instead of it. */
+export function listOfCalls(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value
+  const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)
+  return isEmpty ? [] : [value]
+}
