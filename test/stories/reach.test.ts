@@ -97,7 +97,7 @@ test('N-F3 a command that fails takes its account out, and nothing else: the oth
     return listed.items.map(({ state }) => state)
   }
   assert.deepEqual(await states(), ['no_key', 'ready'])
-  await gateway.logWith({ event: 'key_failed', account: 'far/a', why: 'exit 1', in_use: false })
+  await gateway.logWith({ event: 'key_failed', account: 'far/a', why: '/bin/sh: exit 1', in_use: false })
   writeFileSync(flag, '')
   await until(async () => {
     gateway.advance(1_000)
