@@ -39,7 +39,15 @@ const problems = {
  * @property problem `moved`, `rest`: no entry may be dated. `ahead`: the newest entry is ahead, which is only reported.
  * @property offsetMs wall minus steady time, measured when the clock was accepted at a start or confirmed.
  */
-export type ClockNews = ClockFacts & { problem: keyof typeof problems | undefined; offsetMs: number | undefined }
+export type ClockNews = ClockFacts & {
+  problem: keyof typeof problems | undefined
+  offsetMs: number | undefined
+  /** How far the clock of this server is ahead of the store's at least, in ms; undefined if they are one clock. */
+  aheadMs?: number
+}
+
+/** How far the clock of a replica may differ from the store's, in ms (ruling Y15). */
+const differsMs = 5_000
 
 /** Whether the newest entry alone puts a clock in doubt, for use without a server. An empty store needs no confirmation. */
 export function isPastRest({ nowMs, newestMs = nowMs, confirmed }: ClockFacts): boolean {
@@ -102,6 +110,7 @@ export class ClockWatch {
 /** The last news of the store's thread about the clock that dates entries, for the serving thread. */
 export class ClockBook {
   news: ClockNews | undefined
+  #differs = false
   readonly #log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 
   constructor(log: (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void) {
@@ -110,6 +119,7 @@ export class ClockBook {
 
   /** Takes news. Logs it when a problem begins, becomes another one, or ends. */
   hear(news: ClockNews): void {
+    this.#compare(news)
     const before = this.news?.problem
     this.news = news
     const { problem, nowMs, newestMs } = news
@@ -117,6 +127,16 @@ export class ClockBook {
     if (problem === before) return
     if (problem) this.#log('error', 'clock_wrong', { problem, ...fields, text: this.text })
     else this.#log('info', 'clock_right', fields)
+  }
+
+  /** Logs it when the clock of this server begins to differ from the store's, and when it agrees again. */
+  #compare({ nowMs, aheadMs = 0 }: ClockNews): void {
+    const differs = Math.abs(aheadMs) > differsMs
+    if (differs === this.#differs) return
+    this.#differs = differs
+    const fields = { ahead_s: Math.round(aheadMs / 1_000), store_shows: formatTime(nowMs) }
+    if (differs) this.#log('error', 'clock_differs', fields)
+    else this.#log('info', 'clock_agrees', { ...fields, with: 'store' })
   }
 
   /** The problem of the clock, in fixed words for an operator. */

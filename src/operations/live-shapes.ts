@@ -56,7 +56,7 @@ export const statusShape = z.object({
       .number()
       .describe('accounts whose new inference is refused, since debits of theirs wait for too long'),
   }),
-  clock: name.describe('what is wrong with the clock that dates entries; null: nothing'),
+  clock: name.describe('what is wrong with the clock that dates entries, or with that of the machine; null: nothing'),
   loop_lag_p99_ms: z.number().describe('of the last minute or so'),
   rss_bytes: z.number(),
   reporting: z.object({ time_zone: z.string(), week_starts: z.string() }),

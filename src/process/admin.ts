@@ -13,6 +13,7 @@ import type { Recents } from '../live/recents.ts'
 import { openReplicaView } from '../live/replica-view.ts'
 import { countStreams, listFailing, tellKnownAccounts, tellStatus } from '../live/status.ts'
 import type { TrafficWriter } from '../live/traffic-writer.ts'
+import type { UpstreamDates } from '../live/upstream-dates.ts'
 import type { Log } from '../log/log.ts'
 import type { Family } from '../telemetry/instruments.ts'
 import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
@@ -40,6 +41,8 @@ type AdminSideParts = {
   /** How long a webhook may take, in ms. */
   webhookMs: number | undefined
   families: readonly Family[]
+  /** Compares this machine's clock with upstreams (ruling Y15). */
+  dates: Pick<UpstreamDates, 'text'>
 }
 
 /** @property ownAddress of a worker, or of a listener off loopback without TLS: a loopback address of its own */
@@ -63,7 +66,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   const { gateway, config, telemetry, events, reportBug, isReady, role } = parts
   const { nowMs, clockMs } = gateway
   const startedMs = nowMs()
-  const { recents, store } = parts
+  const { recents, store, dates } = parts
+  const tellClock = () => [store.clock.text, dates.text].filter(Boolean).join('; ') || undefined
   const webhooks = openWebhooks({
     config,
     gateway,
@@ -79,7 +83,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     listWebhooks: async () => webhooks.list(),
     watch: events.watch,
     readStatus: () => {
-      const [lagMs, clock] = [telemetry.readLagMs(), store.clock.text ?? null]
+      const [lagMs, clock] = [telemetry.readLagMs(), tellClock() ?? null]
       return tellStatus(gateway, { startedMs, isReady: isReady() === true, lagMs, clock })
     },
   })
@@ -94,7 +98,10 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     bodies: gateway.bodies,
   })
   const adminParts = {
-    isReady: async () => (isReady() === true && store.clock.text ? { note: store.clock.text } : isReady()),
+    isReady: async () => {
+      const [ready, note] = [isReady(), tellClock()]
+      return ready === true && note !== undefined ? { note } : ready
+    },
     ...{ api: adminApi.api, pages: adminApi.pages },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(view && { door: view.door }),

@@ -20,6 +20,7 @@ import { createRouter } from '../http/routes.ts'
 import { createEdge, type Edge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
 import { createRecents, type Recents } from '../live/recents.ts'
 import { createTrafficWriter } from '../live/traffic-writer.ts'
+import { UpstreamDates } from '../live/upstream-dates.ts'
 import type { Log } from '../log/log.ts'
 import { Roster } from '../registers.ts'
 import { createKeyring, type Keyring } from '../upstream/keyring.ts'
@@ -108,8 +109,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event)
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
-  const unasked = createUnaskedLog(log.event, clockMs)
-  const watch = { clockMs: parts.connectionsClockMs ?? ownTime.clockMs, reportBug, onUnasked: unasked.note }
+  const [unasked, dates] = [createUnaskedLog(log.event, clockMs), new UpstreamDates(nowMs, log.event)]
+  const watch = { ...timeOf(parts), reportBug, onUnasked: unasked.note, onDate: dates.note }
   await prepare(config)
   const snapshots = createSnapshots(openSnapshot(config, memory, keyring, watch))
   const recents = parts.recents ?? createRecents()
@@ -158,7 +159,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const admin = openAdmin({
     ...{ gateway, config, sealKey, recents, store, telemetry, events, traffic, listeners, log, reportBug },
     ...{ isReady: isTaking, isDraining: () => isDraining, role: parts.role },
-    ...{ webhookMs: parts.webhookMs, families: unasked.families },
+    ...{ webhookMs: parts.webhookMs, families: unasked.families, dates },
   })
   await within(admin.webhooks.begin(), webhooksMaxMs)
   const { address, ...adminAddresses } = await listenOnBoth(parts, edge, admin).catch(async (error) => {
@@ -246,6 +247,11 @@ function edgeLimits({ timeouts, limits }: Config): EdgeLimits {
     headerBytesMax,
     headersMax,
   }
+}
+
+/** The time of connections, which a test may move. */
+function timeOf({ connectionsClockMs = ownTime.clockMs }: ServerParts): Pick<ConnectionWatch, 'clockMs'> {
+  return { clockMs: connectionsClockMs }
 }
 
 /** As with the load: it is the process's own time that is shared out. */

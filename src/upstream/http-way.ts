@@ -46,6 +46,7 @@ type WayRequest = {
 /** The connections to one origin, directly or through a proxy. Each carries one request at a time. */
 export class HttpWay implements ConnectionHost {
   readonly name: string
+  readonly host: string
   readonly terms: ConnectionTerms
   readonly #reuses: boolean
   readonly #isSecure: boolean
@@ -77,6 +78,7 @@ export class HttpWay implements ConnectionHost {
   constructor({ name, url, route, reuses }: WayPlace, terms: ConnectionTerms) {
     const { proxy } = route
     this.name = name
+    this.host = url.host
     this.terms = terms
     this.#reuses = reuses
     this.#isSecure = url.protocol === 'https:'

@@ -72,6 +72,8 @@ export type ConnectionWatch = {
   reportBug(bug: Error): void
   /** Called once for each connection with such bytes, after all idle connections of the upstream were closed. */
   onUnasked(upstream: string, place: UnaskedPlace): void
+  /** Called with the `Date` of each answer that has one (ruling Y15). @param host with its port */
+  onDate?(host: string, date: string): void
 }
 
 /** A request under way. */

@@ -15,6 +15,8 @@ import type { Carrier, WayFlight } from './way-flight.ts'
 export interface ConnectionHost {
   /** The upstream's, for reports. */
   readonly name: string
+  /** The host that answers, with its port. */
+  readonly host: string
   readonly terms: ConnectionTerms
   /** Takes a connection that is free for another request. */
   giveBack(connection: WayConnection): void
@@ -253,6 +255,8 @@ export class WayConnection implements Carrier {
     // An interim response is not the first byte of the answer.
     this.#firstByteMs[this.#served % restAnswers] = this.#waitedMs
     this.#isWhole = typeof this.#body === 'object' && 'left' in this.#body && this.#body.left === 0
+    const date = this.#host.terms.onDate && fields.first('date')
+    if (date !== undefined) this.#host.terms.onDate!(this.#host.host, date)
     flight.listener!.onHead(status, mediaTypeOf(fields.first('content-type')), fields)
     if (flight.isPaused) this.#socket.pause()
   }

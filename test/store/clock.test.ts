@@ -189,7 +189,9 @@ async function postOne({ debit, postedMs }: Pick<Served, 'debit' | 'postedMs'>):
 }
 
 const clockLines = ({ lines }: Served) =>
-  lines.filter(({ event }) => /^clock_/.test(event)).map(({ event, fields }) => [event, fields['problem']])
+  lines
+    .filter(({ event }) => /^clock_(?:wrong|right)/.test(event))
+    .map(({ event, fields }) => [event, fields['problem']])
 
 for (const { name, serve, skip } of engines) {
   for (const moveMs of [730 * dayMs, 2 * hourMs, -2 * hourMs, -730 * dayMs])
@@ -215,6 +217,15 @@ for (const { name, serve, skip } of engines) {
         ['clock_right', undefined],
       ])
     })
+
+  test(`Y15 on ${name}: a store whose clock is not this machine's is an event, if the two can differ`, {
+    skip,
+  }, async () => {
+    const { lines, store } = await serve()
+    await until(() => store.clock.news !== undefined, 'the store has told its time')
+    const differs = lines.filter(({ event }) => event === 'clock_differs')
+    assert.equal(differs.length, name === 'SQLite' ? 0 : 1)
+  })
 
   test(`Y15 on ${name}: a confirmation ends the doubt, holds, and the next move is in doubt again`, {
     skip,

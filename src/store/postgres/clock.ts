@@ -27,6 +27,10 @@ export class ClockDesk implements Desk {
 
   async onBeat(session: Transaction): Promise<void> {
     if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
-    this.#say('clock', this.watch.judge(await run(session, readClock(dialect))))
+    const askedMs = Date.now()
+    const facts = await run(session, readClock(dialect))
+    // The store read its clock between the question and its answer.
+    const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
+    this.#say('clock', { ...this.watch.judge(facts), aheadMs })
   }
 }

@@ -1,0 +1,65 @@
+import { formatTime } from '../accounts/format-time.ts'
+import type { Log } from '../log/log.ts'
+
+/** The answers whose `Date` is compared, and the hosts that they come from at least (ruling Y15). */
+const [datesMax, hostsMin] = [5, 2]
+/** How far the median may be from this machine's clock, in ms. */
+const apartMaxMs = 300_000
+
+/**
+ * Compares this machine's clock with the `Date` of upstream answers (ruling Y15). One host can be wrong. So the median of the last five
+ * must be far from the clock, and so must dates of two hosts, on the same side.
+ */
+export class UpstreamDates {
+  readonly #nowMs: () => number
+  readonly #log: Log['event']
+  /** How far this machine's clock is ahead of each date, in ms; the newest last. */
+  #kept: { host: string; aheadMs: number }[] = []
+  readonly #last = new Map<string, { text: string; ms: number }>()
+  #aheadMs: number | undefined
+
+  /** @param nowMs the wall clock */
+  constructor(nowMs: () => number, log: Log['event']) {
+    this.#nowMs = nowMs
+    this.#log = log
+  }
+
+  /** Says what is wrong, in words for an operator; undefined if nothing is. */
+  get text(): string | undefined {
+    if (this.#aheadMs === undefined) return undefined
+    const minutes = Math.round(Math.abs(this.#aheadMs) / 60_000)
+    const side = this.#aheadMs > 0 ? 'ahead of' : 'behind'
+    return `this machine's clock is ${minutes} minutes ${side} the Date of upstream answers: check its time service`
+  }
+
+  /** Takes the `Date` of an answer; one that cannot be read says nothing. @param host with its port */
+  readonly note = (host: string, date: string): void => {
+    const last = this.#last.get(host)
+    // Dates are in whole seconds, so many answers have the same text.
+    const ms = last?.text === date ? last.ms : Date.parse(date)
+    if (Number.isNaN(ms)) return
+    if (last?.text !== date) this.#last.set(host, { text: date, ms })
+    const aheadMs = this.#nowMs() - ms
+    // A busy host must not push all others out.
+    const kept = this.#kept
+    const own = kept.filter((one) => one.host === host)
+    if (own.length >= datesMax - hostsMin + 1) kept.splice(kept.indexOf(own[0]!), 1)
+    else if (kept.length >= datesMax) kept.shift()
+    kept.push({ host, aheadMs })
+    this.#judge()
+  }
+
+  #judge(): void {
+    const before = this.#aheadMs
+    const { length } = this.#kept
+    const medianMs = this.#kept.map(({ aheadMs }) => aheadMs).sort((a, b) => a - b)[length >> 1]!
+    const far = this.#kept.filter(({ aheadMs }) => Math.abs(aheadMs) > apartMaxMs && aheadMs > 0 === medianMs > 0)
+    const hosts = new Set(far.map(({ host }) => host))
+    const isApart = length === datesMax && Math.abs(medianMs) > apartMaxMs && hosts.size >= hostsMin
+    this.#aheadMs = isApart ? medianMs : undefined
+    if (isApart === (before !== undefined)) return
+    const fields = { shows: formatTime(this.#nowMs()), ahead_s: Math.round(medianMs / 1_000) }
+    if (isApart) this.#log('error', 'clock_apart', { ...fields, hosts: hosts.size, text: this.text })
+    else this.#log('info', 'clock_agrees', { ...fields, with: 'upstreams' })
+  }
+}
