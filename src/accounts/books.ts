@@ -83,7 +83,7 @@ interface BookReadings {
    * @param shifts the zone of the days; UTC's without them
    */
   sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
-  /** The models that the ledger has entries of. */
+  /** The models that the ledger has entries of; of those that are folded, while reports leave out the others. */
   listModels(): Promise<string[]>
   /** The zone by whose days figures are kept, and since when. */
   readUsageState(): Promise<UsageState>

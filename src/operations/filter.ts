@@ -2,6 +2,7 @@ import type { Books } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { EntryFilter } from '../accounts/entries.ts'
 import { nameOfKey, withoutKeys } from '../accounts/keys.ts'
+import { isFolding } from '../accounts/usage/question.ts'
 import { type DayOrTime, momentOf } from './fields.ts'
 import type { Context } from './operation.ts'
 import { wrongField } from './problem.ts'
@@ -69,7 +70,8 @@ async function findKeyIds(books: Books, key: string, accountId: string | undefin
 
 async function refuseUnknownModel(books: Books, model: string): Promise<void> {
   const models = await books.listModels()
-  if (models.includes(model)) return
+  // While much of the ledger is not folded, nobody knows all of its models.
+  if (models.includes(model) || isFolding(await books.readFolding())) return
   const those = models.length ? `it has ${models.join(', ')}` : 'it has no debits yet'
   throw wrongField('model', `The ledger has no entry of "${model}": ${those}`)
 }

@@ -3,6 +3,7 @@ import test from 'node:test'
 import { createCalendar, quarterMs, utc } from '../../src/accounts/calendar.ts'
 import { type UsageQuestion, unfoldedMax } from '../../src/accounts/usage/question.ts'
 import { formatUsage } from '../../src/cli/usage.ts'
+import { readFilter } from '../../src/operations/filter.ts'
 import type { Context } from '../../src/operations/operation.ts'
 import { runningOperations } from '../../src/operations/running.ts'
 import { tellUsage } from '../../src/operations/usage-shape.ts'
@@ -43,6 +44,10 @@ onEachStore((engine) => {
     const none = await store.readUsage(ofDay)
     assert.deepEqual([none.folding, none.total.sums], [{ folded: 0, entries }, [[0n], [0n]]])
     assert.deepEqual(await store.rankSpent(ranking), [])
+    // A question reads none of the many entries, and refuses no model that they may have.
+    assert.deepEqual(await store.listModels(), [])
+    const ofModel = (model: string) => readFilter({ books: store, calendar: createCalendar(utc) }, { model })
+    assert.equal((await ofModel('other')).model, 'other')
     let folded = 0
     for (;;) {
       await store.fold(500)
@@ -60,6 +65,8 @@ onEachStore((engine) => {
       )
     }
     assert.ok(entries - folded > unfoldedMax && entries - folded <= unfoldedMax + 500)
+    assert.equal((await store.listModels()).length, 1)
+    await assert.rejects(ofModel('other'), /no entry of "other"/)
     const exact = await store.readUsage(ofDay)
     const thirds = BigInt(Math.floor(debits / 3))
     const [ofSecond, ofFirst] = [thirds * 3n, BigInt(debits) - thirds]

@@ -103,13 +103,15 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     return BigInt((row?.['spent'] as bigint | string | undefined) ?? 0)
   }
 
-  /** All that the ledger has entries of. */
+  /** All that the ledger has entries of; of those that are folded, while reports leave out the others. */
   function* listModels(): StoreStep<string[]> {
     const { from, where } = usage.tail
+    const { folded, entries } = yield* readFolding()
+    const unfolded = `UNION SELECT e.model FROM ${from} WHERE ${where} AND e.model IS NOT NULL`
     const select = statement(
       dialect,
       () => `SELECT word AS model FROM ${schema}.usage_words WHERE kind = 'model'
-        UNION SELECT e.model FROM ${from} WHERE ${where} AND e.model IS NOT NULL ORDER BY 1`,
+        ${entries - folded > tailMax ? '' : unfolded} ORDER BY 1`,
     )
     return (yield* rowsOf(select)).map(({ model }) => model as string)
   }
