@@ -2,7 +2,11 @@ import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { wires } from '../src/wires/wires.ts'
 
 /** The answers of the benchmark's upstream, by the first part of the path, or of the name of a model. */
-export const answerNames = ['short', 'long', 'stream-1', 'stream-8', 'stream-short'] as const
+export const answerNames = [
+  ...(['short', 'long', 'stream-1', 'stream-8', 'stream-short'] as const),
+  ...(['stream-1-openai', 'stream-1-xai', 'stream-1-gemini'] as const),
+  ...(['stream-8-openai', 'stream-8-xai', 'stream-8-gemini'] as const),
+] as const
 export type AnswerName = (typeof answerNames)[number]
 
 /**
@@ -15,17 +19,22 @@ export const mark = '~zq'
 export const eventsPerStream = 200
 
 /** Words of an answer, and the output tokens that its model reports. */
-const sizes: Record<AnswerName, { words: number; tokens: number }> = {
+const others: Partial<Record<AnswerName, { words: number; tokens: number }>> = {
   short: { words: 10, tokens: 25 },
   long: { words: 160, tokens: 400 },
-  'stream-1': { words: eventsPerStream, tokens: 400 },
-  'stream-8': { words: eventsPerStream, tokens: 400 },
   // The short answer, for a peer that always asks its model for a stream.
   'stream-short': { words: 10, tokens: 25 },
 }
 
+function sizeOf(answer: AnswerName): Size {
+  return others[answer] ?? { words: eventsPerStream, tokens: 400 }
+}
+
 /** So many events are sent together; other streams are sent in one piece. */
-const eventsPerPiece: Partial<Record<AnswerName, number>> = { 'stream-1': 1, 'stream-8': 8 }
+function eventsPerPiece(answer: AnswerName): number | undefined {
+  const [, events] = /^stream-(\d)/.exec(answer) ?? []
+  return events === undefined ? undefined : Number(events)
+}
 
 const inputTokens = 20
 
@@ -34,18 +43,18 @@ export const prices = { input: '3', cache_read: '0.3', cache_write: '3.75', outp
 
 /** The price of each answer of this name, in nano-credits. */
 export function billNanos(answer: AnswerName): bigint {
-  return BigInt(inputTokens * 3 + sizes[answer].tokens * 15) * 1_000n
+  return BigInt(inputTokens * 3 + sizeOf(answer).tokens * 15) * 1_000n
 }
 
 /** How often an answer contains the mark, as a client of this wire receives it. */
 export function marksOf(answer: AnswerName, wire: ClientWire): number {
   // The events that end a stream of responses repeat all of its text four times.
-  return sizes[answer].words * (wire === 'responses' && isStream(answer) ? 5 : 1)
+  return sizeOf(answer).words * (wire === 'responses' && isStream(answer) ? 5 : 1)
 }
 
 /** The number of pieces in which the words of an answer are sent. */
 export function piecesOf(answer: AnswerName): number {
-  return isStream(answer) ? Math.ceil(sizes[answer].words / (eventsPerPiece[answer] ?? sizes[answer].words)) : 1
+  return isStream(answer) ? Math.ceil(sizeOf(answer).words / (eventsPerPiece(answer) ?? sizeOf(answer).words)) : 1
 }
 
 export function isStream(answer: AnswerName): boolean {
@@ -59,7 +68,10 @@ export type PreparedAnswer = { pieces: Buffer[]; paceMs: number }
  * Time between two pieces of a stream. It is long enough that no server under test joins pieces, and that a hundred
  * streams bring less than a gateway lets through (B10).
  */
-const paceMs: Partial<Record<AnswerName, number>> = { 'stream-1': 10, 'stream-8': 40 }
+const paceMs = new Map([
+  [1, 10],
+  [8, 40],
+])
 
 /** The prepared answers, by the path of the request. */
 export function prepareAnswers(): Map<string, PreparedAnswer> {
@@ -67,17 +79,17 @@ export function prepareAnswers(): Map<string, PreparedAnswer> {
   for (const wire of ['messages', 'chat', 'responses'] as const)
     for (const answer of answerNames) {
       const pieces = isStream(answer)
-        ? streamPieces(wire, sizes[answer], eventsPerPiece[answer] ?? sizes[answer].words)
+        ? streamPieces(wire, sizeOf(answer), eventsPerPiece(answer) ?? sizeOf(answer).words, vendorOf(answer))
         : [whole(wire, answer)]
       const { path } = wires[wire].client
       // A base URL with a path replaces `/v1`; releases before 0.2.0 appended the whole path.
       for (const asked of [path, path.replace(/^\/v1/, '')])
-        prepared.set(`/${answer}${asked}`, { pieces, paceMs: paceMs[answer] ?? 1 })
+        prepared.set(`/${answer}${asked}`, { pieces, paceMs: paceMs.get(eventsPerPiece(answer) ?? 0) ?? 1 })
     }
   return prepared
 }
 
-type Size = (typeof sizes)[AnswerName]
+type Size = { words: number; tokens: number }
 
 const someWords = 'The quick brown fox jumps over the lazy dog and runs through the dark forest'.split(' ')
 
@@ -87,7 +99,7 @@ function wordsOf({ words }: Size): string[] {
 
 /** A whole JSON answer as its model sends it. */
 export function wholeBody(wire: ClientWire, answer: AnswerName): string {
-  const size = sizes[answer]
+  const size = sizeOf(answer)
   return JSON.stringify(answerBody[wire](wordsOf(size).join(''), size.tokens))
 }
 
@@ -98,14 +110,16 @@ function whole(wire: ClientWire, answer: AnswerName): Buffer {
 }
 
 /** The events of a stream: its beginning, one for each word, and its end. */
-export function streamEvents(wire: ClientWire, size: Size = sizes['stream-1']) {
+export function streamEvents(wire: ClientWire, size: Size = sizeOf('stream-1'), vendor?: VendorName) {
   const words = wordsOf(size)
   const { begin, delta, end } = events[wire](words.join(''), size.tokens)
-  return { begin, deltas: words.map(delta), end }
+  // Only the chat wire has members that each vendor adds to each chunk.
+  if (vendor === undefined || wire !== 'chat') return { begin, deltas: words.map(delta), end }
+  return { begin, deltas: words.map((word, i) => `data: ${JSON.stringify(vendorChunks[vendor](word, i))}\n\n`), end }
 }
 
-function streamPieces(wire: ClientWire, size: Size, together: number): Buffer[] {
-  const { begin, deltas, end } = streamEvents(wire, size)
+function streamPieces(wire: ClientWire, size: Size, together: number, vendor?: VendorName): Buffer[] {
+  const { begin, deltas, end } = streamEvents(wire, size, vendor)
   const pieces = [begin]
   for (let i = 0; i < deltas.length; i += together) pieces.push(deltas.slice(i, i + together).join(''))
   pieces.push(end)
@@ -182,6 +196,35 @@ const answerBody: Record<ClientWire, (text: string, tokens: number) => object> =
     output: [outputItem(text)],
     usage: usageOf.responses(tokens),
   }),
+}
+
+/**
+ * Chunks with the members, and in the order, in which vendors send them: OpenAI pads each to one length, xAI has the build of its
+ * server last, and Gemini's chat endpoint has the choices first and counters in each.
+ */
+export const vendorChunks = {
+  openai: (content: string, i: number) => ({
+    ...{ id: completion.id, object: 'chat.completion.chunk', created: completion.created, model: completion.model },
+    ...{ service_tier: 'default', system_fingerprint: completion.system_fingerprint },
+    choices: [{ index: 0, delta: { content }, logprobs: null, finish_reason: null }],
+    usage: null,
+    obfuscation: 'aBcDeFgHiJkLmNoPqRs'.slice(i % 13),
+  }),
+  xai: (content: string) => ({
+    ...{ id: completion.id, object: 'chat.completion.chunk', created: completion.created, model: completion.model },
+    choices: [{ index: 0, delta: { content, role: 'assistant' }, finish_reason: null }],
+    system_fingerprint: completion.system_fingerprint,
+  }),
+  gemini: (content: string, i: number) => ({
+    choices: [{ delta: { content, role: 'assistant' }, index: 0 }],
+    ...{ created: completion.created, id: completion.id, model: completion.model, object: 'chat.completion.chunk' },
+    usage: { completion_tokens: i, prompt_tokens: inputTokens, total_tokens: inputTokens + i },
+  }),
+} satisfies Record<string, (content: string, i: number) => object>
+export type VendorName = keyof typeof vendorChunks
+
+function vendorOf(answer: AnswerName): VendorName | undefined {
+  return answer.split('-')[2] as VendorName | undefined
 }
 
 type Events = { begin: string; delta: (text: string, i: number) => string; end: string }

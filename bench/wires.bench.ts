@@ -1,6 +1,6 @@
 import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import type { Exchange } from '../src/gateway/exchange.ts'
-import { streamEvents, wholeBody } from './answers.ts'
+import { streamEvents, type VendorName, vendorChunks, wholeBody } from './answers.ts'
 import { openExchange } from './exchange.ts'
 import { formatCost, measureCost } from './micro.ts'
 import { workloads } from './workloads.ts'
@@ -33,12 +33,20 @@ for (const wire of clientWireNames)
     )
     const whole = Buffer.from(wholeBody(modelWire, 'long'))
     show(`answer, 400 tokens, ${pair}`, () => readWhole(exchange, whole), whole.length, 'byte')
-    for (const perPiece of [1, 8]) {
-      const { begin, deltas, end } = streamEvents(modelWire)
+    const vendors = pair === 'chat' ? (Object.keys(vendorChunks) as VendorName[]) : []
+    for (const [perPiece, vendor] of [1, 8].flatMap((count) =>
+      [undefined, ...vendors].map((name) => [count, name] as const),
+    )) {
+      const { begin, deltas, end } = streamEvents(modelWire, undefined, vendor)
       const pieces = [begin]
       for (let i = 0; i < deltas.length; i += perPiece) pieces.push(deltas.slice(i, i + perPiece).join(''))
       const buffers = [...pieces, end].map((piece) => Buffer.from(piece))
-      show(`stream, ${perPiece} a piece, ${pair}`, () => stream(exchange, buffers), deltas.length, 'event')
+      show(
+        `stream, ${perPiece} a piece, ${pair}${vendor ? `, chunks of ${vendor}` : ''}`,
+        () => stream(exchange, buffers),
+        deltas.length,
+        'event',
+      )
     }
   }
 

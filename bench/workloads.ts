@@ -1,5 +1,5 @@
 import type { ClientWire } from '../src/catalog/wire-names.ts'
-import { type AnswerName, eventsPerStream, isStream } from './answers.ts'
+import { type AnswerName, answerNames, eventsPerStream, isStream } from './answers.ts'
 
 /** One row of the benchmark: a request, the number of repetitions, and the unit of its work. */
 export type Workload = {
@@ -28,6 +28,8 @@ const instructions = 'You are a careful engineer.\n- Read before you write.\n- S
 const code =
   'export function add(a: number, b: number): number {\n\tif (a === "x") return b\n\treturn a + b\n}\n'.repeat(16)
 
+const vendorStreams = answerNames.filter((name) => /^stream-\d-/.test(name))
+
 /** To measure something else, add a row. */
 export const workloads: readonly Workload[] = [
   ...rowWires.flatMap((wire) => rowWires.map((modelWire) => json('1 KB', wire, { modelWire }))),
@@ -45,6 +47,7 @@ export const workloads: readonly Workload[] = [
   ...rowWires.flatMap((wire) => rowWires.map((modelWire) => stream('stream-1', wire, modelWire))),
   ...rowWires.map((wire) => stream('stream-8', wire)),
   stream('stream-8', 'messages', 'chat'),
+  ...vendorStreams.map((answer) => stream(answer, 'chat')),
 ]
 
 /** The number of units of work in one request. */
@@ -61,10 +64,11 @@ function json(what: string, wire: ClientWire, given: Given = {}): Workload {
   return { name, unit: 'request', wire, modelWire, answer, body, connections, requests, warmRequests }
 }
 
-function stream(answer: 'stream-1' | 'stream-8', wire: ClientWire, modelWire = wire): Workload {
-  const name = `stream, ${answer.slice(7)} a piece, ${pairOf(wire, modelWire)}`
+function stream(answer: AnswerName, wire: ClientWire, modelWire = wire): Workload {
+  const [, count, vendor] = answer.split('-')
+  const name = `stream, ${count} a piece, ${pairOf(wire, modelWire)}${vendor ? `, chunks of ${vendor}` : ''}`
   const body = { ...prompt(wire, text(868)), stream: true }
-  const requests = answer === 'stream-1' ? 200 : 400
+  const requests = count === '1' ? 200 : 400
   return { name, unit: 'event', wire, modelWire, answer, body, connections: 100, requests, warmRequests: 2 * requests }
 }
 

@@ -164,8 +164,12 @@ export function withData(frame: RawFrame, data: string): RawFrame {
   return `${[...lines, `data: ${data.replaceAll('\n', `${end}data: `)}`].join(end)}${end}${end}`
 }
 
+const beyondAscii = /[\x80-\xff]/
+
 /** Decodes the latin1 text of a frame as UTF-8. */
 export function decodeUtf8(latin1: string): string {
+  // Short texts of ASCII, such as counters, are the same in both. A search costs less than two copies.
+  if (latin1.length < 256 && !beyondAscii.test(latin1)) return latin1
   return Buffer.from(latin1, 'latin1').toString('utf8')
 }
 

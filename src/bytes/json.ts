@@ -144,6 +144,17 @@ function endOfContainer(text: string, start: number): number {
   return text.length
 }
 
+const scalarEnds = /[,}\]\s]|$/g
+
+/** Returns the position after the value that begins at `start`; more than the text's length if it does not end. */
+export function endOfValue(text: string, start: number): number {
+  const code = text.charCodeAt(start)
+  if (code === quote) return endOfString(text, start) + 1
+  if (code === openObject || code === openArray) return endOfContainer(text, start)
+  scalarEnds.lastIndex = start
+  return scalarEnds.exec(text)!.index
+}
+
 /** The number of characters that are walked before a native search, which costs as much, finds the end of the string. */
 const walkedCharacters = 32
 

@@ -67,7 +67,7 @@ export function noteAnswer(report: UsageReport, answer: Record<string, unknown>)
 }
 
 /** Members of an answer, or of its usage, that name another price than that of its tokens. */
-const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as const
+export const serviceMembers = ['service_tier', 'speed', 'inference_geo'] as const
 const serviceCharactersMax = 64
 
 /** A report that knows of the service that an object names: an answer, a part of one, or its usage (ruling Y17). */
@@ -112,8 +112,7 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   const isPartial = saysOutput ? later.isOutputPartial : earlier.isOutputPartial || later.flags
   if (isPartial) merged.isOutputPartial = true
   else delete merged.isOutputPartial
-  const flags = [...new Set([...(earlier.flags ?? []), ...(later.flags ?? [])])]
-  if (flags.length) merged.flags = flags
+  if (later.flags) merged.flags = [...new Set([...(earlier.flags ?? []), ...later.flags])]
   return merged
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { vendorChunks } from '../../bench/answers.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { modelOf } from './models.ts'
 
@@ -92,6 +93,83 @@ function plainChunk(text: string, tail = '', behindText = ''): string {
   return `{"id":"chatcmpl-1","object":"chat.completion.chunk","model":"up-chat","choices":[${choice}]${tail}}`
 }
 
+/* Chunks of vendors, whose members stand in any order before and behind the choices, and are edited (BRK-9). */
+
+const anyValue = fc.oneof(
+  json,
+  fc.constantFrom('null', '0', '-1.5e3', 'true', '[]', '{}', '[{"model":"up-chat"},"]}"]'),
+  json.map((text) => `{"system_fingerprint":${text},"model":"up-chat","usage":{"a":[1,{"b":"}"}]}}`),
+)
+const count = fc.oneof(
+  { weight: 6, arbitrary: fc.nat(50).map(String) },
+  fc.constantFrom('0', '-1', '1e99', '"7"', 'null'),
+)
+const anyUsage = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc
+      .tuple(count, count, count)
+      .map(
+        ([a, b, c]) => `{"prompt_tokens":${a},"completion_tokens":${b},"prompt_tokens_details":{"cached_tokens":${c}}}`,
+      ),
+  },
+  fc.tuple(count, json).map(([a, text]) => `{"completion_tokens":${a},"service_tier":${text},"cost":0.1}`),
+  fc.constantFrom('null', '{}', '[]', '7', '{"x_requests":1,"server_tool_use":{"web_search_requests":2}}'),
+)
+/** Each member: its key as it is written, and the values that it has in the chunks of one run. */
+const anyMember = fc.oneof(
+  fc.tuple(
+    fc.constantFrom('"system_fingerprint"', '"system_fingerprin\\u0074"', '"x_groq"', '"timings"', '"provider"'),
+    anyValue,
+  ),
+  fc.tuple(fc.constantFrom('"obfuscation"', '"obfuscati\\u006fn"', '"p"', '"extra"'), anyValue),
+  fc.tuple(fc.constantFrom('"usage"', '"usage"', '"us\\u0061ge"'), anyUsage),
+  fc.tuple(fc.constant('"service_tier"'), fc.constantFrom('"default"', '"priority"', 'null')),
+  fc.tuple(fc.constant('"error"'), fc.constantFrom('null', 'null', 'null', '{"message":"over"}')),
+  fc.tuple(fc.constant('"model"'), fc.constantFrom('"up-chat"', '"up-chat-2"')),
+)
+const anyDeltaOf = fc.constantFrom<(text: string) => string>(
+  (text) => `{"content":${text}}`,
+  (text) => `{"role":"assistant","content": ${text},"reasoning_content":null}`,
+  (text) => `{"reasoning_content":${text}}`,
+  (text) => `{"content":${text},"system_fingerprint":"of the delta"}`,
+  (text) => `{"tool_calls":[{"index":0,"function":{"arguments":${text}}}]}`,
+)
+/** Chunks of one spelling, whose values differ: with the same key, order and white space in each. */
+const anyVendorRun = fc
+  .record({
+    extra: fc.uniqueArray(anyMember, { maxLength: 4, selector: ([key]) => key }),
+    id: fc.constantFrom('chatcmpl-1', 'gen-1', 'gen-'),
+    deltaOf: anyDeltaOf,
+    colon: fc.constantFrom(':', ':', ': '),
+    comma: fc.constantFrom(',', ',', ' , '),
+    order: fc.array(fc.nat(9), { minLength: 9, maxLength: 9 }),
+    isVaried: fc.boolean(),
+  })
+  .chain(({ extra, id, deltaOf, colon, comma, order, isVaried }) => {
+    const values = extra.map(([key, value]) => [key, isVaried ? valueLike(key) : fc.constant(value)] as const)
+    const one = fc.tuple(json, fc.nat(9), fc.tuple(...values.map(([, value]) => value)))
+    return fc.array(one, { minLength: 3, maxLength: 8 }).map((list) =>
+      list.map(([text, number, own]) => {
+        const choices = `[{"index":0,"delta":${deltaOf(text)},"finish_reason":null}]`
+        const members = [
+          ...[`"id"${colon}"${id}${id === 'gen-' ? number : ''}"`, `"object"${colon}"chat.completion.chunk"`],
+          ...[`"created"${colon}7`, `"model"${colon}"up-chat"`, `"choices"${colon}${choices}`],
+          ...values.map(([key], i) => `${key}${colon}${own[i]}`),
+        ]
+        const ranked = members.map((member, i) => [order[i]!, member] as const).sort(([a], [b]) => a - b)
+        return `{${ranked.map(([, member]) => member).join(comma)}}`
+      }),
+    )
+  })
+
+function valueLike(key: string): fc.Arbitrary<string> {
+  if (/us/.test(key) && !/fusc/.test(key)) return anyUsage
+  if (key === '"service_tier"') return fc.constantFrom('"default"', '"default"', '"priority"')
+  if (key === '"error"') return fc.constantFrom('null', 'null', 'null', 'null', '{"message":"over"}')
+  return key === '"model"' ? fc.constantFrom('"up-chat"', '"up-chat"', '"up-chat-2"') : anyValue
+}
+
 type Seen = { frames: unknown[]; estimate: number; state: string; events: number; report: object }
 
 function play(bytes: Buffer, sizes: readonly number[], isRenamed: boolean): Seen & { text: string } {
@@ -105,7 +183,9 @@ function play(bytes: Buffer, sizes: readonly number[], isRenamed: boolean): Seen
   }
   const { state, events, report } = relay
   const lines = Buffer.from(text, 'latin1').toString('utf8').split(/\r?\n/)
-  const frames = lines.filter((line) => line !== '').map((line) => JSON.parse(line.replace(/^data: */, '')))
+  const frames = lines
+    .filter((line) => line.startsWith('data:'))
+    .map((line) => JSON.parse(line.replace(/^data: */, '')))
   return { text, frames, estimate: relay.estimateOutput(), state, events, report }
 }
 
@@ -125,6 +205,51 @@ test('P2 C10 what the shared beginning of chat chunks spares changes nothing, wh
     }),
     runs,
   )
+})
+
+test('BRK-9 P9 a chunk whose members are cut by comparison is what it is when it is parsed, to the byte, in every piece', () => {
+  const stream = fc.record({
+    chunks: fc.array(anyVendorRun, { minLength: 1, maxLength: 3 }).map((list) => list.flat()),
+    lead: fc.constantFrom('data: ', 'data: ', 'data:', 'event: message\ndata: '),
+    end: fc.constantFrom('\n\n', '\n\n', '\r\n\r\n'),
+    sizes: fc.oneof(fc.constant([0]), fc.array(fc.integer({ min: 1, max: 1_500 }), { minLength: 1, maxLength: 5 })),
+    isRenamed: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(stream, ({ chunks, lead, end, sizes, isRenamed }) => {
+      // Blanks in front keep a chunk from being like another, so that it is parsed.
+      const frame = (chunk: string, blanks: number) => Buffer.from(`${lead}${' '.repeat(blanks)}${chunk}${end}`)
+      const alike = chunks.map((chunk) => frame(chunk, 0))
+      const apart = chunks.map((chunk, i) => frame(chunk, i + 1))
+      const lengths = (frames: Buffer[]) => frames.map(({ length }) => length)
+      const { text, ...seen } = play(Buffer.concat(alike), sizes[0] === 0 ? lengths(alike) : sizes, isRenamed)
+      const { text: parsed, ...expected } = play(Buffer.concat(apart), lengths(apart), isRenamed)
+      assert.deepEqual(seen, expected)
+      assert.equal(text.replaceAll(/data: */g, 'data:'), parsed.replaceAll(/data: */g, 'data:'))
+    }),
+    runs,
+  )
+})
+
+test('BRK-9 chunks as three vendors send them are not parsed, or the law above says nothing', () => {
+  for (const [vendor, chunk] of Object.entries(vendorChunks)) {
+    const relay = wires.chat.native.openStream({
+      ...{ requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 },
+    })
+    const frame = (word: string, i: number) => `data: ${JSON.stringify(chunk(word, i))}\n\n`
+    for (const i of [1, 2, 3]) relay.push(Buffer.from(frame(`w${i}`, i)))
+    // An escape that JSON does not have: whoever parses it breaks the answer off.
+    const odd = frame('odd', 4).replace('odd', String.raw`\x`)
+    const shown =
+      relay.push(Buffer.from(odd + odd)) +
+      relay.push(Buffer.from(odd.slice(0, 99))) +
+      relay.push(Buffer.from(odd.slice(99)))
+    assert.equal(relay.state, 'shown', vendor)
+    assert.equal(shown.split(String.raw`\x`).length, 4)
+    assert.doesNotMatch(shown, /system_fingerprint|upstream-model|tokens/)
+    relay.push(Buffer.from(odd.replace('data: ', 'data:  ')))
+    assert.equal(relay.state, 'failed', vendor)
+  }
 })
 
 test("U3 no member of a chat chunk names the upstream's model to the client, before the choices or behind them", () => {

@@ -21,6 +21,7 @@ const tellings = [
  * not believed (ruling C6).
  */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
+  if (tellings.every(({ member }) => usage[member] == null)) return report
   const calls = new Map<string, number>()
   for (const { member, ending } of tellings) {
     if (usage[member] == null) continue

@@ -14,7 +14,8 @@ export class JsonPatch {
   readonly bytes: Buffer
   /** The parsed text, with null for log probabilities. */
   readonly value: Record<string, unknown>
-  readonly #members: JsonMember[]
+  /** The outermost members, in order. */
+  readonly members: readonly JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
   /**
@@ -31,7 +32,7 @@ export class JsonPatch {
   constructor(bytes: Buffer, inside?: string) {
     this.bytes = bytes
     const found: Range[] = []
-    this.#members = scanObject(bytes, noLimits, { inside, keys: unread, found })
+    this.members = scanObject(bytes, noLimits, { inside, keys: unread, found })
     const unreads = found.map(({ start, end }) => ({ start, end, text: 'null' }))
     const read = unreads.length === 0 ? bytes : splice(bytes, unreads)
     this.value = parseUpstreamJson(read) as Record<string, unknown>
@@ -76,15 +77,16 @@ export class JsonPatch {
   }
 
   result(): Buffer {
-    const edits: Edit[] = []
-    for (const { path, values } of this.#values.values())
-      for (const edit of this.#editsAt(path, values)) edits.push(edit)
-    return splice(this.bytes, edits)
+    return splice(this.bytes, this.edits())
+  }
+
+  edits(): Edit[] {
+    return [...this.#values.values()].flatMap(({ path, values }) => this.#editsAt(path, values))
   }
 
   #editsAt(path: readonly string[], values: ReadonlyMap<string, string | undefined>): Edit[] {
     let range: Range = { start: this.bytes.indexOf(0x7b), end: this.bytes.lastIndexOf(0x7d) + 1 }
-    let members = this.#members
+    let members: readonly JsonMember[] = this.members
     for (const key of path) {
       const isList = this.bytes[range.start] === 0x5b
       const inner: (Range & { members?: JsonMember[] }) | undefined = isList

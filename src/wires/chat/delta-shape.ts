@@ -1,6 +1,9 @@
 import { dataOf, type RawFrame, stringBehind } from '../../bytes/frame-cutter.ts'
-import { endOfString } from '../../bytes/json.ts'
-import { scanObject } from '../../bytes/scan.ts'
+import { endOfString, type Range } from '../../bytes/json.ts'
+import { type JsonMember, scanObject } from '../../bytes/scan.ts'
+import { serviceMembers } from '../../inference/usage.ts'
+import { FrameMould } from '../answers/frame-mould.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
 import { tellingNames } from '../answers/telling-members.ts'
@@ -16,7 +19,7 @@ export type DeltaShape = { start: string; end: string; notBehind: RegExp }
  * Signs after the text that a chunk may be more than an ordinary delta. They are members that are looked at, keys that
  * are not spelled plainly, and another choice. In doubt the chunk is parsed.
  */
-const special = String.raw`"(?:error|model|id|delta|${tellingNames.join('|')})"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
+const special = String.raw`"(?:error|model|id|delta|${[...serviceMembers, ...tellingNames].join('|')})"|"(?:finish_reason|usage)"(?!\s*:\s*null)|\\u`
 
 /** Members that may bring text of their own beside the one that is known. A mirror of reasoning brings none. */
 const texts = String.raw`"(?:content|refusal|arguments|name)"\s*:\s*(?:"[^"]|[{[])`
@@ -27,13 +30,14 @@ const behindReasoning = new RegExp(`${special}|${texts}`, 'g')
 /** Whether a chunk, read without the beginning that all share, is a delta and nothing that has to be looked at. */
 export function isOrdinary(chunk: Record<string, unknown>): boolean {
   const { choices, error, usage } = chunk
-  const hasHead = 'id' in chunk || 'model' in chunk || tellingNames.some((name) => name in chunk)
-  const isList = Array.isArray(choices) && objectsOf(choices).every(isUnfinished)
+  const hasHead = ['id', 'model', ...serviceMembers, ...tellingNames].some((name) => name in chunk)
+  const isList = Array.isArray(choices) && objectsOf(choices).every((one) => isUnfinished(one) && one['index'] != null)
   return error == null && usage == null && !hasHead && isList
 }
 
-function isUnfinished({ error, usage, finish_reason, index }: Record<string, unknown>): boolean {
-  return error == null && usage == null && !finish_reason && index != null
+/** Whether a choice goes on and has no error and no counters. */
+export function isUnfinished({ error, usage, finish_reason }: Record<string, unknown>): boolean {
+  return error == null && usage == null && !finish_reason
 }
 
 /** The members that may hold a delta's text. That of a reasoning model has one of several names. */
@@ -41,19 +45,47 @@ const textKeys = ['content', 'arguments', 'reasoning_content', 'reasoning', 'ref
 
 /** The shape of an ordinary chunk, given without the beginning that all share, that brings this one text. */
 export function shapeOf(tail: RawFrame, text: string): DeltaShape | undefined {
+  const place = placeOfText(tail, text)
+  if (place === undefined) return undefined
+  const { key, start, end } = place
+  const isReasoning = /reasoning|thinking/.test(key)
+  return { start: tail.slice(0, start), end: tail.slice(end), notBehind: isReasoning ? behindReasoning : behindText }
+}
+
+/** Finds the place of this text in a chunk, without its quotes. */
+function placeOfText(tail: string, text: string): (Range & { key: string }) | undefined {
   for (const key of textKeys) {
     const needle = `"${key}":`
     const raw = stringBehind(tail, needle)
     if (raw === '' || decodeString(raw) !== text) continue
-    const at = tail.indexOf('"', tail.indexOf(needle) + needle.length) + 1
-    const isReasoning = /reasoning|thinking/.test(key)
-    return {
-      start: tail.slice(0, at),
-      end: tail.slice(at + raw.length),
-      notBehind: isReasoning ? behindReasoning : behindText,
-    }
+    const start = tail.indexOf('"', tail.indexOf(needle) + needle.length) + 1
+    return { key, start, end: start + raw.length }
   }
   return undefined
+}
+
+/** Members that are looked at in each chunk: a chunk with another value has to be. */
+const headKeys = ['id', 'object', 'created', 'model', 'choices', 'error', 'usage', ...serviceMembers]
+const looked = new Set(headKeys)
+const telling = new Set(tellingNames)
+
+/** The mould of a chunk that brings this one text, if the chunk is ordinary but for its edits. */
+export function mouldOf(frame: RawFrame, shown: string, patch: JsonPatch, text: string): FrameMould | undefined {
+  const data = patch.bytes.toString('latin1')
+  const choices = patch.members.filter(({ key }) => key === 'choices')
+  const edits = patch.edits()
+  const keys = new Set(patch.members.map(({ key }) => key))
+  if (choices.length !== 1 || keys.size !== patch.members.length || dataOf(frame) !== data || data.includes('\n'))
+    return undefined
+  const [{ start, end }] = choices as [JsonMember]
+  const place = placeOfText(data.slice(start, end), text)
+  if (place === undefined) return undefined
+  const isCovered = (range: Range) => edits.some((edit) => edit.start <= range.start && edit.end >= range.end)
+  return FrameMould.of({
+    ...{ frame, shown, data, edits, text: { start: start + place.start, end: start + place.end } },
+    usage: patch.members.find((member) => member.key === 'usage' && isCovered(member)),
+    others: patch.members.filter((member) => (telling.has(member.key) ? isCovered(member) : !looked.has(member.key))),
+  })
 }
 
 /**

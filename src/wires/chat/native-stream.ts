@@ -1,10 +1,12 @@
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
-import type { Usage } from '../../inference/usage.ts'
+import type { Stage } from '../../inference/meter.ts'
+import { noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { listOf } from '../answers/content-parts.ts'
 import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
 import { faultOfError } from '../answers/faults.ts'
+import type { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
@@ -16,6 +18,8 @@ import {
   type DeltaShape,
   isBegunWith,
   isOrdinary,
+  isUnfinished,
+  mouldOf,
   type Surrounding,
   shapeOf,
   sharedBeginning,
@@ -40,6 +44,10 @@ export class ChatNativeStream extends NativeStream {
   #shape: DeltaShape | undefined
   /** A whole frame around the text of a delta, as the upstream writes it and as the client sees its beginning. */
   #plain: (Surrounding & { shown: string }) | undefined
+  /** A chunk with edited members in any place, and the stage of its text. */
+  #mould: { mould: FrameMould; stage: Stage; isUsed: boolean } | undefined
+  /** Moulds that no chunk fitted. A stream in which no two chunks are alike is not learned for ever. */
+  #unused = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
   /** Head of a chunk of ours, as the upstream's chunks have it. */
@@ -84,7 +92,7 @@ export class ChatNativeStream extends NativeStream {
 
   /** Deltas that differ in their text and in nothing else. */
   protected override takePlain(text: string): string | undefined {
-    if (this.#plain === undefined) return undefined
+    if (this.#plain === undefined) return this.#fill(text)
     const texts = textsBetween(text, this.#plain)
     if (texts === undefined) return undefined
     const { shown, end } = this.#plain
@@ -102,6 +110,8 @@ export class ChatNativeStream extends NativeStream {
         return shown + tail
       }
     }
+    const filled = this.#fill(frame)
+    if (filled !== undefined) return filled
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
     if (data.trim() === '[DONE]') {
@@ -111,6 +121,40 @@ export class ChatNativeStream extends NativeStream {
     }
     this.events++
     return this.#takeChunk(frame, data)
+  }
+
+  /** A piece of whole chunks that differ from the learned one in the values of its holes; undefined for any other. */
+  #fill(piece: string): string | undefined {
+    if (this.#mould === undefined) return undefined
+    const { mould, stage } = this.#mould
+    const usages: [told: Record<string, unknown>, report: UsageReport][] = []
+    let [shown, words, events, at] = ['', '', 0, 0]
+    for (; at < piece.length; at = mould.end) {
+      const one = mould.fill(piece, at)
+      const usage = mould.usage === '' ? undefined : parseAnswer(decodeUtf8(mould.usage))
+      if (one === undefined || (mould.usage !== '' && usage === undefined)) return undefined
+      const report = usage && this.#decodeUsage(usage)
+      // Of two services, that of the chunk is named first.
+      if (report?.service) return undefined
+      if (report) usages.push([usage!, report])
+      shown += one
+      words += mould.text
+      events++
+    }
+    this.#mould.isUsed = true
+    this.events += events
+    if (words !== '' && this.stage !== stage) this.enter(stage)
+    this.produced.addRaw(words)
+    for (const [told, report] of usages) this.#learnUsage(told, report)
+    return shown
+  }
+
+  #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly string[]): void {
+    const choices = objectsOf(patch.value['choices'])
+    if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
+    if (this.#mould && !this.#mould.isUsed && ++this.#unused > unusedMax) return
+    const mould = mouldOf(frame, shown, patch, texts[0]!)
+    this.#mould = mould && { mould, stage: this.stage, isUsed: false }
   }
 
   /** Counts what an ordinary chunk has produced, and learns its shape. False for one that has to be looked into. */
@@ -166,12 +210,15 @@ export class ChatNativeStream extends NativeStream {
       this.fail(faultOfError(error))
       return ''
     }
+    const { service } = this.report
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
+    // The learned chunks name another service, and the last one counts (ruling Y17).
+    if (service !== this.report.service) this.#prefix = this.#shape = this.#plain = this.#mould = undefined
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
-    if (this.#calls.areWatched) this.#shape = this.#plain = undefined
+    if (this.#calls.areWatched) this.#shape = this.#plain = this.#mould = undefined
     for (const choice of choices) this.#lookAt(asObject(choice))
-    this.#count(objectsOf(choices))
+    const texts = this.#count(objectsOf(choices))
 
     patch.set([], this.#headOf(chunk, choices))
     for (const [place, choice] of choices.entries()) {
@@ -185,7 +232,11 @@ export class ChatNativeStream extends NativeStream {
       this.#usageFrame = holdsMoreThanTokens(this.#told!) ? '' : shown
       return ''
     }
-    this.#prefix ??= this.#findPrefix(frame, shown)
+    // Chunks like this one are not noted again, so its word on its service must be the last one.
+    if (noteAnswer(this.report, chunk) === this.report) {
+      this.#prefix ??= this.#findPrefix(frame, shown)
+      this.#learnMould(frame, shown, patch, texts)
+    }
     return shown
   }
 
@@ -218,11 +269,19 @@ export class ChatNativeStream extends NativeStream {
     const ownUsage = asObject(chunk['usage'])
     const told = ownUsage ?? asObject(asObject(choices[inChoice])?.['usage'])
     if (told === undefined) return
-    this.learn(decodeUsage(told, this.head.model.profile.usageQuirk))
-    this.#told = told
-    this.#usageFrame = ''
+    this.#learnUsage(told, this.#decodeUsage(told))
     if (ownUsage && choices.length > 0) patch.set([], noUsage)
     if (inChoice >= 0) patch.set(['choices', String(inChoice)], noUsage)
+  }
+
+  #decodeUsage(told: Record<string, unknown>): UsageReport {
+    return decodeUsage(told, this.head.model.profile.usageQuirk)
+  }
+
+  #learnUsage(told: Record<string, unknown>, report: UsageReport): void {
+    this.learn(report)
+    this.#told = told
+    this.#usageFrame = ''
   }
 
   #lookAt(choice: Record<string, unknown> | undefined): void {
@@ -285,5 +344,6 @@ function ownTexts<Texts extends object>(texts: Texts): Texts {
 const chunkObject = 'chat.completion.chunk'
 const noArguments = new Map([['arguments', '""']])
 const firstChoice = new Map([['index', '0']])
+const unusedMax = 8
 const noPrefix = { raw: '', shown: '' }
 const noUsage = new Map([['usage', 'null']])
