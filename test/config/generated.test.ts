@@ -4,6 +4,7 @@ import test from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { withCommands } from '../../scripts/cli-reference.ts'
 import { configReference } from '../../scripts/config-reference.ts'
+import { presets } from '../../src/catalog/presets.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { editorSchema } from '../../src/config/schema.ts'
 import { operations } from '../../src/operations/table.ts'
@@ -53,6 +54,27 @@ for (const name of readdirSync(new URL('examples/', root)).filter((file) => /^(?
     if (needed) assert.throws(() => loadConfig({ config: file.pathname }, {}), new RegExp(`variable ${needed}`))
   })
 }
+
+test('NEW-13 examples name models that the presets know', () => {
+  const known = new Set(Object.values(presets).flatMap(({ models }) => models.map(({ id }) => id)))
+  const vendors = /^(?:google\/)?(?:gpt-\d|claude-(?:opus|sonnet|haiku)|gemini-\d|o\d)/
+  let named = 0
+  for (const file of [
+    'README.md',
+    'docs/cli.md',
+    'docs/configuration.md',
+    ...readdirSync(new URL('examples/', root)).map((file) => `examples/${file}`),
+  ]) {
+    if (!/\.(md|ya?ml)$/.test(file)) continue
+    const text = readFileSync(new URL(file, root), 'utf8')
+    for (const [, id = ''] of text.matchAll(/"?upstream_model"?: ?"?([\w./-]+)/g)) {
+      if (!vendors.test(id)) continue
+      named++
+      assert.ok(known.has(id.replace('google/', '')), `${file} names ${id}`)
+    }
+  }
+  assert.ok(named >= 6, `${named}`)
+})
 
 test('X4 docs/cli.md has each command with its arguments and options, as the program takes them', () => {
   const page = readFileSync(new URL('docs/cli.md', root), 'utf8')
