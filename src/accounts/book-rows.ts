@@ -98,6 +98,9 @@ export type KeyPage = {
   limit: number
 }
 
+/** Keys of one label that are found by it. Filters refuse a label that more keys have. */
+export const keysNamedMax = 1_000
+
 /** A row as a database answers it, by the names of its columns. */
 export type StoreRow = Readonly<Record<string, unknown>>
 

@@ -70,8 +70,8 @@ interface BookReadings {
   listAccounts(): Promise<AccountRow[]>
   pageAccounts(page: AccountPage): Promise<AccountRow[]>
   pageKeys(page: KeyPage): Promise<KeyRow[]>
-  /** By id, first characters or label: several keys may have one label. */
-  findKeys(name: string): Promise<KeyRow[]>
+  /** By id, first characters or label: several keys may have one label. At most `keysNamedMax` + 1, those of the label last. */
+  findKeys(name: string, accountId?: string): Promise<KeyRow[]>
   /** The debit of a request. */
   findEntry(requestId: string): Promise<ListedEntry | undefined>
   /** The same with its prices, and whether it was given back. */

@@ -1,3 +1,4 @@
+import { keysNamedMax } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { EntryFilter } from '../accounts/entries.ts'
@@ -58,13 +59,13 @@ export async function findAccountId(books: Books, account: string): Promise<stri
 /** Finds keys. A label means all keys of one account that have it, such as a rotated key and its successors. */
 async function findKeyIds(books: Books, key: string, accountId: string | undefined): Promise<string[]> {
   const shown = withoutKeys(key)
-  const found = (await books.findKeys(nameOfKey(key))).filter(
-    (one) => accountId === undefined || one.accountId === accountId,
-  )
+  const found = await books.findKeys(nameOfKey(key), accountId)
   const whose = accountId === undefined ? '' : ' of that account'
   if (!found.length) throw wrongField('key', `There is no key "${shown}"${whose}: see triwire key list`)
   if (new Set(found.map((one) => one.accountId)).size > 1)
     throw wrongField('key', `Several accounts have a key "${shown}": name one of them with \`account\``)
+  if (found.length > keysNamedMax)
+    throw wrongField('key', `More than ${keysNamedMax} keys are called "${shown}": name one by its id`)
   return found.map(({ id }) => id)
 }
 

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { type KeyPage, type KeyRow, type KeyState, keySorts, keyStates } from '../../src/accounts/book-rows.ts'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
+import { readFilter } from '../../src/operations/filter.ts'
 import { pageKeys } from '../../src/store/sql/key-pages.ts'
 import { openDatabase } from '../../src/store/sqlite/open.ts'
 import { createDialect } from '../../src/store/sqlite/run.ts'
@@ -135,6 +137,26 @@ onEachStore((engine) => {
       const sorted = { ...page, sort: keySorts[at % 2]! }
       assert.deepEqual(await walk(store, sorted, 3_000), expected(now, suspended, sorted), JSON.stringify(page))
     }
+  })
+
+  test('SCA-5 of very many keys with one label a few are read: a filter asks for the account, and an id is found among them', async () => {
+    const { store } = await openFilled(engine, 2_600)
+    const ofOne = (await store.listKeys('acct_0')).map(({ id }) => id)
+    assert.ok(ofOne.length < 1_000)
+    const [last] = (await store.listKeys()).slice(-1)
+    await store.exec(`UPDATE keys SET label = '${last!.id}'`)
+    const found = await store.findKeys(last!.id)
+    assert.deepEqual([found.length, found.some(({ id }) => id === last!.id)], [1_001, true])
+    assert.deepEqual((await store.findKeys(last!.id, 'acct_0')).map(({ id }) => id).sort(), ofOne.toSorted())
+    const filter = (asked: { account?: string }) =>
+      readFilter({ books: store, calendar: createCalendar(utc) }, { key: last!.id, ...asked })
+    await assert.rejects(filter({}), /Several accounts have a key "key_a2599": name one of them with `account`/)
+    assert.deepEqual((await filter({ account: 'acct_0' })).keyIds?.toSorted(), ofOne.toSorted())
+    await store.exec(`UPDATE keys SET account_id = 'acct_0'`)
+    await assert.rejects(
+      filter({ account: 'acct_0' }),
+      /More than 1000 keys are called "key_a2599": name one by its id/,
+    )
   })
 
   test('SCA-5 a key is found by all of its characters or label and in their case, among many that differ in case', async () => {

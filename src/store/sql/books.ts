@@ -1,4 +1,11 @@
-import { type AccountRow, type KeyPage, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
+import {
+  type AccountRow,
+  type KeyPage,
+  type KeyRow,
+  keysNamedMax,
+  readAccountRow,
+  readKeyRow,
+} from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
@@ -16,6 +23,7 @@ import {
   selectOperators,
   selectSession,
   touchSession,
+  whereAll,
   writeStatements,
 } from './operators.ts'
 import { keysWithSpends, lockAccount, setSpend, sumSpend } from './spends.ts'
@@ -33,7 +41,8 @@ export function createQuestions(dialect: Dialect) {
     pageKeys: (page: KeyPage) => pageKeys(dialect, page),
     listKeys: (accountId?: string) =>
       all(selectKeys(dialect, accountId === undefined ? {} : { account_id: accountId })),
-    findKeys: (name: string) => all(selectKeys(dialect, { id: name, prefix: name, label: name })),
+    findKeys: (name: string, accountId?: string) =>
+      all(selectKeys(dialect, { id: name, prefix: name, label: name }, { accountId, most: keysNamedMax + 1 })),
     sumSpend: (of: Parameters<typeof sumSpend>[1]) => sumSpend(dialect, of),
     listOperators: () => all(selectOperators(dialect)),
     findOperator: (by: { id: string } | { digest: string }) => first(selectOperators(dialect, by)),
@@ -53,10 +62,11 @@ function selectAccounts(dialect: Dialect, idOrName: string): Query<AccountRow> {
   })
 }
 
-/** All keys, or those that have any of these. */
+/** All keys, or those that have any of these. @param most the most keys; those with only the label come last */
 function selectKeys(
   dialect: Dialect,
   by: { account_id?: string; id?: string; prefix?: string; label?: string },
+  { accountId, most }: { accountId?: string | undefined; most?: number } = {},
 ): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
     const is = ([column, value]: [string, string]) =>
@@ -64,8 +74,11 @@ function selectKeys(
         ? `(lower(${column}) = ${put(lowerAscii(value))} AND ${column} = ${put(value)})`
         : `${column} = ${put(value)}`
     const parts = Object.entries(by).map(is)
-    const where = parts.length > 0 ? `WHERE ${parts.join(' OR ')}` : ''
-    const found = `(SELECT * FROM ${dialect.schema}.keys ${where})`
+    const any = parts.length > 0 ? [`(${parts.join(' OR ')})`] : []
+    const where = whereAll(accountId === undefined ? any : [...any, `account_id = ${put(accountId)}`])
+    const isLast = by.label === undefined ? '' : `(id <> ${put(by.label)} AND prefix <> ${put(by.label)}),`
+    const limit = most === undefined ? '' : `ORDER BY ${isLast} created_ms, id LIMIT ${most}`
+    const found = `(SELECT * FROM ${dialect.schema}.keys ${where} ${limit})`
     return `SELECT * FROM ${keysWithSpends(dialect, found)} ORDER BY created_ms, id`
   })
 }
