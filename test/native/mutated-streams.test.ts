@@ -4,21 +4,31 @@ import Anthropic from '@anthropic-ai/sdk'
 import fc from 'fast-check'
 import OpenAI from 'openai'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { framesOf } from '../translation/grammar.ts'
 import {
+  added,
+  argumentsDelta,
+  argumentsDone,
   blockDelta,
   blockStart,
   blockStop,
   call,
   counts,
+  created,
   delta,
   done,
+  functionCall,
+  itemDone,
+  message,
   messageDelta,
   messageStart,
   messageStop,
   ping,
   reason,
   reasoning,
+  terminal,
   text,
+  textDelta,
   usage,
 } from '../translation/upstreams.ts'
 import { contentOfMessages, playNatively } from './same-wire.ts'
@@ -284,6 +294,106 @@ test('BUG-7 BUG-8 Y4 no content of a changed chat stream is lost on the same wir
   )
 })
 
+const responsesFrames: Record<string, (frames: string[], place: number) => string[]> = {
+  ping: (frames, place) => frames.toSpliced(Math.max(1, place), 0, 'event: keepalive\ndata: {"type":"keepalive"}\n\n'),
+  'no end': (frames) => frames.filter((frame) => !frame.includes('response.completed')),
+  'no delta': (frames) => frames.filter((frame) => !frame.includes('.delta')),
+  'stray stop': (frames) => frames.filter((frame) => !/output_text\.done|arguments\.done/.test(frame)),
+  'block twice': (frames) => frames.map((frame) => frame.replace(/,"sequence_number":\d+/, '')),
+  'second start': (frames) => frames.map((frame) => frame.replaceAll('"output_index":0,', '')),
+  'stray delta': (frames) => frames.filter((frame) => !frame.includes('output_item.done')),
+}
+
+const saidIn = (item: Json) => item['arguments'] ?? item['content'].map((part: Json) => part['text']).join('')
+
+/** A client of responses that empties every start. It takes an item as its end says it, or else as the last event has it. */
+function itemsOf(shown: string): Json[] | undefined {
+  const items: Json[] = []
+  const open = new Set<number>()
+  for (const { event: line, data } of framesOf(shown.replaceAll('\r\n', '\n'))) {
+    const event: Json = JSON.parse(data)
+    assert.equal(line, event['type'])
+    const { type = '', output_index: at, item } = event
+    if (type === 'response.output_item.added') {
+      assert.equal(saidIn(item), '', 'a start is empty')
+      items[at] = { type: item.type, said: '' }
+      open.add(at)
+    } else if (type.endsWith('.delta')) items[at]!['said'] += event['delta']
+    else if (type === 'response.completed') {
+      for (const place of open) items[place]!['said'] = saidIn(event['response'].output[place])
+      return items
+    } else if (/(?:text|arguments|item)\.done$/.test(type)) {
+      items[at]!['said'] = item ? saidIn(item) : (event['text'] ?? event['arguments'])
+      open.delete(at)
+    }
+  }
+  return undefined
+}
+
+test('Y3 Y4 no content of a changed responses stream is lost on the same wire, or the answer fails', async () => {
+  const item = fc.record({ isCall: fc.boolean(), pieces, inputs, form: forms })
+  await fc.assert(
+    fc.asyncProperty(fc.array(item, { maxLength: 3 }), changes, async (list, changed) => {
+      const events: Json[] = [created]
+      const output: Json[] = []
+      for (const [at, { isCall, pieces, inputs, form }] of list.entries()) {
+        const parts = isCall ? inputs : pieces
+        const whole = parts.join('')
+        const made = (words: string, more = {}) =>
+          isCall ? functionCall(at, 'f', words, more) : { ...message(at, words), ...more }
+        const first = { deltas: '', start: whole, beginning: parts[0]!, twice: whole }[form]!
+        const part = { type: 'output_text', text: '', annotations: [] }
+        const place = { item_id: `msg_hosted_${at}`, output_index: at, content_index: 0 }
+        events.push(
+          added(at, { ...made(first, { status: 'in_progress' }), ...(!isCall && first === '' && { content: [] }) }),
+        )
+        if (!isCall) events.push({ type: 'response.content_part.added', ...place, part })
+        const rest = form === 'start' ? [] : form === 'beginning' ? parts.slice(1) : parts
+        for (const words of rest) events.push(isCall ? argumentsDelta(at, words) : textDelta(at, words))
+        if (isCall) events.push(argumentsDone(at, whole))
+        else events.push({ type: 'response.output_text.done', ...place, text: whole })
+        events.push(itemDone(at, made(whole)))
+        output.push(made(whole))
+      }
+      events.push(terminal('completed', output))
+      let frames = events.map(
+        (event, sequence_number) =>
+          `event: ${event['type']}\ndata: ${JSON.stringify({ ...event, sequence_number })}\n\n`,
+      )
+      for (const one of changed) {
+        const own = responsesFrames[one.kind]
+        frames = own ? own(frames, one.at % (frames.length + 1)) : change(frames, one)
+      }
+      const shown = playNatively('responses', frames.join(''))
+      const kinds = changed.map(({ kind }) => kind)
+      const items = itemsOf(shown)
+      note('responses', items === undefined)
+      const isNameless = kinds.includes('types') && kinds.some((kind) => kind.startsWith('name'))
+      if (items === undefined)
+        return assert.ok(isNameless || kinds.includes('cut') || kinds.includes('no end'), 'nothing is missing')
+      const said = list.map(({ isCall, pieces, inputs }) => ({
+        type: isCall ? 'function_call' : 'message',
+        said: (isCall ? inputs : pieces).join(''),
+      }))
+      assert.deepEqual(items, said)
+      const sdk = new OpenAI({ ...key, fetch: sdkFetch(shown) as never })
+      const final = await sdk.responses.stream({ model: 'm', input: 'x' }).finalResponse()
+      assert.deepEqual(
+        final.output.map((one: Json) => ({ type: one['type'], said: saidIn(one) })),
+        said,
+      )
+    }),
+    { ...runs, verbose: 1 },
+  )
+})
+
 test('the laws above have seen whole answers and failed ones of each wire', () => {
-  assert.deepEqual([...seen.keys()].sort(), ['chat false', 'chat true', 'messages false', 'messages true'])
+  assert.deepEqual([...seen.keys()].sort(), [
+    'chat false',
+    'chat true',
+    'messages false',
+    'messages true',
+    'responses false',
+    'responses true',
+  ])
 })

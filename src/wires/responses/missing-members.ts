@@ -5,12 +5,13 @@ import { stringOf } from '../answers/read-answer.ts'
 
 /**
  * Members that servers leave out of the events of their stream, and that spec 6.3 and SDK helpers need (ruling P2).
- * They are the number of the event, the place of its item, and the place of its part, by default 0 (ruling U7). The
- * first event and the first item show whether anything is missing. A stream with all of it is not looked into.
+ * They are the type and number of the event, and the places of its item and part, by default 0 (ruling U7). The first
+ * event and the first item show whether anything is missing. A stream with all of it is not looked into.
  */
 export class MissingMembers {
   #lacksNumbers: boolean | undefined
   #lacksPlaces: boolean | undefined
+  #lacksTypes: boolean | undefined
   #numbered = 0
   #placed = 0
   #lastPlace = 0
@@ -27,7 +28,8 @@ export class MissingMembers {
   concerns(name: string, frame: string): boolean {
     this.#lacksNumbers ??= !/"sequence_number"\s*:/.test(frame)
     if (name === 'response.output_item.added') this.#lacksPlaces ??= !/"output_index"\s*:/.test(frame)
-    return this.#lacksNumbers || this.#lacksPlaces === true
+    this.#lacksTypes ??= !/"type"\s*:\s*"response\./.test(frame)
+    return this.#lacksNumbers || this.#lacksTypes || this.#lacksPlaces === true
   }
 
   /**
@@ -53,6 +55,7 @@ export class MissingMembers {
   fill(name: string, patch: JsonPatch): void {
     const event = patch.value
     const values = new Map<string, string>()
+    if (name !== '' && event['type'] === undefined) values.set('type', JSON.stringify(name))
     const add = (member: string, value: number) => {
       if (typeof event[member] !== 'number') values.set(member, `${value}`)
     }

@@ -16,8 +16,9 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { isBelieved, renameInUsage } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { parseAnswer, stringOf } from '../answers/read-answer.ts'
+import { objectsOf, parseAnswer, stringOf } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
+import { emptiedStart, isFilledStart } from './empty-starts.ts'
 import { failedCode } from './failed-code.ts'
 import { fillItems, MissingMembers } from './missing-members.ts'
 import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
@@ -29,6 +30,9 @@ import { decodeUsage, encodeUsage } from './usage.ts'
 const lifecycle = new Set(['response.created', 'response.in_progress', 'response.queued'])
 const terminal = new Set(['response.completed', 'response.incomplete'])
 const failed = new Set(['response.failed', 'response.cancelled', 'error'])
+
+/** Names of events; a relay may have written others on their lines. */
+const eventName = /^(?:response\.|error$|keepalive$)/
 
 /** An item of reasoning begins; it may be all that is shown of it. */
 const reasoningItem = /"type"\s*:\s*"reasoning"/
@@ -55,6 +59,8 @@ export class ResponsesNativeStream extends NativeStream {
   #delta = { name: '', isCounted: false }
   /** The counted parts of the item that was announced last. */
   #item = { hasName: false, hasText: false }
+  /** Content of a start was left out, and nothing has said it since. */
+  #isUnsaid = false
   #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
   finish(usage: Usage): string {
@@ -62,7 +68,7 @@ export class ResponsesNativeStream extends NativeStream {
     const { frame, patch, response } = this.#terminal
     const told = asObject(response['usage'])
     const wanted = wantedUsage(encodeUsage(usage), told)
-    if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
+    if (this.#missing.concerns('', frame)) this.#missing.fill(eventOf(frame)!, patch)
     patch.set([], withoutTelling(patch.value))
     patch.set(['response'], responseValues(this.head, response))
     fillItems(patch, ['response', 'output'], response['output'])
@@ -119,21 +125,24 @@ export class ResponsesNativeStream extends NativeStream {
     return false
   }
 
-  protected take(frame: RawFrame): string {
+  protected take(came: RawFrame): string {
+    let frame = came
     let name = eventOf(frame)
     let named = frame
-    if (name === undefined) {
+    if (name === undefined || (name !== this.#delta.name && !eventName.test(name))) {
       const data = dataOf(frame)
       if (data === undefined || data.trim() === '') return ''
       // The name is in the data too; the specification wants it on the frame.
-      name = typeOf(data)
+      const type = typeOf(data) || (name ?? '')
       if (data.trim() === '[DONE]') return ''
-      if (name !== '') named = `event: ${name}\n${frame}`
+      if (type !== '') named = `event: ${type}\n${frame.replace(/^event:.*(?:\r\n|\n|\r|$)/gm, '')}`
+      name = type
     }
     if (name === this.#delta.name || name.endsWith('.delta')) {
       this.events++
       this.show()
       this.#lastFrame = frame
+      this.#isUnsaid = false
       if (this.#isCounted(name)) this.produced.addRaw(stringBehind(frame, '"delta":'))
       return this.#completed(name, named)
     }
@@ -144,11 +153,23 @@ export class ResponsesNativeStream extends NativeStream {
       this.#takeFailure(named)
       return ''
     }
+    if (isFilledStart(name, frame)) frame = named = this.#emptied(named)
+    else if (name === 'response.output_item.done') this.#isUnsaid = false
     this.#countFrame(name, frame)
     this.#lastFrame = frame
     // A call shows itself when it is announced; an empty message or reasoning item does not.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return this.#completed(name, named)
+  }
+
+  /** A start without the content that its deltas, or its end, say as well. */
+  #emptied(frame: RawFrame): RawFrame {
+    const patch = this.parse(dataOf(frame) ?? '')
+    if (patch === undefined) return ''
+    const { path, members } = emptiedStart(patch.value)
+    patch.set(path, members)
+    this.#isUnsaid ||= members.size > 0
+    return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
   /** With the members that its provider left out. */
@@ -208,7 +229,7 @@ export class ResponsesNativeStream extends NativeStream {
       if (text === undefined) delete this.#response[name]
       else this.#response[name] = JSON.parse(text)
     }
-    if (this.#missing.concerns('', frame)) this.#missing.fill('', patch)
+    if (this.#missing.concerns('', frame)) this.#missing.fill(eventOf(frame)!, patch)
     patch.set([], withoutTelling(patch.value))
     patch.set(['response'], values)
     renameInUsage(patch, ['response', 'usage'], response['usage'], this.head)
@@ -222,6 +243,7 @@ export class ResponsesNativeStream extends NativeStream {
       this.break('a terminal event without a response')
       return ''
     }
+    if (this.#isUnsaid && objectsOf(response['output']).length === 0) this.break('content that only a start has')
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.
