@@ -7,6 +7,7 @@ import { type ChainedRow, chainedColumns, digestEntry } from '../../src/accounts
 import { lockStore } from '../../src/store/files/lock.ts'
 import { spoolPath } from '../../src/store/files/spool.ts'
 import { StoreError } from '../../src/store/files/store-error.ts'
+import { migrations as postgresMigrations } from '../../src/store/postgres/schema.ts'
 import { migrate } from '../../src/store/sqlite/open.ts'
 import { migrations } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../support/operator.ts'
@@ -27,6 +28,22 @@ test('F-S7 the first migration is what was released', () => {
   assert.equal(
     hash('sha256', migrations[0] as string),
     '1f0cb57ecb13248049e592f07427614ca20c898b28cb9f9acea3e113fd75b479',
+  )
+})
+
+test('F-S7 SCA-12 the texts of later migrations are what stores were made with', () => {
+  const hashes = (texts: readonly unknown[]) =>
+    texts.map((text) => (typeof text === 'string' ? hash('sha256', text).slice(0, 16) : 'code'))
+  assert.deepEqual(hashes(migrations), [
+    ...['1f0cb57ecb132480', 'code', '06d483b24ddb6c07', 'ee883fa60d6c179e', '8b2693e9b11f9a08'],
+    ...['b34f9f76a2a23728', 'eba5ba1fe9bdba0c', 'b2fab822365b7211'],
+  ])
+  assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
+    ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69'],
+  ])
+  assert.deepEqual(
+    postgresMigrations.map(({ oldest }) => oldest),
+    [1, 1, 1],
   )
 })
 
