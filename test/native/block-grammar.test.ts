@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { wires } from '../../src/wires/wires.ts'
 import { pump } from '../translation/pump.ts'
 import {
   blockDelta,
@@ -11,6 +12,7 @@ import {
   textBlock,
   toolBlock,
 } from '../translation/upstreams.ts'
+import { modelOf } from './models.ts'
 import { contentOfMessages, playNatively } from './same-wire.ts'
 
 /*
@@ -244,3 +246,24 @@ for (const [what, blocks, content] of read)
       inputs.map((block) => (block as { input: unknown }).input),
     )
   })
+
+test('Y5 a broken call that another block follows fails the answer at once', () => {
+  const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
+  const relay = wires.messages.native.openStream({ ...head, model: modelOf('messages') })
+  relay.push(Buffer.from(start + blockStart(0, tool({})) + blockDelta(0, input('{"a"')) + blockStop(0)))
+  assert.equal(relay.state, 'shown')
+  relay.push(Buffer.from(blockStart(1, { type: 'text', text: '' })))
+  assert.equal(relay.state, 'failed')
+})
+
+test('Y3 C10 a late stop of a call counts nothing', () => {
+  const usage = (script: string) => {
+    const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
+    const relay = wires.messages.native.openStream({ ...head, model: modelOf('messages') })
+    relay.push(Buffer.from(start + script))
+    return relay.estimateOutput()
+  }
+  const call = blockStart(0, tool({ input: { a: 1 } }))
+  const text = blockStart(1, hi)
+  assert.equal(usage(call + text + blockStop(0).repeat(2)), usage(call + blockStop(0) + text))
+})
