@@ -237,7 +237,7 @@ const refused: Row[] = [
   [
     'setup codex --url nope --write --yes',
     2,
-    /is invalid\. It must be the address of a gateway, such as https:\/\/gateway\.example\.\n/,
+    /is invalid\. It must be the address of a gateway, such as https:\/\/gateway\.example/,
   ],
   ['setup codex --url localhost:8080', 2, /It must be the address of a gateway, such as https:/],
   ['setup codex --url gateway.example/v1', 2, /It must be the address of a gateway, such as https:/],
