@@ -41,6 +41,8 @@ export type DeskAnswer = {
   id: number
   /** `silent`: the store did not answer in time. */
   verdict: DeskVerdict | 'silent'
+  /** With `silent`: the store has answered nobody since the question, so it is not only a row that is locked. */
+  isStoreSilent?: boolean
   /** The figures of the account; undefined if the store is silent. */
   figures: DeskFigures | undefined
   /** Undefined if no place was taken. */

@@ -27,6 +27,8 @@ export class RemoteAdmission {
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #scopeOf: (keyId: string) => string | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
+  /** Whether the store was silent to everybody when it last refused a request, and has said nothing since (BRK-14). */
+  isStoreSilent = false
   #lastId = 0
   #outbox: DeskOrder[] = []
   #send: ((orders: DeskOrder[]) => void) | undefined
@@ -73,8 +75,9 @@ export class RemoteAdmission {
     this.#waiting.clear()
   }
 
-  /** Takes the desk's answers. */
+  /** Takes the desk's answers; none at all say that the store has answered somebody else. */
   hear(answers: readonly DeskAnswer[]): void {
+    this.isStoreSilent = answers.some((answer) => answer.isStoreSilent)
     for (const answer of answers) {
       const waiting = this.#waiting.get(answer.id)
       this.#waiting.delete(answer.id)

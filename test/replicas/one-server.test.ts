@@ -199,6 +199,25 @@ for (const [what, fail] of [
     await untilBooked(prepared, answers)
   })
 
+test('BRK-14: the probe says not ready as soon as a request is refused for a frozen database, and ready when that goes on', {
+  skip,
+}, async () => {
+  const prepared = await prepare()
+  const { isReady, ask } = await start(prepared)
+  await until(isReady)
+  assert.equal((await ask()).status, 200)
+  for (let i = 0; i < 3; i++) {
+    const thaw = freeze(postgres)
+    const refused = await ask()
+    assert.equal(await isReady(), false)
+    assert.equal(refused.status, 500)
+    thaw()
+    await until(isReady, 'it is ready again')
+    await until(async () => (await ask()).status === 200, 'it answers again')
+  }
+  assert.equal(await isReady(), true)
+})
+
 test('C5: a database that dies while nobody asks: the probe says so in 5 s, and when it is back', {
   skip,
 }, async () => {

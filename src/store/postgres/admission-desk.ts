@@ -75,6 +75,9 @@ export class AdmissionDesk {
   #isScheduled = false
   #isClosed = false
   #toldTroubleMs = Number.NEGATIVE_INFINITY
+  /** The time at which the database answered anybody last. */
+  #answeredMs = Number.NEGATIVE_INFINITY
+  #isStoreSilent = false
   /** The database's time at a moment of ours, for what may be forgotten. */
   #heard = { databaseMs: 0, clockMs: 0 }
   readonly #timer: NodeJS.Timeout
@@ -117,6 +120,14 @@ export class AdmissionDesk {
   /** Accounts that it knows of. */
   get size(): number {
     return this.#book.size
+  }
+
+  /** The database has answered, perhaps to somebody else. */
+  noteAnswered(): void {
+    this.#answeredMs = this.#options.clockMs()
+    if (!this.#isStoreSilent) return
+    this.#isStoreSilent = false
+    this.#options.answer([])
   }
 
   /** All waiting asks are answered `unknown`. */
@@ -214,6 +225,7 @@ export class AdmissionDesk {
       const text = callText(functions.admit, call.values.length)
       const [row] = await database.query(text, call.values, functions.admit.name)
       const { answers, nowMs } = call.read((row as { told: string }).told)
+      this.noteAnswered()
       this.#heard = { databaseMs: nowMs, clockMs: clockMs() }
       if (answers.length > 0) answer(answers)
       return undefined
@@ -285,7 +297,9 @@ export class AdmissionDesk {
       late++
       if (ask.isOver) continue
       ask.isOver = true
-      answers.push({ id: ask.id, verdict: 'silent', figures: undefined, place: undefined })
+      const isStoreSilent = this.#answeredMs < ask.dueMs - this.#options.patienceMs
+      this.#isStoreSilent ||= isStoreSilent
+      answers.push({ id: ask.id, verdict: 'silent', isStoreSilent, figures: undefined, place: undefined })
     }
     if (late > 0) this.#waiting = this.#waiting.slice(late)
     if (answers.length > 0) this.#options.answer(answers)

@@ -81,6 +81,7 @@ export class Control {
     this.#reach()
     for (let beat = 1; await this.#lasts(session, beatMs); beat++) {
       for (const desk of desks) await desk.onBeat?.(session)
+      for (const desk of desks) desk.onAnswered?.()
       if (beat % preparedBeats === 0) await prepare()
     }
     return new Error('the connection to the database was lost')

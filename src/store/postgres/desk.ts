@@ -24,6 +24,8 @@ export type Desk = {
   onReached?(session: DatabaseSession): Promise<void>
   /** Every second while it can be reached, on the same connection. What it throws counts as its loss. */
   onBeat?(session: Transaction): Promise<void>
+  /** The database has answered a beat. */
+  onAnswered?(): void
   /** The database cannot be reached any more. */
   onLost?(): void
   /** Ends it, in a time that the database cannot make longer. */

@@ -60,7 +60,10 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Serve
     debit: (debit) => settlement.debit(debit),
     // Without the database no request is admitted, also if no debit is owed to it. A clock in doubt is the cause to report.
     whyBlocked: (accountId) =>
-      client.isReached || client.clock.doubt !== undefined ? settlement.whyBlocked(accountId) : 'unreached',
+      (client.isReached && (accountId !== undefined || !client.admission.isStoreSilent)) ||
+      client.clock.doubt !== undefined
+        ? settlement.whyBlocked(accountId)
+        : 'unreached',
     backlog: () => settlement.backlog(),
     onDurable: (tell) => settlement.onDurable(tell),
   }

@@ -86,6 +86,10 @@ export class SharingDesk implements Desk {
     void this.#steering.write()
   }
 
+  onAnswered(): void {
+    this.#admission.noteAnswered()
+  }
+
   onLost(): void {
     this.#session = undefined
   }
