@@ -182,8 +182,8 @@ for (const wire of modelWires) {
     const started = performance.now()
     const message = await patient.messages.create(ask('Room?', { model: model('once-busy', wire) }))
     assert.equal(textOf(message), 'Now there is room.')
-    // Without the header it would have been back after half a second.
-    assert.ok(performance.now() - started > 900)
+    // Without the header the SDK would have been back after half a second.
+    assert.ok(performance.now() - started > 2_900)
   })
 
   const refusals: { name: string; rule: string; error: new (...a: never[]) => unknown; says: object; body: object }[] =

@@ -164,8 +164,8 @@ for (const wire of modelWires) {
     const started = performance.now()
     const completion = await patient.chat.completions.create(ask('Room?', { model: model('once-busy', wire) }))
     assert.equal(textOf(completion), 'Now there is room.')
-    // Without the header it would have been back after half a second.
-    assert.ok(performance.now() - started > 900)
+    // Without the header the SDK would have been back after half a second.
+    assert.ok(performance.now() - started > 2_900)
   })
 
   for (const { name, rule, error, says, body } of refusals(wire)) {

@@ -166,8 +166,8 @@ for (const wire of modelWires) {
     const started = performance.now()
     const response = await patient.responses.create(ask('Room?', { model: model('once-busy', wire) }))
     assert.equal(response.output_text, 'Now there is room.')
-    // Without the header it would have been back after half a second.
-    assert.ok(performance.now() - started > 900)
+    // Without the header the SDK would have been back after half a second.
+    assert.ok(performance.now() - started > 2_900)
   })
 
   const stored = { type: 'invalid_request_error', code: 'unsupported_parameter' }

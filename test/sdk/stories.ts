@@ -36,9 +36,9 @@ export function startSdkGateway(more: TestOptions = {}): Promise<TestGateway> {
   return startTestGateway({ models, ...more })
 }
 
-/** A fetch for an SDK with which the model `once-busy` refuses the first call only. */
+/** A fetch for an SDK with which the model `once-busy` refuses the first call only, for longer than the gateway itself waits (Y26). */
 export function refuseOnce({ simulator }: TestGateway): typeof fetch {
-  simulator.script('once-busy', { status: 429, retry_after: 1 })
+  simulator.script('once-busy', { status: 429, retry_after: 3 })
   return async (input, init) => {
     const response = await fetch(input, init)
     simulator.script('once-busy', { reply: 'Now there is room.' })
