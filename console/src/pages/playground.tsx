@@ -13,7 +13,7 @@ import { useDraft } from '../ui/draft.ts'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
-import { Pick } from '../ui/pick.tsx'
+import { type Choice, Pick } from '../ui/pick.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Bill } from './explain.tsx'
 import { type Played, usePlay } from './play.ts'
@@ -83,6 +83,8 @@ function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
   useEffect(() => change({ model, wire }), [model, wire])
   const body = own ?? JSON.stringify(questionBody(wire, model, question, isStream), null, 2)
   const setup = useLoad<Setup>(withQuery('/setup/claude-code', { model: models[0]?.id }))
+  // Before it is known who pays, nothing can be sent.
+  if (payer.isLoading) return <Skeleton height={200} lines={2} />
   return (
     <form
       class="panel composer"
@@ -105,7 +107,7 @@ function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
           shown={payer.name}
           pathOf={(q) => withQuery('/accounts', { q, state: 'active', sort: 'name', limit: 20 })}
           choiceOf={({ id, name }) => ({ id, name, more: id })}
-          onPick={(choice) => payer.choose(choice?.id)}
+          onPick={payer.choose}
           error={payer.error}
         />
         <Select
@@ -177,7 +179,10 @@ function usePayer(only: Account | undefined) {
   const { data, refusal } = useLoad<Account>(wanted && `/accounts/${encodeURIComponent(wanted)}`)
   const [isAsked, setAsked] = useState(false)
   const isSuspended = data?.state === 'suspended'
-  const account = wanted === undefined ? only : isSuspended ? undefined : data
+  // A choice is known before its account is loaded again.
+  const [picked, setPicked] = useState<Choice | undefined>(undefined)
+  const known = data ?? (picked?.id === wanted ? picked : undefined)
+  const account = wanted === undefined ? only : isSuspended || refusal ? undefined : known
   const error = isSuspended
     ? 'This account is suspended: choose another one.'
     : refusal?.status === 404
@@ -187,10 +192,12 @@ function usePayer(only: Account | undefined) {
     id: account?.id,
     name: (account ?? data)?.name ?? '',
     error,
+    isLoading: wanted !== undefined && account === undefined && error === undefined,
     ask: () => setAsked(true),
-    choose(id: string | undefined) {
-      remember(stored, id)
-      setQuery({ account: id }, 'replace')
+    choose(choice: Choice | undefined) {
+      setPicked(choice)
+      remember(stored, choice?.id)
+      setQuery({ account: choice?.id }, 'replace')
     },
   }
 }

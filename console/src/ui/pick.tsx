@@ -40,6 +40,7 @@ export function Pick<Row>(props: Props<Row>) {
     setAwaited(false)
     if (choices[at]) pick(choices[at])
   }, [isAwaited, isFound])
+  useEffect(() => document.getElementById(`${id}-${at}`)?.scrollIntoView({ block: 'nearest' }), [at])
   const close = () => {
     setOpen(false)
     setAwaited(false)
@@ -63,8 +64,8 @@ export function Pick<Row>(props: Props<Row>) {
         id={id}
         type="text"
         role="combobox"
-        aria-expanded={isOpen}
-        aria-controls={`${id}-list`}
+        aria-expanded={choices.length > 0}
+        aria-controls={choices.length > 0 ? `${id}-list` : undefined}
         aria-autocomplete="list"
         aria-activedescendant={at >= 0 && choices[at] ? `${id}-${at}` : undefined}
         aria-invalid={error ? true : undefined}
@@ -98,24 +99,30 @@ export function Pick<Row>(props: Props<Row>) {
         }}
       />
       {isOpen && (
-        <div class="pick-list" role="listbox" id={`${id}-list`} aria-label={label}>
-          {choices.map((choice, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the field's
-            // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
-            <div
-              key={choice.id}
-              id={`${id}-${index}`}
-              role="option"
-              aria-selected={index === at}
-              onMouseDown={(event) => event.preventDefault()}
-              onClick={() => pick(choice)}
-            >
-              <span class="name">{choice.name}</span>
-              <span class="small">{choice.more}</span>
+        <div class="pick-list">
+          {choices.length > 0 && (
+            <div role="listbox" id={`${id}-list`} aria-label={label}>
+              {choices.map((choice, index) => (
+                // biome-ignore lint/a11y/useKeyWithClickEvents: keys are the field's
+                // biome-ignore lint/a11y/useFocusableInteractive: the field keeps the focus
+                <div
+                  key={choice.id}
+                  id={`${id}-${index}`}
+                  role="option"
+                  aria-selected={index === at}
+                  onMouseDown={(event) => event.preventDefault()}
+                  onClick={() => pick(choice)}
+                >
+                  <span class="name">{choice.name}</span>
+                  <span class="small">{choice.more}</span>
+                </div>
+              ))}
             </div>
-          ))}
+          )}
           {choices.length === 0 && (
-            <p class="small">{found.refusal ? found.refusal.message : found.data ? 'Nothing is called that.' : '…'}</p>
+            <p class="small" role="status">
+              {found.refusal ? found.refusal.message : found.data ? 'Nothing is called that.' : '…'}
+            </p>
           )}
           {found.data?.next && <p class="small">There are more: type a part of the name.</p>}
         </div>

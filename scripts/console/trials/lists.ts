@@ -28,7 +28,7 @@ async function pick(page: Page, label: string, text: string): Promise<void> {
   await page.getByLabel(label, { exact: true }).focus()
   await page.keyboard.type(text)
   await page.keyboard.press('Enter')
-  await page.waitForSelector('[role=listbox]', { state: 'detached' })
+  await page.waitForSelector('.pick-list', { state: 'detached' })
   await settle(page)
 }
 

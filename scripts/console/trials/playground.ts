@@ -115,7 +115,7 @@ const payerTrial: Trial = {
     // The last account of all, and Enter before the list is there.
     await page.keyboard.type('team-249')
     await page.keyboard.press('Enter')
-    await page.waitForSelector('[role=listbox]', { state: 'detached' })
+    await page.waitForSelector('.pick-list', { state: 'detached' })
     assert.equal(await page.inputValue(account), 'team-249')
     await page.keyboard.press('Enter')
     assert.deepEqual(payers(), [], 'Enter in the field chooses, and does not send')
