@@ -21,7 +21,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { ANSWERS_MAX = 64, PIECES_MAX = 512, HEAD_MAX = 16384, SOCKETS_MAX = 65536, TICKS_MAX = 20 };
+enum { ANSWERS_MAX = 128, PIECES_MAX = 512, HEAD_MAX = 16384, SOCKETS_MAX = 65536, TICKS_MAX = 20 };
 
 typedef struct { char *bytes; int length; } Piece;
 typedef struct { char path[128]; int count, pace; Piece pieces[PIECES_MAX]; } Answer;
