@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useLayoutEffect, useState } from 'preact/hooks'
 import { keepInTab, recallInTab } from '../store.ts'
 
 /**
@@ -11,7 +11,8 @@ export function useDraft<T extends object>(
   keep: (kept: T) => T = (kept) => kept,
 ): [draft: T, change: (changes: Partial<T>) => void] {
   const [draft, setDraft] = useState<T>(() => keep({ ...initial, ...read(recallInTab(name)) }))
-  useEffect(() => keepInTab(name, JSON.stringify(draft)), [draft])
+  // Kept before the next frame, since a reload may follow at once.
+  useLayoutEffect(() => keepInTab(name, JSON.stringify(draft)), [draft])
   return [draft, (changes) => setDraft((before) => ({ ...before, ...changes }))]
 }
 
