@@ -73,6 +73,7 @@ const rules: Record<string, ImportRule> = {
     may: [
       'accounts',
       'bytes',
+      'catalog',
       'config',
       'errors',
       'gateway',
@@ -86,7 +87,7 @@ const rules: Record<string, ImportRule> = {
       'wires/answers',
       'wires/requests',
     ],
-    types: ['admin', 'catalog', 'inference'],
+    types: ['admin', 'inference'],
     outside: ['node:crypto'],
   },
   webhooks: {

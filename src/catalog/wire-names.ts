@@ -6,6 +6,9 @@ export type ClientWire = (typeof clientWireNames)[number]
 export const modelWireNames = [...clientWireNames] as const
 export type ModelWire = (typeof modelWireNames)[number]
 
+/** The wire that most providers speak. */
+export const usualWire: ModelWire = 'chat'
+
 /** The place in a path for the upstream's name of the model. */
 export const modelPlace = '{model}'
 

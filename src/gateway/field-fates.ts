@@ -4,6 +4,7 @@ import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Loss } from '../inference/request.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import type { FieldOutcome, FieldTable } from '../wires/requests/field-table.ts'
+import { unknownField } from '../wires/requests/losses.ts'
 import { fateOf } from '../wires/requests/scalars.ts'
 import { wires } from '../wires/wires.ts'
 
@@ -28,7 +29,8 @@ type SentToModel = {
 export function fieldFates(sent: SentToModel): FieldFate[] {
   const body = new ClientBody(sent.bytes)
   const fates = sent.wire === sent.model.wire ? nativeFates(sent, body) : translatedFates(sent, body)
-  const listed = new Set(fates.map(({ field }) => field))
+  // Unknown fields have rows under their own names.
+  const listed = new Set([unknownField, ...fates.map(({ field }) => field)])
   const inner = sent.losses.filter(({ field }) => !listed.has(field) && listed.add(field))
   return [
     ...fates,

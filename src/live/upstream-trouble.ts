@@ -1,3 +1,4 @@
+import { usualWire } from '../catalog/wire-names.ts'
 import type { Target } from '../upstream/target.ts'
 import type { ResponseHeaders, TransportFault } from '../upstream/upstreams.ts'
 import { judge } from '../upstream/verdict.ts'
@@ -93,7 +94,7 @@ export function judgeAnswer(came: Came, target: Target): TroubleFinding {
   if (status === 404 || status === 405)
     return bad(
       'path',
-      `there is nothing at \`${path}\` (status ${status})${said}: ${model.wire === 'chat' ? '' : `the provider may not speak \`wire: ${model.wire}\`, most speak \`wire: chat\`; `}check the path of base_url, or set \`paths\``,
+      `there is nothing at \`${path}\` (status ${status})${said}: ${model.wire === usualWire ? '' : `the provider may not speak \`wire: ${model.wire}\`, most speak \`wire: ${usualWire}\`; `}check the path of base_url, or set \`paths\``,
     )
   if (status < 500)
     return bad('question', `the provider refuses a plain question (status ${status})${said}: check the model's profile`)

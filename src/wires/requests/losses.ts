@@ -23,6 +23,9 @@ function keyOf(loss: Loss): string {
   return `${loss.field} ${loss.what} ${loss.why}`
 }
 
+/** The name in a loss of a field that is not in the table: its own name is the client's word. */
+export const unknownField = '(unknown)'
+
 /**
  * Applies the fates that the client's table alone decides: fields that are refused with any value, and fields that no
  * other wire has. A field that is not in the table is counted without its name, which is the client's own word.
@@ -34,7 +37,7 @@ export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses)
     // A list of nothing asks for nothing.
     if (facts?.refusal && Array.isArray(value) && value.length === 0) continue
     if (facts?.refusal) refuse(field, facts.refusal)
-    if (!facts) losses.add('(unknown)', 'dropped', 'not a field of this wire')
+    if (!facts) losses.add(unknownField, 'dropped', 'not a field of this wire')
     else if (facts.always?.[0] === 'dropped') losses.add(field, 'dropped', 'no other wire has it')
   }
 }
