@@ -161,7 +161,7 @@ export const actTrials: readonly Trial[] = [
       const { id } = await rig.makeAccount('acme')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
       const view = await openPage(rig)
-      const { page, faults } = view
+      const { page } = view
       await signIn(view, rig, rig.admin)
       for (const [path, open, fields, make] of [
         [`accounts/${id}`, 'main >> text=New key', {}, 'Make key'],
@@ -186,15 +186,15 @@ export const actTrials: readonly Trial[] = [
         assert.equal(await page.locator('dialog [aria-label=Close]').count(), 0, 'the cross would lose it')
         assert.equal(await page.textContent('dialog[open] [data-secret]'), shown, path)
         assert.deepEqual(await findBarriers(view), [])
-        const asked = page.waitForEvent('dialog')
-        void page.evaluate('location.reload()').catch(() => {})
-        assert.equal((await asked).type(), 'beforeunload')
+        // The event alone: a page that is asked about a reload in earnest may abort the next visit.
+        const leave = 'dispatchEvent(new Event("beforeunload", { cancelable: true }))'
+        assert.equal(await page.evaluate(leave), false, 'a reload would lose it')
+        assert.equal(await page.textContent('dialog[open] [data-secret]'), shown, path)
         await page.click('dialog >> text=I have it')
         await page.waitForSelector('dialog', { state: 'detached' })
         assert.equal(await page.locator('[data-secret]').count(), 0)
+        while (!(await page.evaluate(leave))) await page.waitForTimeout(10)
       }
-      // The browser's own question, without a text.
-      forgive(faults, /^dialog: $/)
       await view.close()
       await rig.close()
     },
