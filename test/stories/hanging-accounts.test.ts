@@ -8,6 +8,8 @@ import { type Answer, head, startRawUpstream, stream, whole, writeChunk } from '
 /*
  * Y25 over a whole gateway: two of eight accounts hang, each in its way, as requests come. Clients leave after
  * 70 s. The clock is the test's.
+ *
+ * Left to npm test: nine hundred requests of each kind go through the whole gateway.
  */
 
 const silent: Answer = () => {}
