@@ -37,6 +37,8 @@ export class Failover {
   readonly #customer: Customer
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   #attempts = 0
+  /** No other request had failed at the account at the same time before this one. */
+  #isFirst = true
   /** The only account was asked once more. */
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
@@ -74,6 +76,8 @@ export class Failover {
   waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
+    // One request waits for an account that cools, since one alone is let through when that is over. The others are answered now.
+    if (!this.#isFirst || !this.#pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
   }
@@ -161,7 +165,7 @@ export class Failover {
     const verdict = judge(failure, target.model)
     // A refusal of a faulty request shows that the account works.
     if (verdict.tell === 'rejected') this.#stay?.refused()
-    else this.#stay?.failed(verdict, verdict.alarm ?? failure.cause, failure.retryAfterSeconds)
+    else this.#isFirst = this.#stay?.failed(verdict, verdict.alarm ?? failure.cause, failure.retryAfterSeconds) ?? true
     const isRaceAgain = verdict.elsewhere === 'any' && this.#hasRaced
     this.#hasRaced ||= verdict.elsewhere === 'any'
     if (verdict.elsewhere === 'another' || isRaceAgain) this.#search.tried = [...this.#search.tried, target]

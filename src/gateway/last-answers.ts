@@ -32,6 +32,9 @@ export class LastAnswers {
     const hasFailed = isFailure[outcome]
     if (hasFailed !== undefined) add(answers, '', hasFailed)
     for (const [at, { upstream, account }] of tries.entries()) {
+      const after = tries[at + 1]
+      // A repetition at the same account is no answer of its own.
+      if (after && after.upstream === upstream && after.account === account) continue
       // An attempt that another one followed has failed.
       const isBad = at < tries.length - 1 || hasFailed
       if (isBad !== undefined) add(answers, keyOf(upstream, account), isBad)

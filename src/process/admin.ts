@@ -119,7 +119,10 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     async begin() {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
-      ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + (role ? role.number - 1 : 0)))
+      const beside = role ? role.number - 1 : 0
+      // Commands send their tokens to the address beside an open listener, so no other port will do there.
+      const isAsked = isInClear && beside === 0
+      ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
       const local = ownAddress ?? (isPlainLocal ? adminAddress : undefined)
       view?.openDoor(local && `http://${formatAddress(local)}`, config.adminReplicaUrl)
@@ -144,10 +147,10 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   }
 }
 
-/** Listens on loopback at this port, or at any if another process has it. */
-async function listenBeside(server: Edge['server'], port: number): Promise<Address> {
-  const host = '127.0.0.1'
-  return listen(server, { host, port }).catch(() => listen(server, { host, port: 0 }))
+/** Listens on loopback at this port, or at any if another process has it and the port is not fixed. */
+async function listenBeside(server: Edge['server'], port: number, isFixed: boolean): Promise<Address> {
+  const listening = listen(server, { host: '127.0.0.1', port })
+  return isFixed ? listening : listening.catch(() => listen(server, { host: '127.0.0.1', port: 0 }))
 }
 
 /** The live events of a gateway, which may not be there yet. */

@@ -144,9 +144,9 @@ export class FirstBytes {
    * Puts the account on trial if requests hang there. @param mayTry whether the pool has another account in use
    * @returns whether a trial began
    */
-  judge(usual: Usual, mayTry: () => boolean): boolean {
+  judge(usual: Usual, mayTry: (form: AnswerForm) => boolean): boolean {
     const hanging = forms.flatMap((form) => (this.#trials.has(form) ? [] : this.#findHanging(form, usual)))
-    if (hanging.length < hangsMin || !mayTry()) return false
+    if (hanging.length < hangsMin || !hanging.every(({ form }) => mayTry(form))) return false
     this.#triedMs = undefined
     const sinceMs = Math.min(...hanging.map((wait) => wait.sinceMs))
     for (const form of forms) {

@@ -1,4 +1,4 @@
-import { FirstBytes } from './first-bytes.ts'
+import { type AnswerForm, FirstBytes } from './first-bytes.ts'
 import type { Verdict } from './verdict.ts'
 
 /** The first cooldown after each kind of failure, in ms. It doubles each time the account fails again. */
@@ -73,6 +73,13 @@ export class Health {
     if (this.#isDisabled) return 'disabled'
     if (this.#untilMs === undefined) return this.firstBytes.isOnTrial() ? 'trial' : 'ready'
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
+  }
+
+  /** The state for requests of one form: a trial of the other form says nothing about them. */
+  stateFor(form: AnswerForm): HealthState {
+    const { state } = this
+    const isOtherTrial = state === 'trial' && this.#untilMs === undefined && !this.firstBytes.isOnTrial(form)
+    return isOtherTrial ? 'ready' : state
   }
 
   /** Whether a request may be sent now. */
@@ -155,9 +162,9 @@ export class Health {
     cause: string,
     mayCool: () => boolean,
     retryAfterSeconds?: number,
-  ): void {
+  ): boolean {
     this.left(visit)
-    if (cool === 'no') return
+    if (cool === 'no') return true
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
       // One of several requests that were under way. It does not count again, but a longer wait that was asked for holds.
@@ -171,19 +178,20 @@ export class Health {
         }
         this.#untilMs = Math.max(this.#untilMs, untilMs)
       }
-      return
+      return false
     }
     this.#failures++
     if (cool === 'repeated' && ((!visit.isTrial && this.#failures < repeatedFrom) || !mayCool())) {
       // The pool cannot do without the account, which stays in use.
       this.#untilMs = undefined
-      return
+      return true
     }
     const forMs = askedMs ?? this.#nextCooldownMs(tell)
     this.#leaveAlone({ forMs, cause, tell })
     this.#isHeard = false
     this.#cooldowns++
     this.#onCooled?.({ forMs, cause, tell, cool })
+    return true
   }
 
   /** Cools the account because another replica does. The longer of two waits holds. */

@@ -91,7 +91,8 @@ export interface Stay {
   continuesAs(sealed: string, isUnsealed: boolean): void
   /** The request itself was at fault: the account works, and has sealed nothing of the conversation. */
   refused(): void
-  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void
+  /** @returns whether this failure began a cooldown, or counted otherwise: false for one of several at the same time */
+  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean
   /** The attempt shows nothing about the account. Does nothing after another report. */
   left(): void
 }
@@ -153,7 +154,9 @@ export function createPool(
       // A trial never keeps requests away from the last account in use (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
-        (places.some(isSound) ? undefined : chooseAmong(memory, places, search, conversation, true))
+        (places.some((place) => isSound(place, search.form ?? 'json') && !search.tried.includes(place.target))
+          ? undefined
+          : chooseAmong(memory, places, search, conversation, true))
       )
     },
     enter({ target }, search, isRetry) {
@@ -216,15 +219,16 @@ export function createPool(
     const paths = pathsOf(upstream, served)
     const accounts: readonly (UpstreamAccount | undefined)[] =
       upstream.accounts.length > 0 ? upstream.accounts : [undefined]
-    // The weight is that of the upstream; its enabled accounts share it.
-    const weight = route.weight / Math.max(1, accounts.filter((account) => account?.isEnabled !== false).length)
+    // The weight is that of the upstream; its enabled accounts that serve the same customers share it.
+    const sharing = (one: UpstreamAccount | undefined) =>
+      accounts.filter((other) => other?.isEnabled !== false && isReservedAlike(one, other)).length
     return accounts.map((account) => {
       const id = placeOf(model, upstream, route, account)
       return {
         target: { upstream, account, key: account && keyOf(account), model: served, ...paths, headers },
         id,
         hash: hashText(id),
-        weight,
+        weight: route.weight / Math.max(1, sharing(account)),
         priority: route.priority,
         isEnabled: account?.isEnabled !== false,
         health: memory.healthOf(id),
@@ -233,6 +237,12 @@ export function createPool(
       }
     })
   }
+}
+
+/** Whether a customer may have both accounts to choose from (ruling Y18). */
+function isReservedAlike(one: UpstreamAccount | undefined, other: UpstreamAccount | undefined): boolean {
+  const [names, others] = [one?.isolation, other?.isolation]
+  return names === undefined || others === undefined ? names === others : !names.isDisjointFrom(others)
 }
 
 /** The places that serve a customer: those reserved for it, or else those reserved for nobody (ruling Y18). */
@@ -310,7 +320,9 @@ function isHeldBack(
 
 /** Puts the account on trial if requests hang there (ruling Y25). */
 function watch(memory: PoolMemory, places: readonly RankedTarget[], place: RankedTarget): void {
-  const isNew = place.health.firstBytes.judge(place.usual, () => places.some((it) => it !== place && isSound(it)))
+  const isNew = place.health.firstBytes.judge(place.usual, (form) =>
+    places.some((it) => it !== place && isSound(it, form)),
+  )
   if (isNew) memory.countCooldown(place.id, hangingCause)
 }
 
@@ -354,8 +366,8 @@ function isOn({ isEnabled, health }: RankedTarget): boolean {
 }
 
 /** Whether the account is in use: enabled, with a known key, and neither cooling nor on trial. */
-function isSound({ isEnabled, target: { key }, health }: RankedTarget): boolean {
-  return isEnabled && (key === undefined || key.value !== undefined) && health.state === 'ready'
+function isSound({ isEnabled, target: { key }, health }: RankedTarget, form: AnswerForm): boolean {
+  return isEnabled && (key === undefined || key.value !== undefined) && health.stateFor(form) === 'ready'
 }
 
 /** Whether a request may be sent now: the key is known, and the account is not cooling. */
@@ -481,14 +493,15 @@ class PoolStay implements Stay {
     if (!this.#isTold) this.#noteWell()
   }
 
-  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): void {
+  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
     this.#place.health.firstBytes.left(this.#wait, this.#place.usual)
     // An answer that began well may still end for a reason that disqualifies the account.
-    if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return
+    if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return false
     this.#isWell = false
     this.#isTold = true
-    this.#place.health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
+    const isFirst = this.#place.health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
     if (verdict.tell === 'account' && verdict.cool !== 'no') this.#place.target.key?.doubt()
+    return isFirst
   }
 
   left(): void {
@@ -507,6 +520,6 @@ class PoolStay implements Stay {
 
   #mayCool(): boolean {
     const others = this.#places.filter((place) => place !== this.#place && isOn(place))
-    return maySpare(others.map(({ health }) => health.state))
+    return maySpare(others.map(({ health }) => health.stateFor(this.#wait.form)))
   }
 }

@@ -18,7 +18,7 @@ const skip = withoutPostgres()
 const lock = 'FOR i IN 1 .. n LOOP PERFORM pg_advisory_xact_lock(hashtextextended(scopes[i], 7)); END LOOP;'
 /** Slowly, so that another who goes the other way comes to meet it. */
 const lockIn = (order: string) => lock.replace('1 .. n', order).replace('; END', '; PERFORM pg_sleep(0.002); END')
-const others = 'CASE WHEN (p.seen_ms > t - lease_ms AND p.seen_ms <= t + 1000) THEN s.held ELSE 0 END AS held'
+const others = 'CASE WHEN (p.seen_ms > t - lease_ms AND p.seen_ms <= t + lease_ms) THEN s.held ELSE 0 END AS held'
 
 const faults: [what: string, law: laws.Law, fault: laws.Fault][] = [
   ['no lock, seen by the window', laws.exactWindow, { edits: [[lock, '']] }],

@@ -27,12 +27,13 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
 export const leaseMs = 10_000
 
 /**
- * SQL for whether a server was seen in the last `ms`. A moment in the future is one of a clock that was set back since: it
- * counts as none, as with windows (SCA-13). A living server writes a new one within a second or two.
+ * SQL for whether a server was seen in the last `ms`. A moment that is further in the
+ * future is one of a clock that was set back since: it counts as none, as with windows (SCA-13). After a small step back living
+ * servers still count.
  * @param seen an expression in Unix milliseconds. @param nowMs the same, of the database's clock
  */
 export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_ms()'): string {
-  return `(${seen} > ${nowMs} - ${ms} AND ${seen} <= ${nowMs} + 1000)`
+  return `(${seen} > ${nowMs} - ${ms} AND ${seen} <= ${nowMs} + ${ms})`
 }
 
 /** Of all replicas that live, in PostgreSQL: as `admit` counts it. */
