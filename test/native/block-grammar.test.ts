@@ -169,6 +169,25 @@ test('Y3 Y5 blocks in the message of the start are read if they come nowhere els
   }
 })
 
+test('Y3 a text or a single block as the content of the start is read, and nothing there is passed over', () => {
+  const text = { type: 'text', text: 'Hé "there"' }
+  const rows: [content: unknown, read: object[] | undefined][] = [
+    [text.text, [text]],
+    [text, [text]],
+    [tool({ input: { a: 1 } }), [call({ a: 1 })]],
+    ['', []],
+    [null, []],
+    [7, undefined],
+    [true, undefined],
+    [{}, undefined],
+    [['Hi'], undefined],
+  ]
+  for (const [content, read] of rows) {
+    const told = contentOfMessages(playNatively('messages', message(content) + end))
+    assert.deepEqual(told?.content, read, JSON.stringify(content))
+  }
+})
+
 test('T16 arguments that are moved into a delta keep their source', () => {
   const source = '{"n":12345678901234567890, "z":1,"a":2}'
   const script = blockStart(0, tool({ input: { x: 1 } })).replace('{"x":1}', source) + blockStop(0)

@@ -183,8 +183,16 @@ export class MessagesNativeStream extends NativeStream {
     patch.set([], withoutTelling(patch.value))
     patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
     if (message['stop_reason'] != null) patch.set(['message'], new Map([['stop_reason', 'null']]))
-    if (!Array.isArray(message['content']) || message['content'].length > 0) {
-      this.#startContent = elementsIn(data)
+    const { content } = message
+    if (!Array.isArray(content) || content.length > 0) {
+      const isText = typeof content === 'string'
+      // Some servers write a text, or a single block, in place of the list.
+      if (content != null && !isText && typeof content !== 'object') {
+        this.break('content that is neither a text nor a block')
+        return ''
+      }
+      if (isText && content !== '') this.#startContent = [encodeLatin1(JSON.stringify({ type: 'text', text: content }))]
+      if (!isText && content != null) this.#startContent = elementsIn(data)
       patch.set(['message'], new Map([['content', '[]']]))
     }
     patch.setMissing(['message', 'usage'], zeroUsage)
@@ -239,11 +247,11 @@ function typed(frame: RawFrame, data: string, type: string): RawFrame {
   return withData(frame, patch.result().toString('latin1'))
 }
 
-/** The blocks in the message of a `message_start`, each as it is written. */
+/** The blocks in the message of a `message_start`, each as it is written; a single one may stand there without a list. */
 function elementsIn(data: string): string[] {
   const source = keptSources(decodeUtf8(data), 'content', (root) => [asObject(root['message'])])(0)
   const bytes = Buffer.from(source ?? '[]')
-  if (bytes[0] !== 0x5b) return []
+  if (bytes[0] !== 0x5b) return [bytes.toString('latin1')]
   return elementsOf(bytes, { start: 0, end: bytes.length }).map(({ start, end }) =>
     bytes.toString('latin1', start, end),
   )
