@@ -222,6 +222,29 @@ const failing: [what: string, script: string][] = [
   ],
 ]
 
+/** Deeper than what can be edited. */
+const deep = `${'['.repeat(140)}1${']'.repeat(140)}`
+const deepen = (frame: string) => frame.replace('"deep"', () => deep)
+const deepCall = (index: number) => deepen(blockStart(index, tool({ input: { a: 'deep' } }))) + blockStop(index)
+const deepResult = (index: number) =>
+  deepen(blockStart(index, { type: 'web_search_tool_result', tool_use_id: 's', content: 'deep' })) + blockStop(index)
+
+failing.push(
+  ['Y3 a deep input in a start', start + deepCall(0) + end],
+  ['Y3 a deep block under a wrong number', start + deepResult(3) + end],
+  ['Y3 a deep block without its type', start + deepResult(0).replace('"type":"content_block_start",', '') + end],
+  ['Y3 a deep block in the start of the message', deepen(message([tool({ input: { a: 'deep' } })])) + end],
+  ['Y3 a deep member of message_delta', start + textBlock(0, 'Hi') + end.replace('"delta":{', `"x":${deep},"delta":{`)],
+  [
+    'Y3 a deep member of message_stop that names its service',
+    start + textBlock(0, 'Hi') + end.replace('"message_stop"}', `"message_stop","provider":"x","x":${deep}}`),
+  ],
+)
+
+test('Y3 a deep block of which nothing has to change passes as it came', () => {
+  assert.ok(playNatively('messages', start + deepResult(0) + end).includes(deepResult(0)))
+})
+
 for (const [what, script] of failing)
   test(`Y3 I1 a messages answer fails on the same wire: ${what}`, () => {
     assert.equal(contentOfMessages(playNatively('messages', script)), undefined)

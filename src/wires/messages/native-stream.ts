@@ -1,7 +1,7 @@
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { elementsOf } from '../../bytes/json-edit.ts'
-import { parseUpstreamJson } from '../../bytes/scan.ts'
+import { JsonError, parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Usage } from '../../inference/usage.ts'
 import type { ErrorFacts } from '../answers/envelope.ts'
 import { brokenFault, faultOfError } from '../answers/faults.ts'
@@ -70,6 +70,17 @@ export class MessagesNativeStream extends NativeStream {
       this.break('an event is not JSON')
       return ''
     }
+    try {
+      return this.#takeNamed(frame, data, event)
+    } catch (error) {
+      // Only edits have a bound of depth: what is nested deeper passes where nothing of it has to change.
+      if (!(error instanceof JsonError)) throw error
+      this.break('an event cannot be edited')
+      return ''
+    }
+  }
+
+  #takeNamed(frame: RawFrame, data: string, event: JsonObject): string {
     const line = eventOf(frame)
     const type = stringOf(event['type']) ?? line
     if (type !== 'ping') this.events++
@@ -141,8 +152,8 @@ export class MessagesNativeStream extends NativeStream {
       const frame = frameOf('message_delta', `"delta":${JSON.stringify(delta)}`)
       this.#last = { frame, data: dataOf(frame)! }
     }
-    this.complete()
     this.#tail = this.#plain(frame, data, event)
+    this.complete()
     return ending
   }
 
@@ -201,6 +212,8 @@ export class MessagesNativeStream extends NativeStream {
   }
 
   #delta(frame: RawFrame, data: string, event: Record<string, unknown>): string {
+    // The counters of the last one are edited when the answer is over, which then cannot fail any more.
+    if (this.parse(data) === undefined) return ''
     const before = this.#last ? this.#underWay(this.#last) : ''
     this.#last = undefined
     this.learn(decodeUsage(event['usage'], this.head.model.profile.usageQuirk))
