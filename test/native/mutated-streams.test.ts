@@ -17,6 +17,7 @@ import {
   created,
   delta,
   done,
+  events,
   functionCall,
   itemDone,
   message,
@@ -26,6 +27,8 @@ import {
   ping,
   reason,
   reasoning,
+  summary,
+  summaryDelta,
   terminal,
   text,
   textDelta,
@@ -329,6 +332,117 @@ function itemsOf(shown: string): Json[] | undefined {
   }
   return undefined
 }
+
+const partOf = (type: string, text: string) => ({ type, text, annotations: [] })
+const partAdded = (at: number, words: string, content_index = 0): Json => ({
+  type: 'response.content_part.added',
+  item_id: `msg_hosted_${at}`,
+  output_index: at,
+  content_index,
+  part: partOf('output_text', words),
+})
+const textDone = (at: number, words: string, content_index = 0): Json => ({
+  ...{ type: 'response.output_text.done', item_id: `msg_hosted_${at}`, output_index: at, content_index, text: words },
+})
+const args = '{"a":"é"}'
+const custom = (words: string) => ({ id: 'ctc_0', type: 'custom_tool_call', call_id: 'c', name: 'f', input: words })
+const customDelta = (words: string) => ({
+  ...{ type: 'response.custom_tool_call_input.delta', item_id: 'ctc_0', output_index: 0, delta: words },
+})
+const without = (member: string, event: Json) => Object.fromEntries(Object.entries(event).filter(([k]) => k !== member))
+
+/** Streams whose last event leaves out its output: the deltas of each item, joined, or undefined if the answer fails. */
+const begun: [what: string, list: Json[], said: string[] | undefined][] = [
+  ['a call that only its start says', [added(0, functionCall(0, 'f', args))], undefined],
+  [
+    'such a call, and deltas of another item',
+    [added(0, functionCall(0, 'f', args)), added(1, message(1)), textDelta(1, 'Hi')],
+    undefined,
+  ],
+  [
+    'such a call, and the end of another item',
+    [added(0, functionCall(0, 'f', args)), added(1, message(1)), itemDone(1, message(1, 'Hi'))],
+    undefined,
+  ],
+  ['such a call, and an empty delta', [added(0, functionCall(0, 'f', args)), argumentsDelta(0, '')], undefined],
+  ['a call that its arguments end', [added(0, functionCall(0, 'f', args)), argumentsDone(0, args)], ['']],
+  ['a call that ends', [added(0, functionCall(0, 'f', args)), itemDone(0, functionCall(0, 'f', args))], ['']],
+  [
+    'a call that its deltas say once more',
+    [added(0, functionCall(0, 'f', args)), argumentsDelta(0, '{"a":'), argumentsDelta(0, '"é"}')],
+    [args],
+  ],
+  [
+    'a call that its deltas go on from',
+    [added(0, functionCall(0, 'f', '{"a":"é')), argumentsDelta(0, '"'), argumentsDelta(0, '}'), argumentsDone(0, args)],
+    [args],
+  ],
+  [
+    'a beginning that the first delta says once more',
+    [added(0, functionCall(0, 'f', '{"a":')), argumentsDelta(0, '{"a":'), argumentsDelta(0, '"é"}')],
+    [args],
+  ],
+  [
+    'two calls, the deltas of which alternate',
+    [
+      added(0, functionCall(0, 'f', '{"a":')),
+      added(1, functionCall(1, 'f', '{"b":')),
+      ...[argumentsDelta(1, '2'), argumentsDelta(0, '1'), argumentsDelta(1, '}'), argumentsDelta(0, '}')],
+    ],
+    ['{"a":1}', '{"b":2}'],
+  ],
+  ['a custom call that its deltas go on from', [added(0, custom('ls')), customDelta(' -a')], ['ls -a']],
+  ['a text that its end says', [added(0, message(0)), partAdded(0, 'Hello'), textDone(0, 'Hello')], ['']],
+  [
+    'a text that its part ends',
+    [added(0, message(0)), partAdded(0, 'Hi'), { ...partAdded(0, 'Hi'), type: 'response.content_part.done' }],
+    [''],
+  ],
+  ['a text that only its start says', [added(0, message(0)), partAdded(0, 'Hello')], undefined],
+  [
+    'a text that only its start says, beside another part',
+    [added(0, message(0)), partAdded(0, 'Hello'), partAdded(0, 'x', 1), textDone(0, 'x', 1)],
+    undefined,
+  ],
+  [
+    'a text that its deltas go on from',
+    [added(0, message(0)), partAdded(0, 'Hé'), textDelta(0, ' there')],
+    ['Hé there'],
+  ],
+  [
+    'a text in both starts that its deltas go on from',
+    [added(0, message(0, 'Hel')), partAdded(0, 'Hel'), textDelta(0, 'lo'), textDelta(0, '!')],
+    ['Hello!'],
+  ],
+  [
+    'a text that its deltas say once more',
+    [added(0, message(0, 'Hello')), partAdded(0, ''), textDelta(0, 'Hel'), textDelta(0, 'lo')],
+    ['Hello'],
+  ],
+  [
+    'a text without places',
+    [partAdded(0, 'Hel'), textDelta(0, 'lo')].map((one) => without('output_index', one)),
+    ['Hello'],
+  ],
+  [
+    'reasoning that its deltas go on from',
+    [added(0, summary(0, 'Hm')), { ...textDelta(0, ', so'), ...summaryDelta(0, 0, ', so') }],
+    ['Hm, so'],
+  ],
+]
+
+for (const [what, list, said] of begun)
+  test(`Y3 Y4 content that a responses stream begins with is not lost on the same wire: ${what}`, () => {
+    const shown = playNatively('responses', events(created, ...list, terminal('completed')))
+    const told: Json[] = framesOf(shown).map(({ data }) => JSON.parse(data))
+    assert.equal(told.at(-1)!['type'], said ? 'response.completed' : 'response.failed')
+    if (said === undefined) return
+    const texts = said.map(() => '')
+    for (const { type, delta, output_index = 0 } of told) if (type.endsWith('.delta')) texts[output_index] += delta
+    assert.deepEqual(texts, said)
+    for (const { item, type } of told)
+      if (type === 'response.output_item.added' && item.content) assert.equal(saidIn(item), '')
+  })
 
 test('Y3 Y4 no content of a changed responses stream is lost on the same wire, or the answer fails', async () => {
   const item = fc.record({ isCall: fc.boolean(), pieces, inputs, form: forms })

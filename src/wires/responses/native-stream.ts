@@ -18,7 +18,7 @@ import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, parseAnswer, stringOf } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
-import { emptiedStart, isFilledStart } from './empty-starts.ts'
+import { isFilledStart, UnsaidContents } from './empty-starts.ts'
 import { failedCode } from './failed-code.ts'
 import { fillItems, MissingMembers } from './missing-members.ts'
 import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
@@ -59,8 +59,7 @@ export class ResponsesNativeStream extends NativeStream {
   #delta = { name: '', isCounted: false }
   /** The counted parts of the item that was announced last. */
   #item = { hasName: false, hasText: false }
-  /** Content of a start was left out, and nothing has said it since. */
-  #isUnsaid = false
+  readonly #unsaid = new UnsaidContents()
   #terminal: { frame: RawFrame; patch: JsonPatch; response: Record<string, unknown> } | undefined
 
   finish(usage: Usage): string {
@@ -142,7 +141,7 @@ export class ResponsesNativeStream extends NativeStream {
       this.events++
       this.show()
       this.#lastFrame = frame
-      this.#isUnsaid = false
+      if (!this.#unsaid.isEmpty) frame = named = this.#unsaid.say(named, (data) => this.parse(data))
       if (this.#isCounted(name)) this.produced.addRaw(stringBehind(frame, '"delta":'))
       return this.#completed(name, named)
     }
@@ -154,7 +153,7 @@ export class ResponsesNativeStream extends NativeStream {
       return ''
     }
     if (isFilledStart(name, frame)) frame = named = this.#emptied(named)
-    else if (name === 'response.output_item.done') this.#isUnsaid = false
+    else if (!this.#unsaid.isEmpty && name.endsWith('.done')) this.#unsaid.say(named, (data) => this.parse(data))
     this.#countFrame(name, frame)
     this.#lastFrame = frame
     // A call shows itself when it is announced; an empty message or reasoning item does not.
@@ -166,9 +165,7 @@ export class ResponsesNativeStream extends NativeStream {
   #emptied(frame: RawFrame): RawFrame {
     const patch = this.parse(dataOf(frame) ?? '')
     if (patch === undefined) return ''
-    const { path, members } = emptiedStart(patch.value)
-    patch.set(path, members)
-    this.#isUnsaid ||= members.size > 0
+    this.#unsaid.take(patch)
     return patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
   }
 
@@ -243,7 +240,7 @@ export class ResponsesNativeStream extends NativeStream {
       this.break('a terminal event without a response')
       return ''
     }
-    if (this.#isUnsaid && objectsOf(response['output']).length === 0) this.break('content that only a start has')
+    if (!this.#unsaid.isEmpty && objectsOf(response['output']).length === 0) this.break('content that only a start has')
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.
