@@ -27,7 +27,7 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
 export const leaseMs = 10_000
 
 /**
- * SQL for whether a server was seen in the last `ms`. A moment that is further in the
+ * SQL for whether a server was seen in the last `ms`. A moment further in the
  * future is one of a clock that was set back since: it counts as none, as with windows (SCA-13). After a small step back living
  * servers still count.
  * @param seen an expression in Unix milliseconds. @param nowMs the same, of the database's clock
