@@ -144,6 +144,17 @@ const read: [what: string, script: string, content: object[]][] = [
     [call({ a: 1 }), call({ b: 1 }), hi],
   ],
   [
+    'Y3 a text that overlaps a call waits for it, however many deltas it has',
+    blockStart(0, tool({})) +
+      blockDelta(0, input('{"a":')) +
+      blockStart(1, { type: 'text', text: '' }) +
+      ['H', 'i', ' ', 't', 'here'].map((piece) => blockDelta(1, words(piece))).join('') +
+      blockDelta(0, input('1}')) +
+      blockStop(0) +
+      blockStop(1),
+    [call({ a: 1 }), hi],
+  ],
+  [
     'Y3 a stop that is nobody’s, and one that comes twice',
     textBlock(0, 'Hi there') + blockStop(0) + blockStop(7),
     [hi],

@@ -62,3 +62,22 @@ test('BUG-8 spec 6.2 a chunk without choices, or without members of its head, ha
         assert.equal(said.length, 3 + ('choices' in other && other.choices ? again : 0))
       }
 })
+
+const fn = (args: string, more: object = {}) =>
+  line({ ...head, choices: [choice({ tool_calls: [{ index: 0, ...more, function: { arguments: args } }] })] })
+const named = (args: string, name = 'f') =>
+  line({ ...head, choices: [choice({ tool_calls: [{ index: 0, id: name, function: { name, arguments: args } }] })] })
+
+const followed: [what: string, pieces: string[], shown: string][] = [
+  ['whole arguments that come again at once', [named('{"a":1}'), fn('{"a":1}')], '{"a":1}'],
+  ['whole arguments that come again in pieces', [named('{"a":1}'), fn('{"a"'), fn(':1}')], '{"a":1}'],
+  ['arguments after a placeholder', [named('{}'), fn('{"path"'), fn(':"x"}')], '{}{"path":"x"}'],
+  ['other arguments after whole ones', [named('{"a":1}'), fn('{"a":1,"b":2}')], '{"a":1}{"a":1,"b":2}'],
+]
+for (const [what, pieces, expected] of followed)
+  test(`Y4 on the chat wire only a repetition of arguments is left out: ${what}`, () => {
+    const shown = playNatively('chat', begin + pieces.join('') + reason.replace('"stop"', '"tool_calls"') + done)
+    const told = [...shown.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) => JSON.parse(data!).choices ?? [])
+    const args = told.flatMap(({ delta }) => delta.tool_calls ?? []).map((call) => call.function?.arguments ?? '')
+    assert.equal(args.join(''), expected)
+  })

@@ -265,6 +265,12 @@ const readableCalls: Record<ClientWire, Script[]> = {
   chat: [
     ...chat({ tool_calls: [{ id: 'c', type: 'function', function: f }] }, 'tool_calls'),
     ...chat({ tool_calls: [{ id: 'c', type: 'function', ...f }] }, 'tool_calls'),
+    ...chat({ tool_calls: [{ id: 'c', function: { name: 'f', arguments: '' }, arguments: '{"a":1}' }] }, 'tool_calls'),
+    ...chat({ tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' }, input: { a: 1 } }] }, 'tool_calls'),
+    ...chat(
+      { content: [{ type: 'tool_use', name: 'g', input: {} }], tool_calls: [{ id: 'c', function: f }] },
+      'tool_calls',
+    ),
     ...chat({ tool_calls: { id: 'c', type: 'function', function: f } }, 'tool_calls'),
     ...chat({ tool_calls: { id: 'c', ...f } }, 'tool_calls'),
     ...chat({ tool_calls: [{ id: 'c', function: 'f', arguments: '{"a":1}' }] }, 'tool_calls'),

@@ -43,12 +43,12 @@ const argumentNames = ['arguments', 'input', 'parameters', 'args', 'params']
 export function argumentsIn(call: JsonObject): unknown {
   const fn = asObject(call['function'])
   const usual = fn?.['arguments']
-  if (typeof usual === 'string' && usual !== '') return usual
+  if (typeof usual === 'string' && !isEmptyArguments(usual)) return usual
   const holders = [fn, call]
   const found = holders
     .flatMap((holder) => argumentNames.map((name) => holder?.[name]))
     .filter((value) => value != null)
-  return found.find((value) => typeof value !== 'object' || Object.keys(value as object).length > 0) ?? found[0]
+  return found.find((value) => !isEmptyArguments(value)) ?? found[0]
 }
 
 /** The members that hold the words of a part. The first that is there counts. */
@@ -108,4 +108,11 @@ export function sourceOf(value: unknown): string {
 /** Audio holds its words in a member of its own, on some servers. */
 function audioIn(part: JsonObject): unknown {
   return wordsIn(part) === undefined ? (part['audio'] ?? part['input_audio'] ?? part) : part
+}
+
+/** Whether arguments say nothing: real ones under another name then count. */
+function isEmptyArguments(value: unknown): boolean {
+  return typeof value === 'string'
+    ? /^\s*(?:\{\s*\})?\s*$/.test(value)
+    : typeof value === 'object' && Object.keys(value as object).length === 0
 }

@@ -4,7 +4,7 @@ import { callsMax } from '../../inference/narrator.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
 /** Arguments in the first chunk of a call, while later ones have to be compared with them. */
-type BegunCall = { id: string | undefined; text: string; isWhole: boolean }
+type BegunCall = { id: string | undefined; text: string; isWhole: boolean; repeated: number }
 
 /**
  * The calls of a chat stream by choice and number. Arguments that follow whole ones, or are exactly those of the first
@@ -41,7 +41,10 @@ export class BegunCalls {
         const begun = this.#calls.get(key)
         if (begun === undefined || this.#begins(key, call)) this.#begin(key, stringOf(call['id']), text)
         else if (text !== '' && this.#watched.has(key)) {
-          if (begun.isWhole || text === begun.text) {
+          // After an empty object, which may be a placeholder, only the same once more is a repetition.
+          const comesInPieces = begun.isWhole && /[^\s{}]/.test(begun.text)
+          if (comesInPieces ? begun.text.startsWith(text, begun.repeated) : text === begun.text) {
+            begun.repeated = (begun.repeated + text.length) % begun.text.length
             made!['arguments'] = ''
             paths.push(['choices', `${place}`, 'delta', 'tool_calls', `${at}`, 'function'])
           }
@@ -59,7 +62,7 @@ export class BegunCalls {
 
   #begin(key: string, id: string | undefined, text: string): void {
     const isWhole = isJsonObject(text)
-    if (this.#calls.size < callsMax) this.#calls.set(key, { id, text: isWhole ? '' : text, isWhole })
+    if (this.#calls.size < callsMax) this.#calls.set(key, { id, text, isWhole, repeated: 0 })
     if (text === '' || !this.#calls.has(key)) this.#watched.delete(key)
     else this.#watched.add(key)
   }

@@ -118,7 +118,8 @@ export class AnswerReader implements FrameReader {
     for (const { media, source } of parts?.media ?? []) this.#narrator.media(media, source)
     if (parts?.isUnread) this.#narrator.miss('part', unreadable())
     const called = delta['tool_calls']
-    const listed = parts && parts.calls.length > 0 ? parts.calls : listOfCalls(called)
+    const own = listOfCalls(called)
+    const listed = own.length > 0 ? own : (parts?.calls ?? [])
     const legacy = asObject(delta['function_call'])
     const entries = objectsOf(listed)
     if (entries.length < listed.length) this.#narrator.miss('call', unreadable())
@@ -175,8 +176,8 @@ function isOurs(choice: JsonObject): boolean {
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
   return objectsOf(root['choices']).flatMap((choice) => {
     const message = isOurs(choice) ? asObject(choice[key]) : undefined
-    const { calls } = partsOf(message?.['content'])
-    const listed = objectsOf(calls.length > 0 ? calls : listOfCalls(message?.['tool_calls'])).map(argumentsHolder)
+    const own = listOfCalls(message?.['tool_calls'])
+    const listed = objectsOf(own.length > 0 ? own : partsOf(message?.['content']).calls).map(argumentsHolder)
     const legacy = asObject(message?.['function_call'])
     return listed.length === 0 && !legacy ? [] : [legacy, ...listed]
   })

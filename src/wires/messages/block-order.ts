@@ -281,6 +281,8 @@ export class BlockOrder {
   }
 
   #learn(block: OrderedBlock, member: string, value: unknown, came: RawFrame, shown: RawFrame): void {
+    // A block that waits has not begun for the client, so its deltas are not repeated past the others.
+    if (this.#queue[0] !== block) return
     const around = aroundText(came, member, value)
     const isSame = came === shown
     const shownAround = isSame ? undefined : aroundText(shown, member, value)
