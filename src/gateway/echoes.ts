@@ -3,8 +3,8 @@
 /** A run of so many characters that also stands in the request is an echo. */
 const runCharacters = 20
 
-/** Larger requests are not searched, so that one of them does not hold up the others; one reading of this takes 15 ms. */
-const requestBytesMax = 1_048_576
+/** Larger requests are not searched, so that many failures do not hold up the others; one reading of this takes 4 ms. */
+const requestBytesMax = 262_144
 
 /** In place of an echo. */
 const omitted = '…'
@@ -28,7 +28,12 @@ export function withoutEchoes(text: string, request: Buffer): string | undefined
   const body = request.toString('utf8')
   markEchoes(text, body, 'collapsed', isEcho)
   // The other readings find more only if the text has such characters.
-  if (text.includes('\\')) markEchoes(text, body, 'json', isEcho)
+  if (text.includes('\\')) {
+    markEchoes(text, body, 'json', isEcho)
+    for (const reading of ['collapsed', 'strings', 'scrubbed'] as const) markEchoes(text, body, reading, isEcho, true)
+  }
+  // JSON inside a string, such as arguments, has its own escapes.
+  if (body.includes('\\\\')) markEchoes(text, body.replace(/\\([\\"/])/g, '$1'), 'collapsed', isEcho)
   if (/\s\s/.test(text)) for (const reading of ['strings', 'scrubbed'] as const) markEchoes(text, body, reading, isEcho)
   let shown = ''
   for (let at = 0; at < text.length; at++) {
@@ -42,9 +47,12 @@ const base = 0x01000193
 let top = 1
 for (let at = 1; at < runCharacters; at++) top = Math.imul(top, base)
 
-/** Looks for all runs of the text at once, by rolling hashes (Rabin and Karp). */
-function markEchoes(text: string, body: string, reading: Reading, isEcho: Uint8Array): void {
-  const { codes, places } = readText(text, reading === 'collapsed')
+/**
+ * Looks for all runs of the text at once, by rolling hashes (Rabin and Karp).
+ * @param isEscaped reads the escapes of the text as well, since many servers print what they quote
+ */
+function markEchoes(text: string, body: string, reading: Reading, isEcho: Uint8Array, isEscaped = false): void {
+  const { codes, places } = readText(text, reading === 'collapsed', isEscaped)
   const runs = new Map<number, number[]>()
   const isKnown = new Uint8Array(65_536)
   for (let start = 0; start + runCharacters <= codes.length; start++) {
@@ -98,16 +106,25 @@ function isOtherControl(code: number): boolean {
 }
 
 /** @returns the characters as they are compared, and where each of them begins in the text */
-function readText(text: string, collapses: boolean): { codes: number[]; places: number[] } {
+function readText(text: string, collapses: boolean, isEscaped: boolean): { codes: number[]; places: number[] } {
   const codes: number[] = []
   const places: number[] = []
-  for (let at = 0; at < text.length; at++) {
-    let code = text.charCodeAt(at)
+  for (const { 0: read, index } of text.matchAll(isEscaped ? escapedCharacter : anyCharacter)) {
+    let code = read.length === 1 ? read.charCodeAt(0) : codeOfEscape(read)
     if (code < 0x20 || code === 0xa0 || isOtherControl(code)) code = 0x20
     if (collapses && code === 0x20 && codes.at(-1) === 0x20) continue
     codes.push(code)
-    places.push(at)
+    places.push(index)
   }
   places.push(text.length)
   return { codes, places }
+}
+
+const anyCharacter = /[\s\S]/g
+const escapedCharacter = /\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|[\s\S])|[\s\S]/g
+
+/** The character of an escape such as `\n`, `\"` or `\u00e9`; a control character is a blank. */
+function codeOfEscape(sequence: string): number {
+  if (sequence.length > 2) return Number.parseInt(sequence.slice(2), 16)
+  return 'bfnrt'.includes(sequence[1]!) ? 0x20 : sequence.charCodeAt(1)
 }

@@ -7,6 +7,10 @@ import { withoutEchoes } from '../../src/gateway/echoes.ts'
 const forms: Record<string, (text: string) => string> = {
   decoded: (text) => text,
   'as it stands in the JSON': (text) => JSON.stringify(text).slice(1, -1),
+  'with its letters escaped': (text) =>
+    JSON.stringify(text)
+      .slice(1, -1)
+      .replace(/[^ -~]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`),
   'with its line breaks as blanks': (text) => text.replace(/[\p{Cc}\u2028\u2029]{1,1000}/gu, ' '),
 }
 
@@ -47,7 +51,14 @@ test('CON-4 an error that repeats nothing, or less than 20 characters, is left a
 })
 
 test('CON-4 a request that is too large to be searched leaves no text that may repeat it', () => {
-  const request = Buffer.from(JSON.stringify({ content: 'a'.repeat(1_100_000) }))
+  const request = Buffer.from(JSON.stringify({ content: 'a'.repeat(270_000) }))
   assert.equal(withoutEchoes('GPU 3 of this machine is lost', request), undefined)
   assert.equal(withoutEchoes('GPU 3 is lost', request), 'GPU 3 is lost')
+})
+
+test('CON-4 JSON inside a string of a request is found decoded, and quotes as Python prints them', () => {
+  const inner = JSON.stringify({ note: 'the patient said "I am well" today' }).replaceAll('patient', '\\u0070atient')
+  const request = Buffer.from(JSON.stringify({ arguments: inner, say: "tell 'him' that all is well now" }))
+  assert.equal(withoutEchoes('Bad: the patient said "I am well" today!', request), 'Bad: …!')
+  assert.equal(withoutEchoes("Bad: tell \\'him\\' that all is well now!", request), 'Bad: …!')
 })
