@@ -44,7 +44,7 @@ export function isLoopback({ host }: Address): boolean {
 
 /**
  * Returns the loopback address for what an admin listener off loopback answers over TLS only. Workers count on from there. If the
- * port is taken, the server takes any other.
+ * port is taken, the server does not start, since commands send tokens there; a worker takes any other port.
  */
 export function addressBeside({ port }: Address): Address {
   return { host: '127.0.0.1', port: port + 1 }

@@ -121,7 +121,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const { port } = addressBeside(adminAddress)
       const beside = role ? role.number - 1 : 0
       // Commands send their tokens to the address beside an open listener, so no other port will do there.
-      const isAsked = isInClear && beside === 0
+      const isAsked = isInClear && beside === 0 && config.adminListen.port !== 0
       ownAddress = ownEdge && (await listenBeside(ownEdge.server, port + beside, isAsked))
       const isPlainLocal = isLoopback(adminAddress) && !config.adminTls
       const local = ownAddress ?? (isPlainLocal ? adminAddress : undefined)

@@ -43,3 +43,9 @@ test('CON-8 a failover is an answer of the model and a failure of the first acco
   assert.equal(last.isFailing('m'), true)
   assert.equal(last.isFailing('other'), false)
 })
+
+test('CON-8 Y26 a repetition at the same account is no failure of it', () => {
+  const last = new LastAnswers()
+  for (let at = 0; at < 20; at++) last.note(record('ok', ['a', 'a']))
+  assert.equal(last.isServiceFailing('m', 'up', 'a'), false)
+})

@@ -135,3 +135,14 @@ test('Y26 the retry budget bounds it', async () => {
   }
   assert.deepEqual(counts, [...Array(10).fill(2), ...Array(4).fill(1)])
 })
+
+test('Y26 of several requests that the only account refuses at the same time one waits, since one alone is let through then', async () => {
+  const memory = createPoolMemory(() => 0)
+  const rigs = Array.from({ length: 5 }, () => startRig({ ...one, memory }))
+  for (const rig of rigs) refuse(rig, 429, { 'retry-after': '2' })
+  for (const rig of rigs) await rig.turn()
+  assert.deepEqual(
+    rigs.map((rig) => codeOf(rig)),
+    [undefined, ...Array(4).fill('rate_limit_exceeded')],
+  )
+})

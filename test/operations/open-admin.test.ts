@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import test from 'node:test'
 import { parse, stringify } from 'yaml'
 import type { Readiness } from '../../src/admin/listener.ts'
 import { addressBeside, isLoopback } from '../../src/config/values.ts'
 import { runWarm } from '../cli/run.ts'
+import { startTestGateway } from '../support/gateway.ts'
+import { listen } from '../support/listen.ts'
 import { raw } from '../support/raw.ts'
 import { startApi } from './api.ts'
 import { startBareAdmin } from './bare-admin.ts'
@@ -135,4 +138,9 @@ test('NEW-7 without metrics.token nobody reads the metrics in clear from other m
   const { admin, gateway } = await startApi({ config: { admin_listen: `${elsewhere}:0` } })
   for (const authorization of ['', `Bearer ${admin}`, 'Bearer '])
     assert.equal((await fetch(`${gateway.adminUrl}/metrics`, { headers: { authorization } })).status, 401)
+})
+
+test('NEW-7 a server in clear does not start if another program has the port to which commands send tokens', async () => {
+  const port = await listen(createServer())
+  await assert.rejects(startTestGateway({ config: { admin_listen: `${elsewhere}:${port - 1}` } }), /in use|EADDRINUSE/)
 })

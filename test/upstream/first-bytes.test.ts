@@ -312,3 +312,61 @@ test('Y25 a bound conversation leaves a slow account after two slow first bytes 
   assert.match(third!, /^[ac] diverted$/)
   for (const turn of rest) assert.equal(turn, third!.replace('diverted', 'bound'))
 })
+
+test('Y25 a trial of streams says nothing about JSON: hanging JSON at another account is found, and that account cools', () => {
+  let isStreaming = true
+  const { ask, pass, row, pool, model } = startPool(['a', 'b'], (account, _, form) => {
+    if (form === 'stream') return account === 'a' ? hangs : 50
+    return account === 'b' ? hangs : 50
+  })
+  for (let i = 0; i < 400; i++) {
+    ask({ form: isStreaming ? 'stream' : 'json', leaveMs: 90_000 })
+    isStreaming = i < 40
+    pass(1_000)
+  }
+  const asked = Array.from({ length: 100 }, () => {
+    pass(1_000)
+    return ask({ form: 'json', leaveMs: 90_000 })!
+  })
+  assert.ok(asked.filter((one) => one.hangs).length <= 8, `${asked.filter((one) => one.hangs).length} of 100 hang`)
+  assert.equal(row('b').state, 'trial')
+  const search = { requestId: 'r', affinity: undefined, tried: [], isLast: false, form: 'json' as const }
+  // A request that has tried the only account in use is not kept from one on trial.
+  const first = pool.choose(model, search)!
+  assert.ok(pool.choose(model, { ...search, tried: [first.target] }), 'the retry has an account')
+})
+
+test('Y18 accounts that are reserved for others take nothing of the weight of their upstream', () => {
+  const { pool, model, ask } = startPool(['a', 'b'], () => 1, [{ upstream: 'x' }, { upstream: 'y' }])
+  const places = pool.listTargets(model)
+  assert.equal(places.length, 2)
+  const upstreams = new Map(
+    places.map(({ upstream }) => {
+      const reserved = [1, 2, 3].map((n) => ({
+        name: `vip${n}`,
+        key: new Secret(`k${n}`),
+        isEnabled: true,
+        isolation: new Set(['vip']),
+      }))
+      return [
+        upstream.name,
+        upstream.name === 'x' ? { ...upstream, accounts: [...upstream.accounts, ...reserved] } : upstream,
+      ]
+    }),
+  )
+  const shared = createPool(
+    upstreams,
+    createPoolMemory(
+      () => 0,
+      () => 0.5,
+    ),
+  )
+  let atX = 0
+  for (let i = 0; i < 4_000; i++) {
+    const customer = { id: 'acct_1', name: 'other' }
+    const search = { requestId: `r${i}`, affinity: undefined, tried: [], isLast: false, customer }
+    if (shared.choose(model, search)!.target.upstream.name === 'x') atX++
+  }
+  assert.ok(atX > 1_800 && atX < 2_200, `${atX} of 4000`)
+  assert.ok(ask())
+})
