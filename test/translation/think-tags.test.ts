@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import type { Answer } from '../../src/inference/answer.ts'
-import { type ClientWire, pump, pumpJson, type Told } from './pump.ts'
+import { type ClientWire, openStream, pump, pumpJson, type Told } from './pump.ts'
 import { call, completion, delta, done, reason } from './upstreams.ts'
 
 /*
@@ -91,7 +91,6 @@ test('BUG-6 a whole answer with both shows the thought once', () => {
 test('BUG-6 the field alone, or tags alone, are as before', () => {
   fc.assert(
     fc.property(words, words, sizes, fc.boolean(), (thought, answer, cuts, implicitOpen) => {
-      fc.pre(!implicitOpen || !thought.startsWith(answer))
       const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen } } }
       const field = pump('messages', 'chat', stream(cut(answer, cuts), [thought], 'field first'), options)
       assert.deepEqual(shownOf(field), { text: answer, thought, kinds: 'reasoning text' })
@@ -123,4 +122,34 @@ test('BUG-6 the case that was reported, and ends without text', () => {
     ...{ text: '', thought: 'I think', kinds: 'reasoning tool_call' },
   })
   assert.equal(play(delta({ reasoning_content: 'hm' }) + called).kinds, 'reasoning tool_call')
+})
+
+test('BUG-6 text that nobody has opened is no thought once it is longer, and an answer that is the thought is shown', () => {
+  const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: true } } }
+  const play = (script: string) => shownOf(pump('messages', 'chat', script, options))
+  const field = delta({ reasoning_content: 'OK' })
+  const end = reason('stop') + done
+  for (const answer of ['OK', 'OK now', 'O', '\nOK', 'OK\n', '<']) {
+    for (const pieces of [[answer], [...answer]]) {
+      const shown = play(field + pieces.map((content) => delta({ content })).join('') + end)
+      assert.equal(shown.text.trim(), answer.trim())
+      assert.equal(shown.thought, 'OK')
+    }
+  }
+  // Blanks beyond the thought still belong to it, and a cap cuts within it.
+  const blanks = delta({ content: 'O' }) + delta({ content: 'K\n' }) + delta({ content: '\n' })
+  assert.equal(play(field + blanks + delta({ content: '</think>Hi' }) + end).text, 'Hi')
+  assert.equal(play(field + blanks + reason('length') + done).text, '')
+  // Text that is longer is shown at once.
+  const live = openStream('messages', 'chat', options)
+  assert.match(live.push(Buffer.from(field + delta({ content: 'OK' }) + delta({ content: ' now' }))), /OK now/)
+})
+
+test('BUG-6 a long thought that comes again in small pieces of text is dropped', () => {
+  const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: true } } }
+  const pieces = Array.from({ length: 40_000 }, (_, place) => `${place}`.padStart(5))
+  const again = pieces.map((content) => delta({ content })).join('') + delta({ content: '</think>Hi' })
+  const script = delta({ reasoning_content: pieces.join('') }) + again + reason('stop') + done
+  const shown = shownOf(pump('messages', 'chat', script, options))
+  assert.deepEqual([shown.text, shown.thought], ['Hi', pieces.join('').trim()])
 })

@@ -1,5 +1,6 @@
 import type { Step } from '../../bytes/step.ts'
 import type { AnswerEvent } from '../answer.ts'
+import { cutsBlocks } from '../narrator.ts'
 
 export type ThinkTags = { open: string; close: string; implicitOpen: boolean }
 
@@ -25,6 +26,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #blanks = ''
   /** Text inside tags that nobody has opened, while it may be the thought of the field. */
   #unproven: string | undefined
+  /** Of it, what goes beyond the thought: blanks only. Blanks before its first word do not count. */
+  #beyond = ''
+  #hasWord = false
   #count = 0
   /** The text block being read, and what is open on our side for it. */
   #reading: number | undefined
@@ -32,7 +36,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   /** Whether text came since the last piece of the field, and whether the last block of both was cut. */
   #hasRead = false
   #wasCut = false
-  /** The thought as the field has said it, and the part of what the tags said that the field has yet to repeat. */
+  /** The thought of the field without what `#unproven` repeats of it, and what the field has yet to repeat of the tags. */
   #thought: string | undefined
   #unrepeated = ''
   /** Blocks of the field that are read with the tags. */
@@ -68,7 +72,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
         break
       case 'finish':
       case 'fail':
-        this.#endText()
+        this.#endText(event.type === 'finish' && !cutsBlocks[event.reason])
         this.#events.push(event)
         break
       default:
@@ -166,7 +170,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   #think(piece: string) {
     if (this.#unproven !== undefined) {
       this.#unproven += piece
-      if (repeats(this.#unproven, this.#thought!)) return
+      if (this.#repeats(piece)) return
       this.#state = 'outside'
       this.#write('text', this.#unproven)
     } else if (this.#thought === undefined) {
@@ -175,13 +179,38 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     }
   }
 
-  /** No more text is to come that tags could stand in: the meaning of what waits of it is known now. */
-  #endText() {
+  /**
+   * Whether the unproven text goes on to repeat the thought. Each piece is compared with its own part of the thought, since there
+   * may be many. A text that is longer than the thought repeats nothing, its last blanks aside.
+   */
+  #repeats(piece: string): boolean {
+    const said = this.#hasWord ? piece : piece.trimStart()
+    if (said === '') return true
+    let thought = this.#hasWord ? this.#thought! : this.#thought!.trimStart()
+    this.#hasWord = true
+    const text = this.#beyond + said
+    const size = Math.min(text.length, thought.length)
+    if (size > 0 && text.slice(0, size) !== thought.slice(0, size)) return false
+    thought = thought.slice(size)
+    this.#thought = thought
+    this.#beyond = text.slice(size)
+    return this.#beyond === '' || said.trim() === '' || this.#beyond.trim() === ''
+  }
+
+  /**
+   * No more text is to come that tags could stand in: the meaning of what waits of it is known now.
+   *
+   * @param isWhole the answer is over, and uncut: text that repeats the thought is all that it says
+   */
+  #endText(isWhole = false) {
     const waiting = this.#blanks + (this.#state === 'inside' ? (this.#unproven ?? '') : '') + this.#withheld
     const isRead = this.#hasRead || waiting !== '' || this.#state !== 'before'
     if (isRead && this.#state !== 'after') {
       const isInside = this.#state === 'inside' || (this.#state === 'before' && this.#tags.implicitOpen)
-      const isThought = isInside && (this.#unproven === undefined || waiting.trim() === this.#thought?.trim())
+      const isOpened = this.#state === 'inside' && this.#unproven === undefined
+      const isAnswer = isWhole && !isOpened && this.#thought !== undefined && waiting.trim() !== ''
+      const isRepeated = this.#unproven === undefined || (this.#withheld === '' && this.#thought?.trim() === '')
+      const isThought = isInside && isRepeated && !isAnswer
       if (!isThought) this.#write('text', waiting)
       else if (this.#thought === undefined) this.#write('reasoning', waiting)
     }
@@ -209,12 +238,6 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#open) this.#events.push({ type: 'block_stop', index: this.#open.index, cut })
     this.#open = undefined
   }
-}
-
-/** Whether one of two texts may go on to be the other, their first blanks aside. */
-function repeats(one: string, other: string): boolean {
-  const [a, b] = [one.trimStart(), other.trimStart()]
-  return a.startsWith(b) || b.startsWith(a)
 }
 
 /** How many characters at the end of the text could be the beginning of the tag. */
