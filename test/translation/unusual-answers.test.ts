@@ -152,6 +152,19 @@ const readable: Record<ClientWire, Script[]> = {
     { stream: chunk({ message: { content: 'o' } }) + chunk({ message: { content: 'k' } }) + chatEnd() },
     // A whole message behind its deltas repeats them.
     { stream: text('o') + text('k') + chunk({ delta: {}, message: { content: 'ok' }, finish_reason: 'stop' }) + done },
+    // Deltas that say nothing, or reasoning alone, take nothing from it.
+    ...[
+      { content: '', tool_calls: [] },
+      { annotations: [] },
+      { annotations: [{ type: 'url_citation' }] },
+      { name: 'bot' },
+      { content: [], function_call: {}, audio: {} },
+      { reasoning_content: 'hm' },
+    ].flatMap((silent) => [
+      { stream: delta({ role: 'assistant', ...silent }) + chunk({ message: { content: 'ok' } }) + chatEnd() },
+      { stream: delta({ role: 'assistant', ...silent }) + chunk({ text: 'o' }) + chunk({ text: 'k' }) + chatEnd() },
+      { stream: chunk({ delta: { role: 'assistant', ...silent } }) + chunk({ delta: {}, text: 'ok' }) + chatEnd() },
+    ]),
     {
       stream:
         delta({ audio: { id: 'a', transcript: '' } }) +
@@ -454,6 +467,14 @@ test('A38 A62 an answer that is empty in the dialect stays an empty answer', () 
   ] as [ClientWire, Script][]) {
     const { text: words, calls } = saidOf(wire, script)!
     assert.deepEqual([words, calls], ['', []])
+  }
+})
+
+test('Y5 a whole message after deltas of reasoning repeats them, and adds its text', () => {
+  const whole = chunk({ message: { reasoning_content: 'hm', content: 'ok' } })
+  for (const first of [{ reasoning_content: 'hm' }, { audio: { id: 'a' } }]) {
+    const { text: words, reasoning } = saidOf('chat', { stream: delta(first) + whole + chatEnd() })!
+    assert.deepEqual([words, reasoning], ['ok', 'hm'])
   }
 })
 

@@ -77,7 +77,7 @@ export function contentOf(delta: JsonObject): ChatContent {
 
 /** Members that are read as they stand; `content` if it is a text. Any other is looked into. */
 const usualMembers = new Set(
-  ['role', 'content', 'refusal', 'tool_calls', 'function_call', 'name', 'annotations'].concat([
+  ['content', 'refusal', 'tool_calls', 'function_call'].concat([
     'reasoning_content',
     'reasoning',
     'reasoning_details',
@@ -85,12 +85,16 @@ const usualMembers = new Set(
   ]),
 )
 
-/** Whether a delta or a message has more than a role, and anything that has to be looked into. */
+/** Members that say nothing of the answer itself. */
+const silentMembers = new Set(['role', 'name', 'annotations'])
+
+/** Whether a delta or a message says anything, and anything that has to be looked into. */
 export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   let form: 'empty' | 'plain' = 'empty'
   for (const name in delta) {
     const value = delta[name]
-    if (value === null || value === undefined || value === '' || name === 'role') continue
+    if (value === null || value === undefined || value === '' || silentMembers.has(name)) continue
+    if (typeof value === 'object' && Object.keys(value).length === 0) continue
     if (!usualMembers.has(name) || (name === 'content' && typeof value !== 'string')) return 'unusual'
     form = 'plain'
   }

@@ -30,8 +30,9 @@ export class AnswerReader implements FrameReader {
   #hasChoice = false
   /** The reasoning so far of a model that repeats it in each piece. */
   #thought = ''
-  /** A delta said something: a whole message later is no more. */
+  /** A delta said text, a refusal or a call: a whole message later is no more. It repeats at least the reasoning of deltas. */
   #hasOwn = false
+  #hasOwnThought = false
   #reason: string | undefined
   #stopSequence: string | undefined
   /** Of the chunk that is read: what tells the sources of its functions, and how many of them have been passed. */
@@ -97,7 +98,6 @@ export class AnswerReader implements FrameReader {
     const own = asObject(choice[key])
     const form = own ? formOf(own) : 'empty'
     if (own && form !== 'empty') {
-      this.#hasOwn ||= key === 'delta'
       this.#delta(own, key, text, form)
       return
     }
@@ -112,9 +112,11 @@ export class AnswerReader implements FrameReader {
   #delta(delta: JsonObject, key: string, text: string, form: 'plain' | 'unusual') {
     const parts = form === 'plain' ? undefined : contentOf(delta)
     const thought = reasoningOf(delta, this.#profile.chat.reasoningField) || parts?.reasoning
-    if (thought) this.#write('reasoning', this.#newThought(thought))
-    this.#write('text', parts ? parts.text : ((delta['content'] as string) ?? ''))
-    this.#write('refusal', stringOf(delta['refusal']) ?? parts?.refusal ?? '')
+    if (thought && !(key === 'message' && this.#hasOwnThought)) this.#write('reasoning', this.#newThought(thought))
+    const words = parts ? parts.text : ((delta['content'] as string) ?? '')
+    const refusal = stringOf(delta['refusal']) ?? parts?.refusal ?? ''
+    this.#write('text', words)
+    this.#write('refusal', refusal)
     for (const { media, source } of parts?.media ?? []) this.#narrator.media(media, source)
     if (parts?.isUnread) this.#narrator.miss('part', unreadable())
     const called = delta['tool_calls']
@@ -123,6 +125,10 @@ export class AnswerReader implements FrameReader {
     const legacy = asObject(delta['function_call'])
     const entries = objectsOf(listed)
     if (entries.length < listed.length) this.#narrator.miss('call', unreadable())
+    if (key === 'delta') {
+      this.#hasOwn ||= words !== '' || refusal !== '' || entries.length > 0 || legacy !== undefined
+      this.#hasOwnThought ||= Boolean(thought)
+    }
     if (entries.length === 0 && !legacy) return
     this.#stopCurrent()
     // Arguments that came as an object keep their source (ruling T16).
