@@ -227,6 +227,11 @@ const readable: Record<ClientWire, Script[]> = {
     { json: responsesBody({ output: undefined, output_text: 'ok' }) },
     { json: responsesBody({ output: [message(0, 'ok')], output_text: 'ok' }) },
     { stream: onlyTerminal({ output_text: 'ok' }) },
+    ...[said([]), said(''), said(null), said([{ type: 'output_text', text: '' }])].flatMap((empty) => [
+      { json: responsesBody({ output: [empty], output_text: 'ok' }) },
+      { stream: onlyTerminal({ output: [empty, empty], output_text: 'ok' }) },
+      { stream: events(created, added(0, empty), added(1, empty), terminal('completed', [], { output_text: 'ok' })) },
+    ]),
     ...['content_part.done', 'content_part.added'].map((type) => ({
       stream: events(
         created,
@@ -269,6 +274,10 @@ const unreadable: Record<ClientWire, Script[]> = {
     ...responses({ type: 'unheard_of', body: 'ok' }),
     ...responses(said([{ type: 'unheard_of', body: 'ok' }])),
     ...responses(said(5)),
+    { json: responsesBody({ output: 5 }) },
+    ...[5, ['a'], true].flatMap((item) => responses(item)),
+    { json: responsesBody({ output: [null] }) },
+    { stream: onlyTerminal({ output: [null] }) },
     ...responses(said([{ type: 'output_text', body: 'ok' }])),
   ],
 }

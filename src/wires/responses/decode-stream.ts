@@ -51,7 +51,7 @@ export class AnswerReader implements FrameReader {
       case 'response.queued':
         return this.#narrator.start()
       case 'response.output_item.added':
-        this.#begin(object, plainItem(object['item']))
+        this.#begin(object, plainItem(object['item'] ?? {}))
         return this.#markReasoning(object, true)
       case 'response.output_text.delta':
         return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
@@ -79,7 +79,7 @@ export class AnswerReader implements FrameReader {
       case 'response.function_call_arguments.done':
         return this.#tellRest(object, 'function_call', 'tool_call', '', object['arguments'])
       case 'response.output_item.done':
-        this.#complete(object, plainItem(object['item']))
+        this.#complete(object, plainItem(object['item'] ?? {}))
         return this.#markReasoning(object, false)
       case 'response.completed':
       case 'response.incomplete':
@@ -105,7 +105,7 @@ export class AnswerReader implements FrameReader {
     }
     // Ahead of its items others have the text alone, as the vendor's SDK makes it of them.
     const words = this.#items.hasSpoken() ? undefined : stringOf(response['output_text'])
-    if (words) this.#complete({}, plainItem(words))
+    if (words) this.#teller.complete(this.#items.add({}, 'message'), plainItem(words))
     this.#teller.end(this.#items.unfinished())
     this.#usage(response['usage'])
     const detail = asObject(response['incomplete_details'])?.['reason']

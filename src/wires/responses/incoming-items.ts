@@ -104,9 +104,11 @@ export class IncomingItems {
     return found
   }
 
-  /** Whether an item said anything but reasoning. */
+  /** Whether a message said anything, or there is a call. */
   hasSpoken(): boolean {
-    return this.#byType.has('message') || this.#byType.has('function_call')
+    const messages = this.#byType.get('message')?.items ?? []
+    const hasText = messages.some(({ told }) => [...told.values()].some(({ length }) => length > 0))
+    return hasText || this.#byType.has('function_call')
   }
 
   /** The calls that no event has completed. */

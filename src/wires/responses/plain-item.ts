@@ -8,7 +8,9 @@ import { stringOf } from '../answers/read-answer.ts'
  */
 export function plainItem(value: unknown): JsonObject {
   if (typeof value === 'string') return { type: 'message', content: value }
-  const item = asObject(value) ?? {}
+  const item = asObject(value)
+  // No kind of item: the teller notes that it could not be read.
+  if (!item) return { type: '' }
   const type = stringOf(item['type']) ?? ('name' in item ? 'function_call' : 'message')
   const kind = kindOfPart(type)
   if (type === 'message') return item['type'] === type ? item : { ...item, type }
