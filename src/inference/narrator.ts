@@ -49,6 +49,11 @@ export class Narrator {
     return this.#isOver
   }
 
+  /** The answer has anything but reasoning so far. */
+  get hasSaid(): boolean {
+    return this.#isSaid
+  }
+
   /** Blocks so far: the next one's number. */
   get count(): number {
     return this.#count

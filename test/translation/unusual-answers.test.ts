@@ -143,6 +143,13 @@ const readable: Record<ClientWire, Script[]> = {
     ...chat({ content: [{ type: 'audio', audio: { transcript: 'ok', data: 'AAAA' } }] }),
     ...chat({ content: [{ type: 'output_audio', transcript: 'ok', data: 'AAAA' }] }),
     ...chat({ content: [{ type: 'reference', reference_ids: [1] }, 'ok'] }),
+    // An entry that says nothing of a call is none, unless the answer says that it ends with one.
+    ...[
+      [{ index: 0, function: { arguments: '' } }],
+      [{}],
+      [null],
+      [{ type: 'function', function: { name: '' } }],
+    ].flatMap((tool_calls) => chat({ content: 'ok', tool_calls })),
     { json: chatChoice({ text: 'ok' }) },
     { json: chatChoice({ message: 'ok' }) },
     { json: chatChoice({ delta: { content: 'ok' } }) },
@@ -343,6 +350,8 @@ const brokenCalls: Record<ClientWire, Script[]> = {
     ...chat({ content: 'Look.', tool_calls: [{ id: 'c', function: { name: '', arguments: '{}' } }] }, 'stop'),
     ...chat({ content: 'Look.', tool_calls: ['f({})'] }, 'tool_calls'),
     ...chat({ content: 'Look.', tool_calls: [{}] }, 'tool_calls'),
+    ...chat({ content: 'Look.', tool_calls: [null] }, 'tool_calls'),
+    ...[[null], [{}], [{ index: 0, function: { arguments: '' } }]].flatMap((tool_calls) => chat({ tool_calls })),
     ...chat({ content: 'Look.', tool_calls: 'f' }, 'tool_calls'),
     ...chat(
       { content: 'Look.', tool_calls: [{ function: f }, { id: 'd', function: { arguments: '{}' } }] },

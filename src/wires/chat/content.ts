@@ -101,9 +101,9 @@ export function formOf(delta: JsonObject): 'empty' | 'plain' | 'unusual' {
   return form
 }
 
-/** The calls of a list, or a single one instead of it. */
+/** The calls of a list, or a single one instead of it. A null in the list is a call that says nothing. */
 export function listOfCalls(value: unknown): unknown[] {
-  if (Array.isArray(value)) return value
+  if (Array.isArray(value)) return value.map((one: unknown) => one ?? {})
   const isEmpty = !value || (typeof value === 'object' && Object.keys(value).length === 0)
   return isEmpty ? [] : [value]
 }

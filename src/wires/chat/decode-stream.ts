@@ -89,7 +89,7 @@ export class AnswerReader implements FrameReader {
     if (this.#reason === undefined && !(isMarked && this.#hasChoice)) return this.#narrator.fail(truncatedFault())
     const meant = decodeStopReason(this.#reason)
     if (meant === 'failed') return this.#narrator.fail({ kind: 'broken', text: 'The model broke off its answer.' })
-    this.#calls.complete()
+    this.#calls.complete(meant === 'calls' || !this.#narrator.hasSaid)
     this.#narrator.finish(meant, this.#stopSequence)
   }
 

@@ -86,15 +86,17 @@ export class ToolCalls {
   /**
    * The answer is over, so withheld calls are released. A call that never got a name cannot be read (ruling Y5). If there are others,
    * a fragment that says nothing at all does not count.
+   *
+   * @param expectsCall the answer says that it ends with a call, or says nothing else: then such a fragment counts
    */
-  complete() {
+  complete(expectsCall: boolean) {
     this.#openPending()
     const named = this.#calls.filter((call) => call.block !== undefined)
     for (const call of named) if (!call.isStopped) this.#release(call)
     const isUnread = this.#calls.some(
       ({ block, id, buffered }) => block === undefined && (id !== undefined || buffered !== ''),
     )
-    const isBlank = this.#hasBlank || this.#calls.length > 0
+    const isBlank = expectsCall && (this.#hasBlank || this.#calls.length > 0)
     if (isUnread || (named.length === 0 && isBlank)) this.#narrator.miss('call', unreadable())
   }
 
