@@ -70,7 +70,9 @@ export function splitInclusive(usage: InclusiveUsage): UsageReport {
   const total = read(usage.total)
   let cached = read(usage.cached)
   const { all, long } = readLifetimes(usage.promptDetails, read)
-  let written = read(usage.written) ?? all
+  // Some servers leave their sum of the writes at 0 and count them by lifetime alone.
+  const sum = read(usage.written)
+  let written = sum || (all ?? sum)
   if (prompt !== undefined && (cached ?? 0) + (written ?? 0) > prompt) {
     flag('cached_clamped')
     if (cached !== undefined) cached = Math.min(cached, prompt)

@@ -74,7 +74,7 @@ test('C1 money.md 1 a cache writes are read by their lifetime, under every name 
   ]
   const counts = { inputTokens: 900, cacheReadTokens: 100, cacheWriteTokens: 1_000, outputTokens: 5 }
   for (const lifetime of lifetimes) {
-    for (const written of [{ cache_write_tokens: 1_000 }, {}]) {
+    for (const written of [{ cache_write_tokens: 1_000 }, { cache_write_tokens: 0 }, {}]) {
       const details = { cached_tokens: 100, ...written, ...lifetime }
       const reports = [
         chat({ prompt_tokens: 2_000, completion_tokens: 5, prompt_tokens_details: details }, 'none'),
