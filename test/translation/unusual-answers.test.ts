@@ -142,6 +142,7 @@ const readable: Record<ClientWire, Script[]> = {
     ...chat({ content: null, audio: { id: 'a', transcript: 'ok', data: 'AAAA', expires_at: 1 } }),
     ...chat({ content: [{ type: 'audio', audio: { transcript: 'ok', data: 'AAAA' } }] }),
     ...chat({ content: [{ type: 'output_audio', transcript: 'ok', data: 'AAAA' }] }),
+    ...chat({ content: [{ audio: { text: 'ok', data: 'AAAA' } }] }),
     ...chat({ content: [{ type: 'reference', reference_ids: [1] }, 'ok'] }),
     // An entry that says nothing of a call is none, unless the answer says that it ends with one.
     ...[
@@ -267,6 +268,7 @@ const unreadable: Record<ClientWire, Script[]> = {
     ...chat({ content: { body: 'ok' } }),
     ...chat({ content: [5] }),
     ...chat({ content: 5 }),
+    ...['profile_note', 'imagery', 'filed', 'documentary'].flatMap((type) => chat({ content: [{ type, body: 'ok' }] })),
     ...chat({ content: [{ type: 'text', body: 'ok' }] }),
     ...chat({ reasoning_content: 'hm', content: [{ type: 'unheard_of' }] }),
   ],
@@ -384,6 +386,11 @@ const media: Record<ClientWire, [told: string, scripts: Script[]][]> = {
     [`ok${image}`, chat({ content: [{ type: 'text', text: 'ok' }, picture] })],
     [audio, chat({ content: null, audio: { id: 'a', data: 'AAAA', transcript: null } })],
     [audio, chat({ content: [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }] })],
+    [audio, chat({ content: [{ type: 'audio', audio: 'AAAA' }] })],
+    [audio, chat({ content: [{ type: 'output_audio', content: 'AAAA' }] })],
+    [audio, chat({ content: null, audio: 'AAAA' })],
+    [`ok${audio}`, chat({ content: 'ok', audio: 'AAAA' })],
+    [audio, [{ stream: delta({ audio: 'AA' }) + delta({ audio: 'BB' }) + chatEnd() }]],
     // Some servers repeat it in their last chunk.
     [`ok${image}`, [{ stream: delta({ images: [picture] }) + text('ok') + delta({ images: [picture] }) + chatEnd() }]],
     [

@@ -87,17 +87,23 @@ function readPart(part: unknown): ContentPart {
   const kind = type === undefined ? (object['refusal'] ? 'refusal' : 'text') : kindsOfTypes.get(type)
   if (kind === 'tool_call') return { kind, call: object }
   const media = kind ? undefined : mediaOf(type ?? '')
-  const words = kind || media === 'audio' ? wordsIn(audioIn(object)) : undefined
+  const words = (kind && wordsIn(object)) ?? (kind || media === 'audio' ? transcriptIn(object) : undefined)
   if (words !== undefined) return { kind: kind ?? 'text', text: words }
   return media ? { kind: 'media', media, source: sourceOf(object) } : { kind: 'unread' }
 }
 
 /** The kind of media that a type of a part, an item or an event names. */
 export function mediaOf(type: string): MediaKind | undefined {
-  return mediaKinds.find((kind) => type.includes(kind)) ?? (/document|attachment/.test(type) ? 'file' : undefined)
+  return mediaKinds.find(([, words]) => words.test(type))?.[0]
 }
 
-const mediaKinds = ['image', 'audio', 'video', 'file'] as const
+/** By whole words of a type: a profile is no file. */
+const mediaKinds: readonly (readonly [MediaKind, RegExp])[] = [
+  ['image', /(?<![a-z])images?(?![a-z])/],
+  ['audio', /(?<![a-z])audios?(?![a-z])/],
+  ['video', /(?<![a-z])videos?(?![a-z])/],
+  ['file', /(?<![a-z])(?:file|document|attachment)s?(?![a-z])/],
+]
 
 /** A key of media by which repetitions are found: some servers send them again in the last chunk. */
 export function sourceOf(value: unknown): string {
@@ -105,9 +111,16 @@ export function sourceOf(value: unknown): string {
   return source.length > 200 ? `${source.length} ${source.slice(-100)}` : source
 }
 
-/** Audio holds its words in a member of its own, on some servers. */
-function audioIn(part: JsonObject): unknown {
-  return wordsIn(part) === undefined ? (part['audio'] ?? part['input_audio'] ?? part) : part
+/** The words of audio, or of a list of it, where an object tells them: any other text is the sound itself. Undefined for none. */
+export function transcriptIn(audio: unknown): string | undefined {
+  const words = listOf(audio).map((one) => {
+    const object = asObject(one)
+    return (
+      object &&
+      (wordsIn(object['transcript'] ?? object['text']) || transcriptIn(object['audio'] ?? object['input_audio']))
+    )
+  })
+  return words.join('') || undefined
 }
 
 /** Whether arguments say nothing: real ones under another name then count. */

@@ -1,7 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { MediaKind } from '../../inference/answer.ts'
-import { mediaOf, readContent, sourceOf, wordsIn } from '../answers/content-parts.ts'
+import { mediaOf, readContent, sourceOf, transcriptIn } from '../answers/content-parts.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
 /** Text of the one field that has some: mirrored fields must not double it. */
@@ -63,10 +63,11 @@ export function contentOf(delta: JsonObject): ChatContent {
   for (const member of mediaMembers) {
     const value = delta[member]
     if (value === undefined || value === null) continue
-    const transcript = member === 'audio' ? wordsIn(value) : undefined
+    const transcript = member === 'audio' ? transcriptIn(value) : undefined
     const media = mediaOf(member)!
     // Its id and its end are no media.
-    const pieces: unknown[] = Array.isArray(value) ? value : asObject(value)?.['data'] ? [member] : []
+    const isMedia = typeof value === 'string' ? value !== '' : asObject(value)?.['data']
+    const pieces: unknown[] = Array.isArray(value) ? value : isMedia ? [member] : []
     for (const piece of pieces) said.media.push({ media, source: sourceOf(piece) })
     if (!transcript) continue
     said.text ||= transcript
