@@ -205,6 +205,17 @@ const readable: Record<ClientWire, Script[]> = {
         messageDelta('end_turn') +
         messageStop,
     })),
+    // A text in a provider's own work is not the model's.
+    ...['mcp_tool_result', 'web_search_tool_result', 'server_tool_use', 'compaction'].map((type) => ({
+      stream:
+        messageStart() +
+        blockStart(0, { type }) +
+        blockDelta(0, { type: 'text_delta', text: 'found' }) +
+        blockStop(0) +
+        textBlock(1, 'ok') +
+        messageDelta('end_turn') +
+        messageStop,
+    })),
     {
       stream:
         messageStart() +

@@ -34,8 +34,8 @@ type IncomingBlock = {
  */
 export class IncomingBlocks {
   readonly #narrator: Narrator
-  /** `ignored` are kinds we do not know. */
-  readonly #blocks = new Map<unknown, IncomingBlock | 'ignored'>()
+  /** `ignored` are kinds we do not know, and `work` is a provider's own: a text in it is not the model's. */
+  readonly #blocks = new Map<unknown, IncomingBlock | 'ignored' | 'work'>()
   /** Stopped upstream, and not yet reported. */
   #last: IncomingBlock | undefined
   /** The text or reasoning that began last, until upstream stops it. */
@@ -55,7 +55,7 @@ export class IncomingBlocks {
     if (this.#blocks.size >= blocksMax) return this.#narrator.fail(tooMany)
     const known = blockOf(block)
     if (!known) {
-      this.#blocks.set(number, 'ignored')
+      this.#blocks.set(number, providerWork.test(stringOf(block['type']) ?? '') ? 'work' : 'ignored')
       this.#noteUnknown(block)
       return
     }
@@ -80,7 +80,7 @@ export class IncomingBlocks {
     if (this.#blocks.get(number) === 'ignored' && piece['type'] === 'text_delta')
       this.start(number, textBlock, noSource)
     const incoming = this.#blocks.get(number)
-    if (incoming === 'ignored') return
+    if (typeof incoming === 'string') return
     if (!incoming) return this.#narrator.fail(unreadable())
     // The members tell the kinds apart, whatever the type is called (ruling Y5).
     if (piece['text'] != null) return this.#write(incoming, 'text', piece['text'])
@@ -108,7 +108,7 @@ export class IncomingBlocks {
   stop(number: unknown) {
     const incoming = this.#blocks.get(number)
     this.#blocks.delete(number)
-    if (!incoming || incoming === 'ignored' || incoming.index === undefined) return
+    if (!incoming || typeof incoming === 'string' || incoming.index === undefined) return
     this.#stopLast()
     this.#last = incoming
     if (this.#speaking === incoming) this.#speaking = undefined
@@ -117,7 +117,7 @@ export class IncomingBlocks {
 
   /** The answer is over: what is withheld of the blocks that were never stopped comes out. */
   complete() {
-    for (const incoming of this.#blocks.values()) if (incoming !== 'ignored') this.#complete(incoming)
+    for (const incoming of this.#blocks.values()) if (typeof incoming !== 'string') this.#complete(incoming)
   }
 
   #open(block: AnswerBlock): IncomingBlock {
@@ -135,7 +135,7 @@ export class IncomingBlocks {
   /** Makes a number free for another block. False where a call under it is not whole: its rest may still come. */
   #giveUp(number: unknown): boolean {
     const incoming = this.#blocks.get(number)
-    if (incoming === undefined || incoming === 'ignored') return true
+    if (incoming === undefined || typeof incoming === 'string') return true
     if (incoming.kind === 'tool_call' && incoming.initial === '' && !incoming.shape.isWhole()) return false
     this.stop(number)
     return true
