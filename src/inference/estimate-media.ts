@@ -72,7 +72,7 @@ const imageKinds: readonly ImageKind[] = [
   { type: 'image/jpeg', mark: '/9j/', pixels: jpegPixels },
 ]
 
-/** The type of an image by its first bytes in base64; undefined if it is none of the four that every model of pictures takes. */
+/** The type of an image by its first bytes in base64; undefined if it is not one of the four that all models take. */
 export function imageTypeOf(base64: string): string | undefined {
   return imageKinds.find(({ mark, form }) => base64.startsWith(mark) && form?.test(base64) !== false)?.type
 }

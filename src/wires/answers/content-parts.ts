@@ -123,8 +123,8 @@ export function transcriptIn(audio: unknown): string | undefined {
   return words.join('') || undefined
 }
 
-/** Whether arguments say nothing: real ones under another name then count. */
-function isEmptyArguments(value: unknown): boolean {
+/** Whether arguments say nothing: no text, or an object without members, which may be a placeholder for real ones. */
+export function isEmptyArguments(value: unknown): boolean {
   return typeof value === 'string'
     ? /^\s*(?:\{\s*\})?\s*$/.test(value)
     : typeof value === 'object' && Object.keys(value as object).length === 0

@@ -61,7 +61,7 @@ export class FrameMould {
     this.#literals.push({ raw: data.slice(at), shown: editedPart(data, at, data.length, sorted) })
     const [first, last] = [this.#literals[0]!, this.#literals.at(-1)!]
     const from = frame.indexOf(data)
-    const result = encodeEdits(data, sorted)
+    const result = editedPart(data, 0, data.length, sorted)
     const shownFrom = shown.indexOf(result)
     first.raw = frame.slice(0, from) + first.raw
     first.shown = shown.slice(0, shownFrom) + first.shown
@@ -111,8 +111,4 @@ function editedPart(data: string, from: number, to: number, edits: readonly Edit
     at = Math.max(at, Math.min(end, to))
   }
   return out + data.slice(at, to)
-}
-
-function encodeEdits(data: string, edits: readonly Edit[]): string {
-  return editedPart(data, 0, data.length, edits)
 }

@@ -1,6 +1,7 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import { callsMax } from '../../inference/narrator.ts'
+import { isEmptyArguments } from '../answers/content-parts.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
 /** Arguments in the first chunk of a call, while later ones have to be compared with them. */
@@ -42,7 +43,7 @@ export class BegunCalls {
         if (begun === undefined || this.#begins(key, call)) this.#begin(key, stringOf(call['id']), text)
         else if (text !== '' && this.#watched.has(key)) {
           // After an empty object, which may be a placeholder, only the same once more is a repetition.
-          const comesInPieces = begun.isWhole && /[^\s{}]/.test(begun.text)
+          const comesInPieces = begun.isWhole && !isEmptyArguments(begun.text)
           if (comesInPieces ? begun.text.startsWith(text, begun.repeated) : text === begun.text) {
             begun.repeated = (begun.repeated + text.length) % begun.text.length
             made!['arguments'] = ''

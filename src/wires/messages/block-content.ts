@@ -19,7 +19,7 @@ export const contentDeltas: Readonly<Record<string, { blocks: RegExp; member: st
 
 /**
  * The content in the start of a block, which belongs into deltas (message-wire 9.2, ruling Y3). Clients empty every start.
- * What other blocks have in their start stays there: the vendor's own SDK reads it.
+ * The start content of other blocks stays there: the vendor's own SDK reads it.
  */
 export type StartContent = {
   /** The members that have to be emptied, as JSON. */
