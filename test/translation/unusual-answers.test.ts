@@ -139,6 +139,7 @@ const readable: Record<ClientWire, Script[]> = {
     ...chat({ content: [{ type: 'text', text: { value: 'ok', annotations: [] } }] }),
     ...chat({ content: [{ type: 'text', content: 'ok' }] }),
     ...chat({ content: null, text: 'ok' }),
+    ...[[], {}].flatMap((content) => chat({ content, refusal: 'ok' })),
     ...chat({ content: null, audio: { id: 'a', transcript: 'ok', data: 'AAAA', expires_at: 1 } }),
     ...chat({ content: [{ type: 'audio', audio: { transcript: 'ok', data: 'AAAA' } }] }),
     ...chat({ content: [{ type: 'output_audio', transcript: 'ok', data: 'AAAA' }] }),
@@ -306,6 +307,7 @@ const f = { name: 'f', arguments: '{"a":1}' }
 const readableCalls: Record<ClientWire, Script[]> = {
   chat: [
     ...chat({ tool_calls: [{ id: 'c', type: 'function', function: f }] }, 'tool_calls'),
+    ...[[], {}].flatMap((content) => chat({ content, tool_calls: [{ id: 'c', function: f }] }, 'tool_calls')),
     ...chat({ tool_calls: [{ id: 'c', type: 'function', ...f }] }, 'tool_calls'),
     ...chat({ tool_calls: [{ id: 'c', function: { name: 'f', arguments: '' }, arguments: '{"a":1}' }] }, 'tool_calls'),
     ...chat({ tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' }, input: { a: 1 } }] }, 'tool_calls'),

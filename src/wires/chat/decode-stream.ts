@@ -113,7 +113,7 @@ export class AnswerReader implements FrameReader {
     const parts = form === 'plain' ? undefined : contentOf(delta)
     const thought = reasoningOf(delta, this.#profile.chat.reasoningField) || parts?.reasoning
     if (thought && !(key === 'message' && this.#hasOwnThought)) this.#write('reasoning', this.#newThought(thought))
-    const words = parts ? parts.text : ((delta['content'] as string) ?? '')
+    const words = parts ? parts.text : (stringOf(delta['content']) ?? '')
     const refusal = stringOf(delta['refusal']) ?? parts?.refusal ?? ''
     this.#write('text', words)
     this.#write('refusal', refusal)
