@@ -14,7 +14,7 @@ export class UpstreamDates {
   readonly #nowMs: () => number
   readonly #log: Log['event']
   /** How far this machine's clock is ahead of each date, in ms; the newest last. */
-  #kept: { host: string; aheadMs: number }[] = []
+  readonly #kept: { host: string; aheadMs: number }[] = []
   readonly #last = new Map<string, { text: string; ms: number }>()
   #aheadMs: number | undefined
 
@@ -40,12 +40,21 @@ export class UpstreamDates {
     if (Number.isNaN(ms)) return
     if (last?.text !== date) this.#last.set(host, { text: date, ms })
     const aheadMs = this.#nowMs() - ms
-    // A busy host must not push all others out.
     const kept = this.#kept
-    const own = kept.filter((one) => one.host === host)
-    if (own.length >= datesMax - hostsMin + 1) kept.splice(kept.indexOf(own[0]!), 1)
-    else if (kept.length >= datesMax) kept.shift()
+    const wasFull = kept.length === datesMax
+    // A busy host must not push all others out.
+    let own = 0
+    for (const one of kept) if (one.host === host) own++
+    if (own > datesMax - hostsMin)
+      kept.splice(
+        kept.findIndex((one) => one.host === host),
+        1,
+      )
+    else if (wasFull) kept.shift()
     kept.push({ host, aheadMs })
+    // Nearly every date agrees, and one more of those changes nothing.
+    const agrees = Math.abs(aheadMs) <= apartMaxMs && this.#aheadMs === undefined
+    if (agrees && wasFull === (kept.length === datesMax)) return
     this.#judge()
   }
 

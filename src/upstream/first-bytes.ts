@@ -76,7 +76,12 @@ export class FirstBytes {
   /** The account's own usual by form, in ms; `Usual` keeps it up to date. */
   readonly usualMs: Record<AnswerForm, number | undefined> = { stream: undefined, json: undefined }
   readonly #clockMs: () => number
+  /** The last times, in a ring. */
   readonly #times: Record<AnswerForm, { ms: number; atMs: number }[]> = { stream: [], json: [] }
+  readonly #answers: Record<AnswerForm, { count: number; lastMs: number }> = {
+    stream: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
+    json: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
+  }
   /** Requests without a first byte, the oldest first. */
   readonly #waiting: Record<AnswerForm, Set<Wait>> = { stream: new Set(), json: new Set() }
   /** Requests that hung until they ended, since the last first byte in time; two of a form at most. */
@@ -115,10 +120,10 @@ export class FirstBytes {
     const { form, sinceMs } = wait
     const atMs = this.#clockMs()
     const ms = atMs - sinceMs
-    const times = this.#times[form]
-    times.push({ ms, atMs })
-    if (times.length > timesMax) times.shift()
-    if (ms <= usual.hangMs(form)) this.#ended[form] = []
+    const answers = this.#answers[form]
+    this.#times[form][answers.count++ % timesMax] = { ms, atMs }
+    answers.lastMs = atMs
+    if (this.#ended[form].length > 0 && ms <= usual.hangMs(form)) this.#ended[form] = []
     this.answered(wait)
     return ms
   }
@@ -145,14 +150,14 @@ export class FirstBytes {
    * @returns whether a trial began
    */
   judge(usual: Usual, mayTry: (form: AnswerForm) => boolean): boolean {
-    const hanging = forms.flatMap((form) => (this.#trials.has(form) ? [] : this.#findHanging(form, usual)))
+    const hanging: Wait[] = []
+    for (const form of forms) if (!this.#trials.has(form)) this.#addHanging(hanging, form, usual)
     if (hanging.length < hangsMin || !hanging.every(({ form }) => mayTry(form))) return false
     this.#triedMs = undefined
     const sinceMs = Math.min(...hanging.map((wait) => wait.sinceMs))
     for (const form of forms) {
-      const answeredMs = this.#times[form].at(-1)?.atMs ?? Number.NEGATIVE_INFINITY
       if (hanging.some((wait) => wait.form === form)) this.#trials.set(form, 'hangs')
-      else if (!this.#trials.has(form) && answeredMs < sinceMs) this.#trials.set(form, 'unproven')
+      else if (!this.#trials.has(form) && this.#answers[form].lastMs < sinceMs) this.#trials.set(form, 'unproven')
     }
     return true
   }
@@ -180,14 +185,17 @@ export class FirstBytes {
     return times
   }
 
-  /** Requests that hang, or hung until they ended; two at most. */
-  #findHanging(form: AnswerForm, usual: Usual): readonly Wait[] {
+  /** Adds requests that hang, or hung until they ended; two at most. */
+  #addHanging(hanging: Wait[], form: AnswerForm, usual: Usual): void {
+    const most = hanging.length + hangsMin
+    hanging.push(...this.#ended[form])
     const { [form]: waiting } = this.#waiting
-    if (waiting.size === 0) return this.#ended[form]
+    if (waiting.size === 0) return
     const latestMs = this.#clockMs() - usual.hangMs(form)
-    const found = [...this.#ended[form]]
-    for (const wait of waiting) if (wait.sinceMs >= latestMs || found.push(wait) >= hangsMin) break
-    return found
+    for (const wait of waiting) {
+      if (hanging.length >= most || wait.sinceMs >= latestMs) return
+      hanging.push(wait)
+    }
   }
 }
 
