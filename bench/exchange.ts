@@ -1,6 +1,7 @@
 import type { Model } from '../src/catalog/model.ts'
 import { resolveProfile } from '../src/catalog/profiles.ts'
 import type { ClientWire } from '../src/catalog/wire-names.ts'
+import { createPriceList } from '../src/config/price-list.ts'
 import type { Call } from '../src/gateway/call.ts'
 import type { CheckedRequest, Exchange } from '../src/gateway/exchange.ts'
 import type { Gateway } from '../src/gateway/gateway.ts'
@@ -27,14 +28,16 @@ export function openExchange(bytes: Buffer, wire: ClientWire, modelWire: ClientW
   return wire === modelWire ? exchangeNatively(asked) : translate(asked)
 }
 
+const set = { prices, version: 'v1', row: 0, band: null, tier: null, geo: null }
+
 /** Made once, as the gateway makes them when it reads its configuration. */
 const models = { messages: modelOf('messages'), chat: modelOf('chat'), responses: modelOf('responses') }
 
 function modelOf(wire: ClientWire): Model {
   return {
     ...{ id: 'm', entryId: 'm', aliases: [], wire, routes: [], upstreamModel: 'upstream-model' },
-    ...{ contextWindow: undefined, outputTokensMax: 8192, priceVersion: 'v1', allowedFields: new Set<string>() },
-    prices,
+    ...{ contextWindow: undefined, outputTokensMax: 8192, allowedFields: new Set<string>() },
+    prices: createPriceList([{ fromMs: 0, bands: [], sets: [new Map([[' ', set]])] }]),
     profile: resolveProfile(wire),
     ...{ hostedTools: 'pass', implicitKey: 'off', remoteMedia: 'pass', storedFiles: 'pass' },
   }

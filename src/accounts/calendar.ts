@@ -47,9 +47,8 @@ const chunkMs = 6 * hourMs
 /** @throws RangeError if there is no such zone: see `isTimeZone`. */
 export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone): Calendar {
   const timeZone = spellZone(named)
-  const readOffset = openZone(timeZone)
+  const offsetAt = zoneOffset(timeZone)
   const firstWeekday = { sunday: 0, monday: 1, saturday: 6 }[weekStart]
-  const known = new Map<number, number>()
   const last = new Map<PeriodName, Period>()
   return { timeZone, weekStarts: weekStart, periodOf, dateOf, startOf }
 
@@ -119,8 +118,17 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
   function localOf(ms: number): number {
     return ms + offsetAt(ms)
   }
+}
 
-  function offsetAt(ms: number): number {
+/**
+ * Returns a function for the offset of a zone from UTC at a moment, in ms; positive if its clocks are ahead. It remembers
+ * offsets.
+ * @throws RangeError if there is no such zone: see `isTimeZone`.
+ */
+export function zoneOffset(timeZone: string): (ms: number) => number {
+  const readOffset = openZone(timeZone)
+  const known = new Map<number, number>()
+  return (ms) => {
     const chunk = Math.floor(ms / chunkMs)
     const [first, next] = [offsetOf(chunk), offsetOf(chunk + 1)]
     return first === next ? first : readOffset(ms)

@@ -20,9 +20,66 @@ export type Prices = Rates & {
   calls?: Readonly<Record<string, bigint>>
 }
 
-type PriceStep = Rates & {
+export type PriceStep = Rates & {
   /** Tokens of input, whether fresh, read from a cache or written to one. */
   above: number
+}
+
+/** Services that a list may price apart from the base (ruling Y17). `fast` on chat and responses, and the speed `fast`, are `priority`. */
+export const tiers = ['flex', 'priority', 'ultrafast'] as const
+export type Tier = (typeof tiers)[number]
+
+/** One set of prices of a list, with all its factors applied. The ledger keeps it once, under its version. */
+export type PriceSet = {
+  prices: Prices
+  /** Identifies the prices that a bill was made with; part of the ledger entry. */
+  version: string
+  /** The index of its row. */
+  row: number
+  /** Each null for the base. */
+  band: string | null
+  tier: Tier | null
+  geo: string | null
+}
+
+/** Hours of the week with prices of their own, by the clock of a zone. */
+export type Band = {
+  name: string
+  /** The offset of the zone from UTC at a moment, in ms. */
+  offsetAt: (ms: number) => number
+  /** Whether windows begin on a weekday, Sunday first. */
+  weekdays: readonly boolean[]
+  /** Half-open, in ms from midnight. One that ends after 24 h crosses midnight, and belongs to the day on which it began. */
+  windows: readonly { startMs: number; endMs: number }[]
+  /** Dates on which no window begins, in days since 1970. */
+  daysOff: ReadonlySet<number>
+}
+
+/** The prices of a list from one moment to the next row. */
+export type PriceRow = {
+  /** Unix milliseconds. The first row also holds before that. */
+  fromMs: number
+  bands: readonly Band[]
+  /** All combinations: by band (first the base, then `bands` in order), then by `setKey`. */
+  sets: readonly ReadonlyMap<string, PriceSet>[]
+}
+
+/** The prices of a model over time. Made when the configuration is read; see `price-list.ts`. */
+export type PriceList = {
+  /** By rising `fromMs`; at least one. */
+  rows: readonly PriceRow[]
+  /** The only set of a list without dates, bands, tiers and geographies. */
+  only: PriceSet | undefined
+  /** The moment that chooses row and band: of the request, or of the end of its answer. */
+  counts: 'start' | 'end'
+  /** Whether a set has prices of calls. */
+  hasCalls: boolean
+  /** Whether a set sells reads from a cache for less than fresh input. */
+  hasCheaperReads: boolean
+  /** Whether a set sells writes into a cache for more than fresh input. */
+  hasDearerWrites: boolean
+  /** Prices of holds that were asked for, by `holdPrices`. */
+  holds: Map<string, Prices>
 }
 
 /** A model as the upstream that serves it knows it. */
@@ -63,9 +120,7 @@ export type Model = Serving & {
   outputTokensMax: number
   /** Tokens of input and output together; undefined if not configured. Never enforced (spec 8), but given to agents. */
   contextWindow: number | undefined
-  prices: Prices
-  /** Identifies the prices a bill was made with; part of the ledger entry. */
-  priceVersion: string
+  prices: PriceList
   /** Fields and betas that raise the price, or choose another model, and may pass all the same (rulings C7, Y13); in lower case. */
   allowedFields: ReadonlySet<string>
   /** The key that is sent for the provider's prompt cache where the client sends none (ruling Y18). */
@@ -96,7 +151,8 @@ const tokensPerPrice = 1_000_000n
 
 /** The cost of an answer, in nano-credits: one rounding, up, per request (rulings C1, C11). */
 export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint {
-  const rates = prices.steps === undefined ? prices : ratesFor(prices, usage)
+  const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage
+  const rates = ratesOf(prices, inputTokens + cacheReadTokens + cacheWriteTokens)
   let sum =
     BigInt(usage.inputTokens) * rates.inputNanos +
     BigInt(usage.cacheReadTokens) * rates.cacheReadNanos +
@@ -112,9 +168,8 @@ export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint 
 }
 
 /** The prices of all of a request: those of the last step that its input exceeds (ruling C11). */
-function ratesFor(prices: Prices, { inputTokens, cacheReadTokens, cacheWriteTokens }: Usage): Rates {
-  const input = inputTokens + cacheReadTokens + cacheWriteTokens
-  return prices.steps!.findLast(({ above }) => input > above) ?? prices
+export function ratesOf(prices: Prices, inputTokens: number): Rates & { above?: number } {
+  return prices.steps?.findLast(({ above }) => inputTokens > above) ?? prices
 }
 
 /** The dearest call that has a price: what a hold assumes of a request that may make some (ruling C11). */

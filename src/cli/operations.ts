@@ -203,7 +203,7 @@ async function withConfiguration(command: Command): Promise<Context> {
   const { glanceAtConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/models.ts')
   const { catalog } = glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
-  const running = { ...unasked, listModels: () => listModels(catalog.entries) }
+  const running = { ...unasked, listModels: () => listModels(catalog.entries, Date.now()) }
   return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }
 }
 

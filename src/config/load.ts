@@ -26,6 +26,7 @@ import { explain } from './explain.ts'
 import { modelMistakes } from './model-mistakes.ts'
 import { readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
+import { priceMistakes } from './price-list.ts'
 import { ConfigError, type ConfigProblem } from './problem.ts'
 import { type ConfigFile, configSchema } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
@@ -177,7 +178,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
     else problems.push({ path: key, line: document.lineOf(path), message: `${key || 'the file'} ${message}` })
   }
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
-  for (const { path, message } of modelMistakes(spelled)) report(path, message)
+  for (const { path, message } of [...modelMistakes(spelled), ...priceMistakes(spelled)]) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
   if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)
@@ -362,7 +363,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
     digest: origin.digest,
-    catalog: file.catalog ? readCatalog(file.catalog) : builtInCatalog(),
+    catalog: file.catalog ? readCatalog(file.catalog, file.calendars) : builtInCatalog(),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),
     ),
@@ -446,8 +447,11 @@ function showWebhook(url: string): string {
   return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
 }
 
-function readCatalog(catalog: NonNullable<ConfigFile['catalog']>): Config['catalog'] {
-  const models: Model[] = catalog.models.map(readModel)
+function readCatalog(
+  catalog: NonNullable<ConfigFile['catalog']>,
+  calendars: ConfigFile['calendars'],
+): Config['catalog'] {
+  const models = catalog.models.map((entry): Model => readModel(entry, calendars))
   return createCatalog(models, Date.parse(catalog.pinned) / 1000, catalog.owner)
 }
 

@@ -3,6 +3,7 @@ import { findProfileMistake, resolveProfile } from '../catalog/profiles.ts'
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 import { formatPath } from './document.ts'
 import { readProfile } from './models.ts'
+import { rowsOf } from './price-list.ts'
 import type { ProfileMap } from './profile-map.ts'
 
 /**
@@ -70,11 +71,36 @@ function* figureMistakes(model: unknown, path: PropertyKey[]): Mistakes {
   if (typeof output === 'number' && typeof window === 'number' && window < output) {
     yield { path: [...path, 'context_window'], message: 'must be at least `max_output_tokens`, which is a part of it' }
   }
-  const { steps, ...base } = asObject(prices) ?? {}
+  for (const { row, path: own } of rowsOf(prices)) {
+    const base = asObject(row) ?? {}
+    const at = [...path, ...own]
+    yield* stepMistakes(base, at)
+    const { bands, tiers, geos } = base
+    for (const [index, band] of (Array.isArray(bands) ? bands : []).entries()) {
+      const { input, times } = asObject(band) ?? {}
+      if (input !== undefined && times === undefined) yield* writtenMistakes(base, band, [...at, 'bands', index])
+    }
+    for (const [key, map] of Object.entries({ tiers, geos }))
+      for (const [name, written] of Object.entries(asObject(map) ?? {}))
+        if (asObject(written)) yield* writtenMistakes(base, written, [...at, key, name])
+  }
+}
+
+/** Finds what prices that are written out leave out of those that they stand for. */
+function* writtenMistakes(base: Record<string, unknown>, written: unknown, at: PropertyKey[]): Mistakes {
+  const own = asObject(written) ?? {}
+  for (const kind of [...kinds, 'steps']) {
+    if (base[kind] === undefined || own[kind] !== undefined) continue
+    yield { path: [...at, kind], message: 'is missing: prices that are written out stand for all that the row has' }
+  }
+  yield* stepMistakes(own, at)
+}
+
+function* stepMistakes({ steps, ...base }: Record<string, unknown>, path: PropertyKey[]): Mistakes {
   if (!Array.isArray(steps)) return
   let last = 0
   for (const [place, step] of steps.map((one) => asObject(one) ?? {}).entries()) {
-    const at = [...path, 'prices', 'steps', place]
+    const at = [...path, 'steps', place]
     const above = step['above']
     if (typeof above === 'number' && above <= last && place > 0) {
       yield { path: [...at, 'above'], message: 'must be more than the `above` of the step before it' }

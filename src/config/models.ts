@@ -1,16 +1,16 @@
-import { createHash } from 'node:crypto'
 import { asObject } from '../bytes/json.ts'
-import type { Model, Prices, Rates, Route } from '../catalog/model.ts'
+import type { Model, Route } from '../catalog/model.ts'
 import { type Profile, setKeys } from '../catalog/profile.ts'
 import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { foldName } from '../catalog/routing-fields.ts'
 import { camelCase, snakeCase } from './document.ts'
+import { readPriceList } from './price-list.ts'
+import type { Calendars } from './price-schema.ts'
 import type { ProfileMap } from './profile-map.ts'
 import type { ModelEntry, RouteEntry } from './schema.ts'
 
 /** Makes a model of an entry of the file, with every default filled in. */
-export function readModel(entry: ModelEntry): Model {
-  const prices = readPrices(entry.prices)
+export function readModel(entry: ModelEntry, calendars: Calendars = {}): Model {
   const routes = readRoutes(entry)
   return {
     id: entry.id,
@@ -21,8 +21,7 @@ export function readModel(entry: ModelEntry): Model {
     ...routes[0]!.serving,
     outputTokensMax: entry.max_output_tokens,
     contextWindow: entry.context_window,
-    prices,
-    priceVersion: hashPrices(prices),
+    prices: readPriceList(entry.prices, calendars),
     allowedFields: new Set(entry.allow.map(foldName)),
     hostedTools: entry.hosted_tools,
     implicitKey: entry.implicit_key,
@@ -62,43 +61,6 @@ function readRoutes(entry: ModelEntry): Route[] {
 /** Returns headers by name in lower case. */
 export function readHeaders(headers: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-}
-
-/** Fills in the defaults of ruling C1. Steps and calls are set only if there are some (C11). */
-function readPrices({ steps = [], calls = {}, ...rates }: ModelEntry['prices']): Prices {
-  return {
-    ...readRates(rates),
-    ...(steps.length > 0 && { steps: steps.map(({ above, ...own }) => ({ above, ...readRates(own) })) }),
-    ...(Object.keys(calls).length > 0 && { calls }),
-  }
-}
-
-function readRates(rates: Omit<ModelEntry['prices'], 'steps' | 'calls'>): Rates {
-  const cacheWriteNanos = rates.cache_write ?? rates.input
-  const longWrites = [rates.cache_write_1h, rates.cache_write_12h].filter((nanos) => nanos !== undefined)
-  return {
-    inputNanos: rates.input,
-    cacheReadNanos: rates.cache_read ?? rates.input,
-    cacheWriteNanos,
-    // One counter has the tokens of both lifetimes, which no known provider offers together: the dearer price is safe.
-    cacheWrite1hNanos: longWrites.reduce(
-      (most, nanos) => (nanos > most ? nanos : most),
-      longWrites[0] ?? cacheWriteNanos,
-    ),
-    outputNanos: rates.output,
-  }
-}
-
-/** Returns twelve hex digits that change when a price does. Prices without steps and calls keep their old digits. */
-export function hashPrices(prices: Prices): string {
-  const words = amountsOf(prices).map(String)
-  for (const step of prices.steps ?? []) words.push(`above ${step.above}`, ...amountsOf(step).map(String))
-  for (const kind of Object.keys(prices.calls ?? {}).sort()) words.push(`${kind} ${prices.calls![kind]}`)
-  return createHash('sha256').update(words.join(' ')).digest('hex').slice(0, 12)
-}
-
-function amountsOf(rates: Rates): bigint[] {
-  return [rates.inputNanos, rates.cacheReadNanos, rates.cacheWriteNanos, rates.cacheWrite1hNanos, rates.outputNanos]
 }
 
 /**

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { weekStarts } from '../accounts/calendar.ts'
-import { callKind } from '../accounts/calls.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
 import { costFieldNames, implicitKeys } from '../catalog/model.ts'
@@ -31,50 +30,14 @@ import {
   webhookSecret,
   webhookUrl,
 } from './fields.ts'
+import { calendars, prices } from './price-schema.ts'
 import { profileMap } from './profile-map.ts'
 
 /*
  * The configuration file as users write it. This is the only source of the accepted values, of every default, of
  * `triwire.schema.json` for editors, and of the table in `docs/configuration.md`. The kinds of values are in `fields.ts`, and
- * the quirks of upstreams in `profile-map.ts`.
+ * the quirks of upstreams in `profile-map.ts`, and prices in `price-schema.ts`.
  */
-
-const priceCure = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
-const price = decimal(priceCure)
-
-const rates = {
-  input: price.describe('Input tokens that are neither read from nor written to a cache.'),
-  cache_read: price.optional().describe('Input tokens read from a cache. Default: `input`.'),
-  cache_write: price.optional().describe('Input tokens written to a cache. Default: `input`.'),
-  cache_write_1h: price.optional().describe('Input tokens written to a cache for an hour. Default: `cache_write`.'),
-  cache_write_12h: price
-    .optional()
-    .describe(
-      'Input tokens written to a cache for twelve hours (OpenAI). They are counted with those of an hour: of the two prices the dearer one holds for both. Default: `cache_write_1h`.',
-    ),
-  output: price.describe('Output tokens, reasoning included.'),
-}
-
-const step = z.strictObject({
-  above: count(1).describe('Tokens of input, whether fresh, read from a cache or written to one.'),
-  ...rates,
-})
-
-const callCure = 'must be a decimal of at most 9 places in quotes, such as "0.01": credits per call'
-
-const prices = z.strictObject({
-  ...rates,
-  steps: z
-    .array(step, { error: 'must be a list of maps, each with `above` and its prices' })
-    .optional()
-    .describe('Prices of long requests: the last step that the input exceeds prices the whole request.'),
-  calls: z
-    .record(z.string().regex(callKind, { error: 'must be a kind of call, such as web_search' }), decimal(callCure), {
-      error: 'must be a map of credits per call, such as { web_search: "0.01" }',
-    })
-    .optional()
-    .describe("Credits for a call of the provider's own tools, by kind: `web_search`."),
-})
 
 const profile = z.union([z.enum(profileNames), profileMap], {
   error: `must be a map, or one of: ${profileNames.join(', ')}`,
@@ -130,7 +93,9 @@ const model = z.strictObject({
   context_window: count(1)
     .optional()
     .describe('Tokens that input and output have together. Not enforced; `triwire setup` tells it to agents.'),
-  prices: prices.describe('Credits per million tokens: decimals in quotes, at most 9 places.'),
+  prices: prices.describe(
+    'Credits per million tokens: decimals in quotes, at most 9 places. A list has a row for each date on which they change.',
+  ),
   profile: profile
     .optional()
     .describe("The upstream's quirks: a named profile, or a map of them. Default: the plain profile of its wire."),
@@ -450,6 +415,7 @@ export const configSchema = z.strictObject({
       'With PostgreSQL, and needed there: the folder for debits that the database cannot take at the moment; one for each server, on a disk that stays. With SQLite it is the folder of the store.',
     ),
   catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
+  calendars: calendars.prefault({}).describe('Days by name, such as public holidays, for the bands of prices.'),
   upstreams: z
     .record(
       z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, { error: 'must be letters, digits, and . _ -' }),

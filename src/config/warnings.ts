@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { isIPv4, isIPv6 } from 'node:net'
+import { zoneOffset } from '../accounts/calendar.ts'
 import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
 import { wiresOfProfileKey } from '../catalog/profile.ts'
@@ -7,6 +8,8 @@ import { readClientUrl } from './client-url.ts'
 import { camelCase } from './document.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
 import { readModel } from './models.ts'
+import { rowsOf } from './price-list.ts'
+import type { PriceRowEntry } from './price-schema.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, ModelEntry } from './schema.ts'
 import { isDatabaseUrl } from './store-place.ts'
@@ -26,7 +29,7 @@ export function findWarnings(
 ): ConfigWarning[] {
   const models = file.catalog?.models ?? []
   const ofModels = models.flatMap((entry, index) => {
-    const model = readModel(entry)
+    const model = readModel(entry, file.calendars)
     const found = [
       ...warnOfRates(entry),
       ...warnOfWrites(entry, model),
@@ -40,7 +43,8 @@ export function findWarnings(
     ...ofModels,
     ...warnOfApiUrl(file),
     ...warnOfBases(file),
-    ...warnOfCalls(models),
+    ...warnOfCalls(file),
+    ...warnOfCalendars(file),
     ...warnOfUnused(file),
     ...warnOfStateDir(file),
     ...warnOfDay(file),
@@ -150,9 +154,11 @@ const leastNanos = 1_000_000n
 
 /** Prices by the token, as LiteLLM writes them, and a cache that costs more than what it saves (NEW-8). */
 function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
-  const all = [prices, ...(prices.steps ?? [])]
-  return all.flatMap(({ input, output, cache_read: cached = 0n }, step): ConfigWarning[] => {
-    const path = step === 0 ? ['prices'] : ['prices', 'steps', step - 1]
+  const all = rowsOf<PriceRowEntry>(prices).flatMap(({ row, path }) => [
+    { rates: row, path },
+    ...(row.steps ?? []).map((rates, step) => ({ rates, path: [...path, 'steps', step] })),
+  ])
+  return all.flatMap(({ rates: { input, output, cache_read: cached = 0n }, path }): ConfigWarning[] => {
     const small = Object.entries({ input, output }).find(([, nanos]) => nanos > 0n && nanos < leastNanos)
     if (small)
       return [
@@ -168,6 +174,25 @@ function warnOfRates({ prices }: ModelEntry): ConfigWarning[] {
 }
 
 const dayMs = 86_400_000
+
+/** The time in which a calendar is to be continued before it ends: lists of holidays are published months ahead. */
+const noticeMs = 45 * dayMs
+
+/** After its end a calendar takes every day as a working day, and a band sells at the wrong price. */
+function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
+  const rows = (catalog?.models ?? []).flatMap(({ prices }) => [prices].flat())
+  const used = new Set(rows.flatMap(({ bands = [] }) => bands.map(({ not_on: name }) => name)))
+  return Object.entries(calendars).flatMap(([name, { through, zone }]): ConfigWarning[] => {
+    const midnight = Date.parse(through) + dayMs
+    const leftMs = midnight - zoneOffset(zone)(midnight) - Date.now()
+    if (!used.has(name) || leftMs > noticeMs) return []
+    const message =
+      leftMs > 0
+        ? `is the last day of the calendar, in ${Math.ceil(leftMs / dayMs)} days: then every day counts as a working day; add the days that follow, and move \`through\``
+        : 'is over: every day since then counts as a working day, and bands sell at their prices on holidays too; add the days that follow, and move `through`'
+    return [{ path: ['calendars', name, 'through'], message }]
+  })
+}
 
 /** By a day to come clients sort models wrongly. Somewhere it is tomorrow already. */
 function warnOfDay({ catalog }: ConfigFile): ConfigWarning[] {
@@ -189,7 +214,16 @@ function warnOfReceivers({ telemetry, webhooks }: ConfigFile): ConfigWarning[] {
 }
 
 /** Without a price of its own, writing a cache is sold as plain input, although the provider charges more. */
-function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
+function warnOfWrites({ prices: list, wire }: ModelEntry, { routes }: Model): ConfigWarning[] {
+  return rowsOf<PriceRowEntry>(list).flatMap(({ row, path }) => warnOfRowWrites(row, path, wire, routes))
+}
+
+function warnOfRowWrites(
+  prices: PriceRowEntry,
+  path: PropertyKey[],
+  wire: Model['wire'],
+  routes: Model['routes'],
+): ConfigWarning[] {
   const hasMarks = wiresOfProfileKey('autoCache').includes(wire)
   const isMarked = hasMarks && routes.some(({ serving }) => serving.profile.messages.autoCache !== 'off')
   const charges = new Set(routes.flatMap(({ serving }) => serving.profile.charges))
@@ -197,12 +231,12 @@ function warnOfWrites({ prices, wire }: ModelEntry, { routes }: Model): ConfigWa
     const message = isMarked
       ? 'has no `cache_write`: requests to this model get cache marks, and what a provider charges for writing its cache (often 1.25 times the input) is sold as plain input; set it, or `profile.auto_cache: off`'
       : 'has no `cache_write`: clients may set cache marks themselves, and what the provider charges for writing its cache is sold as plain input; set it'
-    return [{ path: ['prices'], message }]
+    return [{ path, message }]
   }
   return longWrites.flatMap(({ kind, beside, time, costs }): ConfigWarning[] => {
     if (prices[kind] !== undefined || prices[beside] === undefined || !charges.has(kind)) return []
     const message = `has no \`${kind}\`: clients may ask for a cache of ${time}, for which the provider charges more (often ${costs}); set it`
-    return [{ path: ['prices'], message }]
+    return [{ path, message }]
   })
 }
 
@@ -213,8 +247,10 @@ const longWrites = [
 ] as const
 
 /** The provider's own tools run on native models even without a price (ruling C11). Makes one warning for all models. */
-function warnOfCalls(models: readonly ModelEntry[]): ConfigWarning[] {
-  const silent = models.flatMap((entry, index) => (isSilentOfCalls(entry) ? [{ id: entry.id, index }] : []))
+function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
+  const silent = (catalog?.models ?? []).flatMap((entry, index) =>
+    isSilentOfCalls(readModel(entry, calendars)) ? [{ id: entry.id, index }] : [],
+  )
   if (silent.length === 0) return []
   const ids = silent.slice(0, idsMax).map(({ id }) => id)
   const rest = silent.length > idsMax ? ` and ${silent.length - idsMax} more` : ''
@@ -224,11 +260,10 @@ function warnOfCalls(models: readonly ModelEntry[]): ConfigWarning[] {
 
 const idsMax = 5
 
-function isSilentOfCalls(entry: ModelEntry): boolean {
-  const { routes, hostedTools, prices } = readModel(entry)
+function isSilentOfCalls({ routes, hostedTools, prices }: Model): boolean {
   return (
     hostedTools === 'pass' &&
-    prices.calls === undefined &&
+    !prices.hasCalls &&
     routes.some(({ serving }) => serving.profile.charges.includes('calls'))
   )
 }

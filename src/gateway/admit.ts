@@ -3,6 +3,8 @@ import type { Admission, AdmissionRefusal, Entered } from '../accounts/admission
 import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
+import { type CacheWrites, holdPrices } from '../catalog/price-list.ts'
+import { wirePlaces } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { type Exchange, mayCallTools } from './exchange.ts'
@@ -46,7 +48,7 @@ export async function takeHold(
     reasoningTokens: 0,
     estimated: true,
   }
-  const { prices } = model
+  const prices = holdPrices(model.prices, record.startedMs, [], writesOf(model, exchange))
   // The number of tool calls is not known in advance. One is assumed if the model may call tools at all (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   const holdNanos = priceNanos(prices, usage) + callNanos
@@ -54,6 +56,15 @@ export async function takeHold(
   if (!answer.ok) throw explain(answer, key)
   record.holdNanos = holdNanos
   return answer.release
+}
+
+/**
+ * Whether a request may write into the cache of its provider, which costs more than plain input. On the messages wire it has
+ * marks then; providers of the others write without being asked.
+ */
+function writesOf({ prices, wire }: Model, exchange: Exchange): CacheWrites {
+  if (!prices.hasDearerWrites || (!wirePlaces[wire].cacheKey && !exchange.holds('cache_control'))) return 'none'
+  return exchange.holds('1h') || exchange.holds('12h') ? 'long' : 'short'
 }
 
 /** A refusal of the admission as an error. A credit error names the account and its balance, but never its holds (ruling R13). */

@@ -469,13 +469,15 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const wasOpen = this.#state === 'open'
     this.#attempts.end(undefined)
     const { target } = this.#attempt!
-    const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!)
+    const createdMs = gateway.nowMs()
+    const at = model.prices.counts === 'start' ? this.#record.startedMs : createdMs
+    const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!, at)
     const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call
-    const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs: gateway.nowMs() })
+    const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs })
     const posted = gateway.ledger.debit(debit)
     this.#move('settling')
-    noteBill(this.#record, bill, model)
+    noteBill(this.#record, bill)
     posted.then(
       (how) => {
         this.#record.settled = how === 'spooled' ? how : 'posted'

@@ -111,9 +111,9 @@ export class ReadingOn {
  * has also reported the cached share of it.
  */
 export function tellsLate(report: UsageReport, exchange: Exchange, { prices }: Model): boolean {
-  if (exchange.mayHideReasoning || (prices.calls && mayCallTools(exchange))) return true
+  if (exchange.mayHideReasoning || (prices.hasCalls && mayCallTools(exchange))) return true
   const isInputTold = report.inputTokens !== undefined || report.cacheReadTokens !== undefined
-  return !isInputTold && [prices, ...(prices.steps ?? [])].some((rates) => rates.cacheReadNanos < rates.inputNanos)
+  return !isInputTold && prices.hasCheaperReads
 }
 
 /**

@@ -3,7 +3,8 @@ import { countCalls } from '../accounts/calls.ts'
 import type { Debit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { isUnpriced } from '../catalog/base-service.ts'
-import { type Model, priceNanos } from '../catalog/model.ts'
+import { type Model, type PriceSet, priceNanos } from '../catalog/model.ts'
+import { setAt } from '../catalog/price-list.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import {
   type Calls,
@@ -48,6 +49,8 @@ type Bill = {
   /** The calls of hosted tools that have a price (ruling C11). */
   calls: Calls | undefined
   amountNanos: bigint
+  /** The prices that the amount was computed from. */
+  set: PriceSet
   outcome: RequestOutcome
   /** Faults of the model's figures (ruling C6), of the model that answered (Y13) or of how it was served (Y17); for the log. */
   flags: readonly string[]
@@ -60,8 +63,15 @@ type AnsweringAttempt = { target: Pick<Target, 'model'>; tier?: string | undefin
  * Computes the bill from the evidence (rulings C1, C3, C6).
  * @param answered the target that answered, with its name for the model (ruling Y13). The tier that its head names counts
  *   before one in the answer (Y17).
+ * @param at the moment that chooses among the prices of a list, in Unix milliseconds (ruling C11)
  */
-export function weigh(evidence: Evidence, exchange: Exchange, model: Model, answered: AnsweringAttempt): Bill {
+export function weigh(
+  evidence: Evidence,
+  exchange: Exchange,
+  model: Model,
+  answered: AnsweringAttempt,
+  at: number,
+): Bill {
   const { report, isComplete, estimateOutput, estimateHidden, outcome, isWaived } = evidence
   const { usage, source, flags } = weighUsage({
     report,
@@ -72,7 +82,8 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, answ
     outputTokensCap: exchange.outputTokensCap,
     bounds: exchange.bounds,
   })
-  const { prices } = model
+  const set = setAt(model.prices, { at })
+  const { prices } = set
   const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
   if (called) flags.push(...called.flags)
   if (report.models?.some((name) => !isAnsweredBy(name, answered.target.model))) flags.push('model_differs')
@@ -83,6 +94,7 @@ export function weigh(evidence: Evidence, exchange: Exchange, model: Model, answ
     usageSource: isWaived ? 'waived' : source,
     calls: called?.calls,
     amountNanos: isWaived ? 0n : priceNanos(prices, usage, called?.calls),
+    set,
     outcome,
     flags,
   }
@@ -102,7 +114,7 @@ type Billed = {
 
 /** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
-  const { usage, usageSource, calls, amountNanos, outcome } = bill
+  const { usage, usageSource, calls, amountNanos, set, outcome } = bill
   return {
     requestId,
     account: key.account,
@@ -117,21 +129,21 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     usageSource,
     pricedCalls: calls === undefined ? 0 : countCalls(calls),
     calls,
-    priceVersion: model.priceVersion,
-    prices: model.prices,
+    priceVersion: set.version,
+    prices: set.prices,
     outcome,
     createdMs,
   }
 }
 
 /** Copies a bill into the record while its debit is on its way. */
-export function noteBill(record: CallRecord, bill: Bill, { prices, priceVersion }: Model): void {
-  const { usage, usageSource, calls, amountNanos, outcome, flags } = bill
+export function noteBill(record: CallRecord, bill: Bill): void {
+  const { usage, usageSource, calls, amountNanos, set, outcome, flags } = bill
   record.usage = usage
   record.usageSource = usageSource
   record.costNanos = amountNanos
-  record.prices = prices
-  record.priceVersion = priceVersion
+  record.prices = set.prices
+  record.priceVersion = set.version
   record.settled = 'waiting'
   record.outcome = outcome
   if (calls) record.calls = calls

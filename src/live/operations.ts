@@ -40,7 +40,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     listWebhooks,
     heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
     listUpstreams: async () => listUpstreams(gateway),
-    listModels: () => listModels(config().catalog.entries, (id) => gateway.lastAnswers.isFailing(id)),
+    listModels: () => listModels(config().catalog.entries, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
     isAlone: config().store.engine === 'sqlite',
     rememberedSinceMs: () => recents.wholeSinceMs,
     listRequests,

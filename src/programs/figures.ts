@@ -1,5 +1,6 @@
-import type { Model } from '../catalog/model.ts'
+import type { Model, Prices } from '../catalog/model.ts'
 import { presets } from '../catalog/presets.ts'
+import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel } from './program.ts'
 
@@ -27,10 +28,14 @@ export function listCandidates(ids: readonly string[], models: ReadonlyMap<strin
     const { contextWindow, outputTokensMax } = findFigures(id, {}, model)
     return {
       ...{ model: id, contextWindow, outputTokensMax, wire: model?.wire ?? preset?.wire },
-      price: model ? Number(model.prices.inputNanos + model.prices.outputNanos) / 1e9 : preset?.price,
+      price: model ? comparable(baseOf(model.prices).prices) : preset?.price,
       hostedToolsWire: model?.hostedTools === 'pass' ? model.wire : undefined,
     }
   })
+}
+
+function comparable({ inputNanos, outputNanos }: Prices): number {
+  return Number(inputNanos + outputNanos) / 1e9
 }
 
 /** The facts that `setup` collects before it describes a program. */

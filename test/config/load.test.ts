@@ -3,6 +3,7 @@ import assert from 'node:assert'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
+import { baseOf } from '../../src/catalog/price-list.ts'
 import { loadConfig, reloadConfig, withSimulator } from '../../src/config/load.ts'
 import { ConfigError, type ConfigProblem } from '../../src/config/problem.ts'
 import { testFolder } from '../support/folder.ts'
@@ -79,7 +80,7 @@ test('C1 a whole file becomes a configuration with every default', () => {
   const model = config.catalog.models.get('claude-x')
   assert.strictEqual(model?.upstreamModel, 'claude-x-0901')
   assert.strictEqual(model.profile.reasoning.style, 'adaptive')
-  assert.deepStrictEqual(model.prices, {
+  assert.deepStrictEqual(baseOf(model.prices).prices, {
     inputNanos: 3_000_000_000n,
     cacheReadNanos: 300_000_000n,
     cacheWriteNanos: 3_750_000_000n,
@@ -89,15 +90,16 @@ test('C1 a whole file becomes a configuration with every default', () => {
   const second = config.catalog.models.get('m2')
   assert.strictEqual(second?.upstreamModel, 'm2')
   assert.strictEqual(second.hostedTools, 'pass')
-  assert.deepStrictEqual(second.prices, {
+  assert.deepStrictEqual(baseOf(second.prices).prices, {
     inputNanos: 2_000_000_000n,
     cacheReadNanos: 2_000_000_000n,
     cacheWriteNanos: 2_000_000_000n,
     cacheWrite1hNanos: 2_000_000_000n,
     outputNanos: 500_000_000n,
   })
-  assert.match(model.priceVersion, /^[0-9a-f]{12}$/)
-  assert.notStrictEqual(model.priceVersion, second.priceVersion)
+  const version = ({ prices }: typeof model) => baseOf(prices).version
+  assert.match(version(model), /^[0-9a-f]{12}$/)
+  assert.notStrictEqual(version(model), version(second))
 })
 
 test('spec 2.9 the list of models has the pinned day and the owner on every row', () => {
@@ -149,7 +151,7 @@ test('without a catalog the built-in models are served, with the simulator as th
   ])
   for (const model of config.catalog.models.values()) {
     assert.strictEqual(model.routes[0]?.upstream, 'simulator')
-    assert(model.prices.outputNanos > 0n)
+    assert(baseOf(model.prices).prices.outputNanos > 0n)
   }
   assert.strictEqual(config.upstreams.get('simulator')?.baseUrl, 'http://127.0.0.1:4321')
 })

@@ -6,7 +6,7 @@ import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
-import { modelOf } from '../native/models.ts'
+import { listOf, modelOf, plainPrices } from '../native/models.ts'
 
 /** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
 const key = { account: { name: 'tester' } } as ApiKey
@@ -23,13 +23,13 @@ async function held(
       return { ok: true, release() {} }
     },
   } as unknown as Entered
-  const prices = { ...modelOf('chat').prices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
+  const prices = { ...plainPrices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
   const exchange = { outputTokensCap, choices, inputTokensEstimate: 100 } as Exchange
   await takeHold(
     { billing: { holdOutputTokens } } as Config,
     key,
     entered,
-    modelOf('chat', { prices }),
+    modelOf('chat', { prices: listOf(prices) }),
     exchange,
     {} as CallRecord,
   )
@@ -60,7 +60,7 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
       return { ok: true, release() {} }
     },
   } as unknown as Entered
-  const base = modelOf('chat').prices
+  const base = plainPrices
   const prices = {
     ...base,
     inputNanos: 1_000_000n,
@@ -72,9 +72,37 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
     const bounds = { inputTokensMax: 1, isOutputCapped }
     const exchange = { outputTokensCap: 100, choices: 1, inputTokensEstimate, bounds } as Exchange
     const config = { billing: { holdOutputTokens: 1_024 } } as Config
-    await takeHold(config, key, entered, modelOf('chat', { prices }), exchange, {} as CallRecord)
+    await takeHold(config, key, entered, modelOf('chat', { prices: listOf(prices) }), exchange, {} as CallRecord)
     return heldNanos
   }
   assert.deepEqual([await hold(50, true), await hold(51, true)], [150n, 302n])
   assert.deepEqual([await hold(50, false), await hold(51, false)], [9_150n, 9_302n])
+})
+
+test('C11 money.md 1 g: a hold prices input as a write where the request may write a cache, for as long as it asks', async () => {
+  const prices = listOf({
+    ...plainPrices,
+    ...{ inputNanos: 1_000_000n, cacheReadNanos: 100_000n, cacheWriteNanos: 1_250_000n, cacheWrite1hNanos: 2_000_000n },
+    outputNanos: 0n,
+  })
+  const hold = async (wire: 'messages' | 'chat', body: string) => {
+    let heldNanos = 0n
+    const entered = {
+      admit: async (nanos: bigint) => {
+        heldNanos = nanos
+        return { ok: true, release() {} }
+      },
+    } as unknown as Entered
+    const holds = (text: string) => body.includes(`"${text}"`)
+    const exchange = { outputTokensCap: 1, choices: 1, inputTokensEstimate: 100, holds } as Exchange
+    const config = { billing: { holdOutputTokens: 1 } } as Config
+    await takeHold(config, key, entered, modelOf(wire, { prices }), exchange, { startedMs: 0 } as CallRecord)
+    return heldNanos
+  }
+  assert.equal(await hold('messages', '{}'), 100n)
+  assert.equal(await hold('messages', '{"cache_control":{"type":"ephemeral"}}'), 125n)
+  assert.equal(await hold('messages', '{"cache_control":{"type":"ephemeral","ttl":"1h"}}'), 200n)
+  assert.equal(await hold('messages', '{"text":"1h"}'), 100n)
+  assert.equal(await hold('chat', '{}'), 125n)
+  assert.equal(await hold('chat', '{"prompt_cache_options":{"ttl":"12h"}}'), 200n)
 })

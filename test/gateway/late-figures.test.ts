@@ -4,7 +4,7 @@ import type { Exchange } from '../../src/gateway/exchange.ts'
 import { Pace } from '../../src/gateway/pace.ts'
 import { tellsLate, withoutLaterOutput } from '../../src/gateway/read-on.ts'
 import type { UsageReport } from '../../src/inference/usage.ts'
-import { modelOf } from '../native/models.ts'
+import { listOf, modelOf, plainPrices } from '../native/models.ts'
 
 /* The rules of C12 by themselves; test/gateway/read-on.test.ts has them at work. */
 
@@ -27,22 +27,21 @@ test('C12: without marks a model reasons until its first word; what it thinks be
 })
 
 test('C12: a model that has told its input, or what of it was cached, has told what is cheaper', () => {
-  const { prices } = modelOf('chat')
-  const model = { ...modelOf('chat'), prices: { ...prices, inputNanos: 10n, cacheReadNanos: 1n } }
+  const model = modelOf('chat', { prices: listOf({ ...plainPrices, inputNanos: 10n, cacheReadNanos: 1n }) })
   const isLate = (report: UsageReport) => tellsLate(report, { mayHideReasoning: false } as Exchange, model)
   assert.deepEqual([isLate({}), isLate({ outputTokens: 3 })], [true, true])
   assert.deepEqual([isLate({ inputTokens: 3 }), isLate({ cacheReadTokens: 3 })], [false, false])
 })
 
 test('C11 C12: a cached share may be cheaper in a step alone, and calls that have a price are told at the end', () => {
-  const { prices } = modelOf('chat')
+  const prices = plainPrices
   const [capped, open] = [true, false].map(
     (isOutputCapped) => ({ mayHideReasoning: false, bounds: { inputTokensMax: 1, isOutputCapped } }) as Exchange,
   ) as [Exchange, Exchange]
   const stepped = { ...prices, steps: [{ ...prices, above: 5, cacheReadNanos: 1n }] }
-  assert.equal(tellsLate({}, capped, modelOf('chat', { prices: stepped })), true)
-  assert.equal(tellsLate({ inputTokens: 3 }, capped, modelOf('chat', { prices: stepped })), false)
-  const called = modelOf('chat', { prices: { ...prices, calls: { web_search: 1n } } })
+  assert.equal(tellsLate({}, capped, modelOf('chat', { prices: listOf(stepped) })), true)
+  assert.equal(tellsLate({ inputTokens: 3 }, capped, modelOf('chat', { prices: listOf(stepped) })), false)
+  const called = modelOf('chat', { prices: listOf({ ...prices, calls: { web_search: 1n } }) })
   assert.deepEqual(
     [tellsLate({ inputTokens: 3 }, open, called), tellsLate({ inputTokens: 3 }, capped, called)],
     [true, false],

@@ -4,7 +4,7 @@ import { resolveProfile } from '../../src/catalog/profiles.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { estimateTextTokens } from '../../src/inference/estimate.ts'
 import { mayHideReasoning } from '../../src/wires/requests/reasoning-wish.ts'
-import { modelOf } from '../native/models.ts'
+import { listOf, modelOf, plainPrices } from '../native/models.ts'
 import { answers, chunk, frames, named } from '../support/native.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 
@@ -16,7 +16,7 @@ import { type Rig, type RigOptions, startRig } from './rig.ts'
 const sse = new Map([['content-type', 'text/event-stream']])
 
 /** A cached token costs a tenth. */
-const cachePriced = { prices: { ...modelOf('chat').prices, inputNanos: 3_000n, cacheReadNanos: 300n } }
+const cachePriced = { prices: listOf({ ...plainPrices, inputNanos: 3_000n, cacheReadNanos: 300n }) }
 
 function begin({ sent }: Rig): void {
   sent.at(-1)!.listener.onHead(200, 'text/event-stream', sse)

@@ -4,11 +4,11 @@ import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { UsageReport } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { answers, chunk, frames, named } from '../support/native.ts'
-import { modelOf } from './models.ts'
+import { listOf, modelOf, plainPrices } from './models.ts'
 
 /* What answers tell of calls of their provider's own tools (ruling C11). */
 
-const priced = { prices: { ...modelOf('chat').prices, calls: { web_search: 5n } } }
+const priced = { prices: listOf({ ...plainPrices, calls: { web_search: 5n } }) }
 const headOf = (wire: ClientWire, isPriced = true) => ({
   requestId: 'req_1',
   model: modelOf(wire, isPriced ? priced : {}),

@@ -2,6 +2,7 @@ import type { Model } from '../../src/catalog/model.ts'
 import { type ProfileSetting, resolveProfile } from '../../src/catalog/profiles.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
+import { listOf, plainPrices } from '../native/models.ts'
 import { type ClientWire, type Options, pump, pumpJson, type Told, wires } from './pump.ts'
 
 /*
@@ -64,8 +65,7 @@ export function modelOf(wire: ClientWire, setting: ProfileSetting | undefined): 
     upstreamModel: 'name-upstream',
     outputTokensMax: 4096,
     contextWindow: undefined,
-    prices: { inputNanos: 0n, cacheReadNanos: 0n, cacheWriteNanos: 0n, cacheWrite1hNanos: 0n, outputNanos: 0n },
-    priceVersion: '1',
+    prices: listOf(plainPrices),
     profile: resolveProfile(wire, setting),
     allowedFields: new Set(),
     hostedTools: 'refuse',

@@ -165,7 +165,7 @@ export abstract class NativeStream implements StreamRelay {
 
   /** A call of a hosted tool came by; it counts where it has a price (ruling C11). */
   protected see(kind: string): void {
-    if (this.head.model.prices.calls === undefined) return
+    if (!this.head.model.prices.hasCalls) return
     this.report = { ...this.report, callsSeen: countSeen(this.report.callsSeen, kind) }
   }
 

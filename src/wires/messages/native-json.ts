@@ -26,7 +26,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
-  const callsSeen = head.model.prices.calls && callsOf(objectsOf(answer['content']))
+  const callsSeen = head.model.prices.hasCalls && callsOf(objectsOf(answer['content']))
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',

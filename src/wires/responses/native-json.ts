@@ -29,7 +29,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
-  const callsSeen = head.model.prices.calls && callsOf(answer['output'])
+  const callsSeen = head.model.prices.hasCalls && callsOf(answer['output'])
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',

@@ -204,7 +204,7 @@ export class ResponsesNativeStream extends NativeStream {
       for (const text of texts) this.produced.add(text)
       if (!this.#item.hasText) this.#item = { hasName: false, hasText: false }
       this.enter('speaking')
-      if (this.head.model.prices.calls && frame.includes('_call"')) this.#seeCall(frame)
+      if (this.head.model.prices.hasCalls && frame.includes('_call"')) this.#seeCall(frame)
     }
   }
 
@@ -244,7 +244,7 @@ export class ResponsesNativeStream extends NativeStream {
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.
-    const callsSeen = this.head.model.prices.calls && callsOf(response['output'])
+    const callsSeen = this.head.model.prices.hasCalls && callsOf(response['output'])
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
     this.complete()

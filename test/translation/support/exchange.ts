@@ -9,6 +9,7 @@ import { ClientBody } from '../../../src/wires/requests/client-body.ts'
 import { readConversationKey } from '../../../src/wires/requests/conversation-key.ts'
 import type { EncodedRequest } from '../../../src/wires/wire.ts'
 import { wires } from '../../../src/wires/wires.ts'
+import { listOf, plainPrices } from '../../native/models.ts'
 
 /** The profile of translation 5: everything the wire has, effort in three levels, four stops, follow-up images. */
 const plainProfile: ProfileSetting = {
@@ -74,8 +75,7 @@ export function modelOf(wire: ClientWire, setting: Setting = {}): Model {
     upstreamModel: 'upstream-model',
     outputTokensMax: setting.outputTokensMax ?? 8192,
     contextWindow: undefined,
-    prices: { inputNanos: 1n, cacheReadNanos: 1n, cacheWriteNanos: 1n, cacheWrite1hNanos: 1n, outputNanos: 1n },
-    priceVersion: '1',
+    prices: listOf(plainPrices),
     profile: resolveProfile(
       wire,
       typeof setting.profile === 'string' ? setting.profile : { ...plainProfile, ...ofWire, ...setting.profile },

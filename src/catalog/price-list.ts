@@ -1,0 +1,176 @@
+import {
+  type Band,
+  type PriceList,
+  type PriceRow,
+  type PriceSet,
+  type PriceStep,
+  type Prices,
+  type Rates,
+  ratesOf,
+  type Tier,
+} from './model.ts'
+
+/*
+ * Chooses one of the sets of prices of a list (ruling C11). Sets are made when the configuration is read. So a request looks up
+ * its hold and its bill, and computes no prices.
+ */
+
+const dayMs = 86_400_000
+
+/** The facts of a request that choose a set. A tier or geography that the row does not price counts as the base. */
+type PriceFacts = {
+  /** Unix milliseconds. */
+  at: number
+  tier?: Tier | undefined
+  geo?: string | undefined
+}
+
+/**
+ * The rates of a request, the version that the ledger keeps of their set, and the row, band, tier, geography and step that
+ * apply.
+ * @param inputTokens fresh, read from a cache and written to one together: they choose the step
+ * @returns `step`: the tokens above which it begins; null for the base
+ */
+export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: number }) {
+  const set = setAt(list, facts)
+  const {
+    above: step = null,
+    inputNanos,
+    cacheReadNanos,
+    cacheWriteNanos,
+    cacheWrite1hNanos,
+    outputNanos,
+  } = ratesOf(set.prices, facts.inputTokens)
+  const rates: Rates = { inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos }
+  const { version, row, band, tier, geo } = set
+  return { rates, version, row, band, tier, geo, step }
+}
+
+/** The set of prices of a moment, a tier and a geography. */
+export function setAt({ rows, only }: PriceList, { at, tier, geo }: PriceFacts): PriceSet {
+  if (only) return only
+  const row = rows.findLast(({ fromMs }) => fromMs <= at) ?? rows[0]!
+  const sets = row.sets[1 + row.bands.findIndex((band) => isWithin(band, at))]!
+  const [servedBy, servedIn] = [sets.has(setKey(tier)) ? tier : null, sets.has(setKey(null, geo)) ? geo : null]
+  return sets.get(setKey(servedBy, servedIn))!
+}
+
+/** The key of a set among those of its band. */
+export function setKey(tier?: Tier | null, geo?: string | null): string {
+  return `${tier ?? ''} ${geo ?? ''}`
+}
+
+/** The set of the first row, without band, tier and geography. */
+export function baseOf({ rows }: PriceList): PriceSet {
+  return rows[0]!.sets[0]!.get(setKey())!
+}
+
+/** Whether a moment is within a band, by the clock of its zone. */
+export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: number): boolean {
+  const shownMs = at + offsetAt(at)
+  const today = Math.floor(shownMs / dayMs)
+  // A window that began yesterday may go on.
+  for (const day of [today, today - 1]) {
+    // The first of January 1970 was a Thursday.
+    if (!weekdays[(((day + 4) % 7) + 7) % 7] || daysOff.has(day)) continue
+    const ms = shownMs - day * dayMs
+    if (windows.some(({ startMs, endMs }) => ms >= startMs && ms < endMs)) return true
+  }
+  return false
+}
+
+/** The rows that may price a request that begins at a moment: the next row counts if it begins within this time, in ms. */
+const longestAnswerMs = dayMs
+
+/** Whether a request may write into a cache of its provider, and for how long. */
+export type CacheWrites = 'none' | 'short' | 'long'
+
+/**
+ * The dearest prices that a request may be billed by. They are those of its row, and of rows that begin within a day: of all
+ * bands and geographies, the base and the named tiers. Input is priced as its dearest kind.
+ * @param served the tiers that may serve it
+ */
+export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {
+  const first = Math.max(
+    0,
+    list.rows.findLastIndex(({ fromMs }) => fromMs <= at),
+  )
+  const last = list.rows.findLastIndex(({ fromMs }) => fromMs <= at + longestAnswerMs)
+  const key = `${first} ${last} ${writes} ${served.join()}`
+  const known = list.holds.get(key)
+  if (known) return known
+  const mayServe = ({ tier }: PriceSet) => tier === null || served.includes(tier)
+  const rows: readonly PriceRow[] = list.rows.slice(first, Math.max(first, last) + 1)
+  const sets = rows.flatMap((row) => row.sets.flatMap((ofBand) => [...ofBand.values()].filter(mayServe)))
+  const found = dearestOf(
+    sets.map(({ prices }) => prices),
+    writes,
+  )
+  list.holds.set(key, found)
+  return found
+}
+
+function dearestOf(all: readonly Prices[], writes: CacheWrites): Prices {
+  const above = [...new Set(all.flatMap(({ steps = [] }) => steps.map((step) => step.above)))].sort((a, b) => a - b)
+  const ratesFor = (inputTokens: number): Rates => {
+    const rates = all.map((prices) => ratesOf(prices, inputTokens))
+    const most = (kind: keyof Rates) => rates.reduce((nanos, one) => (one[kind] > nanos ? one[kind] : nanos), 0n)
+    const kinds: (keyof Rates)[] = ['inputNanos', 'cacheReadNanos']
+    if (writes !== 'none') kinds.push('cacheWriteNanos')
+    if (writes === 'long') kinds.push('cacheWrite1hNanos')
+    const inputNanos = kinds.map(most).reduce((nanos, one) => (one > nanos ? one : nanos), 0n)
+    return {
+      inputNanos,
+      cacheReadNanos: inputNanos,
+      cacheWriteNanos: inputNanos,
+      cacheWrite1hNanos: inputNanos,
+      outputNanos: most('outputNanos'),
+    }
+  }
+  const steps = above.map((tokens): PriceStep => ({ above: tokens, ...ratesFor(tokens + 1) }))
+  const calls: Record<string, bigint> = {}
+  for (const prices of all)
+    for (const [kind, nanos] of Object.entries(prices.calls ?? {}))
+      if (nanos >= (calls[kind] ?? 0n)) calls[kind] = nanos
+  return {
+    ...ratesFor(0),
+    ...(steps.length > 0 && { steps }),
+    ...(Object.keys(calls).length > 0 && { calls }),
+  }
+}
+
+/** Days that are searched for the next change by a band. */
+const searchedDays = 40
+
+/**
+ * The next moments at which the base prices of a list change, with the set from then on. Bands are searched for 40 days.
+ * @param at Unix milliseconds
+ */
+export function nextChanges(list: PriceList, at: number, most: number): { at: number; set: PriceSet }[] {
+  const froms = list.rows.slice(1).map(({ fromMs }) => fromMs)
+  const edges = list.rows.flatMap(({ bands }) => bands.flatMap((band) => edgesOf(band, at, searchedDays)))
+  const moments = [...new Set([...froms, ...edges])].filter((ms) => ms > at).sort((a, b) => a - b)
+  const changes: { at: number; set: PriceSet }[] = []
+  let before = setAt(list, { at })
+  for (const ms of moments) {
+    const set = setAt(list, { at: ms })
+    if (set === before) continue
+    if (changes.length < most) changes.push({ at: ms, set })
+    before = set
+  }
+  return changes
+}
+
+/** The moments at which windows of a band begin and end, from the day before a moment on. */
+export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
+  const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
+  return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) =>
+    windows.flatMap(({ startMs, endMs }) =>
+      [startMs, endMs].flatMap((ms) => {
+        const shownMs = day * dayMs + ms
+        // A clock may show a time twice, or skip it.
+        return [...new Set([-dayMs, dayMs].map((aside) => shownMs - offsetAt(shownMs + aside)))]
+      }),
+    ),
+  )
+}

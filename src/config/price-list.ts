@@ -1,0 +1,296 @@
+import { createHash } from 'node:crypto'
+import { isSameZone, zoneOffset } from '../accounts/calendar.ts'
+import { nanosPerCredit } from '../accounts/credit.ts'
+import { asObject } from '../bytes/json.ts'
+import type { Band, PriceList, PriceRow, PriceSet, Prices, Rates, Tier } from '../catalog/model.ts'
+import { edgesOf, isWithin, setKey } from '../catalog/price-list.ts'
+import {
+  type BandEntry,
+  type Calendars,
+  calendars as calendarsSchema,
+  daysOf,
+  type PriceRowEntry,
+  type PricesEntry,
+  prices as pricesSchema,
+  type WrittenRates,
+  weekdaysOf,
+  windowsOf,
+} from './price-schema.ts'
+
+/** The rows of prices as they are written, each with its path: one, or a list by date. */
+export function rowsOf<Row>(prices: Row | readonly Row[]): { row: Row; path: PropertyKey[] }[] {
+  if (!Array.isArray(prices)) return [{ row: prices as Row, path: ['prices'] }]
+  return prices.map((row: Row, index) => ({ row, path: ['prices', index] }))
+}
+
+/** Makes the list of prices of an entry without mistakes: all its sets, with their versions. */
+export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): PriceList {
+  return createPriceList(
+    rowsOf<PriceRowEntry>(entry).map(({ row }, index) => readRow(row, index, calendars, () => {})),
+    [entry].flat()[0]!.counts,
+  )
+}
+
+/** Makes a list of rows that are complete. @param counts the moment that chooses the row; default: the end of the answer */
+export function createPriceList(rows: readonly PriceRow[], counts: PriceList['counts'] = 'end'): PriceList {
+  const sets = rows.flatMap((row) => row.sets.flatMap((ofBand) => [...ofBand.values()]))
+  const all = sets.flatMap(({ prices }) => [prices, ...(prices.steps ?? [])])
+  return {
+    rows,
+    only: sets.length === 1 ? sets[0] : undefined,
+    counts,
+    hasCalls: sets.some(({ prices }) => prices.calls !== undefined),
+    hasCheaperReads: all.some((rates) => rates.cacheReadNanos < rates.inputNanos),
+    hasDearerWrites: all.some(
+      ({ inputNanos, cacheWriteNanos, cacheWrite1hNanos }) =>
+        cacheWriteNanos > inputNanos || cacheWrite1hNanos > inputNanos,
+    ),
+    holds: new Map(),
+  }
+}
+
+type ReportMistake = (path: PropertyKey[], message: string) => void
+type PriceMistakes = Iterable<{ path: PropertyKey[]; message: string }>
+
+/**
+ * Finds mistakes across the keys of prices: rows that do not rise, bands that overlap, factors that are not exact, calendars
+ * that are not there.
+ * @param raw the file as it was written. Prices that the schema refuses are left to it.
+ */
+export function* priceMistakes(raw: unknown, nowMs = Date.now()): PriceMistakes {
+  const { catalog, calendars: written } = raw as { catalog?: { models?: unknown }; calendars?: unknown }
+  if (!Array.isArray(catalog?.models)) return
+  const calendars: Calendars = {}
+  for (const [name, value] of Object.entries(asObject(written) ?? {})) {
+    const { data } = calendarsSchema.safeParse({ [name]: value })
+    if (data) Object.assign(calendars, data)
+  }
+  const known = Object.keys(asObject(written) ?? {})
+  for (const [index, model] of catalog.models.entries()) {
+    const { data: prices } = pricesSchema.safeParse(asObject(model)?.['prices'])
+    if (prices === undefined) continue
+    const found: { path: PropertyKey[]; message: string }[] = []
+    listMistakes(prices, calendars, known, nowMs, (path, message) => void found.push({ path, message }))
+    for (const { path, message } of found) yield { path: ['catalog', 'models', index, ...path], message }
+  }
+}
+
+function listMistakes(
+  prices: PricesEntry,
+  calendars: Calendars,
+  known: readonly string[],
+  nowMs: number,
+  report: ReportMistake,
+): void {
+  const rows = rowsOf<PriceRowEntry>(prices)
+  for (const [index, { row, path }] of rows.entries()) {
+    const { from, counts = 'end' } = row
+    const before = rows[index - 1]?.row
+    if (from === undefined && before)
+      report([...path, 'from'], 'is missing: each row after the first has the moment from which it holds')
+    if (from !== undefined && before?.from !== undefined && from <= before.from)
+      report([...path, 'from'], 'must be later than the `from` of the row before it')
+    if (from !== undefined && !before && from > nowMs)
+      report([...path, 'from'], 'has not come yet, and no row holds until then: write the prices of today before it')
+    if (before && counts !== (before.counts ?? 'end'))
+      report([...path, 'counts'], `must be the same in all rows: the row before it has ${before.counts ?? 'end'}`)
+    checkRow(row, path, calendars, known, report)
+  }
+}
+
+function checkRow(
+  row: PriceRowEntry,
+  path: PropertyKey[],
+  calendars: Calendars,
+  known: readonly string[],
+  report: ReportMistake,
+) {
+  const { bands = [] } = row
+  let isSound = true
+  const complain: ReportMistake = (at, message) => {
+    isSound = false
+    report([...path, ...at], message)
+  }
+  for (const [index, band] of bands.entries()) {
+    const at = ['bands', index]
+    const twin = bands.findIndex(({ name }) => name === band.name)
+    if (twin < index) complain([...at, 'name'], `is also the name of bands[${twin}]; give each its own`)
+    checkCalendar(band, at, calendars, known, complain)
+  }
+  if (!isSound) return
+  const read = bands.map((band) => readBand(band, calendars))
+  for (const [index, band] of read.entries()) {
+    const other = read.findIndex((one, i) => i < index && overlaps(one, band, bands[i]!, bands[index]!, calendars))
+    if (other >= 0)
+      complain(
+        ['bands', index],
+        `overlaps bands[${other}] (${bands[other]!.name}): at each minute one band at most may hold; change the days or hours of one`,
+      )
+  }
+  if (isSound) readRow(row, 0, calendars, complain)
+}
+
+function checkCalendar(
+  band: BandEntry,
+  at: PropertyKey[],
+  calendars: Calendars,
+  known: readonly string[],
+  report: ReportMistake,
+) {
+  const { not_on: name, zone } = band
+  if (name === undefined) return
+  const calendar = Object.hasOwn(calendars, name) ? calendars[name] : undefined
+  if (!known.includes(name)) {
+    const others = known.length > 0 ? `: ${known.join(', ')}` : '; there is none yet'
+    report([...at, 'not_on'], `must name an entry of calendars${others}`)
+  } else if (calendar && zone !== undefined && !isSameZone(zone, calendar.zone))
+    report([...at, 'zone'], `must be the zone of its calendar ${name}, ${calendar.zone}: whose days are meant?`)
+}
+
+/** Two years, in which the clocks of all zones go through their changes. */
+const [searchedFromMs, searchedDays] = [Date.UTC(2026, 0, 1), 731]
+
+/** Whether two bands hold at the same minute. Bands of one zone are compared over a week, others at all their edges. */
+function overlaps(one: Band, other: Band, a: BandEntry, b: BandEntry, calendars: Calendars): boolean {
+  const isOneZone = isSameZone(zoneOf(a, calendars), zoneOf(b, calendars))
+  // A calendar ends, and then the hours of two bands meet on all days. So days off do not count here.
+  const [first, second] = [one, other].map(
+    (band): Band => ({ ...band, daysOff: new Set(), ...(isOneZone && { offsetAt: () => 0 }) }),
+  ) as [Band, Band]
+  const days = isOneZone ? 8 : searchedDays
+  const edges = [first, second].flatMap((band) => edgesOf(band, searchedFromMs, days))
+  return edges.some((ms) => [ms, ms - 1].some((at) => isWithin(first, at) && isWithin(second, at)))
+}
+
+function zoneOf({ zone, not_on: name }: BandEntry, calendars: Calendars): string {
+  return zone ?? (name === undefined ? undefined : calendars[name]?.zone) ?? 'UTC'
+}
+
+function readBand(entry: BandEntry, calendars: Calendars): Band {
+  const calendar = entry.not_on === undefined ? undefined : calendars[entry.not_on]
+  return {
+    name: entry.name,
+    offsetAt: zoneOffset(zoneOf(entry, calendars)),
+    weekdays: weekdaysOf(entry),
+    windows: windowsOf(entry),
+    daysOff: calendar ? daysOf(calendar) : new Set(),
+  }
+}
+
+/** A factor in 10⁻⁹, or prices that stand instead of those so far. */
+type Modifier = { path: PropertyKey[]; change: bigint | WrittenRates }
+
+/** Makes all sets of a row. Whatever has no exact result is reported. */
+function readRow(row: PriceRowEntry, index: number, calendars: Calendars, report: ReportMistake): PriceRow {
+  const { bands = [], tiers = {}, geos = {}, calls = {}, steps, from = Number.NEGATIVE_INFINITY } = row
+  const base = readRates({ ...row, steps })
+  const some = Object.keys(calls).length > 0 && calls
+  const choices = <Name extends string>(map: Partial<Record<Name, bigint | WrittenRates>>, key: string) => [
+    { name: null, modifiers: [] as Modifier[] },
+    ...(Object.entries(map) as [Name, bigint | WrittenRates][]).map(([name, change]) => ({
+      name,
+      modifiers: [{ path: [key, name], change }],
+    })),
+  ]
+  const ofBands = [
+    { name: null, modifiers: [] },
+    ...bands.map((band, i) => ({ name: band.name, modifiers: [bandModifier(band, i)] })),
+  ]
+  const sets = ofBands.map(({ name: band, modifiers: first }) => {
+    const found = new Map<string, PriceSet>()
+    for (const { name: tier, modifiers: second } of choices<Tier>(tiers, 'tiers'))
+      for (const { name: geo, modifiers: third } of choices<string>(geos, 'geos')) {
+        const rates = applyAll(base, [...first, ...second, ...third], report)
+        const prices: Prices = some ? { ...rates, calls: some } : rates
+        found.set(setKey(tier, geo), { prices, version: hashPrices(prices), row: index, band, tier, geo })
+      }
+    return found
+  })
+  return { fromMs: from, bands: bands.map((band) => readBand(band, calendars)), sets }
+}
+
+function bandModifier({ times, ...band }: BandEntry, index: number): Modifier {
+  const path = ['bands', index]
+  if (times !== undefined) return { path: [...path, 'times'], change: times }
+  // The schema has seen to it that both are there.
+  return { path, change: { ...band, input: band.input ?? 0n, output: band.output ?? 0n } }
+}
+
+/** No price of a configuration is larger. */
+const rateMaxNanos = 10n ** 18n
+
+/** Applies changes in order. Prices that are written out stand instead of all before them. */
+function applyAll(base: Prices, modifiers: readonly Modifier[], report: ReportMistake): Prices {
+  let rates = base
+  let factors: bigint[] = []
+  for (const { change } of modifiers) {
+    if (typeof change === 'bigint') factors.push(change)
+    else {
+      rates = readRates(change)
+      factors = []
+    }
+  }
+  if (factors.length === 0) return rates
+  const times = factors.reduce((product, factor) => product * factor, 1n)
+  const unit = nanosPerCredit ** BigInt(factors.length)
+  let isExact = true
+  const scale = (nanos: bigint) => {
+    const scaled = nanos * times
+    if (scaled % unit !== 0n || scaled / unit > rateMaxNanos) isExact = false
+    return scaled / unit
+  }
+  const scaleAll = (one: Rates): Rates => ({
+    inputNanos: scale(one.inputNanos),
+    cacheReadNanos: scale(one.cacheReadNanos),
+    cacheWriteNanos: scale(one.cacheWriteNanos),
+    cacheWrite1hNanos: scale(one.cacheWrite1hNanos),
+    outputNanos: scale(one.outputNanos),
+  })
+  const { steps } = rates
+  const scaled: Prices = {
+    ...scaleAll(rates),
+    ...(steps && { steps: steps.map(({ above, ...own }) => ({ above, ...scaleAll(own) })) }),
+  }
+  if (!isExact)
+    report(
+      modifiers.at(-1)!.path,
+      'makes a price that has more than 9 places or is too large, by itself or with another factor: write the prices out',
+    )
+  return scaled
+}
+
+/** Fills in the defaults of ruling C1. Steps are set only if there are some (C11). */
+function readRates({ steps = [], ...rates }: WrittenRates): Prices {
+  return {
+    ...readOwnRates(rates),
+    ...(steps.length > 0 && { steps: steps.map(({ above, ...own }) => ({ above, ...readOwnRates(own) })) }),
+  }
+}
+
+function readOwnRates(rates: Omit<WrittenRates, 'steps'>): Rates {
+  const cacheWriteNanos = rates.cache_write ?? rates.input
+  const longWrites = [rates.cache_write_1h, rates.cache_write_12h].filter((nanos) => nanos !== undefined)
+  return {
+    inputNanos: rates.input,
+    cacheReadNanos: rates.cache_read ?? rates.input,
+    cacheWriteNanos,
+    // One counter has the tokens of both lifetimes, which no known provider offers together: the dearer price is safe.
+    cacheWrite1hNanos: longWrites.reduce(
+      (most, nanos) => (nanos > most ? nanos : most),
+      longWrites[0] ?? cacheWriteNanos,
+    ),
+    outputNanos: rates.output,
+  }
+}
+
+/** Returns twelve hex digits that change when a price does. Prices without steps and calls keep their old digits. */
+export function hashPrices(prices: Prices): string {
+  const words = amountsOf(prices).map(String)
+  for (const step of prices.steps ?? []) words.push(`above ${step.above}`, ...amountsOf(step).map(String))
+  for (const kind of Object.keys(prices.calls ?? {}).sort()) words.push(`${kind} ${prices.calls![kind]}`)
+  return createHash('sha256').update(words.join(' ')).digest('hex').slice(0, 12)
+}
+
+function amountsOf(rates: Rates): bigint[] {
+  return [rates.inputNanos, rates.cacheReadNanos, rates.cacheWriteNanos, rates.cacheWrite1hNanos, rates.outputNanos]
+}
