@@ -2,10 +2,9 @@ import { loadText } from '../src/config/load.ts'
 import type { CallRecord } from '../src/gateway/record.ts'
 import { createMetrics } from '../src/telemetry/metrics.ts'
 import { createGenAiFigures } from '../src/telemetry/otlp/gen-ai-figures.ts'
-import { keep, type SpanSource } from '../src/telemetry/otlp/kept.ts'
 import { SpanQueue } from '../src/telemetry/otlp/otlp.ts'
 import { createPlaces } from '../src/telemetry/otlp/places.ts'
-import { spansOf } from '../src/telemetry/otlp/spans.ts'
+import { keep, type SpanSource, spansOf } from '../src/telemetry/otlp/spans.ts'
 import { readTraceparent } from '../src/telemetry/trace-context.ts'
 
 /*

@@ -3,9 +3,9 @@ import type { accountShape } from '../../src/operations/accounts.ts'
 import type { lineShape } from '../../src/operations/entry-lines.ts'
 import type { keyShape } from '../../src/operations/keys.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from '../../src/operations/live-shapes.ts'
+import type { WebhookRow } from '../../src/operations/running.ts'
 import type { Explanation, ModelRow, UpstreamState } from '../../src/operations/shapes.ts'
 import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
-import type { WebhookRow } from '../../src/operations/webhooks.ts'
 import type { Bucket } from './pure/range.ts'
 
 /* The types of the admin API's answers. */

@@ -5,15 +5,11 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 import { sha256Hex } from '../ids/digest.ts'
 import { problemOf } from '../operations/book-words.ts'
 import { formatCursor, readCursor } from '../operations/cursor.ts'
-import { invalidFields, sayIssue } from '../operations/mistakes.ts'
 import { allOperations } from '../operations/openapi.ts'
 import type { Context, Operation, OperationResult, Play, Running } from '../operations/operation.ts'
-import { ProblemError } from '../operations/problem.ts'
+import { invalidFields, ProblemError, sayIssue } from '../operations/problem.ts'
 import { digestOfCookie } from '../operations/session.ts'
 import { type AdminHandler, type AdminRequest, type ApiAnswer, formatJson, guard, tellProblem } from './answer.ts'
-import { createBusy } from './busy.ts'
-import { createEventStreams } from './event-stream.ts'
-import { createExports } from './exports.ts'
 import {
   cookieName,
   formatCookie,
@@ -26,6 +22,7 @@ import {
 } from './guard.ts'
 import { createIdentity, type IdentityParts, permit, tooMany } from './identity.ts'
 import { type Matched, matchOperation, readFields } from './request.ts'
+import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
   running: Running
@@ -68,9 +65,7 @@ export type PlayRequest = (
  */
 export function createApi(parts: ApiParts): AdminHandler {
   const { identify, failed } = createIdentity(parts)
-  const openStream = createEventStreams(parts.nowMs)
-  const enter = createBusy()
-  const exportRows = createExports()
+  const { enter, openStream, exportRows } = createUnderWay(parts.nowMs)
   return async (request) => {
     try {
       const answer = await judge(request)

@@ -1,6 +1,6 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 import type { HttpExchange } from '../http/http-exchange.ts'
+import { isSameSecret } from '../ids/digest.ts'
 import { type AdminHandler, type ApiAnswer, formatJson } from './answer.ts'
 
 /** The metrics of a running server, for a scraper. */
@@ -45,14 +45,9 @@ export function judgeScrape(
     if (!isNamedByAddress(request.header('host'))) return 'misdirected'
   } else {
     const [, brought] = /^Bearer +(\S+)$/i.exec(request.header('authorization') ?? '') ?? []
-    if (brought === undefined || !timingSafeEqual(digestOf(brought), digestOf(wanted))) return 'unauthenticated'
+    if (brought === undefined || !isSameSecret(brought, wanted)) return 'unauthenticated'
   }
   return request.method === 'GET' || request.method === 'HEAD' ? undefined : 'method_not_allowed'
-}
-
-/** Digests have the same length for all tokens, which the comparison needs. */
-function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }
 
 function isNamedByAddress(host: string | undefined): boolean {

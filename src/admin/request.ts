@@ -3,10 +3,9 @@ import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/bodies.ts'
 import { NoRoom } from '../http/body.ts'
-import { pointerTo } from '../operations/mistakes.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import type { Operation } from '../operations/operation.ts'
-import { ProblemError } from '../operations/problem.ts'
+import { ProblemError, pointerTo } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
 /** The largest body of an operation, in bytes, not counting a client's request in it. */

@@ -180,3 +180,12 @@ export function asObject(value: unknown): Record<string, unknown> | undefined {
     ? (value as Record<string, unknown>)
     : undefined
 }
+
+/** Parses a text; undefined unless it is a JSON object. */
+export function parseObject(text: string): Record<string, unknown> | undefined {
+  try {
+    return asObject(JSON.parse(text))
+  } catch {
+    return undefined
+  }
+}

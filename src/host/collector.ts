@@ -1,4 +1,6 @@
 import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { every } from './timers.ts'
 
 /** The largest value that the flags take, in ms, which means never. */
 const never = 2 ** 31 - 1
@@ -25,4 +27,91 @@ const flags: { name: string; value: number; sinceV8?: number }[] = [
 export function calmCollector(): void {
   const v8 = Number.parseInt(process.versions.v8, 10)
   for (const { name, value, sinceV8 = 0 } of flags) if (v8 >= sinceV8) setFlagsFromString(`--${name}=${value}`)
+}
+
+/** The time between two looks, in ms. */
+const everyMs = 1_000
+
+/** A process that works for less than this share of the time is idle. */
+const busyMax = 0.1
+
+/**
+ * The conditions of a collection, which takes 150 ms for a hundred megabytes. `looks`: the process must have been idle for that
+ * many seconds. `bytes`: it must hold that much more than its least. A collection also discards compiled code if no instance of
+ * a class is left that the code refers to. The next requests are then 60 to 100 ms slower
+ * (docs/decisions/0061-code-stays-warm.md), so after a short pause a collection must free much memory.
+ */
+const worthwhile = [
+  { looks: 2, bytes: 256 * 1024 * 1024 },
+  { looks: 60, bytes: 128 * 1024 * 1024 },
+]
+
+/** The figures that are read, and the collection; a test passes its own. */
+type TidySources = {
+  /** Resident memory, in bytes. */
+  readRss: () => number
+  /** The share of the time since the last call in which the event loop worked, 0 to 1. */
+  readBusy: () => number
+  /** Collects all garbage and gives the memory pages back. */
+  collect: () => void
+  every: typeof every
+}
+
+/**
+ * Frees the memory that a burst of requests has left. V8 collects only when something is allocated. So the last garbage of a
+ * burst, and the pages of garbage collected before, would stay until the next requests (docs/decisions/0052-stopped-readers.md).
+ * @returns a function that stops it
+ */
+export function tidyWhenIdle({ readRss, readBusy, collect, every }: TidySources = ofThisProcess()): () => void {
+  /** For each condition, the least memory since a pause as long was last used. Memory in use then may be garbage a minute later. */
+  const floors = worthwhile.map(() => Number.POSITIVE_INFINITY)
+  let looks = 0
+  return every(everyMs, () => {
+    const rss = readRss()
+    for (const [i, floor] of floors.entries()) floors[i] = Math.min(floor, rss)
+    looks = readBusy() > busyMax ? 0 : looks + 1
+    const used = worthwhile.findLastIndex((least, i) => looks >= least.looks && rss - floors[i]! >= least.bytes)
+    if (used < 0) return
+    collect()
+    floors.fill(readRss(), 0, used + 1)
+    looks = 0
+  })
+}
+
+function ofThisProcess(): TidySources {
+  let before = performance.eventLoopUtilization()
+  return {
+    readRss,
+    readBusy() {
+      const now = performance.eventLoopUtilization()
+      const { utilization } = performance.eventLoopUtilization(now, before)
+      before = now
+      return utilization
+    },
+    collect,
+    every,
+  }
+}
+
+/** V8's function is hidden behind a flag, so it is taken from a new context that is made with the flag. */
+function collect(): void {
+  setFlagsFromString('--expose-gc')
+  const gc = runInNewContext('gc') as NodeJS.GCFunction
+  setFlagsFromString('--no-expose-gc')
+  gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
+
+let last = 0
+
+/**
+ * Resident memory, in bytes. Linux reports it in a file. If no descriptor is left to read it (faults F-P11), the value of the
+ * last call is returned.
+ */
+export function readRss(): number {
+  try {
+    last = process.memoryUsage.rss()
+  } catch {
+    // The last value is kept.
+  }
+  return last
 }

@@ -1,5 +1,6 @@
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { devNull } from 'node:os'
+import { every } from './timers.ts'
 
 const everyMs = 1_000
 
@@ -13,8 +14,7 @@ const perConnection = 3
 type DescriptorSources = {
   /** Opens something and closes it again. @throws with the error code of the system */
   tryOpen: () => void
-  /** Calls `tick` repeatedly. @returns a function that stops it */
-  every: (ms: number, tick: () => void) => () => void
+  every: typeof every
 }
 
 /**
@@ -75,8 +75,5 @@ function readLimit(): { limit: number | undefined } {
 
 const ofThisProcess: DescriptorSources = {
   tryOpen: () => closeSync(openSync(devNull, 'r')),
-  every(ms, tick) {
-    const timer = setInterval(tick, ms)
-    return () => clearInterval(timer)
-  },
+  every,
 }

@@ -1,6 +1,7 @@
 import { totalmem } from 'node:os'
 import { getHeapStatistics } from 'node:v8'
-import { readRss } from './rss.ts'
+import { readRss } from './collector.ts'
+import { every } from './timers.ts'
 
 /** If the event loop is this late for this long, the process is overloaded (reliability §7). */
 const lagMaxMs = 200
@@ -29,8 +30,7 @@ type LoadSources = {
   readHeapShare: () => number
   /** Resident memory, as a share of what this process may have. */
   readMemoryShare: () => number
-  /** Calls `tick` repeatedly. @returns a function that stops it */
-  every: (ms: number, tick: () => void) => () => void
+  every: typeof every
 }
 
 /** @param clockMs monotonic. */
@@ -67,10 +67,7 @@ const ofThisProcess: LoadSources = {
     return used_heap_size / heap_size_limit
   },
   readMemoryShare: () => readRss() / memoryMax,
-  every(ms, tick) {
-    const timer = setInterval(tick, ms)
-    return () => clearInterval(timer)
-  },
+  every,
 }
 
 /** The memory limit of the container if there is one, or else the memory of the machine, in bytes. */

@@ -1,6 +1,6 @@
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
-import { within } from '../host/within.ts'
+import { within } from '../host/timers.ts'
 import { createKeyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'

@@ -3,8 +3,8 @@ import { soundOutcomes } from '../accounts/usage/question.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { randomText } from '../ids/base62.ts'
 import type { UpstreamState } from '../operations/shapes.ts'
+import { isTold, rowOf } from './explanation.ts'
 import { overMsOf } from './recents.ts'
-import { isTold, rowOf } from './request-rows.ts'
 
 /** An event that is sent to all who watch. `tick` has the sums since the tick before. `reset` means that missed events are lost. */
 type LiveEvent = { event: EventName; data: unknown }

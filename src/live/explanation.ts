@@ -4,6 +4,8 @@ import type { Prices } from '../catalog/model.ts'
 import type { Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from '../log/loggable.ts'
+import type { RequestRow } from '../operations/live-shapes.ts'
+import { noTokens, toTokens } from '../operations/rows.ts'
 import type { Explanation } from '../operations/shapes.ts'
 import type { Recent } from './recents.ts'
 
@@ -47,34 +49,14 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
 }
 
 /** Of a request that only the ledger knows: what it has never had, or no more, is null. */
-export function explainDebit({ entry, prices, isReturned }: FoundDebit): Explanation {
-  const { bill } = entry
-  return {
-    request_id: bill.requestId,
-    account: { id: entry.accountId, name: entry.accountName ?? null },
-    key: pair(bill.keyId, entry.keyPrefix, (id, prefix) => ({ id, prefix })),
-    model: bill.model,
-    alias: null,
-    wire: { client: bill.clientWire ?? null, model: bill.modelWire ?? null },
-    attempts: null,
-    stopped: null,
-    losses: null,
-    usage: explainUsage(bill.usage, bill.calls),
-    price: prices ? explainPrice(prices, bill.priceVersion) : null,
-    settlement: {
-      state: stateOfDebit(isReturned),
-      outcome: bill.outcome,
-      status: null,
-      code: null,
-      reason: null,
-      message: null,
-      param: null,
-      cause: null,
-      usage_source: bill.usageSource,
-      amount: formatCredits(entry.amountNanos),
-      flags: [],
-    },
+export function explainDebit(debit: FoundDebit): Explanation {
+  const { entry, prices } = debit
+  const { requestId, clientWire, ...bill } = entry.bill
+  const record = {
+    ...{ ...bill, id: requestId, wire: clientWire, prices, costNanos: entry.amountNanos },
+    ...{ accountId: entry.accountId, account: entry.accountName, keyPrefix: entry.keyPrefix },
   }
+  return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 
 /** Reasons of a 429 that have none of their own in the counters: the model's lack of capacity, and a guessed key. */
@@ -106,15 +88,7 @@ function explainTry({ upstream, account, why, status, cause, text, startedMs, en
 }
 
 export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
-  return {
-    input_tokens: usage.inputTokens,
-    cache_read_tokens: usage.cacheReadTokens,
-    cache_write_tokens: usage.cacheWriteTokens,
-    cache_write_1h_tokens: usage.cacheWrite1hTokens,
-    output_tokens: usage.outputTokens,
-    reasoning_tokens: usage.reasoningTokens,
-    ...(calls && { calls }),
-  }
+  return { ...toTokens(usage), ...(calls && { calls }) }
 }
 
 function explainPrice(prices: Prices, version: string): ExplainedPrice {
@@ -128,4 +102,41 @@ function pair<Made>(
   make: (first: string | null, second: string | null) => Made,
 ): Made | null {
   return first === undefined && second === undefined ? null : make(first ?? null, second ?? null)
+}
+
+/** The row of a request that is over. @param record its own, or the part that is kept */
+export function rowOf(record: Omit<Recent, 'tries' | 'losses'>): RequestRow {
+  const { usage, accountId, account, keyId, keyPrefix, keyLabel, costNanos } = record
+  const { cache_write_1h_tokens: _, ...tokens } = usage ? toTokens(usage) : noTokens
+  return {
+    request_id: record.id,
+    at: new Date(record.overMs).toISOString(),
+    account: accountId === undefined ? null : { id: accountId, name: account ?? null },
+    key: keyId === undefined ? null : { id: keyId, prefix: keyPrefix ?? null, label: keyLabel ?? null },
+    model: record.model ?? null,
+    alias: record.alias === undefined ? null : loggable(record.alias),
+    client_wire: record.wire ?? null,
+    model_wire: record.modelWire ?? null,
+    upstream: record.upstream ?? null,
+    upstream_account: record.upstreamAccount ?? null,
+    outcome: record.outcome ?? 'ok',
+    status: record.status ?? null,
+    code: record.code ?? null,
+    cause: record.cause ?? null,
+    credits: costNanos === undefined ? null : formatCredits(costNanos),
+    ...tokens,
+    first_byte_ms: roundOr(record.firstByteMs),
+    total_ms: roundOr(record.endMs),
+    attempts: record.attempts ?? null,
+    source: 'memory',
+  }
+}
+
+function roundOr(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.round(ms)
+}
+
+/** Lists of models, counts and preflights that went well are no requests that anybody looks for. */
+export function isTold({ walk, outcome, status = 0 }: Pick<Recent, 'walk' | 'outcome' | 'status'>): boolean {
+  return walk === 'infer' || (outcome ?? 'ok') !== 'ok' || status >= 400
 }

@@ -2,19 +2,19 @@ import { StoreSilent } from '../accounts/account.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { AdminOperations } from '../admin/listener.ts'
+import type { Config } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { within } from '../host/within.ts'
+import { within } from '../host/timers.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
-import { listModels } from '../operations/models.ts'
-import { fits, type Holds, isBeyond } from '../operations/request-order.ts'
+import type { Running } from '../operations/operation.ts'
+import { wrongField } from '../operations/problem.ts'
+import { fits, type Holds, isBeyond, listModels } from '../operations/rows.ts'
 import type { Explanation, UpstreamState } from '../operations/shapes.ts'
 import type { PoolRow } from '../upstream/pool.ts'
 import type { Events } from './events.ts'
-import { explainDebit, explainRecord } from './explanation.ts'
+import { explainDebit, explainRecord, isTold, rowOf } from './explanation.ts'
 import type { Recents } from './recents.ts'
-import { isTold, rowOf } from './request-rows.ts'
 import type { TrafficWriter } from './traffic-writer.ts'
-import { workbench } from './workbench.ts'
 
 /** So long a reading of figures waits for what is not written yet, in ms: then it tells what there is. */
 const trafficMs = 500
@@ -116,14 +116,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
 
   async function writeTraffic(): Promise<boolean> {
     parts.store.sharedTraffic?.want()
-    let isWritten = false
-    await within(
-      parts.traffic.write().then((is) => {
-        isWritten = is
-      }),
-      trafficMs,
-    )
-    return isWritten
+    return (await within(parts.traffic.write(), trafficMs)) ?? false
   }
 
   async function steer(...[steering, place]: Parameters<AdminOperations['steer']>) {
@@ -170,4 +163,36 @@ function tellRow({ lastAnswers }: Gateway, row: PoolRow) {
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Hides what the configuration adds to a path, since it may be a credential and clients over HTTP need not know it. */
+function withoutValues(path: string): string {
+  const [before, query] = path.split('?', 2)
+  return query === undefined ? path : `${before}?${query.replace(/=[^&]*/g, '=[configured]')}`
+}
+
+/** Operations that need only the configuration. Their code is loaded with the first call. */
+function workbench(config: () => Config): Pick<Running, 'translate' | 'listClients' | 'setUp'> {
+  return {
+    async translate({ from, model, upstream, body, answer }) {
+      const { describeTranslation, NotServedError } = await import('./translation.ts')
+      const bytes = body === undefined ? undefined : Buffer.from(body)
+      const told = await describeTranslation(config(), from, bytes, model, {
+        ...(upstream !== undefined && { upstream }),
+        ...(answer !== undefined && { answer: { body: Buffer.from(answer) } }),
+      }).catch((error: unknown) => {
+        throw error instanceof NotServedError ? wrongField('upstream', `does not serve ${error.modelId}`) : error
+      })
+      const shown = 'path' in told && told.path !== undefined ? { ...told, path: withoutValues(told.path) } : told
+      return JSON.parse(JSON.stringify(shown))
+    },
+    async listClients() {
+      const { listClients } = await import('./setup.ts')
+      return listClients()
+    },
+    async setUp(client, asked) {
+      const { setUp } = await import('./setup.ts')
+      return setUp(config(), client, asked)
+    },
+  }
 }

@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import type { AdminHandler, ApiAnswer } from '../admin/answer.ts'
+import { isSameSecret } from '../ids/digest.ts'
 import type { Running } from '../operations/operation.ts'
 import type { Events } from './events.ts'
 
@@ -40,7 +41,7 @@ export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: R
   return async ({ exchange, path, readBody }): Promise<ApiAnswer> => {
     const [key = '', name = ''] = path.slice(doorPath.length).split('/')
     const [, token = ''] = /^Bearer (\S+)$/.exec(exchange.header('authorization') ?? '') ?? []
-    if (!isSame(token, tokenOf(key))) return { status: 404, headers: {} }
+    if (!isSameSecret(token, tokenOf(key))) return { status: 404, headers: {} }
     const body = (await readBody(bodyBytesMax)).toString()
     if (key !== own) return pass(key, name, body)
     if (name === 'watch')
@@ -51,11 +52,6 @@ export function createReplicaDoor({ running, watch, key: own, tokenOf, pass }: R
     const result = await (running[method] as (...args: unknown[]) => Promise<unknown>)(...JSON.parse(body))
     return { status: 200, headers: { 'content-type': 'application/json' }, body: pack(result) }
   }
-}
-
-function isSame(shown: string, wanted: string): boolean {
-  const [one, other] = [Buffer.from(shown), Buffer.from(wanted)]
-  return one.length === other.length && timingSafeEqual(one, other)
 }
 
 /** JSON that has maps, sets and large numbers too. */

@@ -1,6 +1,6 @@
 import { formatCredits } from '../accounts/credit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { readRss } from '../host/rss.ts'
+import { readRss } from '../host/collector.ts'
 import { version } from '../host/version.ts'
 import type { Status } from '../operations/live-shapes.ts'
 import { readHolds } from './operations.ts'

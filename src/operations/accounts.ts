@@ -33,8 +33,7 @@ const name = field.text('must be a text').describe('1 to 100 characters, unique'
 export const accountOperations = [
   operation({
     id: 'account.create',
-    method: 'POST',
-    path: '/accounts',
+    http: 'POST /accounts',
     role: 'admin',
     isOfAll: true,
     kind: 'creates',
@@ -55,8 +54,7 @@ export const accountOperations = [
   }),
   operation({
     id: 'account.list',
-    method: 'GET',
-    path: '/accounts',
+    http: 'GET /accounts',
     role: 'viewer',
     isOfAll: true,
     kind: 'list',
@@ -101,11 +99,9 @@ export const accountOperations = [
   }),
   operation({
     id: 'account.show',
-    method: 'GET',
-    path: '/accounts/{account}',
+    http: 'GET /accounts/{account}',
     role: 'viewer',
     isOfAll: true,
-    kind: 'one',
     input: z.strictObject({ account: field.account }),
     output: accountShape,
     problems: ['not_found'],
@@ -115,8 +111,7 @@ export const accountOperations = [
   }),
   operation({
     id: 'account.update',
-    method: 'PATCH',
-    path: '/accounts/{account}',
+    http: 'PATCH /accounts/{account}',
     role: 'admin',
     isOfAll: true,
     kind: 'edits',
@@ -151,8 +146,7 @@ export const accountOperations = [
   }),
   operation({
     id: 'account.credit',
-    method: 'POST',
-    path: '/accounts/{account}/credits',
+    http: 'POST /accounts/{account}/credits',
     role: 'admin',
     isOfAll: true,
     kind: 'creates',

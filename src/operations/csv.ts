@@ -17,13 +17,18 @@ export function formatCsvRow(cells: readonly { value: string | number | null; is
   return `${texts.join(',')}\r\n`
 }
 
-/** Writes a table as comma-separated values, with its head. */
+/**
+ * Writes a table as comma-separated values, with its head.
+ * @param amounts the columns whose texts are decimals, and so are numbers there
+ */
 export async function* formatCsvTable<Row extends Readonly<Record<string, string | number | null>>>(
-  columns: Readonly<Record<keyof Row & string, 'text' | 'number'>>,
+  columns: readonly (keyof Row & string)[],
+  amounts: readonly (keyof Row & string)[],
   rows: AsyncIterable<Row>,
 ): AsyncIterable<string> {
-  const named = Object.entries(columns) as [keyof Row, 'text' | 'number'][]
-  yield formatCsvRow(named.map(([name]) => ({ value: String(name), isNumber: false })))
+  yield formatCsvRow(columns.map((value) => ({ value, isNumber: false })))
   for await (const row of rows)
-    yield formatCsvRow(named.map(([name, type]) => ({ value: row[name]!, isNumber: type === 'number' })))
+    yield formatCsvRow(
+      columns.map((name) => ({ value: row[name]!, isNumber: typeof row[name] === 'number' || amounts.includes(name) })),
+    )
 }

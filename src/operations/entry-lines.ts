@@ -4,7 +4,8 @@ import { formatCredits } from '../accounts/credit.ts'
 import type { ListedEntry } from '../accounts/entries.ts'
 import { formatCsvTable } from './csv.ts'
 import { amount, formatTime, when } from './fields.ts'
-import { usage } from './shapes.ts'
+import { noTokens, toTokens } from './rows.ts'
+import { maybeTokens, usage } from './shapes.ts'
 
 const text = z.string().nullable()
 const count = z.number().nullable()
@@ -36,7 +37,7 @@ export const debitShape = z.object({
   posted: when,
 })
 
-/** Any ledger entry, as flat fields. */
+/** Any ledger entry, as flat fields, in the order of the columns of an export. */
 export const lineShape = z.object({
   account: z.string(),
   account_name: text,
@@ -47,12 +48,7 @@ export const lineShape = z.object({
   reference: text,
   request_id: text,
   ...originShape,
-  input_tokens: count,
-  cache_read_tokens: count,
-  cache_write_tokens: count,
-  cache_write_1h_tokens: count,
-  output_tokens: count,
-  reasoning_tokens: count,
+  ...maybeTokens,
   priced_calls: count,
   usage_source: text,
   price_version: text,
@@ -123,64 +119,13 @@ function toOrigin({ bill, returned, keyPrefix, keyLabel }: ListedEntry) {
   }
 }
 
-type Tokens = Omit<NonNullable<ListedEntry['bill']>['usage'], 'estimated'>
-
-export function toTokens(tokens: Tokens) {
-  return {
-    input_tokens: tokens.inputTokens,
-    cache_read_tokens: tokens.cacheReadTokens,
-    cache_write_tokens: tokens.cacheWriteTokens,
-    cache_write_1h_tokens: tokens.cacheWrite1hTokens,
-    output_tokens: tokens.outputTokens,
-    reasoning_tokens: tokens.reasoningTokens,
-  }
-}
-
-const noTokens = {
-  input_tokens: null,
-  cache_read_tokens: null,
-  cache_write_tokens: null,
-  cache_write_1h_tokens: null,
-  output_tokens: null,
-  reasoning_tokens: null,
-}
-
-/** The columns of the export in their order. Amounts and counts are numbers there. */
-const csvColumns = {
-  account: 'text',
-  account_name: 'text',
-  seq: 'number',
-  kind: 'text',
-  amount: 'number',
-  balance_after: 'number',
-  reference: 'text',
-  request_id: 'text',
-  key_id: 'text',
-  key_prefix: 'text',
-  key_label: 'text',
-  client_wire: 'text',
-  model: 'text',
-  model_wire: 'text',
-  upstream: 'text',
-  upstream_account: 'text',
-  input_tokens: 'number',
-  cache_read_tokens: 'number',
-  cache_write_tokens: 'number',
-  cache_write_1h_tokens: 'number',
-  output_tokens: 'number',
-  reasoning_tokens: 'number',
-  priced_calls: 'number',
-  usage_source: 'text',
-  price_version: 'text',
-  outcome: 'text',
-  created: 'text',
-  posted: 'text',
-  digest: 'text',
-  calls: 'text',
-} as const satisfies Record<keyof EntryLine, 'text' | 'number'>
-
+/** Writes entries as comma-separated values, with the fields of a line as columns. */
 export function formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {
-  return formatCsvTable(csvColumns, eachLine(entries))
+  return formatCsvTable(
+    Object.keys(lineShape.shape) as (keyof EntryLine)[],
+    ['amount', 'balance_after'],
+    eachLine(entries),
+  )
 }
 
 async function* eachLine(entries: AsyncIterable<ListedEntry>): AsyncIterable<EntryLine> {

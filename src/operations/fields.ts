@@ -136,7 +136,7 @@ export const rate = z
   .describe('how many requests it may make in a minute, below what its account may; `none`: as many')
 
 /** The end of something: after a while, at a moment, or at the beginning of a day. */
-export type End = { afterMs: number } | DayOrTime
+type End = { afterMs: number } | DayOrTime
 
 /** @param calendar of the reporting zone. @returns Unix milliseconds */
 export function endsAt(end: End, nowMs: number, calendar: Pick<Calendar, 'startOf'>): number {

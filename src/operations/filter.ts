@@ -8,7 +8,7 @@ import { type DayOrTime, momentOf } from './fields.ts'
 import type { Context } from './operation.ts'
 import { wrongField } from './problem.ts'
 
-export type FilterInput = {
+type FilterInput = {
   account?: string | undefined
   key?: string | undefined
   model?: string | undefined

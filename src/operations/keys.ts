@@ -110,19 +110,12 @@ function wishesOf({ label, budget, rpm, models, expires }: KeyFields, context: C
   return { label, budget, requestsPerMinute: rpm, models, expiresMs }
 }
 
-type KeyFields = {
-  label?: string | null | undefined
-  budget?: Budget | null | undefined
-  rpm?: number | null | undefined
-  models?: string[] | null | undefined
-  expires?: field.End | null | undefined
-}
+type KeyFields = { label?: string | null | undefined } & z.output<z.ZodObject<typeof bounds>>
 
 export const keyOperations = [
   operation({
     id: 'key.create',
-    method: 'POST',
-    path: '/accounts/{account}/keys',
+    http: 'POST /accounts/{account}/keys',
     role: 'admin',
     kind: 'creates',
     input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
@@ -135,8 +128,7 @@ export const keyOperations = [
   }),
   operation({
     id: 'key.list',
-    method: 'GET',
-    path: '/keys',
+    http: 'GET /keys',
     role: 'viewer',
     kind: 'list',
     input: z.strictObject({
@@ -185,10 +177,8 @@ export const keyOperations = [
   }),
   operation({
     id: 'key.show',
-    method: 'GET',
-    path: '/keys/{key}',
+    http: 'GET /keys/{key}',
     role: 'viewer',
-    kind: 'one',
     input: z.strictObject({ key: field.key }),
     output: keyShape,
     problems: ['not_found'],
@@ -198,8 +188,7 @@ export const keyOperations = [
   }),
   operation({
     id: 'key.update',
-    method: 'PATCH',
-    path: '/keys/{key}',
+    http: 'PATCH /keys/{key}',
     role: 'admin',
     kind: 'edits',
     input: z.strictObject({
@@ -219,10 +208,8 @@ export const keyOperations = [
   }),
   operation({
     id: 'key.revoke',
-    method: 'POST',
-    path: '/keys/{key}/revoke',
+    http: 'POST /keys/{key}/revoke',
     role: 'admin',
-    kind: 'one',
     input: z.strictObject({ key: field.key }),
     output: keyShape,
     problems: ['not_found'],
@@ -232,8 +219,7 @@ export const keyOperations = [
   }),
   operation({
     id: 'key.rotate',
-    method: 'POST',
-    path: '/keys/{key}/rotate',
+    http: 'POST /keys/{key}/rotate',
     role: 'admin',
     kind: 'creates',
     input: z.strictObject({

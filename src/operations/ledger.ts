@@ -1,13 +1,15 @@
 import { z } from 'zod'
+import { formatCredits } from '../accounts/credit.ts'
 import { dayShifts } from '../accounts/day-shifts.ts'
-import { type EntryFilter, groupings } from '../accounts/entries.ts'
+import { type EntryFilter, groupings, type Total } from '../accounts/entries.ts'
 import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter } from './filter.ts'
 import { operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
-import { toTotal, totalShape } from './totals.ts'
+import { toTokens } from './rows.ts'
+import { tokens } from './shapes.ts'
 
 /** The fields that select ledger entries. */
 export const filterFields = {
@@ -32,11 +34,46 @@ export const filterFlags = {
   reads: { to: field.nextDay },
 }
 
+const named = z.string().nullable().optional()
+
+/** One row of `ledger totals`: the values that it is grouped by, then its sums. */
+const totalShape = z.object({
+  day: z.string().optional().describe('of the reporting zone'),
+  model: named,
+  account: z.string().optional(),
+  account_name: named,
+  key_id: named,
+  key_prefix: named,
+  key_label: named,
+  requests: z.number().describe('debits that were not given back'),
+  billed: field.amount,
+  credited: field.amount,
+  ...tokens,
+})
+
+export type TotalRow = z.output<typeof totalShape>
+
+function toTotal(total: Total): TotalRow {
+  return {
+    ...('dayMs' in total && { day: new Date(total.dayMs!).toISOString().slice(0, 10) }),
+    ...('model' in total && { model: total.model ?? null }),
+    ...('accountId' in total && { account: total.accountId!, account_name: total.accountName ?? null }),
+    ...('keyId' in total && {
+      key_id: total.keyId ?? null,
+      key_prefix: total.keyPrefix ?? null,
+      key_label: total.keyLabel ?? null,
+    }),
+    requests: total.requests,
+    billed: formatCredits(total.billedNanos),
+    credited: formatCredits(total.creditedNanos),
+    ...toTokens(total),
+  }
+}
+
 export const ledgerOperations = [
   operation({
     id: 'ledger.list',
-    method: 'GET',
-    path: '/ledger',
+    http: 'GET /ledger',
     role: 'viewer',
     kind: 'list',
     input: z.strictObject({ ...filterFields, ...field.paging }),
@@ -58,8 +95,7 @@ export const ledgerOperations = [
   }),
   operation({
     id: 'ledger.totals',
-    method: 'GET',
-    path: '/ledger/totals',
+    http: 'GET /ledger/totals',
     role: 'viewer',
     kind: 'list',
     input: z.strictObject({
@@ -70,7 +106,6 @@ export const ledgerOperations = [
         .describe(`any of ${groupings.join(', ')}, with commas between them; else one row in all`),
     }),
     output: totalShape,
-    problems: [],
     text: 'sum entries: what was billed and credited, for how many tokens',
     atOnce: 2,
     cli: [
@@ -91,10 +126,8 @@ export const ledgerOperations = [
   }),
   operation({
     id: 'ledger.show',
-    method: 'GET',
-    path: '/ledger/{request}',
+    http: 'GET /ledger/{request}',
     role: 'viewer',
-    kind: 'one',
     input: z.strictObject({ request: field.text('must be a request id').describe('x-request-id of the answer') }),
     output: debitShape,
     problems: ['not_found'],

@@ -34,16 +34,11 @@ export function describeApi(version: string): Record<string, unknown> {
 
 const documentOperation = operation({
   id: 'openapi',
-  method: 'GET',
-  path: '/openapi.json',
+  http: 'GET /openapi.json',
   // Owners of keys may see only their own data, and not the list of what operators can do (ruling X14).
   role: 'viewer',
-  kind: 'one',
-  input: z.strictObject({}),
   output: z.record(z.string(), z.unknown()),
-  problems: [],
   text: 'this document',
-  cli: [],
   run: async ({ version }) => ({ body: describeApi(version) }),
 })
 

@@ -1,10 +1,10 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { ProblemName } from './problem.ts'
-import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } from './request-order.ts'
+import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } from './rows.ts'
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
 
 /**
@@ -166,11 +166,27 @@ export type OperationResult<T> =
 /** The change of the cookie. */
 type SessionCookie = { token: string; expiresMs: number } | 'ended'
 
-/** Checks that the types of an entry belong together. */
-export function operation<Input extends z.ZodObject, Output extends z.ZodType>(
-  entry: Operation<Input, Output>,
-): Operation {
-  return entry as unknown as Operation
+type Method = Operation['method']
+
+/** The members that an entry of the table leaves out if they have these values. */
+const usual = { kind: 'one', input: z.strictObject({}), problems: [], cli: [] } as const satisfies Partial<Operation>
+
+type OperationEntry<Input extends z.ZodObject, Output extends z.ZodType> = Omit<
+  Operation<Input, Output>,
+  'method' | 'path' | keyof typeof usual
+> &
+  Partial<Pick<Operation<Input, Output>, keyof typeof usual>> & {
+    /** The method and the path, such as `GET /accounts`. */
+    http: `${Method} /${string}`
+  }
+
+/** Makes an operation of an entry of the table, and checks that the types of the entry belong together. */
+export function operation<Input extends z.ZodObject = typeof usual.input, Output extends z.ZodType = z.ZodType>({
+  http,
+  ...entry
+}: OperationEntry<Input, Output>): Operation {
+  const [method, path] = http.split(' ') as [Method, string]
+  return { ...usual, ...entry, method, path } as unknown as Operation
 }
 
 /** Makes a page of rows. The caller must have read one row more than the page has. */

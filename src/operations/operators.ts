@@ -58,8 +58,7 @@ const word = field.text('must be a text').optional()
 export const operatorOperations = [
   operation({
     id: 'operator.create',
-    method: 'POST',
-    path: '/operators',
+    http: 'POST /operators',
     role: 'admin',
     kind: 'creates',
     input: z.strictObject({
@@ -88,23 +87,18 @@ export const operatorOperations = [
   }),
   operation({
     id: 'operator.list',
-    method: 'GET',
-    path: '/operators',
+    http: 'GET /operators',
     role: 'viewer',
     kind: 'list',
-    input: z.strictObject({}),
     output: operatorShape,
-    problems: [],
     text: 'list who operates the gateway',
     cli: [{ command: 'operator list', rows: 'all' }],
     run: async ({ books }) => ({ items: (await books.listOperators()).map(tellOperator) }),
   }),
   operation({
     id: 'operator.revoke',
-    method: 'POST',
-    path: '/operators/{operator}/revoke',
+    http: 'POST /operators/{operator}/revoke',
     role: 'admin',
-    kind: 'one',
     input: z.strictObject({ operator: field.text('must be a text').describe('name or id') }),
     output: operatorShape,
     problems: ['not_found'],
@@ -114,8 +108,7 @@ export const operatorOperations = [
   }),
   operation({
     id: 'audit.list',
-    method: 'GET',
-    path: '/audit',
+    http: 'GET /audit',
     role: 'viewer',
     kind: 'list',
     input: z.strictObject({
@@ -170,15 +163,10 @@ const meShape = z.object({
 export const meOperations = [
   operation({
     id: 'me',
-    method: 'GET',
-    path: '/me',
+    http: 'GET /me',
     role: 'owner',
-    kind: 'one',
-    input: z.strictObject({}),
     output: meShape,
-    problems: [],
     text: 'tell who asks: an operator, or the owner of a key with his balance, what the key spent, and the models',
-    cli: [],
     async run({ books, running, who, nowMs, calendar }) {
       if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
       if (who.kind === 'operator') {

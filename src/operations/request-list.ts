@@ -1,6 +1,6 @@
 import { formatCsvTable } from './csv.ts'
-import type { RequestRow } from './live-shapes.ts'
-import type { RequestPlace } from './request-order.ts'
+import { type RequestRow, requestRow } from './live-shapes.ts'
+import type { RequestPlace } from './rows.ts'
 
 /** One page of requests, the latest first. `end` is the place after which the next page begins. */
 export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
@@ -48,36 +48,14 @@ export async function sortLast(read: ReadRequests, sort: RequestOrder): Promise<
   return keyed.sort((a, b) => (a.key === b.key ? 0 : a.key - b.key)).map(({ row }) => row)
 }
 
-/** The columns of the export in their order. Amounts, counts and times in ms are numbers there. */
-const csvColumns = {
-  request_id: 'text',
-  at: 'text',
-  account: 'text',
-  account_name: 'text',
-  key_id: 'text',
-  key_prefix: 'text',
-  key_label: 'text',
-  model: 'text',
-  alias: 'text',
-  client_wire: 'text',
-  model_wire: 'text',
-  upstream: 'text',
-  upstream_account: 'text',
-  outcome: 'text',
-  status: 'number',
-  code: 'text',
-  cause: 'text',
-  credits: 'number',
-  input_tokens: 'number',
-  cache_read_tokens: 'number',
-  cache_write_tokens: 'number',
-  output_tokens: 'number',
-  reasoning_tokens: 'number',
-  first_byte_ms: 'number',
-  total_ms: 'number',
-  attempts: 'number',
-  source: 'text',
-} as const satisfies Record<keyof ReturnType<typeof flatten>, 'text' | 'number'>
+const parts = { account: ['account', 'account_name'], key: ['key_id', 'key_prefix', 'key_label'] } as const
+
+/** The columns of the export: the fields of a row in their order, those of the account and the key one by one. */
+const columns = requestRow
+  .keyof()
+  .options.flatMap((name): readonly (keyof ReturnType<typeof flatten>)[] =>
+    name === 'account' || name === 'key' ? parts[name] : [name],
+  )
 
 function flatten({ account, key, ...row }: RequestRow) {
   return {
@@ -95,7 +73,7 @@ export async function* exportRequests(read: ReadRequests, sort: RequestOrder): A
   // A mistake in the question appears before the first line.
   const first =
     sort === '-at' ? await read(rowsAtOnce, undefined) : { rows: await sortLast(read, sort), end: undefined }
-  yield* formatCsvTable(csvColumns, eachRow(read, first))
+  yield* formatCsvTable(columns, ['credits'], eachRow(read, first))
 }
 
 async function* eachRow(read: ReadRequests, first: RequestPage): AsyncIterable<ReturnType<typeof flatten>> {

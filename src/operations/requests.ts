@@ -4,7 +4,6 @@ import type { Books } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { EntryPlace, ListedEntry } from '../accounts/entries.ts'
 import { readPlace } from './cursor.ts'
-import { toTokens } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter, readSpan } from './filter.ts'
 import { filterFields, filterFlags } from './ledger.ts'
@@ -19,7 +18,7 @@ import {
   sortedMax,
   sortLast,
 } from './request-list.ts'
-import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace } from './request-order.ts'
+import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace, toTokens } from './rows.ts'
 import { explanation } from './shapes.ts'
 
 const words = (what: string, isOne: (word: string) => boolean = () => true, error = '') =>
@@ -32,32 +31,33 @@ const words = (what: string, isOne: (word: string) => boolean = () => true, erro
 
 const isStatus = (word: string) => /^[1-5]\d\d$/.test(word)
 
+const input = z.strictObject({
+  account: filterFields.account,
+  key: filterFields.key,
+  model: words('models'),
+  upstream: words('upstreams'),
+  outcome: field.outcome,
+  status: words('statuses; only memory knows them', isStatus, 'must be statuses such as 200 or 429,500'),
+  from: field.dayOrTime
+    .optional()
+    .describe('over then or later: a day of the reporting zone such as 2026-11-21, or a time'),
+  to: field.dayOrTime.optional().describe('over before then'),
+  sort: z
+    .enum(requestSorts)
+    .default('-at')
+    .describe(
+      `in which order; \`-at\`: the latest first; any other sorts the last ${sortedMax} that fit, and is one page`,
+    ),
+  ...field.paging,
+})
+
 export const requestOperations = [
   operation({
     id: 'request.list',
-    method: 'GET',
-    path: '/requests',
+    http: 'GET /requests',
     role: 'viewer',
     kind: 'list',
-    input: z.strictObject({
-      account: filterFields.account,
-      key: filterFields.key,
-      model: words('models'),
-      upstream: words('upstreams'),
-      outcome: field.outcome,
-      status: words('statuses; only memory knows them', isStatus, 'must be statuses such as 200 or 429,500'),
-      from: field.dayOrTime
-        .optional()
-        .describe('over then or later: a day of the reporting zone such as 2026-11-21, or a time'),
-      to: field.dayOrTime.optional().describe('over before then'),
-      sort: z
-        .enum(requestSorts)
-        .default('-at')
-        .describe(
-          `in which order; \`-at\`: the latest first; any other sorts the last ${sortedMax} that fit, and is one page`,
-        ),
-      ...field.paging,
-    }),
+    input,
     output: requestRow,
     problems: ['cursor_invalid', 'store_unavailable'],
     text: 'list the last requests, those that failed too; older ones from the ledger, which has those that were billed',
@@ -90,10 +90,8 @@ export const requestOperations = [
   }),
   operation({
     id: 'request.explain',
-    method: 'GET',
-    path: '/requests/{request}/explain',
+    http: 'GET /requests/{request}/explain',
     role: 'viewer',
-    kind: 'one',
     input: z.strictObject({
       request: field
         .text('must be a request id')
@@ -119,16 +117,7 @@ export const requestOperations = [
   }),
 ]
 
-type RequestQuery = {
-  account?: string | undefined
-  key?: string | undefined
-  model?: string[] | undefined
-  upstream?: string[] | undefined
-  outcome?: string[] | undefined
-  status?: string[] | undefined
-  from?: field.DayOrTime | undefined
-  to?: field.DayOrTime | undefined
-}
+type RequestQuery = Omit<z.output<typeof input>, 'sort' | 'limit' | 'cursor'>
 
 async function readerOf(context: Context, asked: RequestQuery): Promise<ReadRequests> {
   const filter = await toFilter(context, asked)

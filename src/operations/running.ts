@@ -1,11 +1,15 @@
 import { z } from 'zod'
 import type { Books } from '../accounts/books.ts'
 import { confirmOperation } from '../accounts/clock.ts'
+import { formatCredits } from '../accounts/credit.ts'
 import { type FoldProgress, isFolding } from '../accounts/usage/question.ts'
-import { when } from './fields.ts'
+import { webhookEvents } from '../accounts/warnings.ts'
+import * as field from './fields.ts'
 import { statusShape } from './live-shapes.ts'
 import { operation } from './operation.ts'
-import { modelRow } from './shapes.ts'
+import { ProblemError } from './problem.ts'
+import { type SteeringWord, steerings } from './rows.ts'
+import { modelRow, upstreamState } from './shapes.ts'
 
 /* Operations on the state of the running gateway. */
 
@@ -23,16 +27,36 @@ async function readFoldingSoon(openBooks: () => Promise<Books>): Promise<FoldPro
   return progress
 }
 
+const texts: Record<SteeringWord, string> = {
+  retry: 'let the next request try an upstream that is left alone',
+  disable: 'send nothing more to an upstream, until it is enabled again or the server ends; what runs is finished',
+  enable: 'end that an upstream was disabled',
+}
+
+const word = field.text('must be a text')
+
+const telling = z.object({ at: field.when, result: z.string().describe('`ok`, or what it failed of') })
+
+const webhookRow = z.object({
+  url: z.string().describe('without query and fragment: they may be secret'),
+  events: z.array(z.enum(webhookEvents)),
+  below: field.amount.nullable().describe('credits below which `credit_low` is told'),
+  last: telling.nullable().describe('what this process told it last'),
+  pending: z.number().describe('what this process has told it in vain, and tells it again'),
+  told: z.number().describe('what it has taken of this process since that began'),
+  failed: z.number().describe('how often this process has told it in vain since it began'),
+  last_failure: telling.nullable(),
+})
+
+export type WebhookRow = z.output<typeof webhookRow>
+
 export const runningOperations = [
   operation({
     id: 'model.list',
-    method: 'GET',
-    path: '/models',
+    http: 'GET /models',
     role: 'viewer',
     kind: 'list',
-    input: z.strictObject({}),
     output: modelRow,
-    problems: [],
     text: 'list the models that clients can name',
     cli: [{ command: 'models', rows: 'all' }],
     asks: 'configuration',
@@ -40,13 +64,9 @@ export const runningOperations = [
   }),
   operation({
     id: 'status',
-    method: 'GET',
-    path: '/status',
+    http: 'GET /status',
     role: 'viewer',
-    kind: 'one',
-    input: z.strictObject({}),
     output: statusShape,
-    problems: [],
     text: 'tell how the server is: version, readiness, ledger, load',
     cli: [{ command: 'status' }],
     asks: 'server',
@@ -57,31 +77,95 @@ export const runningOperations = [
   }),
   operation({
     id: confirmOperation,
-    method: 'POST',
-    path: '/clock/confirm',
+    http: 'POST /clock/confirm',
     role: 'admin',
-    kind: 'one',
-    input: z.strictObject({}),
-    output: z.object({ time: when.describe('what the clock that dates entries shows') }),
-    problems: [],
+    output: z.object({ time: field.when.describe('what the clock that dates entries shows') }),
     text: 'say that the clock which dates entries is right, until it moves again: for one that is in doubt',
     cli: [{ command: 'clock confirm' }],
     run: async ({ books }) => ({ body: await books.confirmClock() }),
   }),
   operation({
     id: 'events',
-    method: 'GET',
-    path: '/events',
+    http: 'GET /events',
     role: 'viewer',
-    kind: 'one',
-    input: z.strictObject({}),
     output: z.string(),
     media: ['text/event-stream'],
-    problems: [],
     text: 'tell what happens from now on, as server-sent events: requests, upstreams, accounts, and sums each second',
-    cli: [],
     asks: 'server',
     isOfAll: true,
     run: async ({ running, lastEventId }) => ({ events: running.watch(lastEventId) }),
+  }),
+  operation({
+    id: 'upstream.list',
+    http: 'GET /upstreams',
+    role: 'viewer',
+    kind: 'list',
+    output: upstreamState,
+    text: 'show how each upstream account is: ready, or left alone for what and how long',
+    cli: [{ command: 'upstreams', rows: 'all' }],
+    asks: 'server',
+    run: async ({ running }) => ({ items: await running.listUpstreams() }),
+  }),
+  ...steerings.map((steering) =>
+    operation({
+      id: `upstream.${steering}`,
+      http: `POST /upstreams/{upstream}/${steering}`,
+      role: 'admin',
+      input: z.strictObject({
+        upstream: word.describe('its name in the configuration'),
+        account: word.optional().describe('only this account of it'),
+        model: word.optional().describe('only for this model, by its id in the catalog'),
+      }),
+      output: z.object({ items: z.array(upstreamState) }),
+      problems: ['not_found', 'store_unavailable'],
+      text: texts[steering],
+      cli: [
+        {
+          command: `upstream ${steering}`,
+          arguments: ['upstream'],
+          options: { account: '--account <name>', model: '--model <id>' },
+        },
+      ],
+      asks: 'server',
+      async run({ running, openBooks }, place) {
+        const { upstream, account, model } = place
+        const meant = (await running.listUpstreams()).filter(
+          (row) =>
+            row.upstream === upstream &&
+            (account === undefined || row.account === account) &&
+            (model === undefined || row.model === model),
+        )
+        if (meant.length === 0)
+          throw new ProblemError('not_found', 'No model is served by an upstream with this name, account and model.')
+        const after = { account: account ?? null, model: model ?? null }
+        await (await openBooks()).noteAct({ operation: `upstream.${steering}`, object: upstream, after })
+        return { body: { items: [...(await running.steer(steering, place))] } }
+      },
+    }),
+  ),
+]
+
+/** Listed after the requests. */
+export const webhookOperations = [
+  operation({
+    id: 'webhook.list',
+    http: 'GET /webhooks',
+    role: 'viewer',
+    kind: 'list',
+    output: webhookRow,
+    text: 'list the webhooks of the configuration, and what became of the last one',
+    cli: [{ command: 'webhooks', rows: 'all' }],
+    asks: 'server',
+    async run({ running }) {
+      const states = await running.listWebhooks()
+      return {
+        items: states.map(({ below_nanos, last, last_failure, ...state }) => ({
+          ...state,
+          below: below_nanos === undefined ? null : formatCredits(below_nanos),
+          last: last ?? null,
+          last_failure: last_failure ?? null,
+        })),
+      }
+    },
   }),
 ]

@@ -20,10 +20,8 @@ export function digestOfCookie(value: string): string | undefined {
 export const sessionOperations = [
   operation({
     id: 'session.create',
-    method: 'POST',
-    path: '/session',
+    http: 'POST /session',
     role: 'anyone',
-    kind: 'one',
     input: z.strictObject({
       token: field.text('must be a text').max(200).describe('the token of an operator, or a key of an account'),
     }),
@@ -35,7 +33,6 @@ export const sessionOperations = [
     }),
     problems: ['unauthenticated', 'rate_limited'],
     text: 'sign in with a token or a key: the answer sets a cookie that stands for it',
-    cli: [],
     async run({ books }, { token }) {
       const digest = digestOf(token.trim())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
@@ -52,15 +49,10 @@ export const sessionOperations = [
   }),
   operation({
     id: 'session.end',
-    method: 'DELETE',
-    path: '/session',
+    http: 'DELETE /session',
     role: 'anyone',
-    kind: 'one',
-    input: z.strictObject({}),
     output: z.object({}),
-    problems: [],
     text: 'sign out: the cookie is good for nothing any more',
-    cli: [],
     async run({ books, cookie }) {
       if (cookie !== undefined) await books.signOut(cookie)
       return { body: {}, session: 'ended' as const }

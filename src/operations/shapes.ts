@@ -103,6 +103,11 @@ export const tokens = {
   reasoning_tokens: z.number(),
 }
 
+/** The same for what may have no figures. */
+export const maybeTokens = Object.fromEntries(
+  Object.entries(tokens).map(([name, count]) => [name, count.nullable()]),
+) as Record<keyof typeof tokens, z.ZodNullable<z.ZodNumber>>
+
 export const usage = z.object({ ...tokens, calls: z.record(z.string(), z.number()).optional() })
 
 const settlementStates = ['pending', 'waiting', 'in the ledger', 'spooled', 'refused', 'returned', 'none'] as const

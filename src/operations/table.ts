@@ -4,11 +4,9 @@ import { ledgerOperations } from './ledger.ts'
 import type { Operation } from './operation.ts'
 import { meOperations, operatorOperations } from './operators.ts'
 import { requestOperations } from './requests.ts'
-import { runningOperations } from './running.ts'
+import { runningOperations, webhookOperations } from './running.ts'
 import { sessionOperations } from './session.ts'
-import { upstreamOperations } from './upstreams.ts'
 import { usageOperations } from './usage.ts'
-import { webhookOperations } from './webhooks.ts'
 import { workbenchOperations } from './workbench.ts'
 
 /** Everything that operators and owners of keys can do over HTTP, each once. The command line uses the same table. */
@@ -20,7 +18,6 @@ export const operations: readonly Operation[] = [
   ...ledgerOperations,
   ...usageOperations,
   ...runningOperations,
-  ...upstreamOperations,
   ...requestOperations,
   ...workbenchOperations,
   ...webhookOperations,

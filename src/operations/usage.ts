@@ -85,10 +85,8 @@ type Input = z.output<typeof input>
 export const usageOperations = [
   operation({
     id: 'usage.show',
-    method: 'GET',
-    path: '/usage',
+    http: 'GET /usage',
     role: 'viewer',
-    kind: 'one',
     input,
     output: usageShape,
     problems: ['range_too_large'],

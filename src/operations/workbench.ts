@@ -22,10 +22,8 @@ const json = (what: string) =>
 export const workbenchOperations = [
   operation({
     id: 'playground',
-    method: 'POST',
-    path: '/playground',
+    http: 'POST /playground',
     role: 'admin',
-    kind: 'one',
     isLarge: true,
     input: z.strictObject({
       account: field.account.describe('whose window and credit it uses, by name or id'),
@@ -36,7 +34,6 @@ export const workbenchOperations = [
     media: ['application/json', 'text/event-stream'],
     problems: ['not_found'],
     text: 'send a request as a client of an account would, but without a key: the answer is that of the wire, its errors too',
-    cli: [],
     async run({ books, running, requestId }, { account, wire, body }) {
       const { id, name, state } = await books.findAccount(account)
       const after = { request: requestId, wire, model: modelOf(body, running.listModels()) }
@@ -46,10 +43,8 @@ export const workbenchOperations = [
   }),
   operation({
     id: 'translate',
-    method: 'POST',
-    path: '/translate',
+    http: 'POST /translate',
     role: 'viewer',
-    kind: 'one',
     isLarge: true,
     input: z.strictObject({
       from: wire.describe('the wire of the client'),
@@ -59,10 +54,8 @@ export const workbenchOperations = [
       answer: json('an answer of the model, a stream as text or JSON').optional(),
     }),
     output: translationShape,
-    problems: [],
     text: 'show what a model would be sent for a request, and what its client would see of an answer; nothing is sent',
     // The command line has its own command, which reads files.
-    cli: [],
     asks: 'server',
     async run({ running }, { from, model, upstream, body, answer }) {
       if (body === undefined && answer === undefined) throw wrongField('body', 'must be there, or an answer')
@@ -72,24 +65,18 @@ export const workbenchOperations = [
   }),
   operation({
     id: 'setup.list',
-    method: 'GET',
-    path: '/setup',
+    http: 'GET /setup',
     role: 'owner',
     kind: 'list',
-    input: z.strictObject({}),
     output: clientRow,
-    problems: [],
     text: 'list the agents, editors and SDKs whose settings are known',
-    cli: [],
     asks: 'server',
     run: async ({ running }) => ({ items: await running.listClients() }),
   }),
   operation({
     id: 'setup.show',
-    method: 'GET',
-    path: '/setup/{client}',
+    http: 'GET /setup/{client}',
     role: 'owner',
-    kind: 'one',
     input: z.strictObject({
       client: field.text('must be a text').describe('such as claude-code'),
       model: word.describe('default: of the family for its main work, else the first on a wire that it speaks'),
@@ -99,7 +86,6 @@ export const workbenchOperations = [
     output: setupShape,
     problems: ['not_found'],
     text: 'tell what to set in an agent, editor or SDK, as `triwire setup` prints it',
-    cli: [],
     asks: 'server',
     async run({ running, who }, { client, model, wire, url }) {
       return { body: await running.setUp(client, { model, wire, url, isOwner: who?.kind !== 'operator' }) }

@@ -1,25 +1,22 @@
 import { existsSync } from 'node:fs'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Config } from '../config/config.ts'
-import { earlierStoreMistake } from '../config/earlier-store.ts'
+import { needsRestart } from '../config/differences.ts'
 import { showProxy } from '../config/egress.ts'
 import { loadConfig, reloadConfig, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import { needsRestart } from '../config/restart-keys.ts'
+import { earlierStoreMistake } from '../config/store-place.ts'
 import { formatAddress } from '../config/values.ts'
 import { formatWarning } from '../config/warnings.ts'
-import { calmCollector } from '../host/collector.ts'
+import { calmCollector, tidyWhenIdle } from '../host/collector.ts'
 import { missingDescriptors, watchDescriptors } from '../host/descriptors.ts'
-import { tidyWhenIdle } from '../host/tidy.ts'
 import { createLog, isPrettyOn, type Log } from '../log/log.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { sayMade } from './demo.ts'
-import { DemoBar } from './demo-bar.ts'
-import { explainStart } from './explain-start.ts'
+import { DemoBar, sayMade } from './demo.ts'
 import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
-import { type Started, sayStart, startData } from './say-start.ts'
+import { explainStart, originsOf, type Started, sayStart, startData } from './say-start.ts'
 import type { RunningServer } from './server.ts'
 import { ownConfig, readWorkerRole, type WorkerListening, type WorkerRole } from './worker-role.ts'
 import type { ServeOptions } from './workers.ts'
@@ -101,13 +98,9 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
   if (missing) log.event('info', 'descriptors_few', { ...missing, connections_max: config.limits.connectionsMax })
 
   warn(config, log)
-  const base = `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`
   const started = {
-    base,
-    admin: `${config.adminTls ? 'https' : 'http'}://${formatAddress(server.adminAddress)}`,
-    config,
-    isStoreNew,
-    demo,
+    ...originsOf(config, server),
+    ...{ config, isStoreNew, demo },
     isDemoBarred: demoBar.barred.size > 0,
   }
   announce(log, { started, server, accounts: store.countAccounts() }, { role, json: options.json })

@@ -3,12 +3,12 @@ import { parseCredits } from '../accounts/credit.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import { loadConfig, loadText, withSimulator } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import { formatAddress } from '../config/values.ts'
 import { createLog, isPrettyOn } from '../log/log.ts'
 import { startSimulator } from '../simulator/simulator.ts'
 import { openBooks } from '../store/open-books.ts'
-import { DemoBar } from './demo-bar.ts'
+import { DemoBar } from './demo.ts'
 import { openStoreOf } from './open-store.ts'
+import { originsOf } from './say-start.ts'
 import { type RunningServer, startServer } from './server.ts'
 
 export { ConfigError } from '../config/problem.ts'
@@ -99,9 +99,10 @@ export async function startGateway(options: GatewayOptions): Promise<StartedGate
     await close()
     throw error
   }
+  const origins = originsOf(config, server)
   return {
-    url: `${config.tls ? 'https' : 'http'}://${formatAddress(server.address)}`,
-    adminUrl: `${config.adminTls ? 'https' : 'http'}://${formatAddress(server.adminAddress)}`,
+    url: origins.base,
+    adminUrl: origins.admin,
     demoKey: demo?.key,
     async createAccount(name, credit) {
       if (closing) throw new Error('the gateway is closed')

@@ -3,15 +3,15 @@ import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { takeSignals } from '../../bin/signals.mjs'
 import type { Address, Config } from '../config/config.ts'
+import { needsRestart } from '../config/differences.ts'
 import { type ConfigOptions, loadConfig, reloadConfig } from '../config/load.ts'
 import { ConfigError } from '../config/problem.ts'
-import { needsRestart } from '../config/restart-keys.ts'
 import { formatAddress } from '../config/values.ts'
 import { listen } from '../host/listen.ts'
 import { createLog, isPrettyOn, type Log } from '../log/log.ts'
 import { StoreError } from '../store/files/store-error.ts'
 import { WorkerFleet } from './fleet.ts'
-import { sayStart, startData } from './say-start.ts'
+import { originsOf, sayStart, startData } from './say-start.ts'
 
 export type ServeOptions = ConfigOptions & {
   /** The start prints one line of JSON instead of words. */
@@ -61,10 +61,8 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
   takeSignals((signal) => (signal === 'SIGHUP' ? fleet.reload() : fleet.stop(signal)))
   const first = await fleet.allListen
   const started = {
-    base: `${config.tls ? 'https' : 'http'}://${formatAddress(address)}`,
-    admin: `${config.adminTls ? 'https' : 'http'}://${formatAddress(adminAddress)}`,
-    config,
-    ...{ isStoreNew: false, demo: undefined },
+    ...originsOf(config, { address, adminAddress }),
+    ...{ config, isStoreNew: false, demo: undefined },
     isDemoBarred: first.isDemoBarred,
   }
   const shown = { address: formatAddress(address), admin: formatAddress(adminAddress) }

@@ -1,6 +1,6 @@
 import type { Gateway } from '../gateway/gateway.ts'
 import { resultOf } from './attempt-results.ts'
-import { families } from './families.ts'
+import { type FamilyFacts, families } from './families.ts'
 import { type Family, Histogram, Reading } from './instruments.ts'
 
 /** The most series for accounts and for keys. No monitoring takes more from one process. */
@@ -23,22 +23,9 @@ export function serviceFigures(gateway: Gateway): Family[] {
       for (const { record } of deliveries) nanos += record.holdNanos ?? 0n
       set(Number(nanos) / 1e9)
     }),
-    ...(
-      [
-        ['cooling', 'cooling'],
-        ['onTrial', 'trial'],
-      ] as const
-    ).map(
-      ([family, state]) =>
-        new Reading(families[family], (set) => {
-          for (const [upstream, causes] of countInState(gateway, state))
-            for (const [cause, count] of causes) set(count, upstream, cause)
-        }),
-    ),
-    new Reading(families.cooldowns, (set) => {
-      for (const [upstream, causes] of countCooldowns(gateway))
-        for (const [cause, count] of causes) set(count, upstream, cause)
-    }),
+    byResult(families.cooling, () => readInState(gateway, 'cooling')),
+    byResult(families.onTrial, () => readInState(gateway, 'trial')),
+    byResult(families.cooldowns, () => readCooldowns(gateway)),
     new Reading(families.available, (set) => {
       for (const [model, count] of countAvailable(gateway)) set(count, model)
     }),
@@ -82,28 +69,34 @@ function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
   return used.values()
 }
 
-/** Counts cooldowns by upstream and then by result. */
-function countCooldowns({ snapshots }: Gateway): Map<string, Map<string, number>> {
-  const counts = new Map<string, Map<string, number>>()
-  for (const [upstream, causes] of snapshots.current.pool.cooldowns)
-    for (const [cause, count] of causes) add(counts, upstream, cause, count)
-  return counts
+type CauseCount = readonly [upstream: string, cause: string, count: number]
+
+/** A family with a series for each upstream and result, of counts by upstream and cause. */
+function byResult(facts: FamilyFacts, read: () => CauseCount[]): Family {
+  return new Reading(facts, (set) => {
+    const sums = new Map<string, Map<string, number>>()
+    for (const [upstream, cause, count] of read()) {
+      const results = sums.get(upstream) ?? new Map<string, number>()
+      const result = resultOf(cause)
+      sums.set(upstream, results.set(result, (results.get(result) ?? 0) + count))
+    }
+    for (const [upstream, results] of sums) for (const [result, count] of results) set(count, upstream, result)
+  })
 }
 
-function add(counts: Map<string, Map<string, number>>, upstream: string, cause: string, count: number): void {
-  const causes = counts.get(upstream) ?? new Map<string, number>()
-  const word = resultOf(cause)
-  counts.set(upstream, causes.set(word, (causes.get(word) ?? 0) + count))
+/** How often this process has left accounts alone. */
+function readCooldowns({ snapshots }: Gateway): CauseCount[] {
+  const { cooldowns } = snapshots.current.pool
+  return [...cooldowns].flatMap(([upstream, causes]) =>
+    Array.from(causes, ([cause, count]): CauseCount => [upstream, cause, count]),
+  )
 }
 
-/** Counts accounts that are cooling or on trial by upstream and then by result. */
-function countInState({ snapshots }: Gateway, wanted: 'cooling' | 'trial'): Map<string, Map<string, number>> {
+/** The accounts that are cooling, or on trial. */
+function readInState({ snapshots }: Gateway, wanted: 'cooling' | 'trial'): CauseCount[] {
   const { pool, config } = snapshots.current
-  const counts = new Map<string, Map<string, number>>()
-  for (const { upstream, state, cause = '' } of pool.list(config.catalog.entries)) {
-    if (state === wanted) add(counts, upstream, cause, 1)
-  }
-  return counts
+  const rows = pool.list(config.catalog.entries).filter(({ state }) => state === wanted)
+  return rows.map(({ upstream, cause = '' }) => [upstream, cause, 1])
 }
 
 /** Counts usable accounts for every model of the catalog, also if there are none. */

@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto'
+import type { Tracing } from '../gateway/tracing.ts'
 
 /** A caller's span, and the trace that it belongs to (W3C Trace Context). */
 type Parent = { traceId: string; spanId: string; isSampled: boolean }
@@ -38,4 +39,16 @@ function takeHex(bytes: number): string {
   }
   used += bytes
   return pool.toString('hex', used - bytes, used)
+}
+
+/** Tracing without a collector, if upstreams get the trace header. They get the client's, and we add no span. */
+export const passOn: Tracing = {
+  begin(traceparent) {
+    const parent = traceparent === undefined ? undefined : readTraceparent(traceparent)
+    return parent && { id: parent.traceId, parentId: parent.spanId, isSampled: parent.isSampled }
+  },
+  enter({ trace }) {
+    if (trace?.parentId === undefined) return undefined
+    return writeTraceparent({ traceId: trace.id, spanId: trace.parentId, isSampled: trace.isSampled })
+  },
 }

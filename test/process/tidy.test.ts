@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { tidyWhenIdle } from '../../src/host/tidy.ts'
+import { tidyWhenIdle } from '../../src/host/collector.ts'
 
 const mega = 1024 * 1024
 

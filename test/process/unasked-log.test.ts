@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createUnaskedLog } from '../../src/process/unasked-log.ts'
+import { createUnaskedLog } from '../../src/process/telemetry.ts'
 
 test('Y14 each upstream has a line a minute, which counts the events before it; the metric has every one', () => {
   let nowMs = 0

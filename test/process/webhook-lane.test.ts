@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { Lane } from '../../src/webhooks/lane.ts'
+import { Lane } from '../../src/webhooks/send.ts'
 import { turn } from '../support/waiting.ts'
 
 test('issue 13 X15: a receiver is told one message after the other, and of those that wait not more than ten are in memory', async () => {

@@ -7,14 +7,12 @@ import type { Tracing } from '../../gateway/tracing.ts'
 import { families } from '../families.ts'
 import { Counter, type Family, type Sample } from '../instruments.ts'
 import { newSpanId, newTraceId, readTraceparent, writeTraceparent } from '../trace-context.ts'
-import { type Attribute, attribute } from './attributes.ts'
 import { chatOperation, genAi, genAiMetrics, http, resource, schemaUrl, unknownModality } from './conventions.ts'
-import { type AttributesOf, encodeFamily, plainAttributes } from './encode-metrics.ts'
+import { type Attribute, type AttributesOf, attribute, encodeFamily, plainAttributes } from './encode.ts'
 import { ship } from './export.ts'
 import { createGenAiFigures } from './gen-ai-figures.ts'
-import { keep, type SpanSource } from './kept.ts'
 import { createPlaces, type ServerNames } from './places.ts'
-import { nanos, spansOf } from './spans.ts'
+import { keep, nanos, type SpanSource, spansOf } from './spans.ts'
 
 /** The most requests in one message, and in one turn of the event loop, in which encoding them takes a quarter of a millisecond. */
 const messageMax = 256

@@ -1,7 +1,11 @@
+import { formatPrices } from '../accounts/credit.ts'
 import type { ListedEntry } from '../accounts/entries.ts'
+import type { Model } from '../catalog/model.ts'
+import { setAt } from '../catalog/price-list.ts'
 import type { RequestRow } from './live-shapes.ts'
+import type { ModelRow } from './shapes.ts'
 
-/* The filter of requests and their order. They stand apart because a server needs them even if no operator lists requests. */
+/* Rows of requests and models, their filter and order. They stand apart because a server needs them even if no operator asks. */
 
 /** Selects requests that match all given fields. Of a list, one value must match. */
 export type RequestFilter = {
@@ -62,6 +66,30 @@ export function atOf({ createdMs, postedMs }: ListedEntry): number {
   return Math.min(Math.max(createdMs, postedMs - lateMs), postedMs + lateMs)
 }
 
+type Tokens = Omit<NonNullable<ListedEntry['bill']>['usage'], 'estimated'>
+
+/** Converts counters of tokens to the fields of answers. */
+export function toTokens(tokens: Tokens) {
+  return {
+    input_tokens: tokens.inputTokens,
+    cache_read_tokens: tokens.cacheReadTokens,
+    cache_write_tokens: tokens.cacheWriteTokens,
+    cache_write_1h_tokens: tokens.cacheWrite1hTokens,
+    output_tokens: tokens.outputTokens,
+    reasoning_tokens: tokens.reasoningTokens,
+  }
+}
+
+/** The same fields without figures. */
+export const noTokens: Record<keyof ReturnType<typeof toTokens>, null> = {
+  input_tokens: null,
+  cache_read_tokens: null,
+  cache_write_tokens: null,
+  cache_write_1h_tokens: null,
+  output_tokens: null,
+  reasoning_tokens: null,
+}
+
 /** The sums that running requests hold, in nano-credits, by account id. */
 export type Holds = ReadonlyMap<string, bigint>
 
@@ -72,3 +100,31 @@ export type SteeringWord = (typeof steerings)[number]
 
 /** Selects services of an upstream. A missing member matches all. */
 export type UpstreamPlace = { upstream: string; account?: string | undefined; model?: string | undefined }
+
+/**
+ * Lists the models that clients can name, for operators, with the base prices of this moment.
+ * @param isFailing undefined: no running server is asked
+ */
+export function listModels(entries: readonly Model[], nowMs: number, isFailing?: (id: string) => boolean): ModelRow[] {
+  return entries.map((model) => {
+    const set = setAt(model.prices, { at: nowMs })
+    return {
+      id: model.id,
+      also: [...model.aliases],
+      wire: model.wire,
+      upstream: model.routes[0]!.upstream,
+      upstream_model: model.upstreamModel,
+      upstreams: model.routes.map(({ upstream, priority, weight, serving }) => ({
+        name: upstream,
+        priority,
+        weight,
+        upstream_model: serving.upstreamModel,
+      })),
+      max_output_tokens: model.outputTokensMax,
+      context_window: model.contextWindow ?? null,
+      prices: formatPrices(set.prices),
+      price_version: set.version,
+      failing: isFailing?.(model.id) ?? null,
+    }
+  })
+}

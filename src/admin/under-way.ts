@@ -1,0 +1,94 @@
+import type { Principal } from '../accounts/books.ts'
+import type { Operation } from '../operations/operation.ts'
+import type { ProblemError } from '../operations/problem.ts'
+import type { ApiAnswer } from './answer.ts'
+import { tooMany } from './identity.ts'
+
+/** The most event streams that an operator may read at the same time. */
+const streamsMax = 20
+
+/** The most exports at the same time. Each keeps the thread of the books busy. */
+const exportsMax = 4
+
+/** The time between two checks that the token or cookie of a stream is still valid, in ms. */
+const lookMs = 5_000
+
+/**
+ * Limits what operators have under way at the same time: costly operations, event streams and exports.
+ * @param nowMs Unix milliseconds
+ */
+export function createUnderWay(nowMs: () => number) {
+  const counts = new Map<string, number>()
+  return { enter, openStream, exportRows }
+
+  /** @returns a function that gives the place back. @throws ProblemError if all places are taken */
+  function take(name: string, most: number, refusal: () => ProblemError): () => void {
+    const count = counts.get(name) ?? 0
+    if (count >= most) throw refusal()
+    counts.set(name, count + 1)
+    return () => {
+      const left = counts.get(name)! - 1
+      if (left === 0) counts.delete(name)
+      else counts.set(name, left)
+    }
+  }
+
+  /** @returns a function that ends the operation. @throws ProblemError if the operator runs it too often already */
+  function enter({ id, atOnce }: Operation, who: Principal | undefined): () => void {
+    if (atOnce === undefined || who?.kind !== 'operator') return () => {}
+    return take(`${id} ${who.actor}`, atOnce, () => tooMany(`You ask this ${atOnce} times at once already.`, 1))
+  }
+
+  /**
+   * Opens an event stream, which ends when the token or cookie that opened it becomes invalid. It needs no timer, because an
+   * event is sent each second.
+   * @throws ProblemError if the operator reads too many streams
+   */
+  function openStream(events: AsyncIterable<string>, actor: string, isStillGood: () => Promise<boolean>): ApiAnswer {
+    const leave = take(`streams ${actor}`, streamsMax, () =>
+      tooMany('You read as many streams as one may: close one.', 5),
+    )
+    const headers = { 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' }
+    return { status: 200, headers, pieces: read(events, isStillGood), onClose: leave }
+  }
+
+  async function* read(events: AsyncIterable<string>, isStillGood: () => Promise<boolean>): AsyncIterable<string> {
+    let lookedMs = nowMs()
+    for await (const event of events) {
+      const now = nowMs()
+      if (now - lookedMs >= lookMs) {
+        lookedMs = now
+        if (!(await isStillGood())) return
+      }
+      yield event
+    }
+  }
+
+  /**
+   * Sends a complete list row by row. The first row is read before the answer begins, because it reveals a mistake in the
+   * request.
+   * @throws ProblemError
+   */
+  async function exportRows(pieces: AsyncIterable<string>, headers: Record<string, string>): Promise<ApiAnswer> {
+    const leave = take('exports', exportsMax, () => tooMany('Others export now.', 5))
+    const rows = pieces[Symbol.asyncIterator]()
+    try {
+      const first = await rows.next()
+      return { status: 200, headers, pieces: chain(first, rows), onClose }
+    } catch (error) {
+      leave()
+      throw error
+    }
+
+    /** The rows must be closed, because a generator that never began does not end by itself. */
+    function onClose(): void {
+      leave()
+      // A row that is being read is not needed any more, so its errors are ignored.
+      rows.return?.()?.catch(() => {})
+    }
+  }
+}
+
+async function* chain(first: IteratorResult<string>, rows: AsyncIterator<string>): AsyncIterable<string> {
+  for (let one = first; !one.done; one = await rows.next()) yield one.value
+}
