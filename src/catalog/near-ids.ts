@@ -22,6 +22,12 @@ export function findNearIds(asked: string, ids: Iterable<string>): string[] {
     .map(({ id }) => id)
 }
 
+/** Asks whether one of the similar ids was meant; undefined if there is none. The end of a sentence. */
+export function didYouMean(asked: string, ids: Iterable<string>): string | undefined {
+  const near = findNearIds(asked, ids)
+  return near.length > 0 ? `did you mean ${near.join(' or ')}?` : undefined
+}
+
 /** The rest of an id without the parts that people leave out, add or spell in their own way. */
 function essenceOf(id: string): string {
   const name = id.slice(id.lastIndexOf('/') + 1).toLowerCase()

@@ -54,9 +54,22 @@ export type DatedPrices = {
   texts: PriceTexts
 }
 
-const anthropicPricing = 'https://platform.claude.com/docs/en/about-claude/pricing'
-const deepseekPricing = 'https://api-docs.deepseek.com/quick_start/pricing'
-const deepseekPeak = 'the price of peak hours; the provider takes half of it at other times'
+/** Makes the prices of several models that one page has, as it was read on a day. */
+const pricesOf = (source: string, asOf: string, note?: string) => (texts: PriceTexts) => ({
+  ...{ asOf, source, texts },
+  ...(note !== undefined && { note }),
+})
+
+const anthropicPrices = pricesOf('https://platform.claude.com/docs/en/about-claude/pricing', '2026-10-24')
+const deepseekPrices = pricesOf(
+  'https://api-docs.deepseek.com/quick_start/pricing',
+  '2026-10-16',
+  'the price of peak hours; the provider takes half of it at other times',
+)
+
+const claude = { profile: 'anthropic-fixed-sampling', maxOutputTokens: 128_000, contextWindow: 1_000_000 }
+const gpt = { profile: 'openai-reasoning', maxOutputTokens: 128_000, contextWindow: 1_050_000 }
+const deepseek = { maxOutputTokens: 384_000, contextWindow: 1_000_000 }
 
 export const presets: Readonly<Record<string, Preset>> = {
   anthropic: {
@@ -73,63 +86,51 @@ export const presets: Readonly<Record<string, Preset>> = {
     models: [
       {
         id: 'claude-opus-5-5',
-        profile: 'anthropic-fixed-sampling',
-        maxOutputTokens: 128_000,
-        contextWindow: 1_000_000,
-        prices: {
-          asOf: '2026-10-24',
-          source: anthropicPricing,
-          texts: { input: '4', cache_read: '0.2', cache_write: '5', cache_write_1h: '8', output: '20' },
-        },
+        ...claude,
+        prices: anthropicPrices({ input: '4', cache_read: '0.2', cache_write: '5', cache_write_1h: '8', output: '20' }),
       },
       {
         id: 'claude-sonnet-5-5',
-        profile: 'anthropic-fixed-sampling',
-        maxOutputTokens: 128_000,
-        contextWindow: 1_000_000,
-        prices: {
-          asOf: '2026-10-24',
-          source: anthropicPricing,
-          texts: { input: '2', cache_read: '0.1', cache_write: '2.5', cache_write_1h: '4', output: '10' },
-        },
+        ...claude,
+        prices: anthropicPrices({
+          input: '2',
+          cache_read: '0.1',
+          cache_write: '2.5',
+          cache_write_1h: '4',
+          output: '10',
+        }),
       },
       {
         id: 'claude-haiku-5-5',
-        profile: 'anthropic-fixed-sampling',
-        maxOutputTokens: 128_000,
-        contextWindow: 1_000_000,
-        prices: {
-          asOf: '2026-10-24',
-          source: anthropicPricing,
-          texts: {
-            input: '0.1',
-            cache_read: '0.01',
-            cache_write: '0.125',
-            cache_write_1h: '0.2',
-            output: '0.5',
-            steps: [
-              {
-                above: 100_000,
-                input: '0.5',
-                cache_read: '0.05',
-                cache_write: '0.625',
-                cache_write_1h: '1',
-                output: '2.5',
-              },
-            ],
-          },
-        },
+        ...claude,
+        prices: anthropicPrices({
+          input: '0.1',
+          cache_read: '0.01',
+          cache_write: '0.125',
+          cache_write_1h: '0.2',
+          output: '0.5',
+          steps: [
+            {
+              above: 100_000,
+              input: '0.5',
+              cache_read: '0.05',
+              cache_write: '0.625',
+              cache_write_1h: '1',
+              output: '2.5',
+            },
+          ],
+        }),
       },
       {
         id: 'claude-opus-5',
-        profile: 'anthropic-fixed-sampling',
-        maxOutputTokens: 128_000,
-        contextWindow: 1_000_000,
-        prices: {
-          asOf: '2026-10-24',
-          source: anthropicPricing,
-          texts: { input: '5', cache_read: '0.5', cache_write: '6.25', cache_write_1h: '10', output: '25' },
-        },
+        ...claude,
+        prices: anthropicPrices({
+          input: '5',
+          cache_read: '0.5',
+          cache_write: '6.25',
+          cache_write_1h: '10',
+          output: '25',
+        }),
       },
     ],
   },
@@ -147,9 +148,7 @@ export const presets: Readonly<Record<string, Preset>> = {
     models: [
       {
         id: 'gpt-6.2-sol',
-        profile: 'openai-reasoning',
-        maxOutputTokens: 128_000,
-        contextWindow: 1_050_000,
+        ...gpt,
         prices: {
           asOf: '2026-11-18',
           source: 'https://developers.openai.com/api/docs/models/gpt-6.2-sol',
@@ -167,9 +166,7 @@ export const presets: Readonly<Record<string, Preset>> = {
       },
       {
         id: 'gpt-6-luna',
-        profile: 'openai-reasoning',
-        maxOutputTokens: 128_000,
-        contextWindow: 1_050_000,
+        ...gpt,
         prices: {
           asOf: '2026-09-23',
           source: 'https://developers.openai.com/api/docs/models/gpt-6-luna',
@@ -193,7 +190,7 @@ export const presets: Readonly<Record<string, Preset>> = {
         },
       },
       // Only its input and output were found with a day.
-      { id: 'gpt-6.2-astra', profile: 'openai-reasoning', maxOutputTokens: 128_000, contextWindow: 1_050_000 },
+      { id: 'gpt-6.2-astra', ...gpt },
     ],
   },
   gemini: {
@@ -227,25 +224,13 @@ export const presets: Readonly<Record<string, Preset>> = {
     models: [
       {
         id: 'deepseek-flash',
-        maxOutputTokens: 384_000,
-        contextWindow: 1_000_000,
-        prices: {
-          asOf: '2026-10-16',
-          source: deepseekPricing,
-          note: deepseekPeak,
-          texts: { input: '0.3', cache_read: '0.006', output: '1.2' },
-        },
+        ...deepseek,
+        prices: deepseekPrices({ input: '0.3', cache_read: '0.006', output: '1.2' }),
       },
       {
         id: 'deepseek-v4-pro',
-        maxOutputTokens: 384_000,
-        contextWindow: 1_000_000,
-        prices: {
-          asOf: '2026-10-16',
-          source: deepseekPricing,
-          note: deepseekPeak,
-          texts: { input: '1.32', cache_read: '0.044', output: '3.96' },
-        },
+        ...deepseek,
+        prices: deepseekPrices({ input: '1.32', cache_read: '0.044', output: '3.96' }),
       },
     ],
   },

@@ -59,7 +59,8 @@ type GroupedWire = keyof typeof keysOfWires
 type KeyOf<Wire extends GroupedWire> = (typeof keysOfWires)[Wire][number]
 type KeyOfOneWire<Wire extends GroupedWire> = Exclude<KeyOf<Wire>, KeyOf<Exclude<GroupedWire, Wire>>>
 
-type CamelCase<Key> = Key extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Key
+/** A name of the configuration file in the spelling of the code: `max_field` as `maxField`. */
+export type CamelCase<Key> = Key extends `${infer Head}_${infer Tail}` ? `${Head}${Capitalize<CamelCase<Tail>>}` : Key
 
 type SpelledInCode<Value> = Value extends readonly (infer Item)[]
   ? readonly Item[]

@@ -1,4 +1,4 @@
-import type { Address, Config } from './config.ts'
+import type { Address } from './values.ts'
 
 /* The address at which clients reach the gateway: `api_url`, or one that is named instead of it (ruling Y19). */
 
@@ -18,11 +18,13 @@ export function readClientUrl(text: string): string {
   return origin + pathname.replace(/\/+$/, '').replace(/\/v1$/, '').replace(/\/+$/, '')
 }
 
+type ClientUrlChoice = { apiUrl: string | undefined; listen: Address; tls: object | undefined }
+
 /**
  * Returns the address that settings for clients name, and the setting that it comes from. Without `api_url` it is the listening
  * address, which may be of use on this machine alone.
  */
-export function findClientUrl({ apiUrl, listen, tls }: Pick<Config, 'apiUrl' | 'listen' | 'tls'>) {
+export function findClientUrl({ apiUrl, listen, tls }: ClientUrlChoice) {
   if (apiUrl !== undefined) return { url: apiUrl, from: 'api_url' as const }
   return { url: originOf(listen, tls ? 'https' : 'http'), from: 'listen' as const }
 }

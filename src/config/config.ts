@@ -1,10 +1,16 @@
 import type { Zone } from '../accounts/calendar.ts'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { EgressProxy } from './egress.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { ConfigProblem } from './problem.ts'
+import type { ConfigFile, SettingsInCode } from './schema.ts'
+import type { StorePlace } from './store-place.ts'
+import type { Address, Secret } from './values.ts'
 
-export type Address = { host: string; port: number }
+export type { EgressProxy } from './egress.ts'
+export type { StorePlace } from './store-place.ts'
+export { type Address, Secret } from './values.ts'
 
 /** An account of ours at a provider, which we pay with; never a client's. */
 export type UpstreamAccount = {
@@ -24,14 +30,6 @@ export type KeyRenewal =
   | { file: string }
   /** The program and its arguments, run without a shell. It runs again when its key is `lifetimeMs` old. */
   | { command: readonly string[]; lifetimeMs: number }
-
-/** A proxy between us and an upstream. */
-export type EgressProxy = {
-  /** With credentials, if it needs some. */
-  url: Secret
-  /** The key of the file, or the environment variable, that sets it. */
-  source: string
-}
 
 export type Upstream = {
   name: string
@@ -54,13 +52,6 @@ export type Upstream = {
   reuses: boolean
 }
 
-/** The store of accounts and ledger: a file of one server, or a PostgreSQL database that replicas share (ruling X7). */
-export type StorePlace =
-  /** The file's absolute path. */
-  | { engine: 'sqlite'; path: string; shown: string }
-  /** `shown` is the URL without its password, for messages and the log (ruling X13). */
-  | { engine: 'postgres'; url: Secret; shown: string }
-
 /** A certificate with its chain, and its key, both in PEM. */
 export type TlsPair = { cert: string; key: Secret }
 
@@ -75,7 +66,7 @@ export type OtlpTarget = {
 /** The text of a configuration, its name in messages, and its file if it has one. */
 export type ConfigSource = { readonly text: Secret; readonly name: string; readonly file?: string }
 
-/** All settings after checks, frozen, with every default. Times in ms, sizes in bytes. */
+/** All settings after checks, frozen, with every default. Times in ms, sizes in bytes. `schema.ts` says what each is for. */
 export type Config = {
   /** Absolute path of the file it was read from; undefined without a file. */
   file: string | undefined
@@ -105,12 +96,7 @@ export type Config = {
   upstreams: ReadonlyMap<string, Upstream>
   /** True while the built-in simulator serves the built-in catalog, because no configuration names a model. */
   isBuiltIn: boolean
-  limits: {
-    requestsPerMinute: number
-    failedAuthPerMinute: number
-    bodyBytesMax: number
-    connectionsMax: number
-  }
+  limits: SettingsInCode<ConfigFile['limits']>
   billing: {
     /** Whether an answer is billed if its upstream fails after output was delivered (ruling C4). */
     cutAnswers: 'bill' | 'waive'
@@ -121,27 +107,7 @@ export type Config = {
   }
   /** Addresses or CIDR ranges whose `x-forwarded-for` is trusted. */
   trustedProxies: readonly string[]
-  timeouts: {
-    headersMs: number
-    bodyMs: number
-    bodyGapMs: number
-    lingerMs: number
-    keepAliveMs: number
-    writeStallMs: number
-    connectMs: number
-    firstByteStreamMs: number
-    firstByteJsonMs: number
-    idleMs: number
-    /** The longest time without a data event; comments and pings do not count. */
-    progressMs: number
-    totalMs: number
-    settleWindowMs: number
-    settleDeadlineMs: number
-    drainDelayMs: number
-    drainDeadlineMs: number
-    /** Silence towards a client before a keep-alive is sent (ruling U4). */
-    pingMs: number
-  }
+  timeouts: SettingsInCode<ConfigFile['timeouts'], 'Ms'>
   /** The key of sealed signatures (ruling T7): 32 bytes as base64; undefined: made once in the data folder. */
   sealKey: Secret | undefined
   /** Headers of answers beyond the specification (ruling R13). */
@@ -183,25 +149,4 @@ export type Webhook = {
   events: ReadonlySet<WebhookEvent>
   /** In nano-credits: a message is sent when the credit of an account falls below this. */
   belowNanos: bigint | undefined
-}
-
-/** A value that prints as `[secret]` if it is printed by accident. */
-export class Secret {
-  readonly #value: string
-  constructor(value: string) {
-    this.#value = value
-  }
-  /** The value itself; call it only to send or hash it. */
-  reveal(): string {
-    return this.#value
-  }
-  toString(): string {
-    return '[secret]'
-  }
-  toJSON(): string {
-    return '[secret]'
-  }
-  [Symbol.for('nodejs.util.inspect.custom')](): string {
-    return '[secret]'
-  }
 }

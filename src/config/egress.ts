@@ -1,6 +1,13 @@
 import { BlockList, isIP } from 'node:net'
-import type { EgressProxy } from './config.ts'
-import { isLoopback } from './values.ts'
+import { isDecodable, isLoopback, type Secret } from './values.ts'
+
+/** A proxy between us and an upstream. */
+export type EgressProxy = {
+  /** With credentials, if it needs some. */
+  url: Secret
+  /** The key of the file, or the environment variable, that sets it. */
+  source: string
+}
 
 /** A proxy as it was written, and the key or the variable that sets it. */
 type ProxySetting = { value: string; source: string }
@@ -57,7 +64,8 @@ function isWithin(range: string, host: string, family: 'ipv4' | 'ipv6'): boolean
 export function proxyMistake(value: string): string | undefined {
   const url = URL.parse(parseProxy(value))
   const isProxy = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== ''
-  if (isProxy && /^\/?$/.test(url.pathname) && !/[?#]/.test(value) && isDecodable(url)) return undefined
+  if (isProxy && /^\/?$/.test(url.pathname) && !/[?#]/.test(value) && isDecodable(url.username + url.password))
+    return undefined
   return 'must be http://host:port or https://host:port, with user:password@ before the host where the proxy wants them'
 }
 
@@ -69,16 +77,6 @@ export function parseProxy(value: string): string {
 /** Formats a proxy for people, without credentials. */
 export function showProxy({ url }: EgressProxy): string {
   return new URL(url.reveal()).origin
-}
-
-/** Whether the credentials decode. A password with characters that mean something in a URL must be written with `%`. */
-function isDecodable({ username, password }: URL): boolean {
-  try {
-    decodeURIComponent(username + password)
-    return true
-  } catch {
-    return false
-  }
 }
 
 /**

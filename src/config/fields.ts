@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { parseCredits } from '../accounts/credit.ts'
-import { filled, text } from '../catalog/kinds.ts'
+import { filled, oneOf, text } from '../catalog/kinds.ts'
+import { profileKeys } from '../catalog/profile-keys.ts'
+import { profileNames } from '../catalog/profiles.ts'
 import { clientUrlMistake } from './client-url.ts'
 import { noProxy, proxyMistake } from './egress.ts'
 import { storeMistake } from './store-place.ts'
-import { timeZoneMistake } from './time-zones.ts'
 import {
   addressMistake,
   baseUrlMistake,
@@ -19,6 +20,7 @@ import {
   parseDuration,
   pathMistake,
   publicUrlMistake,
+  timeZoneMistake,
   webhookMistake,
   webhookSecretMistake,
 } from './values.ts'
@@ -103,3 +105,17 @@ export const publicUrl = sound(publicUrlMistake)
 export const clientUrl = sound(clientUrlMistake)
 export const collectorUrl = sound(endpointMistake)
 export const webhookUrl = sound(webhookMistake)
+
+const { reasoning, replay_thought: replayThought } = profileKeys.shape
+
+/** A profile of the configuration file: the profile that it extends, and the keys of `profile-keys.ts` that differ from it. */
+export const profileMap = z
+  .strictObject({
+    extends: oneOf(profileNames).describe("The named profile it starts from. Default: the wire's own."),
+    ...profileKeys.shape,
+    reasoning: reasoning.partial().describe(reasoning.description!),
+    replay_thought: replayThought.partial().describe(replayThought.description!),
+  })
+  .partial()
+
+export type ProfileMap = z.output<typeof profileMap>

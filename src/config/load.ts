@@ -3,9 +3,9 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { spellZone } from '../accounts/calendar.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
+import { asObject } from '../bytes/json.ts'
 import { createCatalog } from '../catalog/catalog.ts'
 import type { Model } from '../catalog/model.ts'
-import { builtInCatalog } from './built-in.ts'
 import { readClientUrl } from './client-url.ts'
 import {
   type Config,
@@ -18,17 +18,17 @@ import {
   type UpstreamAccount,
   type Webhook,
 } from './config.ts'
-import { digestConfig } from './config-digest.ts'
-import { type Document, formatPath, readDocument } from './document.ts'
+import { digestConfig } from './differences.ts'
+import { camelCase, type Document, formatPath, readDocument } from './document.ts'
 import { environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
 import { type EndpointSettings, endpointsOf } from './endpoints.ts'
 import { explain } from './explain.ts'
 import { modelMistakes } from './model-mistakes.ts'
-import { readHeaders, readModel, spellProfiles } from './models.ts'
+import { builtInCatalog, readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { priceMistakes } from './price-list.ts'
 import { ConfigError, type ConfigProblem } from './problem.ts'
-import { type ConfigFile, configSchema } from './schema.ts'
+import { type ConfigFile, configSchema, type SettingsInCode } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { readTelemetry } from './telemetry.ts'
 import { parseBaseUrl } from './values.ts'
@@ -149,11 +149,12 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
     ? readDocument(source.text.reveal(), env, (path, isWhole) => standInFor(options, path, isWhole))
     : emptyDocument
   // A file that is not YAML, or not a map, cannot be checked further.
-  if (!isRecord(document.value)) {
+  const written = asObject(document.value)
+  if (!written) {
     const message = 'the file must be a map of keys, such as `listen: 127.0.0.1:8080`'
     throw new ConfigError(document.problems.length > 0 ? document.problems : [{ path: '', line: 1, message }], name)
   }
-  const raw: Record<string, unknown> = { ...document.value }
+  const raw: Record<string, unknown> = { ...written }
   const sources = new Map<string, string>()
   for (const { key, flag, flagName, variable } of overrides) {
     const said = flag && options[flag]
@@ -345,7 +346,6 @@ type LoadOrigin = {
 
 function build(file: ConfigFile, origin: LoadOrigin): Config {
   const { source, folder, warnings } = origin
-  const { limits, billing, timeouts } = file
   return Object.freeze({
     file: source?.file,
     listen: file.listen,
@@ -368,37 +368,14 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
       Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),
     ),
     isBuiltIn: file.catalog === undefined,
-    limits: {
-      requestsPerMinute: limits.requests_per_minute,
-      failedAuthPerMinute: limits.failed_auth_per_minute,
-      bodyBytesMax: limits.body_bytes_max,
-      connectionsMax: limits.connections_max,
-    },
+    limits: spell(file.limits),
     billing: {
-      cutAnswers: billing.cut_answers,
-      readOnMs: billing.read_on,
-      holdOutputTokens: billing.hold_output_tokens,
+      cutAnswers: file.billing.cut_answers,
+      readOnMs: file.billing.read_on,
+      holdOutputTokens: file.billing.hold_output_tokens,
     },
     trustedProxies: file.trusted_proxies,
-    timeouts: {
-      headersMs: timeouts.headers,
-      bodyMs: timeouts.body,
-      bodyGapMs: timeouts.body_gap,
-      lingerMs: timeouts.linger,
-      keepAliveMs: timeouts.keep_alive,
-      writeStallMs: timeouts.write_stall,
-      connectMs: timeouts.connect,
-      firstByteStreamMs: timeouts.first_byte_stream,
-      firstByteJsonMs: timeouts.first_byte_json,
-      idleMs: timeouts.idle,
-      progressMs: timeouts.progress,
-      totalMs: timeouts.total,
-      settleWindowMs: timeouts.settle_window,
-      settleDeadlineMs: timeouts.settle_deadline,
-      drainDelayMs: timeouts.drain_delay,
-      drainDeadlineMs: timeouts.drain_deadline,
-      pingMs: timeouts.ping,
-    },
+    timeouts: spell(file.timeouts, 'Ms'),
     sealKey: file.seal_key === undefined ? undefined : new Secret(file.seal_key),
     headers: file.headers,
     metrics: {
@@ -416,6 +393,11 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     log: file.log,
     warnings,
   })
+}
+
+function spell<Settings extends object, const Unit extends string = ''>(settings: Settings, unit = '' as Unit) {
+  const entries = Object.entries(settings).map(([key, value]) => [camelCase(key) + unit, value])
+  return Object.fromEntries(entries) as SettingsInCode<Settings, Unit>
 }
 
 function readTls({ cert, key }: { cert: string; key: string }, { files, folder }: LoadOrigin): TlsPair {
@@ -495,8 +477,4 @@ function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }
     key: new Secret(''),
     renewal: { command: whole, lifetimeMs: entry.key_lifetime ?? keyLifetimeMs },
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

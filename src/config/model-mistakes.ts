@@ -2,9 +2,9 @@ import { asObject } from '../bytes/json.ts'
 import { findProfileMistake, resolveProfile } from '../catalog/profiles.ts'
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
 import { formatPath } from './document.ts'
+import type { ProfileMap } from './fields.ts'
 import { readProfile } from './models.ts'
 import { rowsOf } from './price-list.ts'
-import type { ProfileMap } from './profile-map.ts'
 
 /**
  * Finds mistakes across keys: repeated ids, unknown or repeated upstreams, profiles of another wire. It reads the file as

@@ -1,12 +1,15 @@
+import { parseCredits } from '../accounts/credit.ts'
 import { asObject } from '../bytes/json.ts'
+import { builtInScripts } from '../catalog/built-in-scripts.ts'
+import { type Catalog, createCatalog } from '../catalog/catalog.ts'
 import type { Model, Route } from '../catalog/model.ts'
 import { type Profile, setKeys } from '../catalog/profile.ts'
 import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { foldName } from '../catalog/routing-fields.ts'
 import { camelCase, snakeCase } from './document.ts'
+import type { ProfileMap } from './fields.ts'
 import { readPriceList } from './price-list.ts'
 import type { Calendars } from './price-schema.ts'
-import type { ProfileMap } from './profile-map.ts'
 import type { ModelEntry, RouteEntry } from './schema.ts'
 
 /** Makes a model of an entry of the file, with every default filled in. */
@@ -84,7 +87,7 @@ function spellProfileOf(entry: unknown): unknown {
 }
 
 function spellProfile(profile: Record<string, unknown>): Record<string, unknown> {
-  const { required, ...spelled } = snakeKeys(profile)
+  const { required, ...spelled } = spellKeys(profile, snakeCase)
   const replay = spelled['replay_thought']
   if (typeof replay === 'string')
     spelled['replay_thought'] = { when: replay, ...(required !== undefined && { required }) }
@@ -93,10 +96,11 @@ function spellProfile(profile: Record<string, unknown>): Record<string, unknown>
   return spelled
 }
 
-function snakeKeys(map: Record<string, unknown>): Record<string, unknown> {
+/** Spells the keys of a map, and of the maps in it. */
+function spellKeys(map: object, spell: (key: string) => string): Record<string, unknown> {
   const entries = Object.entries(map).map(([key, value]) => {
     const inner = asObject(value)
-    return [snakeCase(key), inner ? snakeKeys(inner) : value]
+    return [spell(key), inner ? spellKeys(inner, spell) : value]
   })
   return Object.fromEntries(entries)
 }
@@ -104,7 +108,7 @@ function snakeKeys(map: Record<string, unknown>): Record<string, unknown> {
 /** Converts a profile map to the names of the code: camelCase, two levels deep, with some lists as sets. */
 export function readProfile(profile: string | ProfileMap | undefined): ProfileSetting | string | undefined {
   if (profile === undefined || typeof profile === 'string') return profile
-  const setting: Record<string, unknown> = camelKeys(profile)
+  const setting: Record<string, unknown> = spellKeys(profile, camelCase)
   for (const key of setKeys) {
     if (setting[key]) setting[key] = new Set(setting[key] as string[])
   }
@@ -115,10 +119,29 @@ export function readProfile(profile: string | ProfileMap | undefined): ProfileSe
   return setting as ProfileSetting
 }
 
-function camelKeys(map: object): Record<string, unknown> {
-  const entries = Object.entries(map).map(([key, value]) => [
-    camelCase(key),
-    typeof value === 'object' && value !== null && !Array.isArray(value) ? camelKeys(value) : value,
-  ])
-  return Object.fromEntries(entries)
+/** Returns the catalog that is served while no configuration names a model, so that a first run needs no provider account. */
+export function builtInCatalog(): Catalog {
+  const models = builtInScripts.map((entry) =>
+    readModel({
+      id: entry.id,
+      also: [],
+      wire: entry.wire,
+      upstream: 'simulator',
+      upstream_model: entry.upstreamModel,
+      max_output_tokens: 8192,
+      context_window: 128_000,
+      // Prices are those of a real model, so that even a debit for a few words is visible.
+      prices: {
+        input: parseCredits('3'),
+        cache_read: parseCredits('0.3'),
+        cache_write: parseCredits('3.75'),
+        output: parseCredits('15'),
+      },
+      profile: 'simulator',
+      allow: [],
+      hosted_tools: 'pass',
+      implicit_key: 'off',
+    }),
+  )
+  return createCatalog(models, Date.UTC(2026, 10, 1) / 1000, 'triwire')
 }

@@ -3,6 +3,7 @@ import { weekStarts } from '../accounts/calendar.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
 import { costFieldNames, implicitKeys } from '../catalog/model.ts'
+import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
@@ -20,6 +21,7 @@ import {
   headersToCollector,
   keyHeader,
   network,
+  profileMap,
   providerKey,
   proxyUrl,
   publicUrl,
@@ -31,12 +33,11 @@ import {
   webhookUrl,
 } from './fields.ts'
 import { calendars, prices } from './price-schema.ts'
-import { profileMap } from './profile-map.ts'
 
 /*
  * The configuration file as users write it. This is the only source of the accepted values, of every default, of
  * `triwire.schema.json` for editors, and of the table in `docs/configuration.md`. The kinds of values are in `fields.ts`, and
- * the quirks of upstreams in `profile-map.ts`, and prices in `price-schema.ts`.
+ * prices in `price-schema.ts`.
  */
 
 const profile = z.union([z.enum(profileNames), profileMap], {
@@ -460,6 +461,11 @@ export const configSchema = z.strictObject({
 
 /** The file after checks and defaults, in the words of the file. */
 export type ConfigFile = z.output<typeof configSchema>
+/** The settings of a map by the names of the code: in camelCase, with their unit at the end. */
+export type SettingsInCode<Settings, Unit extends string = ''> = {
+  [Key in keyof Settings as `${CamelCase<Key & string>}${Unit}`]: Settings[Key]
+}
+
 export type ModelEntry = z.output<typeof model>
 export type RouteEntry = z.output<typeof route>
 

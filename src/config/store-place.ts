@@ -1,5 +1,13 @@
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Secret, type StorePlace } from './config.ts'
+import { isDecodable, Secret } from './values.ts'
+
+/** The store of accounts and ledger: a file of one server, or a PostgreSQL database that replicas share (ruling X7). */
+export type StorePlace =
+  /** The file's absolute path. */
+  | { engine: 'sqlite'; path: string; shown: string }
+  /** `shown` is the URL without its password, for messages and the log (ruling X13). */
+  | { engine: 'postgres'; url: Secret; shown: string }
 
 /** Whether the name of a store is the URL of a database and not the path of a file. */
 export function isDatabaseUrl(store: string): boolean {
@@ -70,11 +78,16 @@ function parseUrl(store: string): URL | null {
   return url
 }
 
-function isDecodable(text: string): boolean {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
+/** @property earlierStore the place in releases before 0.2.0, if that is another one */
+type StoreChoice = { store: StorePlace; earlierStore: string | undefined }
+
+/**
+ * Before 0.2.0, the default place of the store was beside the configuration file; now it is the working folder. If there is
+ * a store only at the old place, the operator must say which place to use (ruling X8).
+ * @returns a sentence with both places, or undefined
+ */
+export function earlierStoreMistake({ store, earlierStore }: StoreChoice): string | undefined {
+  if (store.engine !== 'sqlite' || earlierStore === undefined) return undefined
+  if (existsSync(store.path) || !existsSync(earlierStore)) return undefined
+  return `There is a store at ${earlierStore}, beside the configuration, where triwire kept it before 0.2.0; now the default is ${store.path}, in the working folder, and there is none: name the one that is meant with --store, TRIWIRE_STORE, or \`store\` in the configuration`
 }

@@ -1,7 +1,31 @@
 import { BlockList, isIP } from 'node:net'
+import { isTimeZone } from '../accounts/calendar.ts'
+import { didYouMean } from '../catalog/near-ids.ts'
 import { modelPlace } from '../catalog/wire-names.ts'
-import type { Address } from './config.ts'
 import { pathOf, wireEndOf } from './endpoints.ts'
+
+/** A value that prints as `[secret]` if it is printed by accident. */
+export class Secret {
+  readonly #value: string
+  constructor(value: string) {
+    this.#value = value
+  }
+  /** The value itself; call it only to send or hash it. */
+  reveal(): string {
+    return this.#value
+  }
+  toString(): string {
+    return '[secret]'
+  }
+  toJSON(): string {
+    return '[secret]'
+  }
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return '[secret]'
+  }
+}
+
+export type Address = { host: string; port: number }
 
 /** Each `…Mistake` returns the cure for a wrong value, and undefined for a right one. */
 
@@ -59,16 +83,20 @@ export function networkMistake(value: string): string | undefined {
     : 'must be an address or a CIDR range, such as 10.0.0.0/8'
 }
 
-export function baseUrlMistake(value: string): string | undefined {
+/** @param credentials where to write credentials instead */
+function webUrlMistake(value: string, example: string, credentials: string): string | undefined {
   const url = URL.parse(value)
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    return 'must be an http:// or https:// URL, such as https://api.example.com'
-  if (url.username || url.password) return 'must not carry credentials; write the key under accounts'
+  if (!url || !/^https?:$/.test(url.protocol)) return `must be an http:// or https:// URL, such as ${example}`
+  return url.username || url.password ? `must not carry credentials; ${credentials}` : undefined
+}
+
+export function baseUrlMistake(value: string): string | undefined {
+  const mistake = webUrlMistake(value, 'https://api.example.com', 'write the key under accounts')
+  if (mistake) return mistake
   if (/[?#]/.test(value)) return 'must have no query and no fragment; a fixed query goes under `query`'
   if (/(\/v\d+\w*)\1(?:\/|$)/.test(pathOf(value))) return 'has its version twice, such as `/v1/v1`: write it once'
   const end = wireEndOf(pathOf(value))
-  if (end) return `must end before \`${end}\`, which is the path of a wire: the gateway adds it itself`
-  return undefined
+  return end && `must end before \`${end}\`, which is the path of a wire: the gateway adds it itself`
 }
 
 /** Returns a base URL without slashes at the end. */
@@ -78,20 +106,12 @@ export function parseBaseUrl(value: string): string {
 
 /** Returns what is wrong with the address of a collector. */
 export function endpointMistake(value: string): string | undefined {
-  const url = URL.parse(value)
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    return 'must be an http:// or https:// URL, such as http://127.0.0.1:4318'
-  if (url.username || url.password) return 'must not carry credentials; send a header'
-  return undefined
+  return webUrlMistake(value, 'http://127.0.0.1:4318', 'send a header')
 }
 
 /** Returns what is wrong with the address of a webhook. */
 export function webhookMistake(value: string): string | undefined {
-  const url = URL.parse(value)
-  if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))
-    return 'must be an http:// or https:// URL, such as https://hooks.example.com/triwire'
-  if (url.username || url.password) return 'must not carry credentials; the signature says who it is from'
-  return undefined
+  return webUrlMistake(value, 'https://hooks.example.com/triwire', 'the signature says who it is from')
 }
 
 export function webhookSecretMistake(value: string): string | undefined {
@@ -161,4 +181,21 @@ export function parseDuration(value: string | number): number {
   if (typeof value === 'number') return value
   const [, amount, unit] = /^([\d.]+)([a-z]+)$/.exec(value)!
   return Math.round(Number(amount) * unitsMs[unit as keyof typeof unitsMs])
+}
+
+/** Returns the cure for a wrong time zone, with similar names; undefined if the name is right. */
+export function timeZoneMistake(name: string): string | undefined {
+  if (isTimeZone(name)) return undefined
+  const meant = didYouMean(name.replaceAll(' ', '_'), Intl.supportedValuesOf('timeZone'))
+  return `must be the name of a time zone, such as UTC, Europe/Berlin or Asia/Kolkata${meant ? `; ${meant}` : ''}`
+}
+
+/** Whether the escapes of a part of a URL are right. A password with characters that mean something in a URL has some. */
+export function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
 }

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
-import { earlierStoreMistake } from '../../src/config/earlier-store.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
+import { earlierStoreMistake } from '../../src/config/store-place.ts'
 import { testFolder } from '../support/folder.ts'
 
 /*

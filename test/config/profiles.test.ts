@@ -3,8 +3,8 @@ import { globSync, readFileSync } from 'node:fs'
 import test from 'node:test'
 import { keysOfWires, type Profile } from '../../src/catalog/profile.ts'
 import { profileNames, resolveProfile } from '../../src/catalog/profiles.ts'
+import { profileMap } from '../../src/config/fields.ts'
 import { readProfile } from '../../src/config/models.ts'
-import { profileMap } from '../../src/config/profile-map.ts'
 
 const wires = ['messages', 'chat', 'responses'] as const
 
