@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { parseCredits } from '../accounts/credit.ts'
 import type { LogLine } from '../accounts/entries.ts'
-import { unreadable } from './unreadable.ts'
+import { unreadable } from './print.ts'
 
 /** Reads the lines that `ledger verify` compares, from log files of a server. @throws Error with the name of an unreadable file */
 export async function readLogs(files: readonly string[]): Promise<LogLine[]> {

@@ -1,3 +1,4 @@
+import { asObject, parseObject } from '../bytes/json.ts'
 import { environmentProxy, parseProxy, proxyMistake } from '../config/egress.ts'
 import { ProxyRefusal } from '../upstream/dial.ts'
 import { type FetchRequest, type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
@@ -62,3 +63,10 @@ const reasons: readonly Reason[] = [
   ],
   [/^(EBADMSG|ECONNRESET)$/, 'it closed the connection or speaks no HTTP there: does it want https://?'],
 ]
+
+/** Reads the ids of a list of models; none from any other text. */
+export function readModelIds(text: string): string[] {
+  const data = parseObject(text)?.['data']
+  const ids = Array.isArray(data) ? data.map((row) => asObject(row)?.['id']) : []
+  return ids.filter((id) => typeof id === 'string')
+}

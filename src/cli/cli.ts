@@ -2,11 +2,11 @@
  * The program. Each command loads what it needs when it runs, so that `--help` and `key create` are quick.
  * Data goes to stdout, everything else to stderr (ruling X4). Exit codes: 0 done, 1 failed, 2 wrong usage.
  */
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { Command, CommanderError } from 'commander'
 import { releaseSignals } from '../../bin/signals.mjs'
 import type { ConfigProblem } from '../config/problem.ts'
 import { version } from '../host/version.ts'
-import { asksToServe } from './asked.ts'
+import { asksToServe, numberFrom } from './options.ts'
 import { explainLoss, printError, withoutSecrets } from './print.ts'
 
 /** Errors of the options must be printed before the options are parsed. */
@@ -37,7 +37,11 @@ const serve = program
   .description('run the gateway; what happens without a command too')
   .option('--listen <address>', 'host:port of the public listener')
   .option('--admin-listen <address>', 'host:port of health, readiness and what operators ask')
-  .option('--workers <count>', 'so many processes on one port; the store must be in PostgreSQL', readWorkers)
+  .option(
+    '--workers <count>',
+    'so many processes on one port; the store must be in PostgreSQL',
+    numberFrom(1, 64, ': about one for each core'),
+  )
   .action(async (_options, command: Command) => {
     const { config, store, json, listen, adminListen, workers } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
@@ -56,12 +60,6 @@ try {
   await program.parseAsync(withCommand(process.argv.slice(2)), { from: 'user' })
 } catch (error) {
   process.exitCode = tell(error)
-}
-
-function readWorkers(text: string): number {
-  if (!/^([1-9]|[1-5]\d|6[0-4])$/.test(text))
-    throw new InvalidArgumentError('It is a number from 1 to 64: about one for each core.')
-  return Number(text)
 }
 
 /** @returns the exit code */

@@ -1,15 +1,13 @@
 import type { Command } from 'commander'
-import { addTableCommands } from './add-table.ts'
 import { addCatalogCommands } from './catalog/index.ts'
 import { addCheckCommand } from './check/check.ts'
 import { addCompletionCommand } from './completion/completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
-import { addReloadCommand } from './reload.ts'
-import { addReplicasCommand } from './replicas.ts'
-import { addReportingCommands } from './reporting.ts'
+import { wordsOf } from './options.ts'
+import { addServerCommands } from './servers.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
-import { addStoreCommands } from './store-copy.ts'
+import { tableCommands } from './table-commands.ts'
 import { addTranslateCommand } from './translate.ts'
 
 /** Adds all commands except `serve`. @param args as they were typed */
@@ -19,11 +17,19 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addCatalogCommands(program)
   addSetupCommand(program)
   addDoctorCommand(program)
-  addReloadCommand(program)
-  addStoreCommands(program)
-  addReplicasCommand(program)
-  addReportingCommands(program)
+  addServerCommands(program)
   addSimulatorCommand(program)
   addTranslateCommand(program)
   addCompletionCommand(program)
+}
+
+/** Adds all commands of the table if one of them, or help about all, is typed. Otherwise adds only their names. */
+async function addTableCommands(program: Command, args: readonly string[]): Promise<void> {
+  const [first = ''] = wordsOf(args)
+  if (first === 'help' || first === 'completion' || Object.hasOwn(tableCommands, first)) {
+    const { addOperationCommands } = await import('./operations.ts')
+    addOperationCommands(program)
+    const { addLedgerCommands } = await import('./ledger.ts')
+    addLedgerCommands(program)
+  } else for (const [name, text] of Object.entries(tableCommands)) program.command(name).description(text)
 }

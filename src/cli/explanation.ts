@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { Explanation } from '../operations/shapes.ts'
 import type { AdminReply } from './admin.ts'
-import { formatFields, formatTable, note } from './print.ts'
+import { formatFields, formatRows, note } from './print.ts'
 import { withStore } from './store.ts'
 
 const fromLedger =
@@ -23,7 +23,7 @@ export function describeExplanation(explanation: Explanation): string {
   return [
     formatFields(head),
     section('attempts', attempts && describeAttempts(attempts, stopped)),
-    section('losses', losses && formatRows(losses)),
+    section('losses', losses && formatList(losses)),
     section('usage', usage ? formatFields(usage) : 'none'),
     section('price, credits per million tokens', price ? formatFields(price) : 'none'),
     section('settlement', formatFields(told(settlement))),
@@ -39,7 +39,7 @@ const stops: Record<NonNullable<Explanation['stopped']>, string> = {
 }
 
 function describeAttempts(attempts: NonNullable<Explanation['attempts']>, stopped: Explanation['stopped']): string {
-  const rows = formatRows(attempts.map(({ text: _, ...attempt }, at) => ({ '#': at + 1, ...attempt })))
+  const rows = formatList(attempts.map(({ text: _, ...attempt }, at) => ({ '#': at + 1, ...attempt })))
   const said = attempts.flatMap(({ text }, at) => (text ? [`${at + 1} said: ${text}`] : []))
   return [rows, ...(stopped ? [`no further one: ${stops[stopped]}`] : []), ...said].join('\n')
 }
@@ -48,13 +48,9 @@ function section(name: string, text: string | null): string {
   return `${name}\n${(text ?? fromLedger).replace(/^/gm, '  ')}`
 }
 
-function formatRows(rows: readonly Record<string, string | number | null>[]): string {
+function formatList(rows: readonly object[]): string {
   if (rows.length === 0) return 'none'
-  const columns = Object.keys(rows[0]!)
-  return formatTable(
-    columns,
-    rows.map((row) => columns.map((name) => `${row[name] ?? '-'}`)),
-  )
+  return formatRows(Object.keys(rows[0]!), rows)
 }
 
 /** Leaves out what is missing. */

@@ -1,23 +1,22 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { Books } from '../accounts/books.ts'
-import type { Calendar } from '../accounts/calendar.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import { z } from 'zod'
 import { type Head, parseHead } from '../accounts/chain.ts'
 import type { Audited, EntryFilter, ListedEntry, VerifyOptions } from '../accounts/entries.ts'
 import { formatCsv, toLine } from '../operations/entry-lines.ts'
-import { type FilterInput, readFilter } from '../operations/filter.ts'
+import { readFilter } from '../operations/filter.ts'
 import { filterFields, filterFlags } from '../operations/ledger.ts'
+import type { Context } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
-import { inWords } from './operations.ts'
-import { note, print } from './print.ts'
-import { clearProgress, showProgress } from './progress.ts'
+import { addOptions, inWords, typedOptions } from './operations.ts'
+import { clearProgress, note, print, showProgress } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
- * Adds the ledger commands that are not in the table of operations. `verify` reads log files and computes for minutes.
- * `export` prints the whole ledger as one stream.
+ * Adds the commands beside those of the table of operations. `verify` reads log files and computes for minutes. `export` prints
+ * the whole ledger as one stream.
  */
 export function addLedgerCommands(program: Command): void {
   const ledger = program.commands.find((command) => command.name() === 'ledger')!
@@ -31,22 +30,19 @@ export function addLedgerCommands(program: Command): void {
       const { priceNanos } = await import('../catalog/model.ts')
       const { findings, head, notes = [] } = await auditStore(command, { priceNanos, log: lines, against })
       for (const text of notes) note(command, text)
-      const ok = !findings.length
-      print(command, { ok, findings, head: head ?? null }, () =>
-        ok ? `the ledger is right\nhead ${head}` : findings.join('\n'),
-      )
-      if (!ok) process.exitCode = 1
+      tellFindings(command, { findings, head }, `the ledger is right\nhead ${head}`)
     })
-  addFilters(ledger.command('export').description('write entries, the oldest first'))
+  const exporting = ledger.command('export').description('write entries, the oldest first')
+  addOptions(exporting, filterFlags, filterFields)
+  exporting
     .option('--csv', 'as comma-separated values; with --json instead one entry of JSON on each line')
-    .action((options: LedgerFilterOptions & { csv?: true }, command: Command) => {
+    .action(({ csv }: { csv?: true }, command: Command) => {
       const { json } = command.optsWithGlobals<GlobalOptions>()
-      if ((json === true) === (options.csv === true))
-        command.error('error: say how: with --csv, or with --json (one entry on each line)')
+      if (json === csv) command.error('error: say how: with --csv, or with --json (one entry on each line)')
       return withStore(
         command,
         async (books, calendar) => {
-          const entries = books.eachEntry(await filterOf(books, calendar, options))
+          const entries = books.eachEntry(await filterOf({ books, calendar }, command))
           await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries)), process.stdout, {
             end: false,
           })
@@ -54,6 +50,24 @@ export function addLedgerCommands(program: Command): void {
         { zoned: true },
       )
     })
+  program.commands
+    .find((command) => command.name() === 'audit')!
+    .command('verify')
+    .description(
+      'do every digest of the audit trail again; fails on any finding, else prints its end to keep elsewhere',
+    )
+    .action(async (_options, command: Command) => {
+      const { findings, head } = await withStore(command, (books) => books.verifyAudit())
+      const end = head ?? 'none: nothing was changed yet'
+      tellFindings(command, { findings, head }, `the audit trail is whole\nhead ${end}`)
+    })
+}
+
+/** Prints what a check has found, or the text for a check without findings. */
+function tellFindings(command: Command, { findings, head }: Pick<Audited, 'findings' | 'head'>, right: string): void {
+  const ok = findings.length === 0
+  print(command, { ok, findings, head: head ?? null }, () => (ok ? right : findings.join('\n')))
+  if (!ok) process.exitCode = 1
 }
 
 async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGenerator<string> {
@@ -81,32 +95,10 @@ function readHead(text: string): Head {
   }
 }
 
-/** The typed options that select entries. */
-type LedgerFilterOptions = Readonly<Record<string, unknown>>
-
-const names = Object.keys(filterFields) as (keyof typeof filterFields)[]
-
-/** Adds the filters of `ledger list` to another command. */
-function addFilters(command: Command): Command {
-  for (const name of names) {
-    const option = new Option(filterFlags.options[name], filterFields[name].description)
-    command.addOption(option.argParser((typed) => readValue(name, typed)))
-  }
-  return command
-}
-
-function readValue(name: keyof typeof filterFields, typed: string): unknown {
-  const { reads } = filterFlags
-  const result = filterFields[name].safeParse(typed)
-  if (!result.success) throw new InvalidArgumentError(result.error.issues[0]!.message)
-  return name === 'to' ? filterFields.to.parse(reads.to(typed)) : result.data
-}
-
 /** @throws Error with the option that matches nothing, and its cure */
-async function filterOf(books: Books, calendar: Calendar, options: LedgerFilterOptions): Promise<EntryFilter> {
-  const typed = names.map((name) => [name, options[new Option(filterFlags.options[name]).attributeName()]])
+async function filterOf(context: Pick<Context, 'books' | 'calendar'>, command: Command): Promise<EntryFilter> {
   try {
-    return await readFilter({ books, calendar }, Object.fromEntries(typed) as FilterInput)
+    return await readFilter(context, z.object(filterFields).parse(typedOptions(command, filterFlags)))
   } catch (error) {
     throw error instanceof ProblemError ? inWords(error, filterFlags) : error
   }

@@ -3,13 +3,14 @@ import { z } from 'zod'
 import { createCalendar, utc } from '../accounts/calendar.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { withoutKeys } from '../accounts/keys.ts'
-import { findNearIds } from '../catalog/near-ids.ts'
+import { didYouMean } from '../catalog/near-ids.ts'
 import { models, pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { operations } from '../operations/table.ts'
 import { type AdminReply, adminOption, askServer } from './admin.ts'
 import { explainWithout } from './explanation.ts'
+import { numberFrom } from './options.ts'
 import { note, print } from './print.ts'
 import { sayAgain, sayAnswer, sayLost } from './said.ts'
 import { type GlobalOptions, withStore } from './store.ts'
@@ -36,20 +37,30 @@ function addFace(program: Command, one: Operation, face: Face): void {
     const shown = name === 'request' ? 'request-id' : name
     command.argument(said === name ? `<${shown}>` : `[${shown}]`, describe(schema), reader(schema, face, name))
   }
-  for (const [name, flags] of Object.entries(face.options ?? {})) {
-    const option = toOption(flags, shape[name] as z.ZodType, reader(shape[name] as z.ZodType, face, name))
-    const usual = face.usual?.[name]
-    command.addOption(usual === undefined ? option : option.default(usual, usual))
-  }
-  if (typeof face.rows === 'number') command.option('--limit <count>', 'how many at most', readCount, face.rows)
+  addOptions(command, face, shape)
+  if (typeof face.rows === 'number')
+    command.option('--limit <count>', 'how many at most', numberFrom(1, 9_999_999), face.rows)
   if (one.asks === 'server') command.option(...adminOption)
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
 }
 
-/** Reads the largest number of rows of a list. */
-function readCount(text: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(text)) throw new InvalidArgumentError('It is a number from 1 to 9999999.')
-  return Number(text)
+type Options = Pick<Face, 'options' | 'usual' | 'reads'>
+
+/** Adds options, each of which is checked as the field that it stands for. @param shape the fields by name */
+export function addOptions(command: Command, face: Options, shape: z.ZodRawShape): void {
+  for (const [name, flags] of Object.entries(face.options ?? {})) {
+    const schema = shape[name] as z.ZodType
+    const option = toOption(flags, schema, reader(schema, face, name))
+    const usual = face.usual?.[name]
+    command.addOption(usual === undefined ? option : option.default(usual, usual))
+  }
+}
+
+/** Returns what was typed for these options, by the fields that they stand for. */
+export function typedOptions(command: Command, { options = {} }: Options): Record<string, unknown> {
+  const typed = command.opts<Record<string, unknown>>()
+  const entries = Object.entries(options).map(([name, flags]) => [name, typed[new Option(flags).attributeName()]])
+  return Object.fromEntries(entries)
 }
 
 function toOption(flags: string, schema: z.ZodType, read: (text: string) => string): Option {
@@ -90,7 +101,7 @@ function choicesOf(schema: z.ZodType): string[] | undefined {
 }
 
 /** Checks a typed value as the operation will, so that the error appears at once. The text itself is passed on. */
-function reader(schema: z.ZodType, face: Face, name: string): (text: string) => string {
+function reader(schema: z.ZodType, face: Options, name: string): (text: string) => string {
   return (typed) => {
     const result = schema.safeParse(typed)
     if (!result.success) throw new InvalidArgumentError(result.error.issues[0]!.message)
@@ -99,12 +110,11 @@ function reader(schema: z.ZodType, face: Face, name: string): (text: string) => 
 }
 
 async function act(command: Command, one: Operation, face: Face, values: readonly unknown[]): Promise<void> {
-  const { limit: rows, ...options } = command.opts<Record<string, unknown>>()
+  const { limit: rows } = command.opts<Record<string, unknown>>()
   const names = Object.keys(face.options ?? {})
-  const optionOf = (name: string) => new Option(face.options![name]!).attributeName()
   const asked = {
     ...Object.fromEntries((face.arguments ?? []).map((said, at) => [said.replace('?', ''), values[at]])),
-    ...Object.fromEntries(names.map((name) => [name, options[optionOf(name)]])),
+    ...typedOptions(command, face),
     ...face.fixed,
   }
   if (one.kind === 'edits' && names.length > 0 && names.every((name) => asked[name] === undefined)) {
@@ -135,8 +145,8 @@ async function noteUnknownModels(command: Command, typed: string): Promise<void>
   }
   const unknown = (models.parse(typed) ?? []).filter((model) => !ids.some((id) => mayUse([model], id)))
   for (const model of unknown) {
-    const near = findNearIds(model, ids)
-    const hint = near.length > 0 ? `: did you mean ${near.join(' or ')}?` : ', and the key cannot ask for it'
+    const meant = didYouMean(model, ids)
+    const hint = meant ? `: ${meant}` : ', and the key cannot ask for it'
     note(command, `no model of this configuration is called ${model}${hint}`)
   }
 }
@@ -201,7 +211,7 @@ const nobody = { running: unasked, who: undefined, version: '', requestId: '', o
 
 async function withConfiguration(command: Command): Promise<Context> {
   const { glanceAtConfig } = await import('../config/load.ts')
-  const { listModels } = await import('../operations/models.ts')
+  const { listModels } = await import('../operations/rows.ts')
   const { catalog } = glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
   const running = { ...unasked, listModels: () => listModels(catalog.entries, Date.now()) }
   return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }

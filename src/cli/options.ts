@@ -19,3 +19,26 @@ export function timeoutOption(description: string, usual: string): Option {
   }
   return new Option('--timeout <time>', description).argParser(read).default(read(usual), usual)
 }
+
+/** Makes the parser of an option that takes a whole number. @param more the rest of its error, which says the range */
+export function numberFrom(least: number, most: number, more = ''): (text: string) => number {
+  return (text) => {
+    if (!/^\d{1,7}$/.test(text) || Number(text) < least || Number(text) > most)
+      throw new InvalidArgumentError(`It is a number from ${least} to ${most}${more}.`)
+    return Number(text)
+  }
+}
+
+/** The global options that may be followed by a value. */
+const takesValue = /^--(?:config|store|listen|admin-listen|workers)$/
+
+/** Returns the words that are neither options nor their values: the command and its arguments. */
+export function wordsOf(args: readonly string[]): string[] {
+  return args.filter((word, at) => !word.startsWith('-') && !takesValue.test(args[at - 1] ?? ''))
+}
+
+/** Whether only `serve` can be meant. Then no other command is loaded, which makes a start quicker. */
+export function asksToServe(args: readonly string[]): boolean {
+  const [first] = wordsOf(args)
+  return first === 'serve' || (first === undefined && !args.includes('--help') && !args.includes('-h'))
+}

@@ -72,10 +72,42 @@ export function formatTable(columns: readonly string[], rows: readonly (readonly
   return [columns, ...rows].map(line).join('\n')
 }
 
+/** Formats a column for each name, with a dash for a missing value. */
+export function formatRows(columns: readonly string[], rows: readonly object[]): string {
+  const cells = rows.map((row) => columns.map((name) => `${(row as Record<string, unknown>)[name] ?? '-'}`))
+  return formatTable(columns, cells)
+}
+
 /** Formats a name and its value on each line. */
 export function formatFields(fields: Record<string, unknown>): string {
   const width = Math.max(...Object.keys(fields).map((name) => name.length))
   return Object.entries(fields)
     .map(([name, value]) => `${name.padEnd(width)}  ${typeof value === 'object' ? JSON.stringify(value) : value}`)
     .join('\n')
+}
+
+/** Shows progress in one line of a terminal, but only if a person watches. */
+export function showProgress(words: string): void {
+  if (!isWatched()) return
+  // Some terminals do not know their width and report 0.
+  const width = process.stderr.columns || 80
+  process.stderr.write(`\r\u001b[2K${words.slice(0, width - 1)}`)
+}
+
+export function clearProgress(): void {
+  if (isWatched()) process.stderr.write('\r\u001b[2K')
+}
+
+function isWatched(): boolean {
+  return process.stderr.isTTY && !process.argv.includes('--json')
+}
+
+/**
+ * Makes the error for a file that could not be read.
+ * @param cure what to do about it, e.g. `check --log`
+ * @returns the same error if it does not come from the system
+ */
+export function unreadable(file: string, error: unknown, cure: string): unknown {
+  const { code, syscall } = error as NodeJS.ErrnoException
+  return syscall === undefined ? error : new Error(`cannot read ${file} (${code}): ${cure}`)
 }

@@ -1,10 +1,10 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
 import type { EntryLine } from '../operations/entry-lines.ts'
+import type { TotalRow } from '../operations/ledger.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
-import type { UpstreamState } from '../operations/shapes.ts'
-import type { TotalRow } from '../operations/totals.ts'
+import type { ModelRow, UpstreamState } from '../operations/shapes.ts'
 import { describeExplanation } from './explanation.ts'
-import { formatFields, formatTable } from './print.ts'
+import { formatFields, formatRows, formatTable } from './print.ts'
 import { formatUsage, sayFolded } from './usage.ts'
 
 /** How the answer of an operation is printed. A list is printed as a whole; an answer without a rule is printed field by field. */
@@ -18,6 +18,10 @@ type PrintRule = {
 
 type PrintedRow = Record<string, unknown>
 
+const keyColumns = [
+  ...['id', 'prefix', 'label', 'account', 'budget', 'spent', 'rpm', 'models', 'expires', 'revoked', 'last_used'],
+]
+
 const issued: PrintRule = {
   text: ({ key }: IssuedKey) => key,
   lost: ({ id }: IssuedKey) => `The new key was not shown: revoke it with triwire key revoke ${id}`,
@@ -26,7 +30,7 @@ const issued: PrintRule = {
 const steered: PrintRule = { text: ({ items }: { items: UpstreamState[] }) => formatUpstreams(items) }
 
 const said: Record<string, PrintRule> = {
-  'account.list': { text: table(['id', 'name', 'state', 'balance']) },
+  'account.list': { text: table('id', 'name', 'state', 'balance') },
   'account.credit': {
     text: formatFields,
     again: 'it was booked before with this reference: nothing was added now',
@@ -35,19 +39,10 @@ const said: Record<string, PrintRule> = {
   'key.rotate': issued,
   'key.list': {
     text: (rows: readonly PrintedRow[]) =>
-      table([
-        'id',
-        'prefix',
-        'label',
-        'account',
-        'budget',
-        'spent',
-        'rpm',
-        'models',
-        'expires',
-        'revoked',
-        'last_used',
-      ])(rows.map((row) => ({ ...row, ...sayBounds(row as KeyAnswer) }))),
+      formatRows(
+        keyColumns,
+        rows.map((row) => ({ ...row, ...sayBounds(row as KeyAnswer) })),
+      ),
   },
   'key.show': { text: sayKey },
   'key.update': { text: sayKey },
@@ -64,21 +59,20 @@ const said: Record<string, PrintRule> = {
       }),
   },
   'model.list': {
-    text: (
-      rows: readonly { id: string; wire: string; upstreams: { name: string }[]; prices: Record<string, string> }[],
-    ) =>
+    text: (rows: readonly ModelRow[]) =>
       formatTable(
         ['id', 'wire', 'upstream', 'input / 1M', 'output / 1M'],
         rows.map(({ id, wire, upstreams, prices }) => {
           const names = [...new Set(upstreams.map(({ name }) => name))].join(', ')
-          return [id, wire, names, prices['input']!, prices['output']!]
+          return [id, wire, names, prices.input, prices.output]
         }),
       ),
   },
   'upstream.list': { text: formatUpstreams },
   'webhook.list': {
     text: (rows: readonly (PrintedRow & { events: string[]; last: { at: string; result: string } | null })[]) =>
-      table(['url', 'events', 'below', 'last', 'pending'])(
+      formatRows(
+        ['url', 'events', 'below', 'last', 'pending'],
         rows.map(({ events, last, ...row }) => ({
           ...row,
           events: events.join(','),
@@ -91,7 +85,8 @@ const said: Record<string, PrintRule> = {
   'upstream.enable': steered,
   'request.list': {
     text: (rows: readonly RequestRow[]) =>
-      table(['at', 'request_id', 'account', 'key', 'model', 'upstream', 'outcome', 'status', 'credits', 'total_ms'])(
+      formatRows(
+        ['at', 'request_id', 'account', 'key', 'model', 'upstream', 'outcome', 'status', 'credits', 'total_ms'],
         rows.map((row) => ({ ...row, account: row.account?.name, key: row.key?.prefix })),
       ),
   },
@@ -100,12 +95,13 @@ const said: Record<string, PrintRule> = {
     text: ({ token }: { token: string }) => token,
     lost: ({ name }: { name: string }) => `The token was not shown: revoke it with triwire operator revoke ${name}`,
   },
-  'operator.list': { text: table(['name', 'role', 'prefix', 'created', 'expires', 'revoked']) },
+  'operator.list': { text: table('name', 'role', 'prefix', 'created', 'expires', 'revoked') },
   'operator.revoke': { text: ({ name }: { name: string }) => `the token of ${name} is revoked` },
   'audit.list': {
     text: (rows: readonly PrintedRow[]) => {
       const json = (value: unknown) => (value === null ? '-' : JSON.stringify(value))
-      return table(['at', 'actor', 'from', 'operation', 'object', 'before', 'after'])(
+      return formatRows(
+        ['at', 'actor', 'from', 'operation', 'object', 'before', 'after'],
         rows.map((row) => ({ ...row, before: json(row['before']), after: json(row['after']) })),
       )
     },
@@ -137,12 +133,8 @@ function sayKey({ budget, ...row }: KeyAnswer): string {
   return formatFields(shown({ ...row, ...own, ...(budget && { held, renews_at }) }))
 }
 
-function table(columns: readonly string[]): (rows: readonly PrintedRow[]) => string {
-  return (rows) =>
-    formatTable(
-      columns,
-      rows.map((row) => columns.map((name) => `${row[name] ?? '-'}`)),
-    )
+function table(...columns: readonly string[]): (rows: readonly PrintedRow[]) => string {
+  return (rows) => formatRows(columns, rows)
 }
 
 export function sayAnswer(id: string, answer: unknown): string {
@@ -195,8 +187,5 @@ function formatLines(rows: readonly EntryLine[]): string {
 
 function formatTotals(rows: readonly TotalRow[]): string {
   const names = Object.keys(rows[0] ?? { requests: 0, billed: 0, credited: 0 })
-  return formatTable(
-    names,
-    rows.map((row) => names.map((name) => String((row as Record<string, unknown>)[name] ?? '-'))),
-  )
+  return formatRows(names, rows)
 }

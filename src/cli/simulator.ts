@@ -1,8 +1,7 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
 import type { AnsweredRequest } from '../simulator/simulator.ts'
-import { print } from './print.ts'
-import type { GlobalOptions } from './store.ts'
-import { unreadable } from './unreadable.ts'
+import { type GlobalOptions, numberFrom } from './options.ts'
+import { print, unreadable } from './print.ts'
 
 type SimulatorCommandOptions = { port: number; host: string; scripts?: string; quiet?: true }
 
@@ -11,7 +10,7 @@ export function addSimulatorCommand(program: Command): void {
   program
     .command('simulator')
     .description('run the simulated upstream on all three wires')
-    .option('--port <number>', 'any free one when 0', readPort, 0)
+    .option('--port <number>', 'any free one when 0', numberFrom(0, 65_535), 0)
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--scripts <file>', 'YAML file of scripted answers')
     .option('--quiet', 'write no line for each request to stderr')
@@ -47,10 +46,4 @@ function explain(error: NodeJS.ErrnoException, { host, port, scripts }: Simulato
     return unreadable(scripts, error, 'name a file of scripts with --scripts')
   const cure = cures[error.code ?? '']
   return cure ? new Error(`cannot listen on ${host}:${port}: ${cure}`) : error
-}
-
-function readPort(text: string): number {
-  const port = Number(text)
-  if (!/^\d+$/.test(text) || port > 65_535) throw new InvalidArgumentError('It is a number from 0 to 65535.')
-  return port
 }

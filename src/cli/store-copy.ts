@@ -5,8 +5,7 @@ import { formatCredits } from '../accounts/credit.ts'
 import type { StorePlace } from '../config/config.ts'
 import type { CopyReport } from '../store/copy/copy.ts'
 import type { GlobalOptions } from './options.ts'
-import { formatTable, formatTime, note, print } from './print.ts'
-import { clearProgress, showProgress } from './progress.ts'
+import { clearProgress, formatTable, formatTime, note, print, showProgress } from './print.ts'
 import { findStore } from './store.ts'
 
 /** Adds `store copy`: it moves a store between a file and a database, with the pause of one restart. */

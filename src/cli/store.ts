@@ -64,7 +64,7 @@ export async function findStore({ config, store }: GlobalOptions): Promise<Store
     if (mistake) throw new ConfigError([{ path, message: `${path} ${mistake}` }])
     return readStorePlace(said, process.cwd())
   }
-  const { earlierStoreMistake } = await import('../config/earlier-store.ts')
+  const { earlierStoreMistake } = await import('../config/store-place.ts')
   const found = await readConfig(config)
   const mistake = earlierStoreMistake(found)
   if (mistake) throw new Error(mistake)

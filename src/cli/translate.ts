@@ -2,9 +2,8 @@ import { createReadStream } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { type ClientWire, clientWireNames } from '../catalog/wire-names.ts'
 import type { DescribedAnswer, DescribedRequest, RefusedTranslation, Translation } from '../live/translation.ts'
-import type { GlobalOptions } from './options.ts'
-import { formatFields, formatTable, printError } from './print.ts'
-import { unreadable } from './unreadable.ts'
+import { type GlobalOptions, numberFrom } from './options.ts'
+import { formatFields, formatRows, printError, unreadable } from './print.ts'
 
 type TranslateOptions = GlobalOptions & {
   from: ClientWire
@@ -32,7 +31,7 @@ export function addTranslateCommand(program: Command): void {
       '--answer <file>',
       'an answer of the model, a stream or JSON (- for stdin): show what the client sees of it',
     )
-    .option('--status <status>', 'of that answer', readStatus)
+    .option('--status <status>', 'of that answer', numberFrom(200, 599))
     .option('--header <line>', 'a header of the client such as "x-session-id: a"; repeatable', readHeader, new Map())
     .option('--account <id>', 'the id of the account that asks, for what is scoped to one')
     .action(async (request: string | undefined, _options, command: Command) => {
@@ -62,11 +61,6 @@ function checkUse(request: string | undefined, { model, answer, status }: Transl
     command.error('error: without a request name the model: --model <model>')
   if (request === '-' && answer === '-') command.error('error: request and answer cannot both be read from stdin')
   if (status !== undefined && answer === undefined) command.error('error: --status is for --answer')
-}
-
-function readStatus(text: string): number {
-  if (!/^[2-5]\d\d$/.test(text)) throw new InvalidArgumentError('It is a number from 200 to 599.')
-  return Number(text)
 }
 
 function readHeader(line: string, before: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
@@ -132,14 +126,8 @@ function tell(told: Translation, { json }: TranslateOptions): void {
 
 function describeRequest({ path, headers, fields, losses }: DescribedRequest): string {
   const head = [`POST ${path}`, ...headers.map(([name, value]) => `${name}: ${value}`)].join('\n')
-  return [head, rowsOf(fields), losses.length > 0 ? `losses\n${rowsOf(losses)}` : 'no losses'].join('\n\n')
-}
-
-function rowsOf(rows: readonly { field: string; what: string; why: string }[]): string {
-  return formatTable(
-    ['field', 'what', 'why'],
-    rows.map(({ field, what, why }) => [field, what, why]),
-  )
+  const table = (rows: readonly object[]) => formatRows(['field', 'what', 'why'], rows)
+  return [head, table(fields), losses.length > 0 ? `losses\n${table(losses)}` : 'no losses'].join('\n\n')
 }
 
 function describeAnswer(answer: DescribedAnswer): string {

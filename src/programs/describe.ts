@@ -17,7 +17,9 @@ export function describe({ files = [], steps = [], code, ...rest }: Settings, sh
 }
 
 export function linesOf({ env = {}, commands = [] }: Settings, shell: ShellName): string[] {
-  const variables = Object.entries(env).map(([name, value]) => setLine(shell, name, value))
+  const variables = Object.entries(env).flatMap(([name, value]) =>
+    value === undefined ? [] : [setLine(shell, name, value)],
+  )
   return [...variables, ...commands.map((words) => commandLine(shell, words))]
 }
 

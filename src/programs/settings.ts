@@ -4,8 +4,8 @@ import type { Word } from './shells.ts'
 export type Settings = {
   /** Its settings files. The first one is the best known. */
   files?: readonly SettingsFile[]
-  /** Variables of the shell. */
-  env?: Readonly<Record<string, string>>
+  /** Variables of the shell; undefined ones are left out. */
+  env?: Readonly<Record<string, string | undefined>>
   /** The commands that start it, one after the other. */
   commands?: readonly (readonly Word[])[]
   /** A source text that uses it. */
@@ -41,4 +41,9 @@ export const outputTokens = 8_192
 /** Writes a JSON file. Undefined members are left out. */
 export function json(value: object): string {
   return `${JSON.stringify(value, null, 2)}\n`
+}
+
+/** Writes a number of tokens as the value of a variable, if it is known. */
+export function tokensText(tokens: number | undefined): string | undefined {
+  return tokens === undefined ? undefined : String(tokens)
 }

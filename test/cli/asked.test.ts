@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { asksToServe, wordsOf } from '../../src/cli/asked.ts'
+import { asksToServe, wordsOf } from '../../src/cli/options.ts'
 
 test('issue 14 a start of the server reads no other command; whoever asks about them, or types none of them right, gets all', () => {
   for (const line of [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { findDisorder } from '../../src/cli/doctor/stream-order.ts'
+import { probedWires } from '../../src/cli/doctor/wires/index.ts'
 
 type Case = [what: string, wire: 'messages' | 'chat' | 'responses', datas: unknown[], disorder: string | undefined]
 
@@ -92,6 +92,6 @@ const cases: Case[] = [
 for (const [what, wire, datas, disorder] of cases) {
   test(`spec 6 doctor judges the order of a ${wire} stream: ${what}`, () => {
     const texts = datas.map((data) => (typeof data === 'string' ? data : JSON.stringify(data)))
-    assert.equal(findDisorder[wire](texts), disorder)
+    assert.equal(probedWires[wire].findDisorder(texts), disorder)
   })
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Command } from 'commander'
-import { addAuditCommands } from '../../src/cli/audit.ts'
 import { addCheckCommand } from '../../src/cli/check/check.ts'
 import { addDoctorCommand } from '../../src/cli/doctor/doctor.ts'
 import { addLedgerCommands } from '../../src/cli/ledger.ts'
@@ -11,7 +10,6 @@ import { addTranslateCommand } from '../../src/cli/translate.ts'
 
 const groups = [
   addOperationCommands,
-  addAuditCommands,
   addCheckCommand,
   addDoctorCommand,
   addLedgerCommands,

@@ -2,8 +2,7 @@ import type { Command } from 'commander'
 import type { Config } from '../../config/config.ts'
 import type { UpstreamAnswered } from '../../live/ask-upstreams.ts'
 import { type GlobalOptions, timeoutOption } from '../options.ts'
-import { formatTable, print, withoutSecretsIn } from '../print.ts'
-import { clearProgress, showProgress } from '../progress.ts'
+import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } from '../print.ts'
 
 type CheckOptions = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
 
@@ -52,7 +51,7 @@ export function addCheckCommand(program: Command): void {
 async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
   const { ConfigError } = await import('../../config/problem.ts')
-  const { earlierStoreMistake } = await import('../../config/earlier-store.ts')
+  const { earlierStoreMistake } = await import('../../config/store-place.ts')
   const { startMistake } = await import('../../store/look-at.ts')
   try {
     const config = loadConfig(options)

@@ -1,5 +1,5 @@
-import { asObject } from '../../bytes/json.ts'
 import { builtInScripts } from '../../catalog/built-in-scripts.ts'
+import { readModelIds } from '../ask.ts'
 import { needKey } from './read-answer.ts'
 import { type DoctorReply, send } from './send.ts'
 import { probedWires } from './wires/index.ts'
@@ -30,7 +30,8 @@ export async function chooseModels(choice: ModelChoice): Promise<Chosen> {
   })
   needKey(seen)
   const isPeer = !ownRequestId.test(seen.headers.get('x-request-id') ?? '')
-  const listed = seen.status === 200 ? readIds(seen.text) : []
+  // An id with control characters is ignored, because a terminal would obey them.
+  const listed = seen.status === 200 ? readModelIds(seen.text).filter((id) => /^\P{Cc}+$/u.test(id)) : []
   if (named.length > 0) {
     // If the gateway has a list, it must contain the model. Without a list, the probes find out.
     const unknown = listed.length > 0 ? named.find((id) => !listed.includes(id)) : undefined
@@ -63,15 +64,4 @@ const plainIds = builtInScripts.filter(({ upstreamModel }) => upstreamModel === 
 
 function isBuiltIn(ids: readonly string[]): boolean {
   return ids.length === builtInScripts.length && builtInScripts.every(({ id }) => ids.includes(id))
-}
-
-function readIds(text: string): string[] {
-  try {
-    const data = asObject(JSON.parse(text))?.['data']
-    const ids = Array.isArray(data) ? data.map((row) => asObject(row)?.['id']) : []
-    // An id with control characters is ignored, because a terminal would obey them.
-    return ids.filter((id): id is string => typeof id === 'string' && /^\P{Cc}+$/u.test(id))
-  } catch {
-    return []
-  }
 }

@@ -1,8 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { originOf } from '../../config/client-url.ts'
 import { timeoutOption } from '../options.ts'
-import { formatTable, note, print } from '../print.ts'
-import { clearProgress, showProgress } from '../progress.ts'
+import { clearProgress, formatTable, note, print, showProgress } from '../print.ts'
 import type { Probe, ProbedGateway, ProbeFinding } from './probe.ts'
 
 type DoctorOptions = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }

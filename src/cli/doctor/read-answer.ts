@@ -1,11 +1,9 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, parseObject } from '../../bytes/json.ts'
 import { createSseReader } from '../../bytes/sse.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
-import type { ProbeReply } from './client-wire.ts'
-import type { ProbeJson } from './json.ts'
+import type { ProbeJson, ProbeReply } from './client-wire.ts'
 import { KeyRefused } from './probe.ts'
 import type { DoctorReply } from './send.ts'
-import { findDisorder } from './stream-order.ts'
 import { probedWires } from './wires/index.ts'
 
 /** Reads an answer as a client of the wire does. @throws Error with the fault that a client would meet */
@@ -16,11 +14,11 @@ export function readAnswer(wire: ClientWire, isStream: boolean, seen: DoctorRepl
   const reader = createSseReader()
   const read = [...reader.push(new TextEncoder().encode(seen.text)), ...reader.end()]
   const frames = read.filter(({ data }) => data !== '')
-  const disorder = findDisorder[wire](frames.map(({ data }) => data))
+  const disorder = probedWires[wire].findDisorder(frames.map(({ data }) => data))
   if (disorder) throw new Error(`the stream is out of order: ${disorder}`)
   const whole = probedWires[wire].collect(frames)
   if (whole) return probedWires[wire].read(whole)
-  const failures = frames.map(({ data }) => failureOf(objectOf(data))).filter((failure) => failure !== undefined)
+  const failures = frames.map(({ data }) => failureOf(parseObject(data))).filter((failure) => failure !== undefined)
   throw new Error(['the stream ended without its terminator', ...failures].join(': '))
 }
 
@@ -33,7 +31,7 @@ export function bodyOf(seen: DoctorReply): ProbeJson {
     const message = messageOf(text).slice(0, 160).replace(/\.$/, '')
     throw new Error(`status ${status}: ${message}; ${cureFor(status, requestId)}`)
   }
-  const body = objectOf(text)
+  const body = parseObject(text)
   if (!body) throw new Error('the answer is not a JSON object: is this base URL a gateway?')
   return body
 }
@@ -63,20 +61,10 @@ function failureOf(body: ProbeJson | undefined): string | undefined {
 
 /** Returns the message of a refusal, or else the whole text. */
 export function messageOf(text: string): string {
-  return failureOf(objectOf(text)) ?? text
+  return failureOf(parseObject(text)) ?? text
 }
 
-export function objectOf(text: string): ProbeJson | undefined {
-  try {
-    return asObject(JSON.parse(text))
-  } catch {
-    return undefined
-  }
-}
-
-/*
- * The cure for a failed answer, by its status. It is printed after the gateway's own message.
- */
+/** The cure for a failed answer, by its status. It is printed after the gateway's own message. */
 const cures: Readonly<Record<number, string>> = {
   402: 'give the account credit: triwire account credit',
   403: 'ask whoever runs the gateway what this key may use',

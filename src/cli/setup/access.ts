@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
 import type { Command } from 'commander'
 import type { Catalog } from '../../catalog/catalog.ts'
-import { findNearIds } from '../../catalog/near-ids.ts'
+import { didYouMean } from '../../catalog/near-ids.ts'
 import { findClientUrl } from '../../config/client-url.ts'
 import { chooseModel, chooseSmall } from '../../programs/choice.ts'
 import { type Candidate, findFigures, isWritable, listCandidates, type SetupSource } from '../../programs/figures.ts'
 import type { Access, Program } from '../../programs/program.ts'
-import { askModels } from './gateway-models.ts'
+import type { FetchResponse } from '../../upstream/http-fetch.ts'
+import { ask, explainFailure, readModelIds } from '../ask.ts'
 
 /** The options, each checked by itself. */
 export type AccessOptions = {
@@ -93,11 +94,42 @@ function find(asked: string, ids: readonly string[], list: readonly Candidate[])
   const found = list.find(({ model }) => model === asked)
   if (found) return found
   if (ids.includes(asked)) throw new Error(unwritable)
-  const near = findNearIds(asked, ids)
-  const hint = near.length > 0 ? `did you mean ${near.join(' or ')}?` : `there are ${some(ids)}`
-  throw new Error(`There is no model "${asked}": ${hint}`)
+  throw new Error(`There is no model "${asked}": ${didYouMean(asked, ids) ?? `there are ${some(ids)}`}`)
 }
 
 function some(ids: readonly string[]): string {
   return ids.length > 5 ? `${ids.slice(0, 5).join(', ')} and ${ids.length - 5} more` : ids.join(', ')
+}
+
+/** How long the gateway may take for its list, in ms. */
+const timeoutMs = 10_000
+
+/**
+ * Returns the ids that a gateway lists, in its order. The key is sent if there is one.
+ * @throws Error with the reason for a person, if there is no list
+ */
+async function askModels(origin: string, key: string | undefined): Promise<string[]> {
+  const url = `${origin}/v1/models`
+  const headers: Record<string, string> = { accept: 'application/json' }
+  // Servers that want a key look for it in one of these headers.
+  if (key !== undefined) Object.assign(headers, { authorization: `Bearer ${key}`, 'x-api-key': key })
+  let response: FetchResponse
+  try {
+    response = await ask(url, { headers, signal: AbortSignal.timeout(timeoutMs) })
+  } catch (error) {
+    throw new Error(
+      `${url} cannot be reached (${explainFailure(error, url, `no answer within ${timeoutMs / 1_000} s`)})`,
+    )
+  }
+  const text = await response.text().catch(() => '')
+  if ([401, 403].includes(response.status))
+    throw new Error(`${url} wants ${key === undefined ? 'a key: give it with --key' : 'another key'}`)
+  if (response.status >= 300 && response.status < 400) {
+    const to = URL.parse(response.headers.get('location') ?? '', url)?.origin
+    throw new Error(`${url} redirects${to ? ` to ${to}` : ''}, which is not followed: name that with --url`)
+  }
+  if (!response.ok) throw new Error(`${url} answers ${response.status}: is this the address of the gateway?`)
+  const ids = readModelIds(text)
+  if (ids.length === 0) throw new Error(`${url} lists no models: is this the address of the gateway?`)
+  return ids
 }

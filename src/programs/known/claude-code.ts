@@ -1,6 +1,6 @@
 import { findFamily } from '../choice.ts'
 import type { Program } from '../program.ts'
-import { json } from '../settings.ts'
+import { json, tokensText } from '../settings.ts'
 
 const windowVariable = 'CLAUDE_CODE_MAX_CONTEXT_TOKENS'
 const outputVariable = 'CLAUDE_CODE_MAX_OUTPUT_TOKENS'
@@ -28,8 +28,8 @@ export const claudeCode: Program = {
             ANTHROPIC_DEFAULT_HAIKU_MODEL: small.model,
             // This model is used by agents that name none.
             CLAUDE_CODE_SUBAGENT_MODEL: model,
-            [windowVariable]: textOf(contextWindow),
-            [outputVariable]: textOf(outputTokensMax),
+            [windowVariable]: tokensText(contextWindow),
+            [outputVariable]: tokensText(outputTokensMax),
             // Adds models of the gateway's list to `/model`: those whose ids begin with `claude` or `anthropic` (2.1.330).
             CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY: '1',
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
@@ -44,8 +44,4 @@ export const claudeCode: Program = {
     env: { ANTHROPIC_AUTH_TOKEN: key },
     commands: [['claude']],
   }),
-}
-
-function textOf(tokens: number | undefined): string | undefined {
-  return tokens === undefined ? undefined : String(tokens)
 }

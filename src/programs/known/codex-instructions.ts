@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { asObject } from '../../bytes/json.ts'
+import { asObject, parseObject } from '../../bytes/json.ts'
 
 const limitMs = 20_000
 const limits = {
@@ -79,12 +79,4 @@ function readInstructions(text: string): string | undefined {
   const [part, ...rest] = Array.isArray(first?.['content']) ? first['content'].map(asObject) : []
   if (first?.['role'] !== 'developer' || rest.length > 0) return undefined
   return typeof part?.['text'] === 'string' ? part['text'] : undefined
-}
-
-function parseObject(text: string): Record<string, unknown> | undefined {
-  try {
-    return asObject(JSON.parse(text))
-  } catch {
-    return undefined
-  }
 }

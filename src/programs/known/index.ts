@@ -1,19 +1,13 @@
 import type { Program } from '../program.ts'
+import { copilot, droid, kimiCode, pi, qwenCode } from './agents.ts'
 import { claudeCode } from './claude-code.ts'
 import { cline } from './cline.ts'
 import { cn } from './cn.ts'
 import { codex } from './codex.ts'
-import { copilot } from './copilot.ts'
-import { cursor } from './cursor.ts'
-import { droid } from './droid.ts'
-import { kimiCode } from './kimi-code.ts'
+import { cursor, vscode, zed } from './editors.ts'
 import { aider, gptme, miniSweAgent } from './litellm.ts'
 import { kilo, opencode } from './opencode.ts'
-import { pi } from './pi.ts'
-import { qwenCode } from './qwen-code.ts'
 import { aiSdk, anthropicNode, anthropicPython, langchain, openaiAgents, openaiNode, openaiPython } from './sdks.ts'
-import { vscode } from './vscode.ts'
-import { zed } from './zed.ts'
 
 /** Every agent, editor and SDK that `setup` knows, by the name that users type. */
 export const programs: Readonly<Record<string, Program>> = {

@@ -1,9 +1,17 @@
-import { asObject } from '../../../bytes/json.ts'
+import { asObject, parseObject } from '../../../bytes/json.ts'
 import { isDoneMark } from '../../../bytes/sse.ts'
-import type { ProbedWire } from '../client-wire.ts'
-import { count, list, type ProbeJson, parse } from '../json.ts'
-import { bearer, description, outputTokens, parameters, result } from './question.ts'
-import { findChatMistake } from './refusals.ts'
+import {
+  bearer,
+  count,
+  description,
+  findChatMistake,
+  list,
+  outputTokens,
+  type ProbedWire,
+  type ProbeJson,
+  parameters,
+  result,
+} from '../client-wire.ts'
 
 export const chat: ProbedWire = {
   path: '/v1/chat/completions',
@@ -44,6 +52,7 @@ export const chat: ProbedWire = {
       cachedTokens: count(asObject(usage['prompt_tokens_details'])?.['cached_tokens']),
     }
   },
+  findDisorder: findChatDisorder,
   collect(frames) {
     let [content, reasoning] = ['', '']
     const calls: ProbeJson[] = []
@@ -59,7 +68,7 @@ export const chat: ProbedWire = {
         }
         return { choices: [{ message }], usage }
       }
-      const chunk = parse(data)
+      const chunk = parseObject(data) ?? {}
       usage = chunk['usage'] ?? usage
       const delta = asObject(list(chunk['choices'])[0]?.['delta']) ?? {}
       content += delta['content'] ?? ''
@@ -74,4 +83,30 @@ export const chat: ProbedWire = {
     return undefined
   },
   findMistake: findChatMistake,
+}
+
+function findChatDisorder(datas: readonly string[]): string | undefined {
+  let [isFinished, hasUsage, isEnded] = [false, false, false]
+  let id: unknown
+  for (const data of datas) {
+    if (isEnded) return 'an event comes after [DONE]'
+    if (isDoneMark(data)) {
+      if (!isFinished) return '[DONE] comes without a finish_reason'
+      if (!hasUsage) return '[DONE] comes without a chunk of usage and no choices'
+      isEnded = true
+      continue
+    }
+    const chunk = parseObject(data)
+    if (!chunk) return 'an event is not a JSON object'
+    // A failure in a started stream is reported elsewhere.
+    if (chunk['error'] !== undefined) continue
+    if (chunk['object'] !== 'chat.completion.chunk') return `the object of an event is ${chunk['object']}`
+    id ??= chunk['id']
+    if (chunk['id'] !== id) return 'the id changes within the stream'
+    const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : []
+    if (hasUsage && choices.length > 0) return 'content comes after the usage'
+    if (choices.some((choice) => asObject(choice)?.['finish_reason'])) isFinished = true
+    if (choices.length === 0 && asObject(chunk['usage'])) hasUsage = true
+  }
+  return undefined
 }

@@ -1,8 +1,19 @@
-import { asObject } from '../../../bytes/json.ts'
-import type { ProbedWire } from '../client-wire.ts'
-import { count, join, list, type ProbeJson, parse, sum } from '../json.ts'
-import { description, outputTokens, parameters, result, thinkingTokens } from './question.ts'
-import { refusals } from './refusals.ts'
+import { asObject, parseObject } from '../../../bytes/json.ts'
+import {
+  count,
+  description,
+  findInEvents,
+  join,
+  list,
+  outputTokens,
+  type ProbedWire,
+  type ProbeJson,
+  parameters,
+  refusals,
+  result,
+  sum,
+  thinkingTokens,
+} from '../client-wire.ts'
 
 export const messages: ProbedWire = {
   path: '/v1/messages',
@@ -45,12 +56,13 @@ export const messages: ProbedWire = {
       cachedTokens: count(usage['cache_read_input_tokens']),
     }
   },
+  findDisorder: (datas) => findInEvents(datas, findMessagesDisorder),
   collect(frames) {
     const blocks: ProbeJson[] = []
     const whole: ProbeJson = {}
     let usage: ProbeJson = {}
     for (const { data } of frames) {
-      const event = parse(data)
+      const event = parseObject(data) ?? {}
       const at = Number(event['index'])
       const delta = asObject(event['delta']) ?? {}
       if (event['type'] === 'message_start') {
@@ -69,7 +81,9 @@ export const messages: ProbedWire = {
         }
       } else if (event['type'] === 'message_delta') usage = { ...usage, ...asObject(event['usage']) }
       else if (event['type'] === 'message_stop') {
-        const content = blocks.map(({ json, ...block }) => (json ? { ...block, input: parse(String(json)) } : block))
+        const content = blocks.map(({ json, ...block }) =>
+          json ? { ...block, input: parseObject(String(json)) ?? {} } : block,
+        )
         return { ...whole, content, usage }
       }
     }
@@ -82,4 +96,38 @@ export const messages: ProbedWire = {
     const { type } = refusals[status]!
     return error['type'] === type ? undefined : `error.type is ${error['type']} and not ${type}`
   },
+}
+
+function findMessagesDisorder(events: readonly ProbeJson[]): string | undefined {
+  let [isBegun, hasDelta, isEnded] = [false, false, false]
+  let started = 0
+  let open: number | undefined
+  for (const { type, index } of events) {
+    if (type === 'ping' || type === 'error') continue
+    if (isEnded) return `${type} comes after message_stop`
+    if (isBegun === (type === 'message_start')) {
+      return isBegun ? 'message_start comes twice' : `${type} comes before message_start`
+    }
+    isBegun = true
+    switch (type) {
+      case 'content_block_start':
+        if (open !== undefined) return `block ${index} starts while block ${open} is open`
+        if (index !== started) return `block ${index} starts where block ${started} is due`
+        open = started++
+        break
+      case 'content_block_delta':
+      case 'content_block_stop':
+        if (index !== open) return `${type} comes for block ${index}, which is not open`
+        if (type === 'content_block_stop') open = undefined
+        break
+      case 'message_delta':
+        if (open !== undefined) return `message_delta comes while block ${open} is open`
+        hasDelta = true
+        break
+      case 'message_stop':
+        if (!hasDelta) return 'message_stop comes without message_delta'
+        isEnded = true
+    }
+  }
+  return undefined
 }

@@ -1,8 +1,18 @@
-import { asObject } from '../../../bytes/json.ts'
-import type { ProbedWire } from '../client-wire.ts'
-import { count, join, list, parse } from '../json.ts'
-import { bearer, description, outputTokens, parameters, result } from './question.ts'
-import { findChatMistake } from './refusals.ts'
+import { asObject, parseObject } from '../../../bytes/json.ts'
+import {
+  bearer,
+  count,
+  description,
+  findChatMistake,
+  findInEvents,
+  join,
+  list,
+  outputTokens,
+  type ProbedWire,
+  type ProbeJson,
+  parameters,
+  result,
+} from '../client-wire.ts'
 
 export const responses: ProbedWire = {
   path: '/v1/responses',
@@ -46,10 +56,34 @@ export const responses: ProbedWire = {
       cachedTokens: count(asObject(usage['input_tokens_details'])?.['cached_tokens']),
     }
   },
+  findDisorder: (datas) => findInEvents(datas, findResponsesDisorder),
   collect(frames) {
     const ends = ['response.completed', 'response.incomplete']
-    const last = frames.map(({ data }) => parse(data)).find((event) => ends.includes(String(event['type'])))
+    const last = frames.map(({ data }) => parseObject(data)).find((event) => ends.includes(String(event?.['type'])))
     return asObject(last?.['response'])
   },
   findMistake: findChatMistake,
+}
+
+const responsesEnds = new Set(['response.completed', 'response.incomplete', 'response.failed'])
+
+function findResponsesDisorder(events: readonly ProbeJson[]): string | undefined {
+  const open = new Set<unknown>()
+  let last = -1
+  let end: unknown
+  for (const [at, { type, sequence_number: sequence, output_index: item }] of events.entries()) {
+    if (end !== undefined) return `${type} comes after ${end}`
+    if (type === 'error') continue
+    if (at === 0 && type !== 'response.created') return `${type} comes before response.created`
+    if (!Number.isInteger(sequence)) return `${type} has no sequence_number`
+    if ((sequence as number) <= last) return `sequence_number ${sequence} comes after ${last}`
+    last = sequence as number
+    if (type === 'response.output_item.added') open.add(item)
+    else if (item !== undefined && !open.has(item)) return `${type} comes for item ${item}, which is not open`
+    if (type === 'response.output_item.done') open.delete(item)
+    if (!responsesEnds.has(String(type))) continue
+    if (open.size > 0 && type !== 'response.failed') return `${type} comes while item ${[...open][0]} is open`
+    end = type
+  }
+  return undefined
 }

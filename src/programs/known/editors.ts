@@ -1,0 +1,102 @@
+import { type Program, promptOf } from '../program.ts'
+import { contextTokens, json, keyVariable, outputTokens } from '../settings.ts'
+
+/** The editor. It reads no settings file, and its makers' servers call the gateway. We could not run it. */
+export const cursor: Program = {
+  wires: ['chat'],
+  assumes: 'a window of its own',
+  settings: ({ origin, key, models }) => ({
+    steps: [
+      'Cursor Settings > Models > API Keys:',
+      `  OpenAI API Key: ${key}`,
+      `  Override OpenAI Base URL: ${origin}/v1`,
+      `Cursor Settings > Models > Add model: ${models.map(({ model }) => model).join(', ')}`,
+      "Its makers' servers ask the gateway, not this machine: the address must be one that the internet reaches.",
+    ],
+  }),
+}
+
+const codeFolders: Partial<Record<NodeJS.Platform, string>> = {
+  darwin: '~/Library/Application Support/Code/User',
+  win32: '~/AppData/Roaming/Code/User',
+}
+
+const codePaths = { chat: 'chat/completions', messages: 'messages', responses: 'responses' }
+const codeTypes = { chat: 'chat-completions', messages: 'messages', responses: 'responses' }
+
+/**
+ * The chat of VS Code, with a custom endpoint (1.122 and later). Its keys come from the makers' own test plan
+ * (microsoft/vscode#316916). We could not run it.
+ */
+export const vscode: Program = {
+  wires: ['chat', 'messages', 'responses'],
+  assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
+  settings: (access, wire) => {
+    const { origin, key } = access
+    const models = access.models.map(({ model, contextWindow, outputTokensMax = outputTokens }) => ({
+      id: model,
+      name: model,
+      url: `${origin}/v1/${codePaths[wire]}`,
+      toolCalling: true,
+      vision: true,
+      maxInputTokens: promptOf({ contextWindow, outputTokensMax }) ?? contextTokens - outputTokensMax,
+      maxOutputTokens: outputTokensMax,
+    }))
+    return {
+      files: [
+        {
+          path: `${codeFolders[process.platform] ?? '~/.config/Code/User'}/chatLanguageModels.json`,
+          format: 'json',
+          text: json([{ name: 'triwire', vendor: 'customendpoint', apiKey: key, apiType: codeTypes[wire], models }]),
+          lists: { '': 'name' },
+        },
+      ],
+      steps: ['In VS Code: the model picker of the chat, then the model of triwire.'],
+    }
+  },
+}
+
+/** The provider's name. Zed reads the key from a variable with this name in capitals and `_API_KEY`, or from its own store. */
+const zedProvider = 'triwire'
+
+/** The editor. Its keys come from Zed's own types (crates/settings_content). We could not run it. */
+export const zed: Program = {
+  wires: ['chat', 'responses'],
+  assumes: `what the settings must say: ${contextTokens.toLocaleString('en')} tokens are written`,
+  settings: ({ origin, key, model: chosen, models }, wire) => ({
+    files: [
+      {
+        path: '~/.config/zed/settings.json',
+        format: 'json',
+        text: json({
+          agent: { default_model: { provider: zedProvider, model: chosen } },
+          language_models: {
+            openai_compatible: {
+              [zedProvider]: {
+                api_url: `${origin}/v1`,
+                available_models: models.map(({ model, contextWindow, outputTokensMax }) => ({
+                  name: model,
+                  display_name: model,
+                  max_tokens: contextWindow ?? contextTokens,
+                  max_output_tokens: outputTokensMax,
+                  max_completion_tokens: outputTokensMax,
+                  capabilities: {
+                    tools: true,
+                    images: true,
+                    parallel_tool_calls: true,
+                    prompt_cache_key: true,
+                    // Without this, Zed uses the responses wire.
+                    chat_completions: wire === 'chat',
+                  },
+                })),
+              },
+            },
+          },
+        }),
+        lists: { [`language_models.openai_compatible.${zedProvider}.available_models`]: 'name' },
+      },
+    ],
+    env: { [keyVariable]: key },
+    commands: [['zed']],
+  }),
+}
