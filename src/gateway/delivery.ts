@@ -298,11 +298,16 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#attempt?.pause()
   }
 
-  /** The stream is complete. Its end is sent after the bill is settled. */
+  /**
+   * The stream is complete. Its end is sent after the bill is settled. What a client sees first waits for no debit, even if
+   * the whole answer came in one piece.
+   */
   #finish(relay: StreamRelay, text: string): void {
     const { call } = this.#parts
+    const isFirst = this.#state === 'held' && relay.hasShown && !this.#isGone()
+    if (isFirst) this.#open(relay, text)
     const wasHeld = this.#state === 'held'
-    const rest = this.#takeUnseen() + text
+    const rest = this.#takeUnseen() + (isFirst ? '' : text)
     this.#settleComplete(relay, (usage) => {
       const end = rest + relay.finish(usage)
       return () => {
