@@ -3,7 +3,7 @@ import { wires } from '../src/wires/wires.ts'
 
 /** The answers of the benchmark's upstream, by the first part of the path, or of the name of a model. */
 export const answerNames = [
-  ...(['short', 'long', 'stream-1', 'stream-8', 'stream-short'] as const),
+  ...(['short', 'long', 'stream-1', 'stream-8', 'stream-short', 'stream-slow', 'mixed'] as const),
   ...(['stream-1-openai', 'stream-1-xai', 'stream-1-gemini'] as const),
   ...(['stream-8-openai', 'stream-8-xai', 'stream-8-gemini'] as const),
 ] as const
@@ -24,16 +24,27 @@ const others: Partial<Record<AnswerName, { words: number; tokens: number }>> = {
   long: { words: 160, tokens: 400 },
   // The short answer, for a peer that always asks its model for a stream.
   'stream-short': { words: 10, tokens: 25 },
+  // A stream for the requests that ask for one, with an event for each token, and else one body.
+  mixed: { words: 64, tokens: 64 },
 }
 
 function sizeOf(answer: AnswerName): Size {
   return others[answer] ?? { words: eventsPerStream, tokens: 400 }
 }
 
-/** So many events are sent together; other streams are sent in one piece. */
-function eventsPerPiece(answer: AnswerName): number | undefined {
-  const [, events] = /^stream-(\d)/.exec(answer) ?? []
-  return events === undefined ? undefined : Number(events)
+/** Events of a stream that are sent together, and the ms between two such pieces. */
+type Pace = { events: number; ms: number }
+
+/**
+ * The pace is slow enough that no server under test joins pieces, and that a hundred streams bring less than a gateway lets through
+ * (B10). Streams without one are sent in one piece.
+ */
+function paceOf(answer: AnswerName): Pace | undefined {
+  // A stream that is alive and has little to say.
+  if (answer === 'stream-slow') return { events: 1, ms: 2_000 }
+  if (answer === 'mixed') return { events: 1, ms: 5 }
+  if (answer.startsWith('stream-1')) return { events: 1, ms: 10 }
+  return answer.startsWith('stream-8') ? { events: 8, ms: 40 } : undefined
 }
 
 const inputTokens = 20
@@ -54,37 +65,38 @@ export function marksOf(answer: AnswerName, wire: ClientWire): number {
 
 /** The number of pieces in which the words of an answer are sent. */
 export function piecesOf(answer: AnswerName): number {
-  return isStream(answer) ? Math.ceil(sizeOf(answer).words / (eventsPerPiece(answer) ?? sizeOf(answer).words)) : 1
+  return isStream(answer) ? Math.ceil(sizeOf(answer).words / (paceOf(answer)?.events ?? sizeOf(answer).words)) : 1
 }
 
 export function isStream(answer: AnswerName): boolean {
   return answer.startsWith('stream')
 }
 
+/** Whether some of the requests for this answer get a stream. */
+export function hasStreams(answer: AnswerName): boolean {
+  return isStream(answer) || answer === 'mixed'
+}
+
 /** The first piece is sent at once, the others at intervals of so many ms. */
 export type PreparedAnswer = { pieces: Buffer[]; paceMs: number }
-
-/**
- * Time between two pieces of a stream. It is long enough that no server under test joins pieces, and that a hundred
- * streams bring less than a gateway lets through (B10).
- */
-const paceMs = new Map([
-  [1, 10],
-  [8, 40],
-])
 
 /** The prepared answers, by the path of the request. */
 export function prepareAnswers(): Map<string, PreparedAnswer> {
   const prepared = new Map<string, PreparedAnswer>()
   for (const wire of ['messages', 'chat', 'responses'] as const)
     for (const answer of answerNames) {
-      const pieces = isStream(answer)
-        ? streamPieces(wire, sizeOf(answer), eventsPerPiece(answer) ?? sizeOf(answer).words, vendorOf(answer))
-        : [whole(wire, answer)]
+      const [size, pace] = [sizeOf(answer), paceOf(answer)]
+      const streamed = () => ({
+        pieces: streamPieces(wire, size, pace?.events ?? size.words, vendorOf(answer)),
+        paceMs: pace?.ms ?? 1,
+      })
       const { path } = wires[wire].client
       // A base URL with a path replaces `/v1`; releases before 0.2.0 appended the whole path.
-      for (const asked of [path, path.replace(/^\/v1/, '')])
-        prepared.set(`/${answer}${asked}`, { pieces, paceMs: paceMs.get(eventsPerPiece(answer) ?? 0) ?? 1 })
+      for (const asked of [path, path.replace(/^\/v1/, '')]) {
+        const at = `/${answer}${asked}`
+        prepared.set(at, isStream(answer) ? streamed() : { pieces: [whole(wire, answer)], paceMs: 1 })
+        if (answer === 'mixed') prepared.set(`${at}:stream`, streamed())
+      }
     }
   return prepared
 }

@@ -3,8 +3,8 @@
  *
  *     load PORT REQUEST CONNECTIONS REQUESTS RATE MARK TIMES
  *
- * REQUEST is a file with the bytes to send, REQUESTS how often they are sent. With RATE 0 each request follows the answer before
- * it on its connection. Otherwise RATE requests a second are sent on a schedule, and the time of an answer counts from when its
+ * REQUEST is a file with requests that are sent in turn: for each a line with its length, and then its bytes. REQUESTS is the number
+ * that is sent in all. With RATE 0 each request follows the answer before it on its connection. Otherwise RATE requests a second are sent on a schedule, and the time of an answer counts from when its
  * request was due. Before the schedule each connection has one answer, which is counted and not timed. An answer is good if its
  * status is 200 and its body has MARK exactly TIMES times. Prints a line of JSON; times in ms.
  */
@@ -25,10 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { HEAD_MAX = 16384, STATUS_MAX = 600, SILENCE_MAX_MS = 30000 };
+enum { HEAD_MAX = 16384, STATUS_MAX = 600, SILENCE_MAX_MS = 30000, REQUESTS_MAX = 4096 };
 enum Place { IN_HEAD, IN_BODY, IN_SIZE, IN_CHUNK, BEHIND_CHUNK, IN_TRAILER };
 
+typedef struct { char *bytes; int length; } Request;
 typedef struct {
+  const Request *request;
   int socket, isBusy, sent;
   enum Place place;
   int64_t missing; /* of the body or the chunk */
@@ -38,8 +40,8 @@ typedef struct {
 } Connection;
 
 static int port, epoll, timer;
-static char *request;
-static int requestLength, total, begun, over, untimed, times, bad, broken, markLength;
+static Request requests[REQUESTS_MAX];
+static int requestCount, total, begun, over, untimed, times, bad, broken, markLength;
 static int statuses[STATUS_MAX];
 static const char *mark;
 static double rate, startedAt, *tookMs, *firstMs;
@@ -53,14 +55,15 @@ static double now(void) {
   return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-static void readRequest(const char *path) {
+static void readRequests(const char *path) {
   FILE *file = fopen(path, "rb");
   if (!file) die("no request");
-  fseek(file, 0, SEEK_END);
-  requestLength = ftell(file);
-  rewind(file);
-  request = malloc(requestLength);
-  if (fread(request, 1, requestLength, file) != (size_t)requestLength) die("no request");
+  for (Request *r = requests; fscanf(file, "%d", &r->length) == 1; r++) {
+    if (++requestCount > REQUESTS_MAX - 1) die("too many requests");
+    r->bytes = malloc(r->length);
+    if (fgetc(file) != '\n' || fread(r->bytes, 1, r->length, file) != (size_t)r->length) die("bad requests");
+  }
+  if (requestCount == 0) die("no request");
   fclose(file);
 }
 
@@ -79,8 +82,8 @@ static void dial(Connection *c) {
 }
 
 static void push(Connection *c) {
-  while (c->sent < requestLength) {
-    int written = write(c->socket, request + c->sent, requestLength - c->sent);
+  while (c->sent < c->request->length) {
+    int written = write(c->socket, c->request->bytes + c->sent, c->request->length - c->sent);
     if (written > 0) c->sent += written;
     else {
       if (errno == EAGAIN) watch(c, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
@@ -90,7 +93,7 @@ static void push(Connection *c) {
 }
 
 static void begin(Connection *c, double dueAt) {
-  begun++;
+  c->request = &requests[begun++ % requestCount];
   c->isBusy = 1;
   c->place = IN_HEAD;
   c->sent = c->headLength = c->status = c->marks = c->matched = c->closes = 0;
@@ -248,8 +251,9 @@ static void report(double seconds) {
   qsort(firstMs + untimed, over - untimed, sizeof(double), byValue);
   printf("{\"good\":%d,\"bad\":%d,\"broken\":%d,\"seconds\":%.4f,\"cpuSeconds\":%.4f,\"bodyBytes\":%lld,", over - bad, bad,
          broken, seconds, cpu, (long long)bodyBytes);
-  printf("\"p50\":%.3f,\"p99\":%.3f,\"firstP50\":%.3f,\"firstP99\":%.3f,\"statuses\":{", percentile(tookMs, .5),
-         percentile(tookMs, .99), percentile(firstMs, .5), percentile(firstMs, .99));
+  printf("\"p50\":%.3f,\"p99\":%.3f,\"p999\":%.3f,", percentile(tookMs, .5), percentile(tookMs, .99), percentile(tookMs, .999));
+  printf("\"firstP50\":%.3f,\"firstP99\":%.3f,\"firstP999\":%.3f,\"statuses\":{", percentile(firstMs, .5),
+         percentile(firstMs, .99), percentile(firstMs, .999));
   const char *comma = "";
   for (int i = 0; i < STATUS_MAX; i++)
     if (statuses[i]) printf("%s\"%d\":%d", comma, i, statuses[i]), comma = ",";
@@ -259,7 +263,7 @@ static void report(double seconds) {
 int main(int argumentCount, char **arguments) {
   if (argumentCount < 8) die("usage: load PORT REQUEST CONNECTIONS REQUESTS RATE MARK TIMES");
   port = atoi(arguments[1]);
-  readRequest(arguments[2]);
+  readRequests(arguments[2]);
   int connectionCount = atoi(arguments[3]), idleCount = 0;
   rate = atof(arguments[5]);
   /* Opening connections does not count in the times of answers: with many of them the slowest hundredth would show nothing else. */

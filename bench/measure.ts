@@ -1,4 +1,4 @@
-import { billNanos, isStream } from './answers.ts'
+import { billNanos, hasStreams, isStream } from './answers.ts'
 import type { Bench, TestedServer } from './servers.ts'
 import { connectionsOf, type Sample, type Taking, take, wait } from './take.ts'
 import { readTree } from './usage.ts'
@@ -13,7 +13,7 @@ export type Figures = {
   perSecond: number
   /** Time to the first byte, at that load. */
   firstMs: number
-  /** Times of answers that are not streams, at 30 % of saturation. */
+  /** Times of answers that are not streams, at 30 % of saturation; of a row with both, to the first byte. */
   p50Ms: number | undefined
   p99Ms: number | undefined
   rssMb: number
@@ -42,6 +42,8 @@ export type MeasureOptions = {
 const settledShare = 0.04
 /** With many servers in turns, this share of a measurement is run before it to warm up. */
 const wokenShare = 0.3
+/** The load at which latencies are measured. */
+const shareOfSaturation = 0.3
 /** With fewer times than this, the 99th percentile means nothing. */
 const timesMin = 100
 /** If other programs use more of the machine than this, times are doubtful; CPU figures tolerate more. */
@@ -70,10 +72,11 @@ export async function measure(
   await inTurns(async (server) => {
     const middle = middleOf(samples.get(server.name)!)
     const isAsked = latencySeconds > 0 && !isStream(workload.answer)
-    const calm = isAsked ? await wait(taking, server, middle.perSecond, latencySeconds) : undefined
-    const p99Ms = calm && calm.good + calm.bad >= timesMin ? calm.p99 : undefined
+    const calm = isAsked ? await wait(taking, server, middle.perSecond * shareOfSaturation, latencySeconds) : undefined
+    const [p50Ms, p99] = hasStreams(workload.answer) ? [calm?.firstP50, calm?.firstP99] : [calm?.p50, calm?.p99]
+    const p99Ms = calm && calm.good + calm.bad >= timesMin ? p99 : undefined
     const { rssMb } = readTree(server.pid)
-    figures.set(server.name, { ...middle, ...amounts.get(server.name)!, p50Ms: calm?.p50, p99Ms, rssMb })
+    figures.set(server.name, { ...middle, ...amounts.get(server.name)!, p50Ms, p99Ms, rssMb })
   })
   const othersMost = Math.max(0, ...taking.others)
   if (othersMost > othersMax)

@@ -16,7 +16,7 @@ import { openPostgresStore } from '../src/store/postgres/open.ts'
 import { startPostgres } from '../test/support/postgres.ts'
 import { marksOf } from './answers.ts'
 import { billOf } from './bill.ts'
-import { requestOf } from './request.ts'
+import { requestsOf } from './request.ts'
 import { startBench } from './servers.ts'
 import { putLoad } from './tools.ts'
 import { readCpu } from './usage.ts'
@@ -188,9 +188,9 @@ async function measureGateways(url: string): Promise<void> {
         const before = readCpu(server.pid)
         const { seconds } = await putLoad(bench.tools, {
           port: server.port,
-          request: requestOf(workload, server),
+          requests: requestsOf(workload, server),
           connections,
-          requests,
+          count: requests,
           marks: marksOf(workload.answer, workload.wire),
         })
         const after = readCpu(server.pid)

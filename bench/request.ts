@@ -2,20 +2,27 @@ import { wires } from '../src/wires/wires.ts'
 import type { TestedServer } from './servers.ts'
 import type { Workload } from './workloads.ts'
 
-/** The bytes of the request to a server. */
-export function requestOf(workload: Workload, server: TestedServer): Buffer {
-  const { path, headers, body } = askOf(workload, server)
+/** The bytes of a row's requests to a server, which are sent in turn. */
+export function requestsOf(workload: Workload, server: TestedServer): Buffer[] {
+  const { keysInTurn = [(workload.hasBudget ? server.budgetKey : undefined) ?? server.key] } = server
+  return keysInTurn.flatMap((key) => workload.bodies.map((_, at) => bytesOf(askOf(workload, { ...server, key }, at))))
+}
+
+function bytesOf({ path, headers, body }: Ask): Buffer {
   const head = [`POST ${path} HTTP/1.1`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)]
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`), body])
 }
 
 export type Ask = { path: string; headers: Record<string, string>; body: Buffer }
 
-/** Our gateway finds the answer by the model, a pipe by the path; each peer was started for one answer. */
-export function askOf(workload: Workload, server: TestedServer): Ask {
+/**
+ * Our gateway finds the answer by the model, a pipe by the path; each peer was started for one answer.
+ * @param at which of the row's bodies
+ */
+export function askOf(workload: Workload, server: TestedServer, at = 0): Ask {
   const { port, key, peer } = server
   const model = peer?.modelOf(workload) ?? `${workload.answer}-${workload.modelWire}`
-  const body = Buffer.from(JSON.stringify({ model, ...workload.body }))
+  const body = Buffer.from(JSON.stringify({ model, ...workload.bodies[at] }))
   // A pipe passes on the answers that the gateway gets from its model.
   const path = isGateway(server)
     ? wires[workload.wire].client.path

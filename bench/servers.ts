@@ -16,6 +16,10 @@ export type TestedServer = {
   pid: number
   /** Of an account with more credit than any run spends; nginx and the bare pipe do not look at it. */
   key: string
+  /** Of the same account, with a budget of its own. */
+  budgetKey?: string | undefined
+  /** Keys for requests, in turn, instead of the others. */
+  keysInTurn?: readonly string[]
   /** Of a peer, which is asked for another model than ours, with other headers, and may be several processes. */
   peer?: {
     modelOf: (workload: Workload) => string
@@ -51,15 +55,33 @@ export type BenchOptions = {
   compare?: string | undefined
   /** A URL of PostgreSQL: this checkout's gateway is measured on it too. */
   database?: string
+  /** More gateways of this checkout, set up in other ways. */
+  variants?: readonly Variant[]
+}
+
+/** A gateway that is set up in another way than the others. */
+export type Variant = {
+  name: string
+  /** The folder of its store, such as one in memory. */
+  folder?: string
+  /** Flags of its Node. */
+  flags?: readonly string[]
+  /** The script that serves, if it is not the program. */
+  launcher?: string
+  /** Models in its catalog beside those of the benchmark. */
+  models?: number
+  /** Fills its store before it starts. @returns keys for its requests, in turn */
+  fill?: (store: string) => Promise<readonly string[]>
 }
 
 const here = import.meta.dirname
 
 /** Starts the upstream, and in front of it every server; each of those alone on the first core where that can be had. */
-export async function startBench({ compare, database }: BenchOptions = {}): Promise<Bench> {
+export async function startBench({ compare, database, variants = [] }: BenchOptions = {}): Promise<Bench> {
   const folder = mkdtempSync(join(tmpdir(), 'triwire-bench-'))
   const children: ChildProcess[] = []
   const notes: string[] = []
+  const elsewhere: string[] = []
   const pin = pinOthers(notes)
   const tools = buildTools(folder)
 
@@ -73,7 +95,13 @@ export async function startBench({ compare, database }: BenchOptions = {}): Prom
   servers.push({ name: 'bare', key: 'any', ...(await start(bare, /^(\d+)$/m)) })
   servers.push(await startGateway('gateway', join(here, '..')))
   if (compare !== undefined) servers.push(await startGateway('before', checkOut(compare, folder)))
-  if (database) servers.push(await startGateway('postgres', join(here, '..'), database))
+  if (database) servers.push(await startGateway('postgres', join(here, '..'), { store: database }))
+  for (const variant of variants) {
+    const own = variant.folder && mkdtempSync(join(variant.folder, 'triwire-bench-'))
+    if (own) elsewhere.push(own)
+    const store = join(own ?? folder, `${variant.name}.db`)
+    servers.push(await startGateway(variant.name, join(here, '..'), { ...variant, store }))
+  }
   return { tools, origin, pin, servers, upstreamPid: upstream.pid, notes, close }
 
   /** Starts a process that prints its port. Its log goes to a file. */
@@ -93,18 +121,25 @@ export async function startBench({ compare, database }: BenchOptions = {}): Prom
   async function startGateway(
     name: TestedServer['name'],
     root: string,
-    store = join(folder, `${name}.db`),
+    {
+      store = join(folder, `${name}.db`),
+      flags = [],
+      launcher,
+      models = 0,
+      fill,
+    }: Omit<Variant, 'name' | 'folder'> & { store?: string } = {},
   ): Promise<TestedServer> {
     const program = join(root, 'bin', 'triwire.mjs')
-    const key = createAccount(program, store)
-    const config = writeConfig(join(folder, name), store, origin)
+    const keys = createAccount(program, store)
+    const keysInTurn = await fill?.(store)
+    const config = writeConfig(join(folder, name), store, origin, models)
     const startedMs = performance.now()
-    const command = [...pin, process.execPath, program, 'serve', '--config', config]
+    const command = [...pin, process.execPath, ...flags, launcher ?? program, 'serve', '--config', config]
     const running = await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)
     const tookMs = performance.now() - startedMs
     notes.push(`${name}: it listened ${Math.round(tookMs)} ms after it was started.`)
     const bills = !store.includes('://') && { readBills: () => readBills(store) }
-    return { name, key, startedMs: tookMs, ...running, ...bills }
+    return { name, ...keys, ...(keysInTurn && { keysInTurn }), startedMs: tookMs, ...running, ...bills }
   }
 
   async function startNginx(upstream: number): Promise<{ port: number; pid: number }> {
@@ -123,7 +158,8 @@ export async function startBench({ compare, database }: BenchOptions = {}): Prom
       const ended = new Promise((resolve) => child.once('exit', resolve))
       if (child.exitCode === null && child.kill('SIGINT')) await ended
     }
-    if (!process.env['BENCH_KEEP']) rmSync(folder, { recursive: true, force: true })
+    if (process.env['BENCH_KEEP']) return
+    for (const place of [folder, ...elsewhere]) rmSync(place, { recursive: true, force: true })
   }
 }
 
@@ -180,20 +216,24 @@ function pinOthers(notes: string[]): string[] {
   return []
 }
 
-/** With the checkout's own command line: another one may not know the schema of our stores. @returns a key. */
-function createAccount(program: string, store: string): string {
+/** With the checkout's own command line: another one may not know the schema of our stores, or no budgets. */
+function createAccount(program: string, store: string): Pick<TestedServer, 'key' | 'budgetKey'> {
   const run = (...args: string[]) => {
     const command = [program, ...args, '--json', '--store', store]
     const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: 'utf8' })
+    if (status !== 0 && args.includes('--budget')) return {}
     if (status !== 0) throw new Error(`${command.join(' ')} ended with ${status}: ${stderr}`)
     return JSON.parse(stdout)
   }
   run('account', 'create', 'bench', '--credit', '1000000000')
-  return run('key', 'create', 'bench').key
+  return {
+    key: run('key', 'create', 'bench').key,
+    budgetKey: run('key', 'create', 'bench', '--budget', '1000000/day').key,
+  }
 }
 
 /** @returns the path of a configuration for a server on this store. */
-function writeConfig(place: string, store: string, origin: string): string {
+function writeConfig(place: string, store: string, origin: string, more: number): string {
   const models = answerNames.flatMap((answer) =>
     (['messages', 'chat', 'responses'] as const).map((wire) => ({
       id: `${answer}-${wire}`,
@@ -204,6 +244,7 @@ function writeConfig(place: string, store: string, origin: string): string {
       prices,
     })),
   )
+  for (let i = 0; i < more; i++) models.push({ ...models[0]!, id: `model-${i}` })
   const accounts = [{ name: 'main', key: 'upstream-key' }]
   const file = {
     listen: '127.0.0.1:0',
@@ -247,7 +288,7 @@ http {
     proxy_http_version 1.1;
     proxy_set_header connection "";
     location / { proxy_pass http://models; }
-    location /stream- { proxy_pass http://models; proxy_buffering off; }
+    location ~ ^/(stream-|mixed/) { proxy_pass http://models; proxy_buffering off; }
   }
 }
 `

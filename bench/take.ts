@@ -1,6 +1,6 @@
-import { isStream, marksOf } from './answers.ts'
+import { hasStreams, marksOf } from './answers.ts'
 import type { Figures, Name } from './measure.ts'
-import { isGateway, requestOf } from './request.ts'
+import { isGateway, requestsOf } from './request.ts'
 import type { Bench, TestedServer } from './servers.ts'
 import { putLoad, type Told } from './tools.ts'
 import { readCpu, readMachine, readTree } from './usage.ts'
@@ -22,7 +22,6 @@ export type Taking = {
 /** The figures of one measurement. */
 export type Sample = Pick<Figures, 'usAll' | 'usMain' | 'perSecond' | 'firstMs' | 'tookMs'>
 
-const shareOfSaturation = 0.3
 /** The largest share of wrong answers: with more of them a figure measures something else. */
 const wrongMax = 0.01
 
@@ -47,25 +46,24 @@ export async function take(taking: Taking, server: TestedServer, requests: numbe
   }
 }
 
-/** Measures latencies: sends requests on a schedule, at a share of the rate at saturation. */
-export function wait(taking: Taking, server: TestedServer, perSecond: number, seconds: number): Promise<Told> {
-  const rate = perSecond * shareOfSaturation
+/** Measures latencies: sends requests on a schedule. @param rate requests a second */
+export function wait(taking: Taking, server: TestedServer, rate: number, seconds: number): Promise<Told> {
   return ask(taking, server, Math.ceil(rate * seconds), rate)
 }
 
 export function connectionsOf({ connections, answer }: Workload, { peer }: TestedServer): number {
-  return peer && isStream(answer) ? Math.min(connections, peer.streamsMax) : connections
+  return peer && hasStreams(answer) ? Math.min(connections, peer.streamsMax) : connections
 }
 
-async function ask(taking: Taking, server: TestedServer, requests: number, rate?: number): Promise<Told> {
+async function ask(taking: Taking, server: TestedServer, count: number, rate?: number): Promise<Told> {
   const { bench, workload, answered, isStrict, tell } = taking
   const { port, name } = server
   const marks = marksOf(workload.answer, isGateway(server) ? workload.wire : workload.modelWire)
-  const [request, connections] = [requestOf(workload, server), connectionsOf(workload, server)]
-  const told = await putLoad(bench.tools, { port, request, connections, requests, marks, ...(rate && { rate }) })
+  const [requests, connections] = [requestsOf(workload, server), connectionsOf(workload, server)]
+  const told = await putLoad(bench.tools, { port, requests, connections, count, marks, ...(rate && { rate }) })
   answered.set(name, (answered.get(name) ?? 0) + (told.statuses['200'] ?? 0))
-  const wrong = `of ${requests} answers of ${name} ${told.bad} were wrong: ${JSON.stringify(told.statuses)}`
-  if (isStrict && told.bad > requests * wrongMax) throw new Error(wrong)
+  const wrong = `of ${count} answers of ${name} ${told.bad} were wrong: ${JSON.stringify(told.statuses)}`
+  if (isStrict && told.bad > count * wrongMax) throw new Error(wrong)
   if (told.bad > 0) tell(`${workload.name}: ${wrong}.`)
   return told
 }

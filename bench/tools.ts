@@ -33,9 +33,11 @@ export function writeAnswers(folder: string, answers: ReadonlyMap<string, Prepar
 
 export type Load = {
   port: number
-  request: Buffer
+  /** Sent in turn. */
+  requests: readonly Buffer[]
   connections: number
-  requests: number
+  /** How many are sent in all. */
+  count: number
   /** Requests per second; without a rate, each request follows the answer before it. */
   rate?: number
   /** How often an answer contains the mark. */
@@ -52,19 +54,31 @@ export type Told = {
   cpuSeconds: number
   p50: number
   p99: number
+  p999: number
   firstP50: number
   firstP99: number
+  firstP999: number
 }
 
 /** Puts load on a server and checks every answer. @throws if no answer comes at all */
-export function putLoad(tools: Tools, { port, request, connections, requests, rate = 0, marks }: Load): Promise<Told> {
-  const file = join(tools.folder, 'request')
-  writeFileSync(file, request)
-  const numbers = [connections, requests, rate].map(String)
-  return new Promise((resolve, reject) => {
-    const child = spawn(tools.load, [`${port}`, file, ...numbers, mark, `${marks}`], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+export function putLoad(tools: Tools, load: Load): Promise<Told> {
+  return startLoad(tools, load).told
+}
+
+let loads = 0
+
+/** Load that `stop` breaks off; `told` then throws. */
+export function startLoad(
+  tools: Tools,
+  { port, requests, connections, count, rate = 0, marks }: Load,
+): { told: Promise<Told>; stop(): void } {
+  const file = join(tools.folder, `requests-${loads++ % 2}`)
+  writeFileSync(file, Buffer.concat(requests.flatMap((one) => [Buffer.from(`${one.length}\n`), one])))
+  const numbers = [connections, count, rate].map(String)
+  const child = spawn(tools.load, [`${port}`, file, ...numbers, mark, `${marks}`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const told = new Promise<Told>((resolve, reject) => {
     let output = ''
     child.stdout.on('data', (chunk) => {
       output += chunk
@@ -74,4 +88,5 @@ export function putLoad(tools: Tools, { port, request, connections, requests, ra
       else reject(new Error(`the load generator ended with ${code}`))
     })
   })
+  return { told, stop: () => void child.kill() }
 }

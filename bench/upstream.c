@@ -4,7 +4,8 @@
  *     upstream ANSWERS      prints its port
  *
  * ANSWERS has for each path a line `PATH PIECES PACE_MS`, and for each piece a line with its length and then its bytes. The
- * first piece is sent at once, and another one every PACE_MS. Requests have a content-length and come one at a time. Written
+ * first piece is sent at once, and another one every PACE_MS. If there is also a `PATH:stream`, it answers the requests on PATH
+ * that ask for a stream in their body. Requests have a content-length and come one at a time. Written
  * in C because it shares a core with the load: in Node the two would be slower than the servers that are measured.
  */
 #define _GNU_SOURCE
@@ -24,12 +25,13 @@
 enum { ANSWERS_MAX = 128, PIECES_MAX = 512, HEAD_MAX = 16384, SOCKETS_MAX = 65536, TICKS_MAX = 20 };
 
 typedef struct { char *bytes; int length; } Piece;
-typedef struct { char path[128]; int count, pace; Piece pieces[PIECES_MAX]; } Answer;
+typedef struct Answer { char path[128]; int count, pace; Piece pieces[PIECES_MAX]; const struct Answer *streamed; } Answer;
 typedef struct {
   char head[HEAD_MAX];
   int headLength;
   int64_t missing;      /* bytes of the body that are still to come, once the head is whole */
   const Answer *answer; /* the one under way, or the next one */
+  int matched, isStream; /* characters of `asksStream` seen in a row; whether the body asks for a stream */
   int next, sent;       /* its next piece, and the bytes of that which are sent */
   int phase;            /* when its pieces are due */
 } Connection;
@@ -39,6 +41,8 @@ static Answer nothing = {.count = 1, .pace = 1, .pieces = {{"HTTP/1.1 404 Not Fo
 static int answerCount, phases;
 static Connection *connections[SOCKETS_MAX];
 static int streaming[SOCKETS_MAX], streamingCount; /* sockets with pieces to come */
+
+static const char asksStream[] = "\"stream\":";
 
 static void die(const char *why) { fprintf(stderr, "upstream: %s\n", why); exit(1); }
 
@@ -55,6 +59,32 @@ static void readAnswers(const char *path) {
     }
   }
   fclose(file);
+  for (Answer *a = answers; a < answers + answerCount; a++)
+    for (Answer *other = answers; other < answers + answerCount; other++) {
+      int length = strlen(a->path);
+      if (!strncmp(other->path, a->path, length) && !strcmp(other->path + length, ":stream")) a->streamed = other;
+    }
+}
+
+/* Looks in the next bytes of a body for `"stream": true`, which nothing else in our requests contains. */
+static void seekStream(Connection *c, const char *bytes, int length) {
+  for (int i = 0; i < length;) {
+    if (c->matched == 0) {
+      const char *found = memchr(bytes + i, asksStream[0], length - i);
+      if (!found) return;
+      i = found - bytes + 1;
+      c->matched = 1;
+    } else if (c->matched == sizeof asksStream - 1) {
+      if (bytes[i] == ' ') i++;
+      else {
+        c->isStream |= bytes[i] == 't';
+        c->matched = 0;
+      }
+    } else if (bytes[i] == asksStream[c->matched]) {
+      c->matched++;
+      i++;
+    } else c->matched = 0;
+  }
 }
 
 /* Sends the rest of the piece that is due. Returns whether all of it is sent; if the socket is full, it is tried again later. */
@@ -114,12 +144,18 @@ static void take(int socket, Connection *c, char *bytes, int length) {
       c->headLength += copied;
       return;
     }
-    length -= end + 4 - c->head - c->headLength;
+    int used = end + 4 - c->head - c->headLength;
+    bytes += used;
+    length -= used;
     end[4] = 0;
     readHead(c);
+    c->matched = c->isStream = 0;
   }
+  if (c->answer->streamed) seekStream(c, bytes, length);
   c->missing -= length;
-  if (c->missing == 0) sendAnswer(socket, c);
+  if (c->missing != 0) return;
+  if (c->isStream) c->answer = c->answer->streamed;
+  sendAnswer(socket, c);
 }
 
 /* Called every ms. */

@@ -9,9 +9,15 @@ export function readCpu(pid: number): { allNs: number; mainNs: number } {
   return { allNs, mainNs: readThread(pid, String(pid)) }
 }
 
-function readThread(pid: number, thread: string): number {
+/** The time in which the main thread of a process was ready to run and had no processor, in ns. */
+export function readWaited(pid: number): number {
+  return readThread(pid, String(pid), 1)
+}
+
+/** @param field 0: the time on a processor, 1: the time in which it waited for one */
+function readThread(pid: number, thread: string, field = 0): number {
   try {
-    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0])
+    return Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ')[field])
   } catch {
     // The thread has ended since the list was read.
     return 0

@@ -56,7 +56,7 @@ function show(name: string, run: () => number, count: number, unit: string): voi
 
 function bodiesOf(wire: ClientWire) {
   const own = workloads.filter((row) => row.wire === wire && row.modelWire === wire && row.connections === 32)
-  return ['1 KB', '60 KB'].map((name) => ({ name, body: own.find((row) => row.name.startsWith(name))!.body }))
+  return ['1 KB', '60 KB'].map((name) => ({ name, body: own.find((row) => row.name.startsWith(name))!.bodies[0]! }))
 }
 
 function readWhole(exchange: Exchange, bytes: Buffer): number {

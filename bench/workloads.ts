@@ -1,6 +1,8 @@
 import type { ClientWire } from '../src/catalog/wire-names.ts'
 import { type AnswerName, answerNames, eventsPerStream, isStream } from './answers.ts'
 
+type Body = Record<string, unknown>
+
 /** One row of the benchmark: a request, the number of repetitions, and the unit of its work. */
 export type Workload = {
   name: string
@@ -10,7 +12,10 @@ export type Workload = {
   /** The wire of the gateway's model, whose answers the pipes pass on; if it is another one, the gateway translates. */
   modelWire: ClientWire
   answer: AnswerName
-  body: Record<string, unknown>
+  /** The bodies that are sent in turn; most rows have one. */
+  bodies: readonly Body[]
+  /** Whether the requests are of a key with a budget of its own, beside the credit of its account. */
+  hasBudget: boolean
   connections: number
   /** The requests of one measurement. */
   requests: number
@@ -23,6 +28,11 @@ const rowWires = ['chat', 'messages', 'responses'] as const
 // With larger bodies, fewer requests do as much work.
 const heavy = { requests: 4_000, warmRequests: 12_000 }
 const huge = { connections: 4, requests: 300, warmRequests: 900 }
+
+const plain = { hasBudget: false }
+
+/** Of English prose, for the models of today. */
+const charactersPerToken = 4
 
 const instructions = 'You are a careful engineer.\n- Read before you write.\n- Say "done" when it is done.\n'.repeat(30)
 const code =
@@ -48,6 +58,8 @@ export const workloads: readonly Workload[] = [
   ...rowWires.map((wire) => stream('stream-8', wire)),
   stream('stream-8', 'messages', 'chat'),
   ...vendorStreams.map((answer) => stream(answer, 'chat')),
+  profile('chat'),
+  profile('messages', 'chat'),
 ]
 
 /** The number of units of work in one request. */
@@ -55,13 +67,26 @@ export function unitsOf({ answer }: Workload): number {
   return isStream(answer) ? eventsPerStream : 1
 }
 
-type Given = Partial<Pick<Workload, 'modelWire' | 'answer' | 'body' | 'connections' | 'requests' | 'warmRequests'>>
+type Given = Partial<Pick<Workload, 'modelWire' | 'answer' | 'connections' | 'requests' | 'warmRequests'>> & {
+  body?: Body
+}
 
 function json(what: string, wire: ClientWire, given: Given = {}): Workload {
   const { modelWire = wire, connections = 32, requests = 10_000, warmRequests = 40_000 } = given
   const { answer = 'short', body = prompt(wire, text(868)) } = given
   const name = `${what}, ${pairOf(wire, modelWire)}, ${connections} conn.`
-  return { name, unit: 'request', wire, modelWire, answer, body, connections, requests, warmRequests }
+  return {
+    ...plain,
+    name,
+    unit: 'request',
+    wire,
+    modelWire,
+    answer,
+    bodies: [body],
+    connections,
+    requests,
+    warmRequests,
+  }
 }
 
 function stream(answer: AnswerName, wire: ClientWire, modelWire = wire): Workload {
@@ -69,7 +94,21 @@ function stream(answer: AnswerName, wire: ClientWire, modelWire = wire): Workloa
   const name = `stream, ${count} a piece, ${pairOf(wire, modelWire)}${vendor ? `, chunks of ${vendor}` : ''}`
   const body = { ...prompt(wire, text(868)), stream: true }
   const requests = count === '1' ? 200 : 400
-  return { name, unit: 'event', wire, modelWire, answer, body, connections: 100, requests, warmRequests: 2 * requests }
+  const amounts = { connections: 100, requests, warmRequests: 2 * requests }
+  return { ...plain, name, unit: 'event', wire, modelWire, answer, bodies: [body], ...amounts }
+}
+
+/**
+ * The traffic of LiteLLM's own benchmark (https://docs.litellm.ai/docs/benchmarks, 2026-10-12): equal shares of prompts of 50,000,
+ * 75,000 and 100,000 tokens, half of them for streams, of keys with budgets. A stream has 64 tokens here, with an event for each.
+ */
+function profile(wire: ClientWire, modelWire = wire): Workload {
+  const bodies = [50_000, 75_000, 100_000].flatMap((tokens) =>
+    [false, true].map((stream) => ({ ...prompt(wire, text(tokens * charactersPerToken)), max_tokens: 64, stream })),
+  )
+  const amounts = { connections: 64, requests: 1_200, warmRequests: 2_400 }
+  const name = `LiteLLM's profile, ${pairOf(wire, modelWire)}, ${amounts.connections} conn.`
+  return { name, unit: 'request', wire, modelWire, answer: 'mixed', bodies, hasBudget: true, ...amounts }
 }
 
 function pairOf(wire: ClientWire, modelWire: ClientWire): string {

@@ -22,6 +22,10 @@ export const rowNames: readonly string[] = [
   'stream, 1 a piece, chat',
   'stream, 8 a piece, chat',
   'stream, 1 a piece, messages → chat',
+  '60 KB agent, messages → chat, 32 conn.',
+  'stream, 1 a piece, chat, chunks of openai',
+  "LiteLLM's profile, chat, 64 conn.",
+  "LiteLLM's profile, messages → chat, 64 conn.",
 ]
 
 /** The time for which p50 and p99 at 30 % of saturation are measured, on the first row. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { isStream } from '../answers.ts'
+import { hasStreams } from '../answers.ts'
 import { nodeOf } from './node.ts'
 import type { Peer } from './peer.ts'
 import { setUpRouter } from './simple-router.ts'
@@ -135,7 +135,8 @@ export const peers: readonly Peer[] = [
     has: 'a route by provider and model, its log of requests; no key is asked for on the loopback',
     model: 'bench/upstream-model',
     // For a whole answer on another wire it asks its model for a stream.
-    modelOf: ({ wire, answer }) => `${wire === 'messages' && !isStream(answer) ? 'streamed' : 'bench'}/upstream-model`,
+    modelOf: ({ wire, answer }) =>
+      `${wire === 'messages' && !hasStreams(answer) ? 'streamed' : 'bench'}/upstream-model`,
     start: ({ home, place, port, origin, streamed, write }) => {
       const providerAt = (base: string) => ({
         adapter: 'openai-chat',

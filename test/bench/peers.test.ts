@@ -55,6 +55,15 @@ test('an answer is good when it has each of its words; else a peer says why in i
   assert.match(judge({ name: 'some' }, translated, 200, words)!, /^its answer is none of the messages wire: /)
   assert.equal(judge({ name: 'some' }, row, 404, '{"error":\n "no such path"}'), '404 {"error": "no such path"}')
   assert.match(judge({ name: 'some' }, row, 200, words + mark)!, /^its answer has 11 of 10 words: /)
+  const mixed = workloads.find(({ name }) => name === "LiteLLM's profile, chat, 64 conn.")!
+  const [whole, streamed] = ['{"choices":""}', 'data: [DONE]\n'].map((text) => text + mark.repeat(64))
+  const verdicts = [whole!, streamed!].flatMap((text) =>
+    [0, 1].map((at) => judge({ name: 'some' }, mixed, 200, text, at)),
+  )
+  assert.deepEqual(
+    verdicts.map((why) => why === undefined),
+    [true, false, false, true],
+  )
 })
 
 test('of a log the line is told that says what went wrong, without places of the machine', () => {
