@@ -53,7 +53,8 @@ type FormattedPrices = FormattedRates & {
 
 type FormattedRates = ReturnType<typeof formatRates>
 
-function formatRates(rates: Rates) {
+/** Formats rates in the words of the configuration. */
+export function formatRates(rates: Rates) {
   return {
     input: formatCredits(rates.inputNanos),
     cache_read: formatCredits(rates.cacheReadNanos),

@@ -1,3 +1,4 @@
+import type { Tier } from './model.ts'
 import type { ModelWire } from './wire-names.ts'
 
 /**
@@ -9,6 +10,18 @@ const baseWords: Readonly<Record<string, readonly string[]>> = {
   service_tier: ['default', 'standard', 'on_demand', 'auto', 'standard_only', 'scale', 'reserved'],
   speed: ['standard'],
   inference_geo: ['global', 'default', 'not_available'],
+}
+
+/** Words for tiers that may have a price of their own; OpenAI renamed `priority` to `fast` on 30 July 2026. */
+const tierWords: Readonly<Record<string, Tier>> = {
+  ...{ flex: 'flex', priority: 'priority', fast: 'priority', ultrafast: 'ultrafast' },
+}
+
+/** The tier that a word names; null for the base, undefined for a word that is not known. */
+export function tierOf(said: string): Tier | null | undefined {
+  const word = said.trim().toLowerCase()
+  if (word === '' || baseWords['service_tier']!.includes(word)) return null
+  return Object.hasOwn(tierWords, word) ? tierWords[word] : undefined
 }
 
 /** Words of one wire that name capacity which was paid for before, and so cost nothing more. */

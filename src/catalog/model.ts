@@ -40,6 +40,8 @@ export type PriceSet = {
   band: string | null
   tier: Tier | null
   geo: string | null
+  /** The factors in 10⁻⁹ that were applied, by what they are of; null where prices are written out. */
+  times?: Readonly<Partial<Record<'band' | 'tier' | 'geo', bigint | null>>>
 }
 
 /** Hours of the week with prices of their own, by the clock of a zone. */

@@ -143,17 +143,17 @@ function dearestOf(all: readonly Prices[], writes: CacheWrites): Prices {
 const searchedDays = 40
 
 /**
- * The next moments at which the base prices of a list change, with the set from then on. Bands are searched for 40 days.
- * @param at Unix milliseconds
+ * The next moments at which the prices of a list change, with the set from then on. Bands are searched for 40 days.
  */
-export function nextChanges(list: PriceList, at: number, most: number): { at: number; set: PriceSet }[] {
+export function nextChanges(list: PriceList, facts: PriceFacts, most: number): { at: number; set: PriceSet }[] {
+  const { at } = facts
   const froms = list.rows.slice(1).map(({ fromMs }) => fromMs)
   const edges = list.rows.flatMap(({ bands }) => bands.flatMap((band) => edgesOf(band, at, searchedDays)))
   const moments = [...new Set([...froms, ...edges])].filter((ms) => ms > at).sort((a, b) => a - b)
   const changes: { at: number; set: PriceSet }[] = []
-  let before = setAt(list, { at })
+  let before = setAt(list, facts)
   for (const ms of moments) {
-    const set = setAt(list, { at: ms })
+    const set = setAt(list, { ...facts, at: ms })
     if (set === before) continue
     if (changes.length < most) changes.push({ at: ms, set })
     before = set

@@ -4,6 +4,7 @@ import { addCheckCommand } from './check/check.ts'
 import { addCompletionCommand } from './completion/completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { wordsOf } from './options.ts'
+import { addPriceCommand } from './price.ts'
 import { addServerCommands } from './servers.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
@@ -14,6 +15,7 @@ import { addTranslateCommand } from './translate.ts'
 export async function addCommands(program: Command, args: readonly string[]): Promise<void> {
   await addTableCommands(program, args)
   addCheckCommand(program)
+  addPriceCommand(program)
   addCatalogCommands(program)
   addSetupCommand(program)
   addDoctorCommand(program)

@@ -202,11 +202,20 @@ function readRow(row: PriceRowEntry, index: number, calendars: Calendars, report
       for (const { name: geo, modifiers: third } of choices<string>(geos, 'geos')) {
         const rates = applyAll(base, [...first, ...second, ...third], report)
         const prices: Prices = some ? { ...rates, calls: some } : rates
-        found.set(setKey(tier, geo), { prices, version: hashPrices(prices), row: index, band, tier, geo })
+        const times = factorsOf({ band: first, tier: second, geo: third })
+        found.set(setKey(tier, geo), { prices, version: hashPrices(prices), row: index, band, tier, geo, times })
       }
     return found
   })
   return { fromMs: from, bands: bands.map((band) => readBand(band, calendars)), sets }
+}
+
+function factorsOf(changes: Readonly<Record<'band' | 'tier' | 'geo', readonly Modifier[]>>): PriceSet['times'] {
+  return Object.fromEntries(
+    Object.entries(changes).flatMap(([name, [modifier]]) =>
+      modifier ? [[name, typeof modifier.change === 'bigint' ? modifier.change : null]] : [],
+    ),
+  )
 }
 
 function bandModifier({ times, ...band }: BandEntry, index: number): Modifier {

@@ -356,7 +356,10 @@ function usageOf(kind: 'fresh' | 'read' | 'write', tokens: number, outputTokens:
 test('C11 the next changes of a list are the edges of its bands and the dates of its rows', () => {
   const list = listFrom(deepseek)
   const shown = (at: string, most: number) =>
-    nextChanges(list, Date.parse(at), most).map(({ at, set }) => [new Date(at).toISOString().slice(0, 16), set.band])
+    nextChanges(list, { at: Date.parse(at) }, most).map(({ at, set }) => [
+      new Date(at).toISOString().slice(0, 16),
+      set.band,
+    ])
   assert.deepEqual(shown('2026-11-27T10:30:00+08:00', 4), [
     ['2026-11-27T04:00', null],
     ['2026-11-27T06:00', 'peak'],
@@ -365,9 +368,9 @@ test('C11 the next changes of a list are the edges of its bands and the dates of
   ])
   // Before the holidays of October, over all of them.
   assert.deepEqual(shown('2026-09-30T18:00:00+08:00', 1), [['2026-10-08T01:00', 'peak']])
-  assert.deepEqual(nextChanges(listFrom('{ input: "1", output: "1" }'), day, 9), [])
+  assert.deepEqual(nextChanges(listFrom('{ input: "1", output: "1" }'), { at: day }, 9), [])
   assert.deepEqual(
-    nextChanges(listFrom(tiered.replace(/ +bands.*\n/, '')), day, 9).map(({ at }) => at),
+    nextChanges(listFrom(tiered.replace(/ +bands.*\n/, '')), { at: day }, 9).map(({ at }) => at),
     [Date.parse('2027-01-01')],
   )
 })

@@ -11,7 +11,7 @@ export const chineseHolidays = `
       [2026-01-01..2026-01-03, 2026-02-15..2026-02-23, 2026-04-04..2026-04-06, 2026-05-01..2026-05-05,
        2026-06-19..2026-06-21, 2026-09-25..2026-09-27, 2026-10-01..2026-10-07]`
 
-const upstreams = 'upstreams: { up: { base_url: "http://127.0.0.1:1", accounts: [{ name: a, key: canary-key }] } }'
+const upstreams = 'upstreams: { up: { base_url: "http://127.0.0.1:1", accounts: [{ name: a, key: k }] } }'
 
 /** A configuration of one model with these prices, as YAML in one line or several. */
 export function configOf(prices: string, calendars = chineseHolidays): string {

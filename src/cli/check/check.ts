@@ -36,10 +36,17 @@ export function addCheckCommand(program: Command): void {
       }
       const failed = asked?.filter(({ ok }) => !ok) ?? []
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
-      const data = { ok: failed.length === 0, ...counts, warnings, proxies, ...(asked && { online: asked }) }
+      const { changingRows, listChangingPrices } = await import('../price-text.ts')
+      const prices = listChangingPrices(catalog.entries, Date.now())
+      const data = {
+        ...{ ok: failed.length === 0, ...counts, warnings, proxies },
+        ...(prices.length > 0 && { prices }),
+        ...(asked && { online: asked }),
+      }
       print(command, data, () =>
         [
           `the configuration is right: models ${counts.models}, upstreams ${counts.upstreams}, store ${store.shown}`,
+          ...(prices.length > 0 ? ['', formatTable(changing, changingRows(prices))] : []),
           ...(asked ? ['', describe(asked)] : []),
         ].join('\n'),
       )
@@ -82,6 +89,8 @@ async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Pr
     clearProgress()
   }
 }
+
+const changing = ['model', 'input / output now', 'next changes']
 
 const columns = ['upstream', 'account', 'model', 'wire', 'result', 'ms', 'note']
 
