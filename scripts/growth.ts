@@ -65,7 +65,7 @@ function* waysOf(client: ClientWire, model: ClientWire): Iterable<Way> {
   for (const [at, seed] of streamSeeds[model].entries()) {
     const growths = [...growthsOfStream(model, seed)]
     yield { name: `stream ${at}, ${pair}`, growths, take: (text) => takeStream(streamed, text) }
-    if (whole.openFold) yield { name: `fold ${at}, ${pair}`, growths, take: (text) => fold(whole, text) }
+    yield { name: `fold ${at}, ${pair}`, growths, take: (text) => fold(whole, text) }
   }
 }
 

@@ -292,7 +292,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #openStream(): void {
     const exchange = this.#exchange!
     if (exchange.stream) this.#relay = exchange.openStream()
-    else this.#fold = exchange.openFold?.()
+    else this.#fold = exchange.openFold()
   }
 
   /**
@@ -308,14 +308,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#isFormKnown = true
     this.#chunks = []
     if (form === 'body') [this.#relay, this.#fold] = [undefined, undefined]
-    else if (form === 'events' && !this.#isStream) {
-      this.#openStream()
-      // Only translation can fold a stream for a client that wants JSON (ruling P2).
-      if (!this.#isStream) {
-        this.#fail(broken, 'upstream_protocol')
-        return undefined
-      }
-    }
+    else if (form === 'events' && !this.#isStream) this.#openStream()
     const state = this.#relay ? 'streaming' : 'reading'
     if (state !== this.#state) this.#move(state)
     if (form === 'body') this.#listener!.onFirstByte()
@@ -375,7 +368,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#notePace(this.#lastByteMs)
     if (fold.state === 'stopped' && !fold.isSpent) {
       if (before !== 'stopped') this.#listener!.onStop(fold)
-    } else if (fold.state !== 'unseen') this.#finish(fold.whole())
+    } else if (fold.state !== 'unseen' && fold.state !== 'shown') this.#finish(fold.whole())
   }
 
   #takeEnd(): void {

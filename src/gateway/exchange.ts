@@ -54,8 +54,8 @@ export type Exchange = Outgoing & {
   /** Returns a new relay; each attempt needs its own. */
   openStream(): StreamRelay
   readWhole(body: Buffer): WholeAnswer
-  /** Folds an event stream for a client that wants JSON; undefined if only translation can do that (ruling P2). */
-  openFold: (() => StreamFold) | undefined
+  /** Folds an event stream for a client that wants JSON (ruling Y1). */
+  openFold(): StreamFold
   /** Rewrites the text of a refusal in the client's terms, if the model speaks another wire. */
   inClientWords?: (text: string) => string
   /** Reads a refusal in the model's wire. */

@@ -5,7 +5,7 @@ import type { Loss } from '../inference/request.ts'
 import { boundsOf, type UsageBounds } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
-import type { StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
+import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AdaptedRequest } from '../wires/requests/adapt-bytes.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
 import type { Native } from '../wires/wire.ts'
@@ -37,7 +37,6 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly losses: readonly Loss[]
   readonly inputTokensEstimate: number
   readonly bounds: UsageBounds
-  readonly openFold = undefined
   readonly readRefusal = decodeRefusal
   readonly #native: Native
   readonly #head: NativeHead
@@ -68,6 +67,10 @@ class NativeExchange extends Outgoing implements Exchange {
 
   openStream(): StreamRelay {
     return this.#native.openStream(this.#head)
+  }
+
+  openFold(): StreamFold {
+    return this.#native.openStream(this.#head).folding()
   }
 
   readWhole(body: Buffer): WholeAnswer {

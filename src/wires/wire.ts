@@ -8,7 +8,8 @@ import type { Usage } from '../inference/usage.ts'
 import type { Decoder, OnAnswer } from './answers/decode-frames.ts'
 import type { ErrorFacts } from './answers/envelope.ts'
 import type { NativeHead } from './answers/native-answer.ts'
-import type { StreamRelay, WholeAnswer } from './answers/relay.ts'
+import type { NativeStream } from './answers/native-stream.ts'
+import type { WholeAnswer } from './answers/relay.ts'
 import type { AdaptContext, AdaptedRequest } from './requests/adapt-bytes.ts'
 import type { ClientBody } from './requests/client-body.ts'
 import type { WireSpeech } from './requests/client-words.ts'
@@ -126,7 +127,7 @@ export type Native = {
   adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest
   /** Absent where a wire has nothing of the kind. */
   sealing?: Sealing
-  openStream(head: NativeHead): StreamRelay
+  openStream(head: NativeHead): NativeStream
   readAnswer(body: Buffer, head: NativeHead): WholeAnswer
 }
 

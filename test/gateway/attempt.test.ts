@@ -69,18 +69,6 @@ test('P2 an answer is read as it is only where nothing is packed around it', asy
   }
 })
 
-test('P2 an event stream for a client of the same wire that wants JSON is given up at its first bytes', async () => {
-  const rig = startRig()
-  rig.sent[0]!.listener.onHead(200, 'text/event-stream', sse)
-  rig.sent[0]!.listener.onData(bytes('dat'))
-  await rig.turn()
-  assert.equal(rig.end, undefined)
-  rig.sent[0]!.listener.onData(bytes('a: {'))
-  await rig.turn()
-  assert.deepEqual(endOf(rig), ['upstream_error', 'upstream_protocol'])
-  assert.ok(rig.sent[0]!.isAborted)
-})
-
 test('reliability §3 of a refusal 64 KiB are read, and not a byte more', async () => {
   const rig = startRig()
   const { listener } = rig.sent[0]!

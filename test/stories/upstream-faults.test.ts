@@ -111,12 +111,25 @@ for (const [name, play] of unusable) {
   })
 }
 
-test('P2 a stream where JSON was asked and JSON where a stream was asked are a 502 on the same wire', async () => {
+test('Y1 a stream where JSON was asked is one answer, and JSON where a stream was asked is a stream, billed the same', async () => {
   for (const wire of clientWireNames) {
-    native.upstream.play(stream(frames[wire]))
-    assert.equal((await native.ask(wire)).status, 502)
     native.upstream.play(good[wire])
-    assert.equal((await native.ask(wire, { stream: true })).status, 502)
+    const [json, told] = [await native.ask(wire), await native.ask(wire, { stream: true })]
+    native.upstream.play(stream(frames[wire]))
+    const [folded, streamed] = [await native.ask(wire), await native.ask(wire, { stream: true })]
+    for (const { status, id } of [json, told, folded, streamed]) {
+      assert.equal(status, 200)
+      assert.equal(native.gateway.store.findEntry(id)?.amountNanos, answerNanos)
+    }
+    assert.match(folded.headers.get('content-type')!, /^application\/json/)
+    assert.match(told.headers.get('content-type')!, /^text\/event-stream/)
+    const [one, other] = [json, folded].map(({ text }) => JSON.parse(text))
+    assert.deepEqual(
+      [other.content, other.choices?.[0].message.content, other.output],
+      [one.content, one.choices?.[0].message.content, one.output],
+    )
+    assert.deepEqual(other.usage, one.usage)
+    for (const { text } of [told, streamed]) assert.ok(text.includes(terminator[wire]) && text.includes('Hé '))
   }
   await assertQuiet(native.gateway)
 })

@@ -1,4 +1,7 @@
 import { FrameCutter, type RawFrame } from '../../bytes/frame-cutter.ts'
+import type { JsonObject } from '../../bytes/json.ts'
+import { parseUpstreamJson } from '../../bytes/scan.ts'
+import { createSseReader, isDoneMark } from '../../bytes/sse.ts'
 import type { Fault } from '../../inference/answer.ts'
 import type { Spoken, Stage } from '../../inference/meter.ts'
 import { mergeUsage, noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
@@ -9,14 +12,29 @@ import { countSeen } from './hosted-calls.ts'
 import { JsonPatch } from './json-patch.ts'
 import type { NativeHead } from './native-answer.ts'
 import { ProducedText } from './produced-text.ts'
-import type { RelayState, StreamRelay } from './relay.ts'
+import { parseAnswer, unreadable } from './read-answer.ts'
+import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from './relay.ts'
+
+/** The two forms of a wire's answer, one made of the other (ruling Y1). */
+export type AnswerForms = {
+  /**
+   * The frames of a stream that says what a whole answer says; undefined if it is no answer.
+   * @param body of it in one line, in latin1
+   */
+  unfold(answer: JsonObject, body: string): RawFrame[] | undefined
+  /** The whole answer as JSON text. @param events what a client of the stream is sent, all of it */
+  fold(events: readonly JsonObject[]): string
+}
+
+/** The largest stream that is folded, in bytes (reliability §3). */
+const foldedBytesMax = 32 * 1_048_576
 
 /**
  * A model's stream for a client of the same wire: bytes as they came but for the edits of ruling P2. What the three have
  * in common: whole frames out of pieces, the side glance at the counters, how a stream ends. A wire says in `take` what
  * it makes of a frame.
  */
-export abstract class NativeStream implements StreamRelay {
+export abstract class NativeStream implements StreamRelay, StreamFold {
   readonly encoding = 'latin1'
   state: RelayState = 'unseen'
   hasShown = false
@@ -28,13 +46,47 @@ export abstract class NativeStream implements StreamRelay {
   #shownTokens: number | undefined
   protected readonly head: NativeHead
   protected readonly produced = new ProducedText()
+  protected abstract readonly forms: AnswerForms
   readonly #cutter = new FrameCutter()
+  /** All that a client that streams would have been sent, if the answer is folded. */
+  #folded: string | undefined
 
   constructor(head: NativeHead) {
     this.head = head
   }
 
+  /** From now on what it shows is kept, for a client that wants JSON. */
+  folding(): this {
+    this.#folded = ''
+    return this
+  }
+
+  whole(): WholeAnswer {
+    const broken: Fault = this.fault ?? { kind: 'truncated', text: '' }
+    const events = this.state === 'finished' ? eventsOf(this.#folded ?? '') : undefined
+    if (events === undefined) return { state: 'failed', fault: this.state === 'finished' ? unreadable() : broken }
+    return {
+      state: 'finished',
+      report: this.report,
+      estimateOutput: () => this.estimateOutput(),
+      lastSealed: () => this.lastSealed(),
+      encode: (usage) => this.forms.fold([...events, ...(eventsOf(this.finish(usage)) ?? [])]),
+    }
+  }
+
   push(chunk: Uint8Array): string {
+    const out = this.#keep(this.#read(chunk))
+    if (this.#folded && this.#folded.length > foldedBytesMax)
+      this.fail(brokenFault('the answer is too large', 'oversize'))
+    return out
+  }
+
+  #keep(shown: string): string {
+    if (this.#folded !== undefined) this.#folded += shown
+    return shown
+  }
+
+  #read(chunk: Uint8Array): string {
     const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
     const text = bytes.toString('latin1')
     const plain = this.#cutter.isEmpty && !this.#isOver() ? this.takePlain(text) : undefined
@@ -50,7 +102,7 @@ export abstract class NativeStream implements StreamRelay {
 
   end(): string {
     const rest = this.#cutter.end()
-    const out = rest !== undefined && !this.#isOver() ? this.take(rest) : ''
+    const out = rest !== undefined && !this.#isOver() ? this.#keep(this.take(rest)) : ''
     if (this.#isOver()) return out
     if (this.isEnough()) this.complete()
     else this.fail({ kind: 'truncated', text: 'the stream ended early' })
@@ -63,12 +115,21 @@ export abstract class NativeStream implements StreamRelay {
   }
 
   pushWhole(body: Buffer): string {
-    this.fail(readErrorBody(body) ?? brokenFault('JSON where a stream was asked for'))
-    return ''
+    const fault = readErrorBody(body)
+    const answer = fault ? undefined : parseAnswer(body.toString())
+    const line = body.toString('latin1').replace(/[\r\n]+/g, ' ')
+    let out = ''
+    for (const frame of (answer && this.forms.unfold(answer, line)) ?? []) if (!this.#isOver()) out += this.take(frame)
+    if (!this.#isOver()) this.fail(fault ?? unreadable())
+    return out
   }
 
   get isSpent(): boolean {
     return this.#isOver()
+  }
+
+  lastSealed(): string | undefined {
+    return undefined
   }
 
   spoken(): Spoken {
@@ -181,5 +242,17 @@ export abstract class NativeStream implements StreamRelay {
       reasoningTokens: report.reasoningTokens ?? 0,
       estimated: false,
     }
+  }
+}
+
+/** The events of a stream as they were shown; undefined if one of them cannot be read. @param text in latin1 */
+function eventsOf(text: string): JsonObject[] | undefined {
+  const events: JsonObject[] = []
+  try {
+    for (const { data } of createSseReader().push(Buffer.from(text, 'latin1')))
+      if (data !== '' && !isDoneMark(data)) events.push(parseUpstreamJson(data) as JsonObject)
+    return events
+  } catch {
+    return undefined
   }
 }

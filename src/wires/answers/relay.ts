@@ -89,10 +89,10 @@ type ReadAnswer = {
 
 /** Collects a model's stream for a client that wants one JSON answer. */
 export interface StreamFold {
-  push(chunk: Uint8Array): void
-  end(): void
+  push(chunk: Uint8Array): unknown
+  end(): unknown
   /** As of a relay. */
-  breakOff(): void
+  breakOff(): unknown
   readonly state: RelayState
   readonly events: number
   readonly report: UsageReport

@@ -26,6 +26,7 @@ import {
   textsBetween,
   textWithin,
 } from './delta-shape.ts'
+import { completionForms } from './native-forms.ts'
 import { mintedCompletionId } from './native-json.ts'
 import { type NamedCalls, producedTexts, saysAnswer } from './produced.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
@@ -39,6 +40,7 @@ import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage }
  * learned from a parsed chunk. If they come again, the text after them is all that the chunk has produced.
  */
 export class ChatNativeStream extends NativeStream {
+  protected readonly forms = completionForms
   /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
   #prefix: { raw: string; shown: string } | undefined
   #shape: DeltaShape | undefined

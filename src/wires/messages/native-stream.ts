@@ -13,6 +13,7 @@ import { stringOf } from '../answers/read-answer.ts'
 import { withoutTelling } from '../answers/telling-members.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
+import { frameOf, messageForms } from './native-forms.ts'
 import { calledBy, mintedMessageId, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
@@ -21,6 +22,7 @@ import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.
  * counters) and the counters of `message_delta`, the last of which waits for the bill as `message_stop` does (ruling P10).
  */
 export class MessagesNativeStream extends NativeStream {
+  protected readonly forms = messageForms
   readonly #blocks = new BlockOrder(this.produced)
   #hasStarted = false
   #hasDelta = false
@@ -247,11 +249,6 @@ export class MessagesNativeStream extends NativeStream {
 }
 
 const eventLine = /^event:.*(?:\r\n|\n|\r|$)/gm
-
-/** @param members the other members, as JSON in latin1 */
-function frameOf(type: string, members = ''): RawFrame {
-  return `event: ${type}\ndata: {"type":"${type}"${members && `,${members}`}}\n\n`
-}
 
 /** With the type that its event line has. */
 function typed(frame: RawFrame, data: string, type: string): RawFrame {

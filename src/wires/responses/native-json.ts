@@ -68,7 +68,8 @@ export function wantedUsage(counters: ResponsesUsage, reported: Record<string, u
   return { ...counters, input_tokens_details: { cached_tokens } }
 }
 
-function isEnded(status: unknown): boolean {
+/** Whether the status of a response says that it is over. */
+export function isEnded(status: unknown): boolean {
   return status === undefined || status === 'completed' || status === 'incomplete'
 }
 

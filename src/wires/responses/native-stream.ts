@@ -21,6 +21,7 @@ import { withoutTelling } from '../answers/telling-members.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
 import { failedCode } from './failed-code.ts'
 import { fillItems, MissingMembers } from './missing-members.ts'
+import { responseForms } from './native-forms.ts'
 import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
 import { partBreak, producedTexts } from './produced.ts'
 import { lastSealed } from './sealing.ts'
@@ -50,6 +51,7 @@ const quiet = new Set([
  * response object of the first and the last event (model, id, `store`); the last one waits for the bill.
  */
 export class ResponsesNativeStream extends NativeStream {
+  protected readonly forms = responseForms
   readonly #missing = new MissingMembers()
   #response: Record<string, unknown> = {}
   #lastFrame: RawFrame = ''
@@ -109,7 +111,7 @@ export class ResponsesNativeStream extends NativeStream {
   }
 
   /** The last event repeats all items, unless its provider leaves them out there. */
-  lastSealed(): string | undefined {
+  override lastSealed(): string | undefined {
     return lastSealed(this.#terminal?.response['output'])
   }
 

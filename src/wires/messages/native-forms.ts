@@ -1,0 +1,56 @@
+import { encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
+import { Verbatim, writeJson } from '../../bytes/json-writer.ts'
+import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import type { AnswerForms } from '../answers/native-stream.ts'
+import { contentDeltas } from './block-content.ts'
+
+/** A frame of one line. @param members beside the type, as JSON in latin1 */
+export function frameOf(type: string, members = ''): RawFrame {
+  return `event: ${type}\ndata: {"type":"${type}"${members && `,${members}`}}\n\n`
+}
+
+/** The blocks of a message may stand in its start, and one block is open at a time (ruling Y3). */
+export const messageForms: AnswerForms = {
+  unfold({ type, content, stop_reason = null, stop_sequence = null, usage = {} }, body) {
+    if (type !== 'message' || content == null) return undefined
+    const delta = encodeLatin1(JSON.stringify({ stop_reason, stop_sequence }))
+    return [
+      withData('event: message_start\n', `{"type":"message_start","message":${body}}`),
+      frameOf('message_delta', `"delta":${delta},"usage":${encodeLatin1(JSON.stringify(usage))}`),
+      frameOf('message_stop'),
+    ]
+  },
+  fold(events) {
+    let message: JsonObject = {}
+    const content: JsonObject[] = []
+    let input = ''
+    for (const { type, delta, message: begun, content_block, ...others } of events) {
+      const { type: kind, ...members } = asObject(delta) ?? {}
+      if (type === 'message_start') message = asObject(begun) ?? {}
+      else if (type === 'content_block_start') content.push(asObject(content_block) ?? {})
+      else if (type === 'message_delta')
+        message = {
+          ...message,
+          ...others,
+          ...members,
+          usage: { ...asObject(message['usage']), ...asObject(others['usage']) },
+        }
+      else if (kind === 'input_json_delta') input += `${members['partial_json']}`
+      else if (type === 'content_block_delta') addTo(content.at(-1)!, `${kind}`, members)
+      else if (type === 'content_block_stop' && input !== '') {
+        // A call that a cap has cut keeps its text (R-ARGS); numbers keep their digits (ruling T16).
+        content.at(-1)!['input'] = new Verbatim(objectOfArguments(input))
+        input = ''
+      }
+    }
+    return writeJson({ ...message, content })
+  },
+}
+
+function addTo(block: JsonObject, kind: string, members: JsonObject): void {
+  for (const [name, value] of Object.entries(members))
+    if (kind === 'citations_delta') block['citations'] = [...((block['citations'] ?? []) as unknown[]), value]
+    else if (kind !== 'signature_delta' && contentDeltas[kind]) block[name] = `${block[name] ?? ''}${value}`
+    else block[name] = value
+}

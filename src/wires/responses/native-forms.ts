@@ -1,0 +1,61 @@
+import { encodeLatin1, type RawFrame } from '../../bytes/frame-cutter.ts'
+import { asObject } from '../../bytes/json.ts'
+import type { AnswerForms } from '../answers/native-stream.ts'
+import { objectsOf } from '../answers/read-answer.ts'
+import { isEnded } from './native-json.ts'
+
+/** The events of the parts of an item by their types: of the text, its member, of the part, and the member with its number. */
+const partEvents: Record<string, readonly [text: string, member: string, part: string, number: string]> = {
+  output_text: ['output_text', 'text', 'content_part', 'content_index'],
+  refusal: ['refusal', 'refusal', 'content_part', 'content_index'],
+  summary_text: ['reasoning_summary_text', 'text', 'reasoning_summary_part', 'summary_index'],
+  reasoning_text: ['reasoning_text', 'text', 'content_part', 'content_index'],
+}
+
+/** The events of calls by their types, and the member with their input. */
+const callEvents: Record<string, readonly [name: string, member: string]> = {
+  function_call: ['function_call_arguments', 'arguments'],
+  custom_tool_call: ['custom_tool_call_input', 'input'],
+}
+
+/** The last event has all of a response. The items alone may be missing there. */
+export const responseForms: AnswerForms = {
+  unfold(response, body) {
+    const { output, status } = response
+    if (!Array.isArray(output) || !isEnded(status)) return undefined
+    const frames: RawFrame[] = []
+    const write = (name: string, members: string) => {
+      const head = `"type":"response.${name}","sequence_number":${frames.length}`
+      frames.push(`event: response.${name}\ndata: {${head},${members}}\n\n`)
+    }
+    const tell = (name: string, members: object) => write(name, encodeLatin1(JSON.stringify(members)).slice(1, -1))
+    tell('created', { response: { ...response, status: 'in_progress', output: [], usage: null } })
+    for (const [output_index, item] of objectsOf(output).entries()) {
+      const place = { item_id: item['id'], output_index }
+      tell('output_item.added', { output_index, item: { ...item, status: 'in_progress' } })
+      const [call, input = ''] = callEvents[`${item['type']}`] ?? []
+      if (call && item[input]) {
+        tell(`${call}.delta`, { ...place, delta: item[input] })
+        tell(`${call}.done`, { ...place, name: item['name'], [input]: item[input] })
+      }
+      for (const list of ['summary', 'content'])
+        for (const [at, part] of objectsOf(item[list]).entries()) {
+          const [text, member = '', kind, number = ''] = partEvents[`${part['type']}`] ?? []
+          if (!text) continue
+          const own = { ...place, [number]: at, ...(kind === 'content_part' && { logprobs: [] }) }
+          tell(`${kind}.added`, { ...own, part: { ...part, [member]: '' } })
+          tell(`${text}.delta`, { ...own, delta: part[member] })
+          tell(`${text}.done`, { ...own, [member]: part[member] })
+          tell(`${kind}.done`, { ...own, part })
+        }
+      tell('output_item.done', { output_index, item })
+    }
+    write(status === 'incomplete' ? status : 'completed', `"response":${body}`)
+    return frames
+  },
+  fold(events) {
+    const last = asObject(events.at(-1)?.['response']) ?? {}
+    const items = events.flatMap(({ type, item }) => (type === 'response.output_item.done' ? [item] : []))
+    return JSON.stringify(objectsOf(last['output']).length > 0 ? last : { ...last, output: items })
+  },
+}

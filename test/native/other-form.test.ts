@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { noUsage } from '../../src/inference/usage.ts'
+import { wires } from '../../src/wires/wires.ts'
+import { checkResponsesStream } from '../translation/grammar.ts'
+import {
+  added,
+  argumentsDelta,
+  blockDelta,
+  blockStart,
+  blockStop,
+  call,
+  counts,
+  created,
+  delta,
+  done,
+  events,
+  functionCall,
+  itemDone,
+  message,
+  messageDelta,
+  messageStart,
+  messageStop,
+  reason,
+  reasoning,
+  summary,
+  terminal,
+  text,
+  textBlock,
+  textDelta,
+  thinkingBlock,
+  toolBlock,
+  usage,
+} from '../translation/upstreams.ts'
+import { modelOf } from './models.ts'
+import { contentOfMessages } from './same-wire.ts'
+
+/*
+ * Y1: on the same wire an upstream may answer in the other form than it was asked for. A stream becomes one JSON answer, and one
+ * JSON answer a stream, with all that the wire's own answers may hold, and with the same evidence.
+ */
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads JSON as a client does.
+type Json = Record<string, any>
+
+const billed = { ...noUsage, inputTokens: 9, outputTokens: 7 }
+const headOf = (wire: ClientWire) => ({
+  requestId: 'req_1',
+  createdSeconds: 1_795_000_000,
+  inputTokensEstimate: 11,
+  model: modelOf(wire, {
+    prices: { ...modelOf(wire).prices, calls: { web_search: 1n } } as never,
+  }),
+})
+
+/** The one answer that a client who wants JSON gets of a stream; undefined if the answer fails. @param size of its pieces */
+function folded(wire: ClientWire, script: string, size = script.length * 4): Json | undefined {
+  const fold = wires[wire].native.openStream(headOf(wire)).folding()
+  const bytes = Buffer.from(script)
+  for (let at = 0; at < bytes.length && !isOver(fold); at += size) fold.push(bytes.subarray(at, at + size))
+  if (!isOver(fold)) fold.end()
+  const whole = fold.whole()
+  if (whole.state !== 'finished') return undefined
+  const shown = wires[wire].native.openStream(headOf(wire))
+  shown.push(bytes)
+  assert.deepEqual(whole.report, shown.report)
+  assert.equal(whole.estimateOutput(), shown.estimateOutput())
+  return JSON.parse(Buffer.from(whole.encode(billed)).toString())
+}
+
+const isOver = ({ state }: { state: string }) => state === 'finished' || state === 'failed'
+
+/** The stream that a client gets of one JSON answer; undefined if the answer fails. */
+function unfolded(wire: ClientWire, body: string, isPlain = true): string | undefined {
+  const relay = wires[wire].native.openStream(headOf(wire))
+  const shown = relay.pushWhole(Buffer.from(body))
+  if (relay.state === 'failed') return undefined
+  assert.equal(relay.state, 'finished')
+  const read = wires[wire].native.readAnswer(Buffer.from(body), headOf(wire))
+  assert.ok(read.state === 'finished')
+  assert.deepEqual(relay.report, read.report)
+  if (isPlain) assert.equal(relay.estimateOutput(), read.estimateOutput())
+  return Buffer.from(shown + relay.finish(billed), 'latin1').toString()
+}
+
+const digits = '{"n":12345678901234567890,"z":1,"a":2}'
+const citation = { type: 'web_search_result_location', url: 'u', cited_text: 'Hé' }
+const search = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'web_search', input: { query: 'é' } }
+const found = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [{ url: 'u' }] }
+const logprobs = (...tokens: string[]) => ({ logprobs: { content: tokens.map((token) => ({ token })), refusal: null } })
+const audio = { id: 'ig_hosted', type: 'image_generation_call', status: 'completed', result: 'aGk=' }
+const searched = {
+  id: 'ws_hosted',
+  type: 'web_search_call',
+  status: 'completed',
+  action: { type: 'search', query: 'é' },
+}
+const custom = {
+  id: 'ctc_hosted',
+  type: 'custom_tool_call',
+  status: 'completed',
+  call_id: 'c',
+  name: 'f',
+  input: 'ls é',
+}
+const refusal = { ...message(5), content: [{ type: 'refusal', refusal: 'Nön' }] }
+const items = [
+  summary(0, 'Hm é'),
+  searched,
+  message(2, 'Hé ', 'there'),
+  functionCall(3, 'f', digits),
+  custom,
+  refusal,
+  audio,
+]
+
+const streams: Record<ClientWire, { script: string; told: Json }> = {
+  messages: {
+    script:
+      messageStart({ input_tokens: 9, output_tokens: 1, service_tier: 'standard' } as never) +
+      thinkingBlock(0, 'Hm é', 'sig') +
+      blockStart(1, { ...search, input: {} }) +
+      blockDelta(1, { type: 'input_json_delta', partial_json: '{"query":"é"}' }) +
+      blockStop(1) +
+      blockStart(2, found) +
+      blockStop(2) +
+      blockStart(3, { type: 'text', text: '' }) +
+      blockDelta(3, { type: 'text_delta', text: 'Hé ' }) +
+      blockDelta(3, { type: 'citations_delta', citation }) +
+      blockDelta(3, { type: 'text_delta', text: 'there' }) +
+      blockStop(3) +
+      toolBlock(4, 'f', digits.slice(0, 9), digits.slice(9)) +
+      toolBlock(5, 'g') +
+      messageDelta('tool_use') +
+      messageStop,
+    told: {
+      model: 'm',
+      stop_reason: 'tool_use',
+      content: [
+        { type: 'thinking', thinking: 'Hm é', signature: 'sig' },
+        search,
+        found,
+        { type: 'text', text: 'Hé there', citations: [citation] },
+        { type: 'tool_use', id: 'toolu_hosted_4', name: 'f', input: JSON.parse(digits) },
+        { type: 'tool_use', id: 'toolu_hosted_5', name: 'g', input: {} },
+      ],
+    },
+  },
+  chat: {
+    script:
+      delta({ role: 'assistant', content: null }) +
+      reasoning('Hm ') +
+      reasoning('é') +
+      delta({ content: 'Hé ' }, logprobs('Hé')) +
+      delta({ content: 'there' }, logprobs('there')) +
+      delta({ content: 'Two' }, { index: 1 }) +
+      call([0, 'call_1', 'f', digits.slice(0, 9)], [1, 'call_2', 'g', '{}']) +
+      call([0, undefined, undefined, digits.slice(9)]) +
+      reason('tool_calls') +
+      reason('stop', { index: 1 }) +
+      usage(counts(9, 7)) +
+      done,
+    told: {
+      object: 'chat.completion',
+      model: 'm',
+      choices: [
+        {
+          index: 0,
+          finish_reason: 'tool_calls',
+          ...logprobs('Hé', 'there'),
+          message: {
+            role: 'assistant',
+            content: 'Hé there',
+            refusal: null,
+            reasoning_content: 'Hm é',
+            tool_calls: [
+              { id: 'call_1', type: 'function', function: { name: 'f', arguments: digits } },
+              { id: 'call_2', type: 'function', function: { name: 'g', arguments: '{}' } },
+            ],
+          },
+        },
+        {
+          ...{ index: 1, finish_reason: 'stop', logprobs: null },
+          message: { role: 'assistant', content: 'Two', refusal: null },
+        },
+      ],
+    },
+  },
+  responses: {
+    script: events(
+      created,
+      ...items.flatMap((item, at) => [added(at, { ...item, status: 'in_progress' }), itemDone(at, item)]),
+      terminal('completed', items),
+    ),
+    told: { model: 'm', status: 'completed', output: items },
+  },
+}
+
+for (const wire of ['messages', 'chat', 'responses'] as const) {
+  const { script, told } = streams[wire]
+  test(`Y1 a ${wire} stream becomes the one answer that a client of the wire wants, cut anywhere`, () => {
+    for (const size of [script.length * 4, 1, 7, 300]) {
+      const answer = folded(wire, script, size)!
+      for (const [name, value] of Object.entries(told)) assert.deepEqual(answer[name], value, name)
+      assert.doesNotMatch(JSON.stringify(answer), /hosted-model|fp_hosted|"provider"/)
+      const { input_tokens = 0, prompt_tokens = input_tokens } = answer['usage']
+      assert.equal(prompt_tokens, 9)
+    }
+  })
+
+  test(`Y1 a ${wire} stream that is cut, fails or is too large is no answer in JSON`, () => {
+    const frames = script.split(/(?<=\n\n)/)
+    for (const end of [1, frames.length >> 1]) assert.equal(folded(wire, frames.slice(0, end).join('')), undefined)
+    const error = `event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"x"}}\n\n`
+    assert.equal(folded(wire, frames.slice(0, 2).join('') + error), undefined)
+    const fold = wires[wire].native.openStream(headOf(wire)).folding()
+    const long = 'a'.repeat(1_048_576)
+    const piece = { messages: blockDelta(0, { type: 'text_delta', text: long }), chat: text(long), responses: '' }[wire]
+    fold.push(
+      Buffer.from(wire === 'messages' ? messageStart() + blockStart(0, { type: 'text', text: '' }) : frames[0]!),
+    )
+    for (let i = 0; i < 40 && !isOver(fold); i++)
+      fold.push(Buffer.from(piece || events(textDelta(0, long), argumentsDelta(1, ''))))
+    const answer = fold.whole()
+    assert.ok(answer.state === 'failed' && answer.fault.unread === 'oversize')
+  })
+
+  test(`Y1 one ${wire} answer becomes a stream that says all of it, and the same again in one answer`, () => {
+    const body = JSON.stringify(folded(wire, script)).replace(/1234567890123456\d+/, '12345678901234567890')
+    const shown = unfolded(wire, body)!
+    assert.ok(unfolded(wire, `\r\n${JSON.stringify(JSON.parse(body), null, 1).replaceAll('\n', '\r\n')}`, false))
+    if (wire === 'messages') assert.equal(contentOfMessages(shown)?.content.length, 6)
+    if (wire === 'responses') {
+      const plain = [summary(0, 'Hm é'), message(1, 'Hé there'), functionCall(2, 'f', digits), refusal]
+      assert.deepEqual(
+        checkResponsesStream(unfolded(wire, JSON.stringify({ ...JSON.parse(body), output: plain }))!),
+        [],
+      )
+    }
+    const again = folded(wire, shown)!
+    assert.deepEqual({ ...again, usage: 0 }, { ...JSON.parse(body), usage: 0 })
+    if (wire === 'messages') assert.ok(shown.includes('12345678901234567890'))
+    // Clients that show the answer as it comes read its deltas alone.
+    for (const words of ['Hé ', 'there', 'Hm é']) assert.match(shown, new RegExp(`_delta|delta"[^\\n]*${words}`))
+    assert.match(shown, /delta"[^\n]*12345678901234567890/)
+  })
+
+  test(`Y1 JSON that is no ${wire} answer does not become a stream`, () => {
+    for (const body of [
+      '{}',
+      '[]',
+      '7',
+      '{"type":"message"}',
+      '{"choices":[]}',
+      '{"output":7}',
+      '{"status":"queued","output":[]}',
+    ])
+      assert.equal(unfolded(wire, body), undefined, body)
+    const relay = wires[wire].native.openStream(headOf(wire))
+    relay.pushWhole(Buffer.from('{"error":{"type":"invalid_request_error","message":"Bad field"}}'))
+    assert.equal(relay.fault?.text, 'Bad field')
+  })
+}
+
+test('Y1 a responses stream whose last event leaves out its items has them from their ends', () => {
+  const script = events(created, ...items.map((item, at) => itemDone(at, item)), terminal('completed'))
+  assert.deepEqual(folded('responses', script)?.['output'], items)
+})
+
+test('Y1 R-ARGS a call that a cap has cut keeps its text in one answer', () => {
+  const script =
+    messageStart() +
+    textBlock(0, 'Hi') +
+    toolBlock(1, 'f', '{"a":').replace(blockStop(1), '') +
+    messageDelta('max_tokens') +
+    messageStop
+  assert.deepEqual(folded('messages', script)?.['content'][1].input, { _raw_arguments: '{"a":' })
+})
+
+test('Y1 pieces of a chat call without an index belong to the last call', () => {
+  const script =
+    call([undefined, 'call_1', 'f', '{"a"']) +
+    call([undefined, undefined, undefined, ':1}']) +
+    reason('tool_calls') +
+    done
+  assert.deepEqual(
+    folded('chat', script)?.['choices'][0].message.tool_calls.map((one: Json) => one['function'].arguments),
+    ['{"a":1}'],
+  )
+})
