@@ -107,6 +107,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #bytes = 0
   #status = 0
   #contentType = ''
+  /** The text of a refusal has a coding that is not known. */
+  #isPacked = false
   /** The first bytes have shown whether a stream or one body comes (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
@@ -268,15 +270,16 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     this.#lastByteMs = this.#headMs
     this.#lastEventMs = this.#headMs
     this.#status = status
+    const coding = headers.get('content-encoding')?.toLowerCase() ?? 'identity'
     if (status < 200 || status > 299) {
+      this.#isPacked = coding !== 'identity'
       this.#retryAfterSeconds = readRetryAfter(headers, this.#nowMs())
       this.#move('refusing')
       return
     }
     this.tier = headers.get(tierHeader)
-    const encoding = headers.get('content-encoding')
     this.#contentType = contentType
-    if (status !== 200 || (encoding !== undefined && encoding.toLowerCase() !== 'identity')) {
+    if (status !== 200 || coding !== 'identity') {
       this.#fail(broken, 'upstream_protocol')
       return
     }
@@ -411,7 +414,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   /** Fails with an HTTP refusal. The status alone is enough, so its text may be incomplete. */
   #refuse(): void {
-    const text = this.#takeChunks().toString('utf8')
+    const text = this.#isPacked ? '' : this.#takeChunks().toString('utf8')
     const status = this.#status
     const fault = status >= 400 ? this.#exchange!.readRefusal(status, text) : broken
     this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Socket } from 'node:net'
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { answers, chunk, frames, named } from '../support/native.ts'
 import { type Answer, writeChunk } from '../support/raw-upstream.ts'
 import { until } from '../support/waiting.ts'
@@ -22,6 +23,28 @@ const cut = (cause: string | RegExp): Told => ({
 })
 const ok: Told = { client: 'whole', ledger: 'final', log: { outcome: 'ok', status: 200 } }
 const json = { 'content-type': 'application/json' }
+
+/** By content coding; without a name of its own, `deflate` without the frame of zlib. */
+const packers: Record<string, (text: string | Buffer, isCut?: boolean) => Buffer> = {
+  gzip: (text, isCut) => gzipSync(text, isCut ? { finishFlush: constants.Z_SYNC_FLUSH } : {}),
+  'X-Gzip': (text, isCut) => gzipSync(text, isCut ? { finishFlush: constants.Z_SYNC_FLUSH } : {}),
+  deflate: (text, isCut) => deflateSync(text, isCut ? { finishFlush: constants.Z_SYNC_FLUSH } : {}),
+  'deflate ': (text, isCut) => deflateRawSync(text, isCut ? { finishFlush: constants.Z_SYNC_FLUSH } : {}),
+  br: (text, isCut) =>
+    brotliCompressSync(text, {
+      params: { [constants.BROTLI_PARAM_QUALITY]: 4 },
+      ...(isCut && { finishFlush: constants.BROTLI_OPERATION_FLUSH }),
+    }),
+  zstd: (text, isCut) => zstdCompressSync(text, isCut ? { finishFlush: constants.ZSTD_e_flush } : {}),
+}
+
+/** An answer with a declared length, of bytes. */
+function sent(body: Buffer, status: number, headers: Record<string, string>): Answer {
+  return (socket) => {
+    socket.write(head(status, { 'content-length': `${body.length}`, ...headers }))
+    socket.write(body)
+  }
+}
 
 /** Asked for JSON and for a stream, the upstream's answer to both being this. */
 async function both(bench: Bench, play: Answer, told: Told): Promise<void> {
@@ -405,10 +428,69 @@ row('F-U33', 'a JSON answer above 32 MiB is a 502, and the upstream is stopped',
   await until(() => bench.upstream.closed > closed)
 })
 
-row('F-U34', 'a compressed answer is a 502', {}, async (bench) => {
-  for (const coding of ['gzip', 'gzip, gzip', 'br'])
+row(
+  'F-U34',
+  'Y1 an answer that is compressed unasked is decompressed, whole, streamed and refused',
+  {},
+  async (bench, way) => {
+    const text = frames[way.model].join('')
+    const refusal = JSON.stringify(errorOf(way.model, 'invalid_request_error', 'Bad field'))
+    for (const [coding, pack] of Object.entries(packers)) {
+      const headers = { 'content-encoding': coding }
+      bench.upstream.play(sent(pack(JSON.stringify(answers[way.model])), 200, { ...json, ...headers }))
+      await bench.check(await bench.ask(), ok)
+      const bytes = pack(text)
+      for (const pieces of [[bytes], Array.from(bytes, (byte) => Buffer.from([byte]))]) {
+        bench.upstream.play(stream(pieces, { headers }))
+        await bench.check(await bench.ask({ stream: true }), ok)
+      }
+      bench.upstream.play(sent(pack(refusal), 400, { ...json, ...headers }))
+      const got = await bench.ask()
+      assert.match(got.text, /Bad field/)
+      await bench.check(got, { client: 400, ledger: 'none', log: { outcome: 'refused', cause: 'upstream_400' } })
+    }
+  },
+)
+
+row('F-U34', 'an answer of an unknown coding, or that is not what its coding says, is a 502', {}, async (bench) => {
+  for (const coding of ['gzip, gzip', 'compress', ...Object.keys(packers)])
     await both(bench, whole(canary, 200, { 'content-encoding': coding }), failed('upstream_protocol'))
+  bench.upstream.play(sent(Buffer.from(canary), 400, { 'content-encoding': 'compress' }))
+  const got = await bench.ask()
+  assert.doesNotMatch(got.text, new RegExp(canary))
+  await bench.check(got, { client: 400, ledger: 'none', log: { outcome: 'refused', cause: 'upstream_400' } })
 })
+
+row('F-U34', 'a compressed stream that breaks off is cut, and billed by the evidence', {}, async (bench) => {
+  for (const [coding, pack] of Object.entries(packers)) {
+    const bytes = pack(bench.shown.join(''), true)
+    bench.upstream.play(async (socket, request) => {
+      await stream([bytes], { end: false, headers: { 'content-encoding': coding } })(socket, request)
+      socket.end()
+    })
+    await bench.check(await bench.ask({ stream: true }), cut('upstream_reset'))
+  }
+})
+
+row(
+  'F-U34',
+  'a bomb is given up at the limits of an answer that is not compressed',
+  { isSlow: true },
+  async (bench, way) => {
+    const blank = Buffer.alloc(40 * 1_048_576, 0x20)
+    for (const [coding, pack] of Object.entries(packers)) {
+      const headers = { 'content-encoding': coding }
+      bench.upstream.play(sent(pack(blank), 200, { ...json, ...headers }))
+      await bench.check(await bench.ask(), failed('upstream_oversize'))
+      const event = pack(Buffer.concat([Buffer.from(frames[way.model][0]!), Buffer.from('data: '), blank]))
+      bench.upstream.play(stream([event], { headers }))
+      const got = await bench.ask({ stream: true })
+      assert.equal(got.status, 502)
+      bench.upstream.play(sent(pack(blank), 400, { ...json, ...headers }))
+      assert.equal((await bench.ask()).status, 400)
+    }
+  },
+)
 
 row(
   'F-U35',

@@ -36,7 +36,7 @@ export const completionForms: AnswerForms = {
 /** Members of which later chunks have no more, or the same again. */
 const once = new Set(['id', 'type', 'role', 'name', 'finish_reason'])
 
-/** Adds more to what was told, which it may change: texts and lists go on, and what has one index is one thing. */
+/** Adds more to what there is, which it may change: texts and lists go on, and what has one index is one thing. */
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told
   if (typeof told === 'string') return once.has(name) && told !== '' ? told : `${told}${more}`

@@ -1,0 +1,124 @@
+import type { Transform } from 'node:stream'
+import {
+  constants,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  createZstdDecompress,
+} from 'node:zlib'
+import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './upstreams.ts'
+
+/** An answer that breaks off is passed on as far as it came: its own end says whether it is whole. */
+const asFarAsItCame = { finishFlush: constants.Z_SYNC_FLUSH }
+
+/** A frame with a larger window is refused before it takes memory; HTTP allows 8 MB (RFC 9659 3). */
+const zstd = {
+  finishFlush: constants.ZSTD_e_flush,
+  params: { [constants.ZSTD_d_windowLogMax]: 23 },
+}
+
+/** Decompressors by content coding (RFC 9110 8.4.1, RFC 7932, RFC 9659). @param first octet of the body */
+const codings = new Map<string, (first: number) => Transform>([
+  ['gzip', () => createGunzip(asFarAsItCame)],
+  ['x-gzip', () => createGunzip(asFarAsItCame)],
+  // Some servers send it without the frame of zlib, whose first octet has this method.
+  ['deflate', (first) => ((first & 0x0f) === 8 ? createInflate(asFarAsItCame) : createInflateRaw(asFarAsItCame))],
+  ['br', () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })],
+  ['zstd', () => createZstdDecompress(zstd)],
+])
+
+/**
+ * A flight whose answer is decompressed if its server compresses it, although no request asks for that (ruling Y1). Its listener
+ * gets the answer as if it had come so, without the coding in its head. It judges the size: a piece has 16 KiB at most, and
+ * no more is made while the flight is paused. An unknown coding stays in the head.
+ */
+export class Unpacking implements UpstreamListener, Flight {
+  readonly #listener: UpstreamListener
+  #flight: Flight | undefined
+  #open: ((first: number) => Transform) | undefined
+  #stream: Transform | undefined
+  #isPaused = false
+  #fault: [fault: TransportFault, error?: Error] | undefined
+
+  constructor(listener: UpstreamListener) {
+    this.#listener = listener
+  }
+
+  /** @param flight under way, of which this is the listener */
+  over(flight: Flight): Flight {
+    this.#flight = flight
+    return this
+  }
+
+  onHead(status: number, contentType: string, headers: ResponseHeaders): void {
+    this.#open = codings.get(headers.get('content-encoding')?.trim().toLowerCase() ?? '')
+    const isCoding = (name: string) => this.#open !== undefined && name === 'content-encoding'
+    const shown = this.#open ? { get: (name: string) => (isCoding(name) ? undefined : headers.get(name)) } : headers
+    this.#listener.onHead(status, contentType, shown)
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#open === undefined) this.#listener.onData(chunk)
+    else if (!this.#unpack(chunk).write(chunk)) this.#flight?.pause()
+  }
+
+  onEnd(): void {
+    if (this.#stream) this.#stream.end()
+    else this.#listener.onEnd()
+  }
+
+  onError(fault: TransportFault, error?: Error): void {
+    if (this.#stream === undefined) this.#listener.onError(fault, error)
+    else {
+      this.#fault = [fault, error]
+      this.#stream.end()
+    }
+  }
+
+  abort(): void {
+    this.#flight?.abort()
+    this.#stream
+      ?.removeAllListeners()
+      .on('error', () => {})
+      .destroy()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#stream?.pause()
+    this.#flight?.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#stream?.resume()
+    if (!this.#stream?.writableNeedDrain) this.#flight?.resume()
+  }
+
+  isSent(): boolean {
+    return this.#flight?.isSent() === true
+  }
+
+  wasWritten(): boolean {
+    return this.#flight?.wasWritten() === true
+  }
+
+  #unpack(first: Buffer): Transform {
+    if (this.#stream) return this.#stream
+    const listener = this.#listener
+    const stream = this.#open!(first[0]!)
+    this.#stream = stream
+    stream.on('data', (piece: Buffer) => listener.onData(piece))
+    stream.on('drain', () => {
+      if (!this.#isPaused) this.#flight?.resume()
+    })
+    stream.on('end', () => (this.#fault ? listener.onError(...this.#fault) : listener.onEnd()))
+    stream.on('error', (error) => {
+      this.abort()
+      listener.onError({ cause: 'upstream_protocol', isReuseRace: false }, error)
+    })
+    if (this.#isPaused) stream.pause()
+    return stream
+  }
+}

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import test from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { Unpacking } from '../../src/upstream/unpacking.ts'
+import type { Flight, UpstreamListener } from '../../src/upstream/upstreams.ts'
+import { until } from '../support/waiting.ts'
+
+/* A flight whose answer is decompressed (Y1): its pace and its end, beside the rows F-U34 of the faults. */
+
+type Told = { flight: Unpacking; calls: string[]; pieces: Buffer[]; told: string[] }
+
+function fly(coding: string): Told {
+  const [calls, told]: string[][] = [[], []]
+  const pieces: Buffer[] = []
+  const note = (call: string) => () => void calls!.push(call)
+  const under: Flight = {
+    abort: note('abort'),
+    pause: note('pause'),
+    resume: note('resume'),
+    isSent: () => true,
+    wasWritten: () => true,
+  }
+  const listener: UpstreamListener = {
+    onHead: (_status, _type, headers) => void told!.push(`head ${headers.get('content-encoding')} ${headers.get('x')}`),
+    onData: (piece) => void pieces.push(piece),
+    onEnd: () => void told!.push('end'),
+    onError: ({ cause }) => void told!.push(cause),
+  }
+  const flight = new Unpacking(listener)
+  flight.over(under)
+  flight.onHead(200, 'text/event-stream', new Map(Object.entries({ 'content-encoding': coding, x: 'y' })))
+  return { flight, calls: calls!, pieces, told: told! }
+}
+
+test('Y1 a paused flight brings no more of a bomb than its buffers, and goes on when it is resumed', async () => {
+  const { flight, calls, pieces, told } = fly('gzip')
+  const bytes = Buffer.concat([gzipSync(Buffer.alloc(8 * 1_048_576)), gzipSync(randomBytes(300_000))])
+  flight.pause()
+  flight.onData(bytes)
+  flight.onEnd()
+  await until(() => calls.length === 2, 'the connection is paused by the client, and for what waits')
+  assert.deepEqual([pieces.length, calls], [0, ['pause', 'pause']])
+  flight.resume()
+  await until(() => told.includes('end'), 'the end')
+  assert.equal(Buffer.concat(pieces).length, 8 * 1_048_576 + 300_000)
+  assert.ok(pieces.every(({ length }) => length <= 65_536))
+  assert.deepEqual([told, calls.at(-1)], [['head undefined y', 'end'], 'resume'])
+  assert.ok(flight.isSent() && flight.wasWritten())
+})
+
+test('Y1 a flight that is given up brings nothing more', async () => {
+  const { flight, calls, pieces, told } = fly(' GZIP')
+  flight.onData(gzipSync(Buffer.alloc(1_048_576)))
+  await until(() => pieces.length > 0, 'the first piece')
+  const { length } = pieces
+  flight.abort()
+  flight.onEnd()
+  const other = fly('gzip')
+  other.flight.onData(gzipSync(Buffer.alloc(1_048_576)))
+  other.flight.onEnd()
+  await until(() => other.told.includes('end'), 'another flight is over')
+  assert.deepEqual([pieces.length, told, calls.at(-1)], [length, ['head undefined y'], 'abort'])
+})
+
+test('Y1 bytes that are not of their coding end the flight, and a failure comes after what came before it', async () => {
+  const { flight, calls, told } = fly('br')
+  flight.onData(Buffer.alloc(64, 0xff))
+  await until(() => told.length === 2, 'the fault')
+  assert.deepEqual([told, calls], [['head undefined y', 'upstream_protocol'], ['abort']])
+  const broken = fly('gzip')
+  broken.flight.onData(gzipSync(Buffer.alloc(99)).subarray(0, 16))
+  broken.flight.onError({ cause: 'upstream_reset', isReuseRace: false })
+  await until(() => broken.told.length === 2, 'the fault')
+  assert.deepEqual(broken.told[1], 'upstream_reset')
+})
+
+test('Y1 an answer without a coding, or of an unknown one, comes as it is', () => {
+  for (const coding of ['', 'identity', 'compress', 'gzip, gzip', 'constructor']) {
+    const { flight, pieces, told } = fly(coding)
+    flight.onData(Buffer.from('Hi'))
+    flight.onEnd()
+    const empty = fly(coding)
+    empty.flight.onError({ cause: 'upstream_reset', isReuseRace: false })
+    assert.deepEqual([pieces.join(''), told], ['Hi', [`head ${coding} y`, 'end']])
+    assert.deepEqual(empty.told[1], 'upstream_reset')
+  }
+  const empty = fly('gzip')
+  empty.flight.onEnd()
+  assert.deepEqual(empty.told, ['head undefined y', 'end'])
+})
