@@ -1,0 +1,181 @@
+import { type Audited, type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
+import { readEntry, readPrices } from '../../accounts/entry-row.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { AccountEnd } from '../../accounts/verify/chain.ts'
+import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
+import { createVerification } from '../../accounts/verify/verification.ts'
+import { readNowMs } from './clock.ts'
+import { type Dialect, type Put, type SqlValue, statement } from './dialect.ts'
+import { joinNames, readingColumns, readReading } from './entries.ts'
+import { isOneOf } from './operators.ts'
+import { readSpend, readSpendRows, selectBudgeted, selectSpends } from './spends.ts'
+import { type Row, rowOf, rowsOf, type StoreStep } from './step.ts'
+import { findUsageDifferences } from './usage-check.ts'
+
+/** Rows of a table `e` by pages, in the order of some columns that tell each row from all others, and what is read beside it. */
+type PagedTable = { table: string; columns: string; joins?: string; order: readonly string[] }
+
+/** How a database keeps what is verified: see `Dialect`. */
+export type VerifyDialect = {
+  /** Rows in one page. */
+  pageMax: number
+  /** Before the ids of all entries. */
+  lowestId: SqlValue
+  /** Columns of the end of an entry's account, beside the entry: `end_balance`, `end_seq` and, if it is kept, `end_digest`. */
+  ends: { columns: string; joins: string }
+  /** References with the columns of their entries; `noted` is the reference. */
+  references: PagedTable
+  accounts: PagedTable
+  /** Damage of a row that only this database can have. */
+  findWrong?(row: Row): Iterable<string>
+}
+
+/** @property momentMs of the head that is to be made; without it no head is made @property findings of what was looked at before */
+export type LedgerAudit = { options: VerifyOptions; findings: string[]; momentMs?: number | undefined }
+
+/**
+ * Reads the ledger page by page. In PostgreSQL each page is a snapshot of its own: a single one for the whole would make every busy
+ * account slower with each debit. So an account's end is read with its last entry, and prices as they are needed.
+ */
+export function* verifyLedger(
+  dialect: Dialect,
+  verified: VerifyDialect,
+  { options, findings, momentMs }: LedgerAudit,
+): StoreStep<Audited> {
+  const { schema, isShared, ends: tails } = dialect
+  // One by one: there may be more of them than a call takes arguments.
+  const note = (found: Iterable<string>) => {
+    for (const finding of found) findings.push(finding)
+  }
+  const eachPage = pagesOf(dialect, verified.pageMax)
+  const spends = readSpendRows(yield* rowsOf({ text: selectSpends(schema), values: [] }))
+  note(yield* readUncounted(dialect))
+  const { n } = (yield* rowOf({ text: `SELECT sum(seq) AS n FROM ${tails} e`, values: [] }))!
+  const prices = new Map<string, Debit['prices']>()
+  const returns: Entry[] = []
+  yield* eachPage(verified.references, [returnReference('')], readReturns)
+  const facts = { prices, returns, spends, entries: Number(n ?? 0) }
+  const verification = createVerification(options, facts, findings, momentMs)
+  const ends = new Map<string, AccountEnd>()
+  yield* eachPage(readingsOf(dialect, verified), ['', -(2n ** 63n), verified.lowestId], function* (rows) {
+    yield* readPricesOf(dialect, rows, prices)
+    for (const row of rows) {
+      if (verified.findWrong) note(verified.findWrong(row))
+      verification.check(readReading(row))
+      const end = readEnd(row)
+      if (end) ends.set(end.id, end)
+    }
+    return true
+  })
+  yield* eachPage(verified.accounts, [''], readIdle)
+  if (isShared) yield* eachPage(verified.references, [''], findLost)
+  note(yield* findUsageDifferences(dialect, options.progress))
+  const spent = yield* readSpendEnds(dialect, spends, verification.lastSeqOf)
+  return verification.end(ends.values(), spent, yield* readNowMs(dialect))
+
+  /** All returns have references that begin alike, and so stand together. */
+  function readReturns(rows: readonly Row[]): boolean {
+    const found = rows.filter(({ noted }) => (noted as string).startsWith(returnReference('')))
+    returns.push(...found.filter(({ id }) => id !== null).map(readEntry))
+    return found.length === rows.length
+  }
+
+  /** References that are taken by no entry of theirs. */
+  function findLost(rows: readonly Row[]): boolean {
+    for (const { noted, id, reference } of rows)
+      if (id === null || reference !== noted) findings.push(`reference ${noted}: is noted as booked and has no entry`)
+    return true
+  }
+
+  /** Accounts that no entry was read of, and that say they have some. */
+  function* readIdle(rows: readonly Row[]): StoreStep<boolean> {
+    for (const { id, balance, seq } of rows) {
+      if (ends.has(id as string) || (seq === 0n && balance === 0n)) continue
+      // One that was made, or has its first entry, since the entries were read.
+      const entry = (put: Put) => `SELECT 1 FROM ${schema}.entries WHERE account_id = ${put(id as string)} LIMIT 1`
+      if (yield* rowOf(statement(dialect, entry))) continue
+      const end = { id: id as string, balanceNanos: (balance as bigint) ?? 0n, seq: Number(seq ?? Number.NaN) }
+      ends.set(end.id, end)
+    }
+    return true
+  }
+}
+
+/** Reads a table page by page, for as long as `work` returns true. `before`: values before those of the first row that is wanted. */
+function pagesOf(dialect: Dialect, pageMax: number) {
+  return function* (
+    { table, columns, joins = '', order }: PagedTable,
+    before: readonly SqlValue[],
+    work: (rows: Row[]) => StoreStep<boolean> | boolean,
+  ): StoreStep<void> {
+    const by = order.map((name) => `e.${name}`).join(', ')
+    const marks = order.map((name, at) => `e.${name} AS page_${at}`).join(', ')
+    for (let place = before; ; ) {
+      // Which rows is said before anything is joined, so that no plan looks at others.
+      const select = (put: Put) => `SELECT ${marks}, ${columns}
+        FROM (SELECT * FROM ${table} e WHERE (${by}) > (${place.map(put).join(', ')}) ORDER BY ${by} LIMIT ${pageMax}) e
+        ${joins} ORDER BY ${by}`
+      const rows = yield* rowsOf(statement(dialect, select))
+      const worked = work(rows)
+      const isMore = typeof worked === 'boolean' ? worked : yield* worked
+      if (!isMore || rows.length < pageMax) return
+      place = order.map((_, at) => rows.at(-1)![`page_${at}`] as SqlValue)
+    }
+  }
+}
+
+function readingsOf(dialect: Dialect, { ends: { columns, joins } }: VerifyDialect): PagedTable {
+  return {
+    table: `${dialect.schema}.entries`,
+    columns: `${readingColumns}, ${columns}`,
+    joins: `${joinNames(dialect)} ${joins}`,
+    order: ['account_id', 'seq', 'id'],
+  }
+}
+
+/** Budgets that nobody counts, and counts of no budget, of one moment. */
+function* readUncounted({ schema }: Dialect): StoreStep<Iterable<string>> {
+  const both = `SELECT 'budgeted' AS kind, b.scope FROM (${selectBudgeted(schema)}) b
+    UNION ALL SELECT 'counted', s.scope FROM ${schema}.spends s`
+  const rows = yield* rowsOf({ text: both, values: [] })
+  const scopes = (kind: string) => rows.filter((row) => row['kind'] === kind).map(({ scope }) => scope as string)
+  return findUncounted(scopes('budgeted'), new Set(scopes('counted')))
+}
+
+function* readPricesOf(dialect: Dialect, rows: readonly Row[], prices: Map<string, Debit['prices']>): StoreStep<void> {
+  const asked = new Set(rows.map((row) => row['price_version'] as string | null))
+  const unknown = [...asked].filter((version) => version !== null && !prices.has(version)) as string[]
+  if (unknown.length === 0) return
+  const select = (put: Put) => `SELECT * FROM ${dialect.schema}.prices WHERE ${isOneOf(put, 'version', unknown)}`
+  for (const row of yield* rowsOf(statement(dialect, select))) prices.set(row['version'] as string, readPrices(row))
+}
+
+/**
+ * Spending of keys by now, each with what was posted in its window since the entries were read. One snapshot has both. If a new
+ * window has begun meanwhile, or the budget was changed, the next verification compares it.
+ */
+function* readSpendEnds(
+  dialect: Dialect,
+  rows: readonly SpendRow[],
+  lastSeqOf: (scope: string) => number,
+): StoreStep<SpendEnd[]> {
+  const { schema } = dialect
+  const spent: SpendEnd[] = []
+  for (const { scope, accountId = '', keyIds } of rows) {
+    const select = (put: Put) => `SELECT s.*, CAST((
+        SELECT coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END), 0) FROM ${schema}.entries e
+        WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${isOneOf(put, 'e.key_id', keyIds)}
+          AND e.posted_ms >= s.from_ms AND e.posted_ms < s.until_ms) AS bigint) AS tail
+      FROM ${schema}.spends s WHERE s.scope = ${put(scope)}`
+    const row = yield* rowOf(statement(dialect, select))
+    if (row) spent.push({ ...readSpend(row), tailNanos: row['tail'] as bigint })
+  }
+  return spent
+}
+
+/** Undefined where there is no such account. */
+function readEnd({ account_id, account_name, end_balance, end_seq, end_digest }: Row): AccountEnd | undefined {
+  if (account_name === null || end_seq === null) return undefined
+  const end = { id: account_id as string, balanceNanos: end_balance as bigint, seq: Number(end_seq) }
+  return end_digest === undefined ? end : { ...end, digest: end_digest as string | null }
+}
