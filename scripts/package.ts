@@ -19,9 +19,8 @@ const kept = join(root, 'package.json.tmp')
 const programs = {
   cli: 'cli/cli.js',
   ledger: 'store/sqlite/worker.js',
-  books: 'store/sqlite/books-worker.js',
+  books: 'store/serving/books-worker.js',
   store: 'store/postgres/worker.js',
-  'remote-books': 'store/postgres/books-worker.js',
 }
 
 const [part] = process.argv.slice(2)

@@ -3,8 +3,12 @@ import type { Books } from '../accounts/books.ts'
 import type { Zone } from '../accounts/calendar.ts'
 import type { Act } from '../accounts/trail.ts'
 import type { StorePlace } from '../config/config.ts'
+import { explainCalls } from './files/cures.ts'
 import { sayMoved } from './files/moved.ts'
 import { StoreError } from './files/store-error.ts'
+import type { BooksPlace, BooksThread } from './serving/books-thread.ts'
+
+type DatabasePlace = Extract<StorePlace, { engine: 'postgres' }>
 
 /** The books of a store, until they are closed. */
 export type OpenBooks = { books: Books; close(): Promise<void> }
@@ -61,78 +65,65 @@ export async function openBooks(store: StorePlace, options: OpenBooksOptions = {
  * @param nowMs Unix milliseconds; the database's clock is its own
  */
 export async function openServingBooks(store: StorePlace, nowMs: () => number, zone?: Zone): Promise<OpenBooks> {
-  if (store.engine === 'sqlite') {
-    const { openThreadedBooks } = await import('./sqlite/books-thread.ts')
-    return openThreadedBooks(store.path, nowMs, zone)
+  const { eachEntry } = await import('../accounts/books.ts')
+  const { openBooksThread, slowMethods } = await import('./serving/books-thread.ts')
+  const place: BooksPlace =
+    store.engine === 'sqlite'
+      ? { engine: 'sqlite', path: store.path, zone }
+      : { engine: 'postgres', url: store.url.reveal(), shown: store.shown }
+  const openThread = (name: string) =>
+    openBooksThread(new URL('./serving/books-worker.ts', import.meta.url), name, place)
+  const quick = store.engine === 'sqlite' ? openThread('books') : await openSilentBooks(store, zone, nowMs)
+  const slow = openThread('reports')
+  return {
+    books: booksFor({ actor: 'triwire' }),
+    close: async () => void (await Promise.all([quick.close(), slow.close()])),
   }
+
+  function booksFor(act: Act): Books {
+    const [books, reports] = [quick.books(act, nowMs), slow.books(act, nowMs)]
+    const own: Partial<Books> = { as: booksFor, eachEntry: (filter) => eachEntry(books.listEntries, filter) }
+    for (const method of slowMethods) own[method] = reports[method] as never
+    return new Proxy(own as Books, {
+      get: (target, method) => target[method as keyof Books] ?? books[method as keyof Books],
+    })
+  }
+}
+
+/** The books of a database, on the serving thread: they wait for the database and for nothing else. */
+async function openSilentBooks(
+  store: DatabasePlace,
+  zone: Zone | undefined,
+  nowMs: () => number,
+): Promise<BooksThread> {
   const silence = (error: unknown) =>
     error instanceof StoreError ? new StoreSilent(error.message, { cause: error }) : error
   try {
-    const { books, close } = await openDatabaseBooks(store, { create: false, zone }, nowMs)
-    const { openBooksThread, slowMethods } = await import('./files/books-thread.ts')
-    const worker = new URL('./postgres/books-worker.ts', import.meta.url)
-    const slow = openBooksThread(worker, 'reports', { url: store.url.reveal(), shown: store.shown })
-    const withReports = (books: Books, act: Act): Books => {
-      const reports = slow.books(act, nowMs)
-      const own = Object.fromEntries(slowMethods.map((method) => [method, reports[method]]))
-      return { ...books, ...own, as: (act) => withReports(books.as(act), act) }
-    }
-    return {
-      books: withReports(explained(books, silence), { actor: 'triwire' }),
-      close: async () => void (await Promise.all([close(), slow.close()])),
-    }
+    const { books, close } = await openDatabaseBooks(store, { create: false, zone }, nowMs, silence)
+    return { books: (act) => books.as(act), close }
   } catch (error) {
     throw silence(error)
   }
 }
 
 async function openDatabaseBooks(
-  { url, shown }: Extract<StorePlace, { engine: 'postgres' }>,
+  { url, shown }: DatabasePlace,
   { create = true, zone, isAlone = false, note }: OpenBooksOptions,
   nowMs: () => number = Date.now,
+  explain = (error: unknown) => error,
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
   const { openPostgresBooks } = await import('./postgres/books.ts')
   const { explainDatabase } = await import('./postgres/explain.ts')
   const { createCalendar, utc } = await import('../accounts/calendar.ts')
   const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
+  const store = explainCalls(opened, (error) => explain(explainDatabase(error, shown)))
   try {
-    const moved = note && (await opened.readMoved())
+    const moved = note && (await store.readMoved())
     if (moved) note(sayMoved(shown, moved))
   } catch (error) {
     await opened.close().catch(() => {})
-    throw explainDatabase(error, shown)
+    throw error
   }
-  const calendar = createCalendar(zone ?? utc)
-  const books = explained(createBooks(opened, nowMs, undefined, calendar), (error) => explainDatabase(error, shown))
-  return { books, close: () => opened.close() }
-}
-
-/** The same books, whose failures are explained, however deep below them the words for it are. */
-function explained(books: Books, explain: (error: unknown) => unknown): Books {
-  const methods = Object.entries(books).map(([name, method]) => [
-    name,
-    name === 'eachEntry' ? explainEach(method) : explainOnce(method),
-  ])
-  return { ...(Object.fromEntries(methods) as Books), as: (act) => explained(books.as(act), explain) }
-
-  function explainOnce(method: (...args: never[]) => Promise<unknown>) {
-    return async (...args: never[]) => {
-      try {
-        return await method(...args)
-      } catch (error) {
-        throw explain(error)
-      }
-    }
-  }
-
-  function explainEach(method: (...args: never[]) => AsyncIterable<unknown>) {
-    return async function* (...args: never[]) {
-      try {
-        yield* method(...args)
-      } catch (error) {
-        throw explain(error)
-      }
-    }
-  }
+  return { books: createBooks(store, nowMs, undefined, createCalendar(zone ?? utc)), close: opened.close }
 }

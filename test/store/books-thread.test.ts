@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { StoreSilent } from '../../src/accounts/account.ts'
-import { sumsMax, toAnswer } from '../../src/store/files/books-messages.ts'
-import { openBooksThread } from '../../src/store/files/books-thread.ts'
+import { openBooksThread, sumsMax, toAnswer } from '../../src/store/serving/books-thread.ts'
 
 /** Answers with the arguments; dies of some. */
 const worker = new URL(

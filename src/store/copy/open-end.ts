@@ -1,4 +1,5 @@
 import type { StorePlace } from '../../config/config.ts'
+import { explainCalls } from '../files/cures.ts'
 import type { CopyEnd, CopySource, CopyTarget } from './end.ts'
 
 /** @throws StoreError, also where the file is not there. */
@@ -18,16 +19,6 @@ export async function openTarget(place: StorePlace): Promise<CopyTarget> {
 /** The end with all its failures in words. */
 async function inWords<End extends CopyEnd>(shown: string, open: () => Promise<End>): Promise<End> {
   const { explainDatabase } = await import('../postgres/explain.ts')
-  const explained =
-    (work: (...args: never[]) => Promise<unknown>) =>
-    async (...args: never[]) => {
-      try {
-        return await work(...args)
-      } catch (error) {
-        throw explainDatabase(error, shown)
-      }
-    }
-  const end = (await explained(open)()) as End
-  const methods = Object.entries(end).map(([name, part]) => [name, typeof part === 'function' ? explained(part) : part])
-  return Object.fromEntries(methods) as End
+  const { end } = explainCalls({ end: open }, (error) => explainDatabase(error, shown))
+  return explainCalls(await end(), (error) => explainDatabase(error, shown))
 }

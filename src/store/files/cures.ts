@@ -34,6 +34,21 @@ export function explainErrors<T>(path: string, work: () => T): T {
   }
 }
 
+/** The same object. What its methods throw is explained, however deep below them the words for it are. */
+export function explainCalls<T extends object>(of: T, explain: (error: unknown) => unknown): T {
+  const explained =
+    (method: (...args: never[]) => unknown) =>
+    async (...args: never[]) => {
+      try {
+        return await method(...args)
+      } catch (error) {
+        throw explain(error)
+      }
+    }
+  const parts = Object.entries(of).map(([name, part]) => [name, typeof part === 'function' ? explained(part) : part])
+  return Object.fromEntries(parts) as T
+}
+
 /** Names the fault of the file, and the cure if an operator has one. */
 export function cureOf(error: unknown): string | undefined {
   return cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { StoreSilent } from '../../accounts/account.ts'
-import { BookError } from '../../accounts/book-error.ts'
+import { BookError, type BookErrorCode } from '../../accounts/book-error.ts'
 import type { Books } from '../../accounts/books.ts'
+import type { Zone } from '../../accounts/calendar.ts'
 import type { Act } from '../../accounts/trail.ts'
-import type { Answered, BooksCall } from './books-messages.ts'
 
 /**
  * Readings of the books that may take seconds. They have a thread, so that signing in or making a key never waits for a
@@ -11,7 +11,28 @@ import type { Answered, BooksCall } from './books-messages.ts'
  */
 export const slowMethods = ['readUsage', 'rankSpent', 'sumEntries'] as const satisfies readonly (keyof Books)[]
 
-type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
+/** The store whose books a thread has, as it can be sent to it. @property shown the URL without its password */
+export type BooksPlace =
+  | { engine: 'sqlite'; path: string; zone: Zone | undefined }
+  | { engine: 'postgres'; url: string; shown: string }
+
+export type BooksCall = { id: number; method: string; args: readonly unknown[]; act: Act; nowMs: number }
+
+export type Answered =
+  | { id: number; result: unknown }
+  | { id: number; rule: BookErrorCode; subject: string }
+  /** The store could not do it: it is held by others, full, damaged or gone. */
+  | { id: number; trouble: string }
+
+/** More rows of sums nobody is handed: who asked would put them into one text, and all others would wait for that. */
+export const sumsMax = 10_000
+
+export function toAnswer({ id, method }: Pick<BooksCall, 'id' | 'method'>, result: unknown): Answered {
+  const isTooMany = method === 'sumEntries' && (result as readonly unknown[]).length > sumsMax
+  return isTooMany ? { id, rule: 'too_many_rows', subject: `${sumsMax}` } : { id, result }
+}
+
+export type BooksThread = { books(act: Act, nowMs: () => number): Books; close(): Promise<void> }
 
 /** A call that takes longer than this does not keep the server from ending, in ms. */
 const closeMs = 1_000

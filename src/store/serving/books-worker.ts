@@ -1,0 +1,65 @@
+/*
+ * The thread of the books. In a server on a file all readings and changes of operators are made in such threads, because SQLite
+ * works by blocking its thread; they are apart from the ledger's, so that no listing delays a debit. In a server on a database
+ * only reports are: rows that are many are put together here, and keep no request waiting.
+ */
+import { parentPort, workerData } from 'node:worker_threads'
+import { BookError } from '../../accounts/book-error.ts'
+import { type BookStore, type Books, createBooks } from '../../accounts/books.ts'
+import { createCalendar, utc } from '../../accounts/calendar.ts'
+import { type Answered, type BooksCall, type BooksPlace, toAnswer } from './books-thread.ts'
+
+const port = parentPort!
+const place = workerData as BooksPlace
+const calendar = createCalendar((place.engine === 'sqlite' && place.zone) || utc)
+let opened: Promise<BookStore & { close(): unknown }> | undefined
+/** Of who asks: one that is tried may have another clock. */
+let askedMs = 0
+
+port.on('message', async (asked: BooksCall | 'close') => {
+  if (asked === 'close') {
+    await closeQuietly()
+    port.close()
+  } else port.postMessage(await answer(asked))
+})
+
+async function answer({ id, method, args, act, nowMs }: BooksCall): Promise<Answered> {
+  askedMs = nowMs
+  try {
+    opened ??= reach()
+    const books = createBooks(await opened, () => nowMs, act, calendar)
+    const run = books[method as keyof Books] as (...args: readonly unknown[]) => Promise<unknown>
+    return toAnswer({ id, method }, await run(...args))
+  } catch (error) {
+    if (error instanceof BookError) return { id, rule: error.code, subject: error.subject }
+    // Nobody knows what is wrong with the one connection to a file: the next question opens another.
+    if (place.engine === 'sqlite') await closeQuietly()
+    return { id, trouble: (error as Error).message }
+  }
+}
+
+function reach(): NonNullable<typeof opened> {
+  const opening = open()
+  // A database that could not be opened is tried again.
+  opening.catch(() => (opened = undefined))
+  return opening
+}
+
+async function open() {
+  if (place.engine === 'postgres') {
+    const { openPostgresBooks } = await import('../postgres/books.ts')
+    return openPostgresBooks(place.url, { shown: place.shown, create: false })
+  }
+  const { openStore } = await import('../sqlite/store.ts')
+  return openStore(place.path, { create: false, zone: place.zone, nowMs: () => askedMs })
+}
+
+async function closeQuietly(): Promise<void> {
+  const closing = opened
+  opened = undefined
+  try {
+    await (await closing)?.close()
+  } catch {
+    // The store is given up either way.
+  }
+}
