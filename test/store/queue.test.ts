@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
+import type { DebitRow, GivenBack, Posted, Posting } from '../../src/accounts/poster.ts'
 import type { RunOutcome } from '../../src/store/sqlite/connection.ts'
 import { Queue } from '../../src/store/sqlite/queue.ts'
 import type { Store } from '../../src/store/sqlite/store.ts'
+import { turn } from '../support/waiting.ts'
 import { createDebitRow } from './fixtures.ts'
 
 /* What the ledger's thread has to bring in, and when it tries again (B8, C13, B14). */
@@ -14,46 +15,44 @@ const [one, two, three] = ['req_1', 'req_2', 'req_3'].map((id) => createDebitRow
   DebitRow,
 ]
 
-test('what has come by the time the thread turns to it is posted together, each message answered in its order', () => {
+test('what has come by the time the thread turns to it is posted together, each message answered in its order', async () => {
   const { queue, said, calls, turns, run } = create()
   queue.post([one, two])
   queue.giveBack(['req_8', 'req_9'])
   queue.giveBack(['req_7'])
   queue.post([three])
   assert.deepEqual(turns, [undefined])
-  run({ inLedger: ['req_9'] })
+  await run({ inLedger: ['req_9'] })
   assert.deepEqual(calls, [
     'post req_1,req_2,req_3',
     'balances acct_req_1,acct_req_2,acct_req_3',
     'give back req_8,req_9,req_7',
     'balances acct_req_9',
   ])
+  const balances = [
+    ['acct_req_1', 1n],
+    ['acct_req_2', 1n],
+    ['acct_req_3', 1n],
+  ]
   assert.deepEqual(said, [
-    {
-      type: 'posted',
-      batches: [['posted', 'posted'], ['posted']],
-      balances: [
-        ['acct_req_1', 1n],
-        ['acct_req_2', 1n],
-        ['acct_req_3', 1n],
-      ],
-      spends: [],
-    },
-    { type: 'givenBack', batches: [['req_9'], []], balances: [['acct_req_9', 1n]], spends: [] },
+    { postings: ['posted', 'posted'], balances, spends: [] },
+    { postings: ['posted'], balances, spends: [] },
+    { returned: ['req_9'], balances: [['acct_req_9', 1n]], spends: [] },
+    { returned: [], balances: [['acct_req_9', 1n]], spends: [] },
   ])
   assert.deepEqual(turns, [])
 })
 
-test('the ledger is asked for nothing that does not wait', () => {
+test('the ledger is asked for nothing that does not wait', async () => {
   const { queue, calls, run, tries } = create()
   queue.post([one])
-  run()
+  await run()
   assert.deepEqual(calls.splice(0), ['post req_1', 'balances acct_req_1'])
   queue.giveBack(['req_1'])
-  run()
+  await run()
   assert.deepEqual(calls.splice(0), ['give back req_1', 'balances '])
   queue.post([two])
-  run()
+  await run()
   assert.deepEqual(calls, ['post req_2', 'balances acct_req_2'])
   queue.close()
   assert.equal(tries(), 3)
@@ -63,14 +62,14 @@ for (const [outcome, pauseMs] of [
   ['busy', 20],
   ['failed', 250],
 ] as const) {
-  test(`F-S1 F-S3 what a store that is ${outcome} did not take is tried again ${pauseMs} ms later, with what has come since, once`, () => {
+  test(`F-S1 F-S3 what a store that is ${outcome} did not take is tried again ${pauseMs} ms later, with what has come since, once`, async () => {
     const { queue, said, calls, turns, run } = create()
     queue.post([one])
-    run({ outcome })
+    await run({ outcome })
     assert.deepEqual([turns, said], [[pauseMs], []])
     queue.post([two])
     assert.deepEqual(turns, [pauseMs])
-    run()
+    await run()
     assert.deepEqual(calls.at(0), 'post req_1,req_2')
     assert.deepEqual(turns, [])
     queue.post([three])
@@ -78,22 +77,22 @@ for (const [outcome, pauseMs] of [
   })
 }
 
-test('F-S5 nothing is tried again in a store that is lost', () => {
+test('F-S5 nothing is tried again in a store that is lost', async () => {
   const { queue, turns, run } = create()
   queue.post([one])
-  run({ outcome: 'lost' })
+  await run({ outcome: 'lost' })
   assert.deepEqual(turns, [])
 })
 
-test('B14 the end tries what waits once more, and nothing is tried behind it', () => {
+test('B14 the end tries what waits once more, and nothing is tried behind it', async () => {
   const { queue, calls, turns, run, tries } = create()
   queue.post([one])
-  run({ outcome: 'failed' })
+  await run({ outcome: 'failed' })
   queue.close()
   assert.deepEqual([turns, tries()], [[250], 2])
-  run()
+  await run()
   queue.post([two])
-  run()
+  await run()
   assert.deepEqual([turns, tries(), calls], [[], 2, []])
   const other = create()
   other.queue.post([one])
@@ -101,32 +100,29 @@ test('B14 the end tries what waits once more, and nothing is tried behind it', (
   assert.equal(other.calls[0], 'post req_1')
 })
 
-test('B7 C13 what is withdrawn is not posted, and told so in its place; others of the same message are', () => {
+test('B7 C13 what is withdrawn is not posted, and told so in its place; others of the same message are', async () => {
   const { queue, said, calls, run } = create()
   queue.post([one, two])
   queue.post([three])
-  queue.withdraw([two])
-  assert.deepEqual(said.splice(0), [
-    { type: 'withdrawn', fates: ['unknown'], balances: [['acct_req_2', 1n]], spends: [] },
-  ])
+  assert.deepEqual(queue.withdraw([two]), { fates: ['unknown'], balances: [['acct_req_2', 1n]], spends: [] })
   calls.length = 0
-  run({ postings: ['exists', 'posted'] })
+  await run({ postings: ['exists', 'posted'] })
   assert.deepEqual(calls[0], 'post req_1,req_3')
-  assert.deepEqual(batchesOf(said), [['exists', 'withdrawn'], ['posted']])
+  assert.deepEqual(postingsOf(said.splice(0)), [['exists', 'withdrawn'], ['posted']])
   // It was of that one message.
   queue.post([two])
-  run()
-  assert.deepEqual(batchesOf(said), [['posted']])
+  await run()
+  assert.deepEqual(postingsOf(said), [['posted']])
 })
 
-test('B7 C13 only a commit that wrote, and none that found, shows that no failed one before it is hidden in the log', () => {
+test('B7 C13 only a commit that wrote, and none that found, shows that no failed one before it is hidden in the log', async () => {
   const { queue, run, fateOf, set } = create()
   assert.equal(fateOf(three), 'unknown')
   queue.post([one])
-  run({ postings: ['exists'] })
+  await run({ postings: ['exists'] })
   assert.equal(fateOf(three), 'unknown')
   queue.post([one, two])
-  run({ postings: ['exists', 'posted'] })
+  await run({ postings: ['exists', 'posted'] })
   assert.equal(fateOf(three), 'absent')
   set({ inLedger: ['req_3'] })
   assert.equal(fateOf(three), 'booked')
@@ -134,7 +130,7 @@ test('B7 C13 only a commit that wrote, and none that found, shows that no failed
   set({ isNew: true })
   assert.equal(fateOf(three), 'unknown')
   queue.giveBack(['req_7'])
-  run()
+  await run()
   assert.equal(fateOf(three), 'absent')
   for (const outcome of ['busy', 'failed', 'lost'] as const) {
     set({ outcome })
@@ -142,36 +138,35 @@ test('B7 C13 only a commit that wrote, and none that found, shows that no failed
   }
 })
 
-test('C13 a return that found a page on a disk without room for debits is not answered, and tried again', () => {
+test('C13 a return that found a page on a disk without room for debits is not answered, and tried again', async () => {
   const { queue, said, turns, run, fateOf } = create()
   queue.giveBack([])
-  run({ isDiskNarrow: true })
+  await run({ isDiskNarrow: true })
   assert.deepEqual([said, turns], [[], [250]])
   assert.equal(fateOf(three), 'unknown')
-  run()
-  assert.deepEqual(said.at(-1), { type: 'givenBack', batches: [[]], balances: [], spends: [] })
+  await run()
+  assert.deepEqual(said.at(-1), { returned: [], balances: [], spends: [] })
   assert.equal(fateOf(three), 'absent')
 })
 
 test('B7 C13 a store that cannot be asked says no balances either', () => {
-  const { queue, said, set } = create()
+  const { queue, set } = create()
   set({ outcome: 'failed' })
-  queue.withdraw([one, two])
-  assert.deepEqual(said, [{ type: 'withdrawn', fates: ['unknown', 'unknown'], balances: [] }])
+  assert.deepEqual(queue.withdraw([one, two]), { fates: ['unknown', 'unknown'], balances: [] })
 })
 
-test('Y15 while the clock is in doubt nothing is posted or given back, and all of it is tried until it may be', () => {
+test('Y15 while the clock is in doubt nothing is posted or given back, and all of it is tried until it may be', async () => {
   const { queue, calls, said, turns, run } = create()
   queue.post([one])
   queue.giveBack(['req_9'])
-  run({ isDoubtful: true })
+  await run({ isDoubtful: true })
   assert.deepEqual([calls, said, turns.at(-1)], [[], [], 250])
-  run({ isDoubtful: true })
+  await run({ isDoubtful: true })
   assert.deepEqual([calls, said, turns.at(-1)], [[], [], 250])
-  run()
+  await run()
   assert.deepEqual(
-    said.map(({ type }) => type),
-    ['posted', 'givenBack'],
+    said.map((answer) => 'postings' in answer),
+    [true, false],
   )
 })
 
@@ -189,7 +184,7 @@ type Scene = {
 /** A queue before a store that says what the scene says, with what was asked of it, and the turns it waits for. */
 function create() {
   const calls: string[] = []
-  const said: { type: string; batches?: unknown; fates?: unknown }[] = []
+  const said: (Posted | GivenBack)[] = []
   const turns: (number | undefined)[] = []
   const waiting: (() => void)[] = []
   let tries = 0
@@ -215,7 +210,7 @@ function create() {
       },
     }) as unknown as Store
   let store = createStore()
-  const queue = new Queue({
+  const inner = new Queue({
     mayDate: () => scene.isDoubtful !== true,
     connection: {
       write(work) {
@@ -229,7 +224,6 @@ function create() {
         }
       },
     },
-    say: (message) => said.push(message),
     later(work, pauseMs) {
       turns.push(pauseMs)
       waiting.push(work)
@@ -238,6 +232,13 @@ function create() {
       if (scene.isDiskNarrow) throw new Error('no room')
     },
   })
+  const note = (answer: Posted | GivenBack) => void said.push(answer)
+  const queue = {
+    post: (debits: readonly DebitRow[]) => void inner.post(debits).then(note),
+    giveBack: (requestIds: readonly string[]) => void inner.giveBack(requestIds).then(note),
+    withdraw: (debits: readonly DebitRow[]) => inner.withdraw(debits),
+    close: () => inner.close(),
+  }
   return { queue, calls, said, turns, run, set, fateOf, tries: () => tries }
 
   function set(next: Scene): void {
@@ -246,18 +247,18 @@ function create() {
   }
 
   /** Everything that waits has its turn, where the store is like this. */
-  function run(next: Scene = {}): void {
+  async function run(next: Scene = {}): Promise<void> {
     set(next)
     turns.length = 0
     for (const work of waiting.splice(0)) work()
+    await turn()
   }
 
   function fateOf(debit: DebitRow): unknown {
-    queue.withdraw([debit])
-    return (said.at(-1)!.fates as unknown[])[0]
+    return queue.withdraw([debit]).fates[0]
   }
 }
 
-function batchesOf(said: { batches?: unknown }[]): unknown {
-  return said.at(-1)!.batches
+function postingsOf(said: readonly (Posted | GivenBack)[]): unknown {
+  return said.map((answer) => 'postings' in answer && answer.postings)
 }

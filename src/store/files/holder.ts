@@ -1,9 +1,23 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { lockStore } from './lock.ts'
 import { realPath } from './place.ts'
 
 /** Beside the lock: which process holds it. It means nothing where nobody holds the lock. */
 export function holderPathOf(storePath: string): string {
   return `${storePath}.pid`
+}
+
+/**
+ * Takes the lock of a store, and writes down that this process has it.
+ * @returns the release. @throws what `lock` throws
+ */
+export function lockAsHolder(path: string, lock: (path: string) => () => void = lockStore): () => void {
+  const unlock = lock(path)
+  const forget = noteHolder(path)
+  return () => {
+    forget()
+    unlock()
+  }
 }
 
 /**

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClockWatch } from '../../accounts/clock.ts'
+import type { Say } from '../serving/protocol.ts'
 import { readClock, readNowMs } from '../sql/clock.ts'
 import type { Transaction } from './database.ts'
-import type { Desk, Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { dialect, run } from './run.ts'
 
 /** How long a server that has just reached the database waits between two looks at a clock in doubt, in ms. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../files/store-error.ts'
+import type { Say } from '../serving/protocol.ts'
 import { type DatabaseSession, openSession } from './database.ts'
-import type { Desk, Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { explainDatabase } from './explain.ts'
 import { codeOf, refusalOf, sayPooler } from './trouble.ts'
 

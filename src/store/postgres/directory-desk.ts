@@ -1,9 +1,10 @@
 import { readBounds } from '../../accounts/book-rows.ts'
 import { boundColumns } from '../../accounts/key-bounds.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
+import type { Say } from '../serving/protocol.ts'
 import type { Row } from '../sql/step.ts'
 import type { Database, Transaction } from './database.ts'
-import type { Desk, Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 
 /** Operators' commits notify on it. */
 const changesChannel = 'triwire_changes'

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DebitRow, GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../../accounts/poster.ts'
+import type { Say } from '../serving/protocol.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
-import type { Desk, Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { findLocked, findMissing, giveBack, postDebits, readBalances } from './post.ts'
 import { PostedRows } from './posted-rows.ts'
 import { type Pending, PostingLane } from './posting-lane.ts'
@@ -226,7 +227,8 @@ export class PostingDesk implements Desk {
     const nowMs = this.#options.clockMs()
     if (nowMs - this.#troubleMs < 1_000) return
     this.#troubleMs = nowMs
-    this.#options.say('trouble', { message: (error as Error).message, code: codeOf(error) })
+    const fields = { error: (error as Error).message, code: codeOf(error) }
+    this.#options.say('trouble', { event: 'ledger_trouble', fields })
   }
 
   #suspect(): void {

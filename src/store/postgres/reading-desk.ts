@@ -1,20 +1,17 @@
-import { StoreSilent } from '../../accounts/account.ts'
 import { createListing } from '../sql/listing.ts'
 import type { Database } from './database.ts'
 import type { Desk } from './desk.ts'
 import { dialect, run, sliceSizes } from './run.ts'
 
-/** So many may ask for a debit at once: an operator or two, however long the database is silent. */
-const findsMax = 20
-
 /** Reads debits of requests for people, and writes when keys were last used. */
 export class ReadingDesk implements Desk {
-  readonly answers = { findDebit: (requestId: string) => this.#find(requestId) }
+  readonly answers = {
+    findDebit: (requestId: string) => run(this.#database, createListing(dialect, sliceSizes).findDebit(requestId)),
+  }
   readonly orders = {
     uses: (uses: readonly (readonly [keyId: string, usedMs: number])[]) => void this.#noteUses(uses).catch(() => {}),
   }
   readonly #database: Database
-  #finds = 0
 
   constructor(database: Database) {
     this.#database = database
@@ -22,18 +19,6 @@ export class ReadingDesk implements Desk {
 
   close(): Promise<void> {
     return this.#database.close()
-  }
-
-  async #find(requestId: string) {
-    if (this.#finds >= findsMax) throw new StoreSilent('too many wait for the store')
-    this.#finds++
-    try {
-      return await run(this.#database, createListing(dialect, sliceSizes).findDebit(requestId))
-    } catch (cause) {
-      throw new StoreSilent('the database cannot be read', { cause })
-    } finally {
-      this.#finds--
-    }
   }
 
   /** In one order wherever it is done: two replicas know the same keys. What fails is noted again at the next use. */

@@ -1,11 +1,11 @@
 import type { DeskOrder } from '../../accounts/desk.ts'
 import type { Cooldown, Introduction } from '../../accounts/server-store.ts'
+import type { Orders, Say } from '../serving/protocol.ts'
 import { AdmissionDesk } from './admission-desk.ts'
 import { CooldownBoard } from './cooldown-board.ts'
 import { type Database, type DatabaseSession, openDatabase, type Transaction } from './database.ts'
-import type { Desk, Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { Presence } from './presence.ts'
-import type { Orders } from './protocol.ts'
 import { cooldownsChannel, readFailures } from './shared-limits.ts'
 import { Steering } from './steering.ts'
 

@@ -1,9 +1,10 @@
 import type { ClockWatch } from '../../accounts/clock.ts'
 import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import type { Say } from '../serving/protocol.ts'
 import { readUsageState } from '../sql/usage-keep.ts'
 import { openDatabase } from './database.ts'
-import type { Desk, Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { createFolding } from './fold.ts'
 import { dialect, run } from './run.ts'
 import { createTrafficWriting } from './traffic.ts'
@@ -115,9 +116,10 @@ export class UsageDesk implements Desk {
     if (this.#cells.length + cells.length <= cellsMax) this.#cells.push(...cells)
   }
 
-  async #takeTraffic(cells: readonly TrafficCell[]): Promise<undefined> {
+  async #takeTraffic(cells: readonly TrafficCell[]): Promise<boolean> {
     this.#noteTraffic(cells)
     await this.#writeTraffic()
+    return true
   }
 
   /** This reading does not wait for the counts of others: the next one has them. */

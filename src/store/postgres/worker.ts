@@ -1,39 +1,59 @@
 /*
- * The store's thread: everything that is said to PostgreSQL. Its parts are desks (desk.ts); here they are built, and what
- * the serving thread asks is brought to the one that answers for it.
+ * The store's thread: everything that is said to PostgreSQL. Its parts are desks (desk.ts), which are built here.
  */
-import { parentPort, workerData } from 'node:worker_threads'
+import { workerData } from 'node:worker_threads'
+import type { Introduction } from '../../accounts/server-store.ts'
+import type { Reporting } from '../../accounts/usage/reporting.ts'
 import { createSteadyClock } from '../files/steady-clock.ts'
+import { openThreadEnd } from '../serving/thread.ts'
 import { ClockDesk } from './clock.ts'
 import { Control } from './control.ts'
 import { openDatabase } from './database.ts'
-import { type Answers, carry, type Desk, type Heeded, type Say } from './desk.ts'
+import type { Desk } from './desk.ts'
 import { DirectoryDesk } from './directory-desk.ts'
 import { migrate } from './migrate.ts'
 import { postFunctions } from './post.ts'
 import { PostingDesk } from './posting-desk.ts'
-import type { ThreadMessage, ToThread } from './protocol.ts'
 import { ReadingDesk } from './reading-desk.ts'
 import { recoverSpools } from './recovery.ts'
 import { sharingFunctions } from './sharing.ts'
 import { SharingDesk } from './sharing-desk.ts'
 import { SpendWindows } from './spend-windows.ts'
-import type { ThreadOptions } from './thread-options.ts'
 import { UsageDesk } from './usage-desk.ts'
 import { refuseOtherZone, settleZone } from './usage-keep.ts'
 
+export type ThreadOptions = {
+  url: string
+  /** The same without its password (ruling X13). */
+  shown: string
+  /** The folder of this server's spool and lock. */
+  stateDir: string
+  /** Spools below it that no server has are posted too (ruling X13). */
+  spoolsDir: string
+  introduction: Introduction
+  /** Whose days figures for reports are kept by. */
+  reporting: Reporting
+  /** A thread before it has died; what that one was given comes again. */
+  isSuccessor: boolean
+  /** The spools of earlier runs were posted, by a thread before this one. */
+  isRecovered: boolean
+  /** So many accounts are kept in memory. */
+  accountsMax: number
+  /** By which the thread before it believed the clock of the database (ruling Y15). */
+  offsetMs: number | undefined
+  /** How long a statement, or a connection, is waited for, in ms. */
+  patienceMs: number
+}
+
 const { url, shown, stateDir, spoolsDir, isSuccessor, accountsMax, patienceMs, introduction, reporting, offsetMs } =
   workerData as ThreadOptions
-const port = parentPort!
+const { say, serve, flush } = openThreadEnd()
 
 /** The schema may take longer to change than a debit to be posted. */
 const schemaMs = 60_000
 /** The time in which the desks must end, in ms. */
 const closeMs = 2_500
 
-let unsaid: ThreadMessage[] = []
-
-const say: Say = (news, value) => tell({ news, value } as ThreadMessage)
 const clockMs = () => performance.now()
 const lookUps = openDatabase({ url, max: 2, patienceMs, purpose: 'look-ups' })
 const clock = new ClockDesk(say, createSteadyClock(), offsetMs)
@@ -56,42 +76,7 @@ const desks: readonly Desk[] = [
 ]
 const control = new Control({ url, shown, patienceMs, beatMs: 1_000, desks, prepare, say })
 
-const answers: Partial<Answers> = {
-  open: async () => ({ isReached: await control.first.catch(allowLater) }),
-  close,
-}
-const heeded: Partial<Heeded> = {}
-for (const desk of desks) {
-  Object.assign(answers, desk.answers)
-  Object.assign(heeded, desk.orders)
-}
-
-port.on('message', (message: ToThread) => {
-  if ('order' in message) heed(message)
-  else answer(message)
-})
-
-function heed({ order, value }: Extract<ToThread, { order: unknown }>): void {
-  heeded[order]!(value as never)
-}
-
-function answer({ id, question, value }: Extract<ToThread, { question: unknown }>): void {
-  answers[question]!(value as never).then(
-    (answer) => tell({ id, value: answer }),
-    (error) => tell({ id, error: carry(error) }),
-  )
-}
-
-/** All of one turn in one message: each costs the serving thread about as much as a debit. */
-function tell(said: ThreadMessage): void {
-  if (unsaid.length === 0) queueMicrotask(flush)
-  unsaid.push(said)
-}
-
-function flush(): void {
-  port.postMessage(unsaid)
-  unsaid = []
-}
+serve({ answers: { open: async () => ({ isReached: await control.first.catch(allowLater) }), close } }, ...desks)
 
 async function prepare(): Promise<void> {
   const database = openDatabase({ url, max: 1, patienceMs, statementMs: schemaMs, purpose: 'schema' })

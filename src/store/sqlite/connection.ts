@@ -1,10 +1,12 @@
 import { resultCode } from '../files/store-error.ts'
 import type { FileWatch } from './file-watch.ts'
 import type { Store } from './store.ts'
-import type { FromLedgerThread } from './thread-messages.ts'
 
 /** `busy`: another process has the lock. `lost`: a file of the store is gone, and nothing is tried any more. */
 export type RunOutcome = 'done' | 'busy' | 'failed' | 'lost'
+
+/** `lost`: a file of the store is gone, or another one stands in its place. */
+export type ConnectionNews = { type: 'trouble'; message: string; code: number } | { type: 'lost'; message: string }
 
 type StoreConnectionOptions = {
   /** The first, just opened. */
@@ -12,10 +14,11 @@ type StoreConnectionOptions = {
   reopen: () => Store
   /** Noted since the store was opened. */
   files: FileWatch
-  say: (message: Extract<FromLedgerThread, { type: 'trouble' | 'lost' }>) => void
+  say: (news: ConnectionNews) => void
 }
 
-const busyCode = 5
+/** SQLite's result code of a file that another process has locked. */
+export const busyCode = 5
 
 /**
  * The server's one connection to its store. After a failure the state on the disk is unknown. The file is opened anew, and

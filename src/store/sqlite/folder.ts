@@ -1,14 +1,13 @@
 import { foldedMax, type Reporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import { resultCode } from '../files/store-error.ts'
-import type { Connection } from './connection.ts'
+import { busyCode, type Connection, type ConnectionNews } from './connection.ts'
 import type { Store } from './store.ts'
-import type { FromLedgerThread } from './thread-messages.ts'
 
 export type FolderOptions = {
   connection: Pick<Connection, 'write'>
   reporting: Reporting
-  say: (message: Extract<FromLedgerThread, { type: 'trouble' }>) => void
+  say: (news: Extract<ConnectionNews, { type: 'trouble' }>) => void
   /** Unix milliseconds. */
   nowMs: () => number
   /** How long entries wait for others, in ms. */
@@ -111,6 +110,7 @@ export class Folder {
       try {
         result = store.withoutWaiting(() => work(store))
       } catch (error) {
+        // The next try comes soon enough, and who asks for a key meanwhile need not wait for this one.
         if (resultCode(error) === busyCode) return
         // Trouble of the disk or of another process is reported, and the work tried again, as with debits.
         if (ofTheDisk.includes(resultCode(error))) throw error
@@ -122,9 +122,6 @@ export class Folder {
     return [result, isFailed]
   }
 }
-
-/** Another process has the lock: the next try comes soon enough, and who asks for a key meanwhile need not wait for this one. */
-const busyCode = 5
 
 /** SQLite's result codes: locked, read-only, no memory, input and output, damage, full, cannot be opened, no database. */
 const ofTheDisk = [6, 7, 8, 10, 11, 13, 14, 26]

@@ -1,21 +1,14 @@
 import type { Account } from '../../accounts/account.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
-import { ClockBook } from '../../accounts/clock.ts'
-import type { FoundDebit } from '../../accounts/entries.ts'
 import { createBoundsBook } from '../../accounts/live-bounds.ts'
-import { createDirectory, type LiveDirectory } from '../../accounts/live-directory.ts'
 import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
 import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
-import { Settlement, sweepOften } from '../../accounts/settlement.ts'
-import { shareReadings } from '../../accounts/shared-reading.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
-import type { TrafficCell } from '../../accounts/usage/traffic.ts'
-import { noteHolder } from '../files/holder.ts'
-import { lockStore } from '../files/lock.ts'
+import { lockAsHolder } from '../files/holder.ts'
 import { bringSpool, realPath, refuseNoFile } from '../files/place.ts'
-import { createSpool, spoolPath } from '../files/spool.ts'
 import { StoreError } from '../files/store-error.ts'
-import { LedgerThread, type ThreadNews } from './ledger-thread.ts'
+import { StoreClient } from '../serving/client.ts'
+import type { WorkerOptions } from './worker.ts'
 
 export type LedgerOptions = ServingOptions & {
   /** Of the SQLite file; `.lock` and `.spool` stand beside it. */
@@ -37,6 +30,9 @@ export type OpenLedger = ServerStore & {
   accounts: ReadonlyMap<string, Account>
 }
 
+/** The time in which the thread must post its debits and close the file, in ms: others may hold it for ever (B14). */
+const closeMs = 2_000
+
 /**
  * The server's side of the store. Requests read memory only, except for keys that memory does not hold. Debits are settled
  * through the ledger's thread, those of one turn of the event loop in one message. It resolves after a first commit, or
@@ -48,132 +44,44 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const path = realPath(options.path)
   refuseNoFile(path)
   const unlock = lockAsHolder(path)
-  const client = new LedgerClient({ ...options, path })
-  const { settlement, directory, balances } = client
-  const stopSweeps = sweepOften(settlement, options.settleDeadlineMs)
-  const end = () => {
-    stopSweeps()
-    unlock()
+  const { busyMs = 2_000, pollMs = 200, foldMs, reporting = usualReporting, turned } = options
+  const [balances, bounds] = [createBalances(), createBoundsBook()]
+  const owe = (accountId: string, amountNanos: bigint, keyId?: string) => {
+    balances.owe(accountId, amountNanos)
+    if (keyId !== undefined) bounds.owe(keyId, amountNanos)
   }
-  try {
+  let drainsSpool = true
+  const client = new StoreClient(options, {
+    place: path,
+    balances: { set: balances.set, owe, spend: bounds.set },
+    bounds,
+    thread() {
+      const state = { drainsSpool, offsetMs: client.clock.news?.offsetMs, turned }
+      const workerData: WorkerOptions = { path, busyMs, pollMs, foldMs, reporting, ...state }
+      return { file: new URL('./worker.ts', import.meta.url), name: 'ledger', workerData, closeMs }
+    },
+  })
+  const { line, settlement, directory } = client
+  line.hear('drained', () => {
+    drainsSpool = false
+  })
+  line.hear('lost', ({ message }) => settlement.lose(new StoreError(message)))
+  const served = await client.serve(unlock, async () => {
     bringSpool(options.path, path)
     await settlement.open()
-  } catch (error) {
-    await settlement.close().finally(end)
-    throw error
-  }
-  const touches = setInterval(() => client.writeUses(), options.touchMs ?? 10_000)
+  })
   return {
+    ...served,
     ledger: settlement,
-    directory,
     balances,
     accounts: directory.accounts,
     openAdmission: (limits) =>
-      openLocalAdmission({ balances, bounds: client.bounds, whyBlocked: (id) => settlement.whyBlocked(id) }, limits),
+      openLocalAdmission({ balances, bounds, whyBlocked: (id) => settlement.whyBlocked(id) }, limits),
     openThrottle: openLocalThrottle,
-    clock: client.clock,
     countAccounts: () => directory.accounts.size,
-    findDebit: (requestId) => client.findDebit(requestId),
     cooldowns: undefined,
-    noteTraffic: (cells) => client.noteTraffic(cells),
     sharedTraffic: undefined,
     replicas: undefined,
     reconfigure() {},
-    async close() {
-      client.writeUses()
-      clearInterval(touches)
-      await settlement.close().finally(end)
-    },
-  }
-}
-
-function lockAsHolder(path: string): () => void {
-  const unlock = lockStore(path)
-  const forget = noteHolder(path)
-  return () => {
-    forget()
-    unlock()
-  }
-}
-
-/** Ties the settlement and the directory to the thread of the day. */
-class LedgerClient {
-  readonly balances = createBalances()
-  readonly bounds = createBoundsBook()
-  readonly clock: ClockBook
-  readonly directory: LiveDirectory
-  readonly settlement: Settlement
-  readonly #options: LedgerOptions
-  #thread: LedgerThread | undefined
-  #troubleMs = Number.NEGATIVE_INFINITY
-  #isDrained = false
-
-  constructor(options: LedgerOptions) {
-    this.#options = options
-    const { path, settleDeadlineMs, clockMs, onFatal, log, lookMs } = options
-    this.clock = new ClockBook(log)
-    const read = () => this.#thread!.look()
-    const readAgain = shareReadings({ read, clockMs, patienceMs: lookMs })
-    this.directory = createDirectory({ balances: this.balances, bounds: this.bounds, readAgain })
-    this.settlement = new Settlement({
-      startPoster: () => this.#startThread(),
-      spool: createSpool(spoolPath(path)),
-      balances: {
-        set: this.balances.set,
-        owe: (accountId, amountNanos, keyId) => {
-          this.balances.owe(accountId, amountNanos)
-          if (keyId !== undefined) this.bounds.owe(keyId, amountNanos)
-        },
-        spend: this.bounds.set,
-      },
-      whyDoubtful: () => this.clock.doubt,
-      settleDeadlineMs,
-      clockMs,
-      onFatal,
-      log,
-    })
-  }
-
-  writeUses(): void {
-    this.#thread!.noteUses(this.directory.takeUses())
-  }
-
-  noteTraffic(cells: readonly TrafficCell[]): Promise<boolean> {
-    return this.#thread!.noteTraffic(cells)
-  }
-
-  findDebit(requestId: string): Promise<FoundDebit | undefined> {
-    return this.#thread!.find(requestId)
-  }
-
-  async #startThread(): Promise<LedgerThread> {
-    const { path, busyMs = 2_000, pollMs = 200, foldMs, reporting = usualReporting, turned, log } = this.#options
-    const state = { drainsSpool: !this.#isDrained, offsetMs: this.clock.news?.offsetMs, turned }
-    const thread = new LedgerThread({ path, busyMs, pollMs, foldMs, reporting, ...state }, (told) => this.#hear(told))
-    const { changes, misfits } = await thread.ready
-    if (misfits.length) log('error', 'ledger_mismatch', { accounts: misfits, cure: 'run triwire ledger verify' })
-    this.directory.apply(changes)
-    this.#thread = thread
-    return thread
-  }
-
-  #hear(told: ThreadNews): void {
-    if (told.type === 'changes') this.directory.apply(told.changes)
-    else if (told.type === 'clock') this.clock.hear(told.news)
-    else if (told.type === 'drained') {
-      const { recovery } = told
-      this.#isDrained = true
-      if (recovery) this.#options.log(recovery.aside ? 'error' : 'info', 'crash_recovery', { ...recovery })
-    } else if (told.type === 'lost') this.settlement.lose(new StoreError(told.message))
-    else this.#noteTrouble(told.message, told.code)
-  }
-
-  /** At most a line a second: a locked file makes fifty tries in it. */
-  #noteTrouble(error: string, code: number): void {
-    const nowMs = this.#options.clockMs()
-    if (nowMs - this.#troubleMs < 1_000) return
-    this.#troubleMs = nowMs
-    const event = code === 5 ? 'ledger_busy' : 'ledger_trouble'
-    this.#options.log('error', event, { error, unsettled: this.settlement.unsettled })
   }
 }

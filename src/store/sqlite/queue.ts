@@ -1,11 +1,9 @@
-import type { DebitRow, Withdrawn } from '../../accounts/poster.ts'
+import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { Connection, RunOutcome } from './connection.ts'
 import type { Store } from './store.ts'
-import type { FromLedgerThread } from './thread-messages.ts'
 
 type QueueOptions = {
   connection: Pick<Connection, 'write'>
-  say: (message: Extract<FromLedgerThread, { type: 'posted' | 'withdrawn' | 'givenBack' }>) => void
   /** Runs it after every message that has already come, or after a pause in ms. */
   later: (run: () => void, pauseMs?: number) => void
   /** @throws where the disk takes a page and no debits. */
@@ -13,6 +11,9 @@ type QueueOptions = {
   /** Whether an entry may be dated now (ruling Y15); what waits is tried again until it may. */
   mayDate: () => boolean
 }
+
+/** Work that waits, and its answer. */
+type QueuedCall<Item, Answer> = { items: readonly Item[]; resolve(answer: Answer): void }
 
 /** After these it is tried again, so much later in ms; what is lost is not tried any more. */
 const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
@@ -24,11 +25,11 @@ const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
  */
 export class Queue {
   readonly #options: QueueOptions
-  #batches: (readonly DebitRow[])[] = []
-  /** Of debits in the batches those that are not to be posted any more (ruling C13). */
+  #posts: QueuedCall<DebitRow, Posted>[] = []
+  /** Of debits in the posts those that are not to be posted any more (ruling C13). */
   readonly #withdrawn = new Set<string>()
   /** Requests whose debits are to be given back where the ledger has them. */
-  #gifts: (readonly string[])[] = []
+  #gifts: QueuedCall<string, GivenBack>[] = []
   /**
    * The last opened store, once a commit of it has written. Before that, a failed commit may have left more in the log than
    * the database shows, for a later recovery to find.
@@ -41,18 +42,17 @@ export class Queue {
     this.#options = options
   }
 
-  post(debits: readonly DebitRow[]): void {
-    this.#batches.push(debits)
-    this.#schedule()
+  /** Resolves after a commit. */
+  post(debits: readonly DebitRow[]): Promise<Posted> {
+    return this.#wait(this.#posts, debits)
   }
 
-  giveBack(requestIds: readonly string[]): void {
-    this.#gifts.push(requestIds)
-    this.#schedule()
+  giveBack(requestIds: readonly string[]): Promise<GivenBack> {
+    return this.#wait(this.#gifts, requestIds)
   }
 
   /** No try is under way while a message is heard: what is not in the ledger now was never acknowledged. */
-  withdraw(debits: readonly DebitRow[]): void {
+  withdraw(debits: readonly DebitRow[]): Withdrawn {
     for (const { requestId } of debits) this.#withdrawn.add(requestId)
     let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }
     this.#options.connection.write((store) => {
@@ -61,13 +61,20 @@ export class Queue {
       const spends = store.readSpends(keysOf(debits))
       answer = { fates, balances: store.readBalances(accountsOf(debits)), spends }
     })
-    this.#options.say({ type: 'withdrawn', ...answer })
+    return answer
   }
 
   /** One more try for what waits. Who asked for the end has spooled it or will, and nothing keeps the thread (B14). */
   close(): void {
     this.#flush()
     this.#isClosed = true
+  }
+
+  #wait<Item, Answer>(calls: QueuedCall<Item, Answer>[], items: readonly Item[]): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>()
+    calls.push({ items, resolve })
+    this.#schedule()
+    return promise
   }
 
   #schedule(pauseMs?: number): void {
@@ -80,13 +87,13 @@ export class Queue {
   }
 
   #flush(): void {
-    if (!this.#batches.length && !this.#gifts.length) return
+    if (!this.#posts.length && !this.#gifts.length) return
     if (!this.#options.mayDate()) {
       this.#schedule(pausesMs.failed)
       return
     }
     const outcome = this.#options.connection.write((store) => {
-      if (this.#batches.length) this.#postTo(store)
+      if (this.#posts.length) this.#postTo(store)
       if (this.#gifts.length) this.#giveBackIn(store)
     })
     const pauseMs = pausesMs[outcome]
@@ -94,19 +101,19 @@ export class Queue {
   }
 
   #postTo(store: Store): void {
-    const given = this.#batches.flat()
-    const debits = given.filter((debit) => !this.#isWithdrawn(debit))
+    const posts = this.#posts
+    const debits = posts.flatMap(({ items }) => items).filter((debit) => !this.#isWithdrawn(debit))
     const posted = store.postDebits(debits)
     const balances = store.balancesBehind(accountsOf(debits))
     const spends = store.readSpends(keysOf(debits))
     if (posted.includes('posted')) this.#proven = store
     const inOrder = posted.values()
-    const batches = this.#batches.map((batch) =>
-      batch.map((debit) => (this.#isWithdrawn(debit) ? 'withdrawn' : inOrder.next().value!)),
+    const fates = posts.map(({ items }) =>
+      items.map((debit) => (this.#isWithdrawn(debit) ? 'withdrawn' : inOrder.next().value!)),
     )
     this.#withdrawn.clear()
-    this.#batches = []
-    this.#options.say({ type: 'posted', batches, balances, spends })
+    this.#posts = []
+    for (const [at, { resolve }] of posts.entries()) resolve({ postings: fates[at]!, balances, spends })
   }
 
   /** The engine puts a string that it looks up into the table of all its names: not for an empty set. */
@@ -116,15 +123,16 @@ export class Queue {
 
   /** Answered once it is durable, and debits would be too: a page finds a place on a full disk that an entry does not find. */
   #giveBackIn(store: Store): void {
-    const returned = new Set(store.giveBack(this.#gifts.flat()))
+    const gifts = this.#gifts
+    const returned = new Set(store.giveBack(gifts.flatMap(({ items }) => items)))
     this.#options.refuseNarrowDisk()
     this.#proven = store
     const entries = Array.from(returned, (requestId) => store.atOnce.findEntry(requestId)!)
     const balances = store.readBalances(new Set(entries.map(({ accountId }) => accountId)))
     const spends = store.readSpends(new Set(entries.map(({ bill }) => bill?.keyId)))
-    const batches = this.#gifts.map((requestIds) => requestIds.filter((requestId) => returned.has(requestId)))
     this.#gifts = []
-    this.#options.say({ type: 'givenBack', batches, balances, spends })
+    for (const { items, resolve } of gifts)
+      resolve({ returned: items.filter((requestId) => returned.has(requestId)), balances, spends })
   }
 }
 

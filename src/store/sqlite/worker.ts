@@ -5,26 +5,46 @@
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { StoreSilent } from '../../accounts/account.ts'
 import { type ClockNews, ClockWatch } from '../../accounts/clock.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
-import { foldEveryMs } from '../../accounts/usage/reporting.ts'
+import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import { DamageError, explainErrors } from '../files/cures.ts'
 import { refuseNarrowDisk } from '../files/place.ts'
 import { createSteadyClock } from '../files/steady-clock.ts'
-import { Connection } from './connection.ts'
+import { StoreError } from '../files/store-error.ts'
+import type { Answers } from '../serving/protocol.ts'
+import { openThreadEnd } from '../serving/thread.ts'
+import { busyCode, Connection, type ConnectionNews, type RunOutcome } from './connection.ts'
 import { drainSpool } from './drain-spool.ts'
 import { createFeed } from './feed.ts'
 import { watchFiles } from './file-watch.ts'
 import { Folder } from './folder.ts'
 import { Queue } from './queue.ts'
 import { openStore, type Store } from './store.ts'
-import type { FromLedgerThread, ToLedgerThread, WorkerOptions } from './thread-messages.ts'
+
+export type WorkerOptions = {
+  path: string
+  busyMs: number
+  pollMs: number
+  /** How often the ledger is folded, where that is not as often as usual. */
+  foldMs?: number | undefined
+  /** At the process' start, and not after the death of a worker: then the client still has what it spooled. */
+  drainsSpool: boolean
+  /** Whose days figures for reports are kept by. */
+  reporting: Reporting
+  /** By which the thread before it believed the clock (ruling Y15). */
+  offsetMs?: number | undefined
+  /** A test's: what is added to the wall clock and to the steady one, in ms. */
+  turned?: Float64Array | undefined
+}
 
 const { path, busyMs, pollMs, foldMs, drainsSpool, reporting, offsetMs, turned = [0, 0] } = workerData as WorkerOptions
-const port = parentPort!
+const { say, serve } = openThreadEnd()
 const runMs = createSteadyClock()
 const nowMs = () => Date.now() + turned[0]!
 const clock = new ClockWatch(() => runMs() + turned[1]!, offsetMs)
+let troubleMs = Number.NEGATIVE_INFINITY
 
 /** A file up to here is looked through at the start, which takes half a second or so; a larger one by `ledger verify` only. */
 const lookThroughBytes = 67_108_864
@@ -32,10 +52,9 @@ const lookThroughBytes = 67_108_864
 try {
   explainErrors(path, start)
 } catch (error) {
-  // A clone of an error keeps its message and not its class.
-  say({ type: 'refused', error: error as Error })
+  const refusal = new StoreError((error as Error).message)
   // Whatever was begun by then: what is left of it must not keep the thread, for whose end the server waits.
-  process.exit()
+  serve({ answers: { open: () => Promise.reject(refusal), close: async () => process.exit() } })
 }
 
 function start(): void {
@@ -46,71 +65,92 @@ function start(): void {
   refuseDamage(store)
   // A thread that follows one which died goes on: whose days they are was judged at the start.
   if (drainsSpool) store.refuseOtherZone(reporting.timeZone, path)
-  const connection = new Connection({ store, reopen: () => openStore(path, options), files, say })
+  const connection = new Connection({ store, reopen: () => openStore(path, options), files, say: report })
   let isDrained = !drainsSpool
   const { newestMs } = judge(store)
   drain(store)
   const feed = createFeed()
-  const [changes, misfits] = [feed.read(store)!, store.findMisfits()]
+  say('changes', { ...feed.read(store)!, isAnew: false })
+  const accounts = store.findMisfits()
+  const fields = { accounts, cure: 'run triwire ledger verify' }
+  if (accounts.length) say('log', { level: 'error', event: 'ledger_mismatch', fields })
   // This commit is the first to write, and if it fails this store is closed. A clock in doubt deletes no figures of
   // reports.
   const keptMs = () => clock.expectedMs ?? newestMs ?? nowMs()
-  const folder = new Folder({ connection, reporting, say, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
-  say({ type: 'ready', changes, misfits })
+  const folder = new Folder({ connection, reporting, say: report, nowMs: keptMs, everyMs: foldMs ?? foldEveryMs })
   const mayDate = () => isDrained && clock.believes(nowMs())
-  const queue = new Queue({ connection, say, later, mayDate, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
+  const queue = new Queue({ connection, later, mayDate, refuseNarrowDisk: () => refuseNarrowDisk(dirname(path)) })
   const poll = setInterval(() => {
     look()
     if (clock.isDue(nowMs())) connection.read(judge)
     if (!isDrained) connection.write(drain)
   }, pollMs)
-  port.on('message', (message: ToLedgerThread) => {
-    if (message.type === 'post') {
-      queue.post(message.debits)
-      folder.note(message.debits.length)
-    } else if (message.type === 'traffic') say({ type: 'counted', isWritten: folder.noteTraffic(message.cells) })
-    else if (message.type === 'withdraw') queue.withdraw(message.debits)
-    else if (message.type === 'giveBack') queue.giveBack(message.requestIds)
-    else if (message.type === 'look') say({ type: 'looked', isRead: look() })
-    else if (message.type === 'find') find(message.requestId)
-    else if (message.type === 'uses') connection.write((opened) => opened.touchKeys(message.uses))
-    else {
+  const answers: Partial<Answers> = {
+    open: async () => ({ isReached: true }),
+    post(debits) {
+      folder.note(debits.length)
+      return queue.post(debits)
+    },
+    withdraw: async (debits) => queue.withdraw(debits),
+    giveBack: (requestIds) => queue.giveBack(requestIds),
+    async findDebit(requestId) {
+      let debit: FoundDebit | undefined
+      const outcome = connection.read((opened) => {
+        debit = opened.atOnce.findDebit(requestId)
+      })
+      refuseUnread(outcome)
+      return debit
+    },
+    lookUp: async () => refuseUnread(look()),
+    traffic: async (cells) => folder.noteTraffic(cells),
+    async close() {
       clearInterval(poll)
       queue.close()
       folder.close()
       connection.close()
-      port.close()
-    }
-  })
+      // The last answers are sent before it.
+      setImmediate(() => parentPort!.close())
+    },
+  }
+  serve({ answers, orders: { uses: (uses) => connection.write((opened) => opened.touchKeys(uses)) } })
 
-  /** Changes of the command line count here within a second (F-C45). @returns false when they cannot be read */
-  function look(): boolean {
-    const outcome = connection.read((opened) => {
+  /** Changes of the command line count here within a second (F-C45). */
+  function look(): RunOutcome {
+    return connection.read((opened) => {
       const changes = feed.read(opened)
-      if (changes?.accounts.length) say({ type: 'changes', changes })
+      if (changes?.accounts.length) say('changes', { ...changes, isAnew: false })
     })
-    return outcome === 'done'
   }
 
   function judge(opened: Store): ClockNews {
     const news = clock.judge(opened.readClock())
-    say({ type: 'clock', news })
+    say('clock', news)
     return news
   }
 
   /** A clock in doubt dates nothing of the spool either (ruling Y15). */
   function drain(opened: Store): void {
     if (isDrained || !clock.believes(nowMs())) return
-    say({ type: 'drained', recovery: drainSpool(path, opened, () => connection.makeDurable()) })
+    const recovery = drainSpool(path, opened, () => connection.makeDurable())
     isDrained = true
+    say('drained', undefined)
+    if (recovery)
+      say('log', { level: recovery.aside ? 'error' : 'info', event: 'crash_recovery', fields: { ...recovery } })
   }
+}
 
-  function find(requestId: string): void {
-    let debit: FoundDebit | undefined
-    const outcome = connection.read((opened) => {
-      debit = opened.atOnce.findDebit(requestId)
-    })
-    say({ type: 'found', isRead: outcome === 'done', debit })
+function refuseUnread(outcome: RunOutcome): undefined {
+  if (outcome !== 'done') throw new StoreSilent('the store cannot be read')
+}
+
+/** Trouble at most once a second: a locked file makes fifty tries in it. */
+function report(news: ConnectionNews): void {
+  const runningMs = performance.now()
+  if (news.type === 'lost') say('lost', { message: news.message })
+  else if (runningMs - troubleMs >= 1_000) {
+    troubleMs = runningMs
+    const event = news.code === busyCode ? 'ledger_busy' : 'ledger_trouble'
+    say('trouble', { event, fields: { error: news.message } })
   }
 }
 
@@ -125,8 +165,4 @@ function refuseDamage(store: Store): void {
 function later(run: () => void, pauseMs?: number): void {
   if (pauseMs === undefined) setImmediate(run)
   else setTimeout(run, pauseMs)
-}
-
-function say(message: FromLedgerThread): void {
-  port.postMessage(message)
 }

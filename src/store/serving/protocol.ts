@@ -7,7 +7,10 @@ import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown, Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 
-/* The messages between the serving thread and the store's thread. */
+/*
+ * The messages between the serving thread and the thread of its store. The thread of a file answers some of the questions: what
+ * only replicas ask is marked.
+ */
 
 /** Each is answered once, in whatever order. */
 export type Questions = {
@@ -17,11 +20,15 @@ export type Questions = {
   withdraw: { asks: readonly DebitRow[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
-  /** Answered after the news of what the store has of these keys. */
+  /** Answered after the news of what the store has of these keys. The thread of a file reads all that is new. */
   lookUp: { asks: readonly string[]; answers: undefined }
+  /**
+   * Counters of what costs nothing. @returns false: they are kept until they can be written.
+   * @throws what the database throws: then they are kept as well.
+   */
+  traffic: { asks: readonly TrafficCell[]; answers: boolean }
+  /** Of replicas. */
   countFailures: { asks: readonly (readonly [ipKey: string, count: number])[]; answers: CountedFailures[] }
-  /** Counters of what costs nothing. @throws what the database throws: then they are kept until it takes them. */
-  traffic: { asks: readonly TrafficCell[]; answers: undefined }
   /** The other replicas that live. */
   otherReplicas: { asks: undefined; answers: readonly OtherReplica[] }
   close: { asks: undefined; answers: undefined }
@@ -29,7 +36,7 @@ export type Questions = {
 
 export type QuestionName = keyof Questions
 
-/** Messages from the serving thread that need no answer. */
+/** Messages from the serving thread that need no answer. All but the first are of replicas. */
 export type Orders = {
   uses: readonly (readonly [keyId: string, usedMs: number])[]
   admission: readonly DeskOrder[]
@@ -46,14 +53,18 @@ export type Orders = {
 /** Messages that the store's thread sends by itself. */
 export type News = {
   /** Debits wait and are tried again. At most once a second. */
-  trouble: { message: string; code: string }
+  trouble: { event: 'ledger_busy' | 'ledger_trouble'; fields: { error: string; code?: string } }
+  /** A file of the store is gone, or another one stands in its place: what is committed now would be lost. */
+  lost: { message: string }
+  /** The spool of earlier runs is posted: at the start, or later where the clock was in doubt. */
+  drained: undefined
   /** Debits of earlier runs that stay in a spool, since somebody has locked their accounts. */
   held: readonly DebitRow[]
   /** Whether the database can be reached, once it is known and whenever it changes. */
   reach: { isReached: boolean; error?: string }
   /** The changes of operators, or the results of lookups. `isAnew`: all earlier changes are void. */
   changes: AccountChanges & { isAnew: boolean }
-  /** The judgement of the database's clock. */
+  /** The judgement of the clock that dates entries. */
   clock: ClockNews
   admission: readonly DeskAnswer[]
   cooled: Cooldown
@@ -63,17 +74,10 @@ export type News = {
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 
-/** An error as it travels: classes do not, and the caller must know the two kinds that mean something to it. */
-export type CarriedError = { message: string; kind: 'silent' | 'refused' | 'other' }
+export type Answers = {
+  [Name in QuestionName]: (asks: Questions[Name]['asks']) => Promise<Questions[Name]['answers']>
+}
 
-export type ToThread =
-  | { [Name in QuestionName]: { id: number; question: Name; value: Questions[Name]['asks'] } }[QuestionName]
-  | { [Name in keyof Orders]: { order: Name; value: Orders[Name] } }[keyof Orders]
+export type Heeded = { [Name in keyof Orders]: (value: Orders[Name]) => void }
 
-/** All that was said in one turn is one message. */
-export type FromThread = readonly ThreadMessage[]
-
-export type ThreadMessage =
-  | { id: number; value: unknown }
-  | { id: number; error: CarriedError }
-  | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]
+export type Say = <Name extends keyof News>(news: Name, value: News[Name]) => void

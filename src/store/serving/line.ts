@@ -1,7 +1,6 @@
 import { StoreSilent } from '../../accounts/account.ts'
 import type { News, Orders, QuestionName, Questions } from './protocol.ts'
-import { StoreThread } from './thread.ts'
-import type { ThreadOptions } from './thread-options.ts'
+import { StoreThread, type ThreadStart } from './thread.ts'
 
 /** A program that asks for reports alone hears of nothing. */
 const unheardMax = 10_000
@@ -33,7 +32,7 @@ export class Line {
   }
 
   /** Starts a thread that is used from now on. */
-  start(options: ThreadOptions): StoreThread {
+  start(options: ThreadStart): StoreThread {
     this.#thread = new StoreThread(options, (news, value) => this.#tell(news, value))
     return this.#thread
   }

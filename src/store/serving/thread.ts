@@ -1,0 +1,139 @@
+import { parentPort, Worker } from 'node:worker_threads'
+import { StoreSilent } from '../../accounts/account.ts'
+import { StoreError } from '../files/store-error.ts'
+import type { Answers, Heeded, News, Orders, QuestionName, Questions, Say } from './protocol.ts'
+
+/** An error as it travels: classes do not, and the caller must know the two kinds that mean something to it. */
+type CarriedError = { message: string; kind: 'silent' | 'refused' | 'other' }
+
+type ToThread =
+  | { [Name in QuestionName]: { id: number; question: Name; value: Questions[Name]['asks'] } }[QuestionName]
+  | { [Name in keyof Orders]: { order: Name; value: Orders[Name] } }[keyof Orders]
+
+type ThreadMessage =
+  | { id: number; value: unknown }
+  | { id: number; error: CarriedError }
+  | { [Name in keyof News]: { news: Name; value: News[Name] } }[keyof News]
+
+/** The file that is the thread, its data, and the time in which it must end, in ms. A store may take for ever (B14). */
+export type ThreadStart = { file: URL; name: string; workerData: unknown; closeMs: number }
+
+/** The serving thread's end of the store's thread: what was asked, and who waits for the answer. */
+export class StoreThread {
+  /** Resolves with the cause when it dies; never after `close`. */
+  readonly death: Promise<Error>
+  readonly #worker: Worker
+  readonly #ended: Promise<void>
+  readonly #closeMs: number
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  #lastId = 0
+  #failure: Error | undefined
+  #isClosing = false
+  #isOver = false
+
+  constructor({ file, name, workerData, closeMs }: ThreadStart, hear: Say) {
+    const [death, ended] = [Promise.withResolvers<Error>(), Promise.withResolvers<void>()]
+    this.death = death.promise
+    this.#ended = ended.promise
+    this.#closeMs = closeMs
+    this.#worker = new Worker(file, { workerData, name })
+    this.#worker.on('message', (messages: readonly ThreadMessage[]) => {
+      for (const said of messages) {
+        if ('news' in said) hear(said.news, said.value)
+        else this.#answer(said)
+      }
+    })
+    this.#worker.on('error', (error) => {
+      this.#failure = error as Error
+    })
+    this.#worker.on('exit', () => {
+      const error = this.#failure ?? new Error('the store thread ended')
+      this.#isOver = true
+      for (const { reject } of this.#waiting.values()) reject(error)
+      this.#waiting.clear()
+      if (!this.#isClosing) death.resolve(error)
+      ended.resolve()
+    })
+  }
+
+  /** @throws StoreSilent, StoreError, or the thread's death. */
+  ask<Name extends QuestionName>(question: Name, value: Questions[Name]['asks']): Promise<Questions[Name]['answers']> {
+    if (this.#isOver) return Promise.reject(new StoreSilent('the store thread has ended'))
+    const answer = Promise.withResolvers<unknown>()
+    const id = ++this.#lastId
+    this.#waiting.set(id, answer)
+    this.#send({ id, question, value } as ToThread)
+    return answer.promise as Promise<Questions[Name]['answers']>
+  }
+
+  order<Name extends keyof Orders>(order: Name, value: Orders[Name]): void {
+    this.#send({ order, value } as ToThread)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    this.ask('close', undefined).catch(() => {})
+    const late = setTimeout(() => void this.#worker.terminate(), this.#closeMs)
+    await this.#ended
+    clearTimeout(late)
+  }
+
+  #send(message: ToThread): void {
+    this.#worker.postMessage(message)
+  }
+
+  #answer(message: Exclude<ThreadMessage, { news: unknown }>): void {
+    const waiting = this.#waiting.get(message.id)
+    this.#waiting.delete(message.id)
+    if ('error' in message) waiting?.reject(revive(message.error))
+    else waiting?.resolve(message.value)
+  }
+}
+
+/** A part of the thread, with the questions that it answers and the orders that it heeds. */
+export type ThreadPart = { answers?: Partial<Answers>; orders?: Partial<Heeded> }
+
+/** The thread's own end. It hears nothing before `serve`. */
+export function openThreadEnd() {
+  const port = parentPort!
+  let unsaid: ThreadMessage[] = []
+  const say: Say = (news, value) => tell({ news, value } as ThreadMessage)
+  return { say, serve, flush }
+
+  function serve(...parts: readonly ThreadPart[]): void {
+    const answers: Partial<Answers> = Object.assign({}, ...parts.map((part) => part.answers))
+    const heeded: Partial<Heeded> = Object.assign({}, ...parts.map((part) => part.orders))
+    port.on('message', (message: ToThread) => {
+      if ('order' in message) heeded[message.order]!(message.value as never)
+      else {
+        const { id, question, value } = message
+        answers[question]!(value as never).then(
+          (answer) => tell({ id, value: answer }),
+          (error) => tell({ id, error: carry(error) }),
+        )
+      }
+    })
+  }
+
+  /** All of one turn in one message: each costs the serving thread about as much as a debit. */
+  function tell(said: ThreadMessage): void {
+    if (unsaid.length === 0) queueMicrotask(flush)
+    unsaid.push(said)
+  }
+
+  function flush(): void {
+    port.postMessage(unsaid)
+    unsaid = []
+  }
+}
+
+function carry(error: unknown): CarriedError {
+  const { message } = error as Error
+  if (error instanceof StoreSilent) return { message, kind: 'silent' }
+  return { message, kind: error instanceof StoreError ? 'refused' : 'other' }
+}
+
+function revive({ kind, message }: CarriedError): Error {
+  if (kind === 'silent') return new StoreSilent(message)
+  return kind === 'refused' ? new StoreError(message) : new Error(message)
+}
