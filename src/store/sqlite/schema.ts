@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { nameAndChainEntries } from './migration-2.ts'
-import { addSteppedPrices } from './migration-3.ts'
-import { noteMoves } from './migration-4.ts'
-import { addOperators } from './migration-5.ts'
-import { boundKeys } from './migration-6.ts'
-import { addUsage } from './migration-7.ts'
-import { indexKeys } from './migration-8.ts'
+
+/** Columns of sums, of figures for reports. */
+const sums = `
+    requests INTEGER NOT NULL, input_tokens INTEGER NOT NULL, cache_read_tokens INTEGER NOT NULL,
+    cache_write_tokens INTEGER NOT NULL, cache_write_1h_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+    reasoning_tokens INTEGER NOT NULL, cost INTEGER NOT NULL`
 
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
@@ -86,10 +86,201 @@ export const migrations: readonly SqliteMigration[] = [
     BEGIN SELECT RAISE(ABORT, 'prices of the ledger are never deleted'); END;
   `,
   nameAndChainEntries,
-  addSteppedPrices,
-  noteMoves,
-  addOperators,
-  boundKeys,
-  addUsage,
-  indexKeys,
+  // From 2 to 3: prices with steps and calls of hosted tools (ruling C11). What is there has neither, so nothing is
+  // written anew and every digest stays.
+  `
+  ALTER TABLE prices ADD COLUMN terms TEXT;  -- steps and calls as JSON; null where there are none
+  ALTER TABLE entries ADD COLUMN calls TEXT; -- priced calls by their kinds; null where there are none
+`,
+  // From 3 to 4: a store whose content is elsewhere says so, for servers and operators to leave it alone.
+  `
+  CREATE TABLE moved (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    to_store TEXT NOT NULL,              -- empty: it is still being filled
+    moved_ms INTEGER NOT NULL
+  ) STRICT;
+`,
+  // From 4 to 5: who may operate, and what operators have changed. Append-only and chained (src/accounts/trail.ts).
+  `
+  CREATE TABLE operators (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('admin', 'viewer')),
+    digest TEXT NOT NULL UNIQUE,
+    prefix TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    revoked_ms INTEGER
+  ) STRICT;
+
+  CREATE TABLE sessions (
+    digest TEXT PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('cookie', 'command')),
+    operator_id TEXT,
+    key_id TEXT,
+    actor TEXT,
+    created_ms INTEGER NOT NULL,
+    seen_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL
+  ) STRICT;
+
+  -- What came of creations that may be asked for again (Idempotency-Key), without secrets.
+  CREATE TABLE made (
+    actor TEXT NOT NULL,
+    once TEXT NOT NULL,
+    asked TEXT NOT NULL,
+    result TEXT NOT NULL,
+    made_ms INTEGER NOT NULL,
+    PRIMARY KEY (actor, once)
+  ) STRICT;
+
+  CREATE TABLE audit (
+    seq INTEGER PRIMARY KEY,
+    at_ms INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    address TEXT,
+    operation TEXT NOT NULL,
+    object TEXT NOT NULL,
+    before TEXT,
+    after TEXT,
+    digest TEXT NOT NULL
+  ) STRICT;
+  CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit
+    BEGIN SELECT RAISE(ABORT, 'records of the audit trail are never changed'); END;
+  CREATE TRIGGER audit_is_not_deleted BEFORE DELETE ON audit
+    BEGIN SELECT RAISE(ABORT, 'records of the audit trail are never deleted'); END;
+  CREATE TRIGGER audit_is_not_replaced BEFORE INSERT ON audit
+    BEGIN SELECT RAISE(ABORT, 'records of the audit trail are never replaced')
+      WHERE EXISTS (SELECT 1 FROM audit WHERE seq = NEW.seq); END;
+
+  -- Pages of accounts and keys, in the order of their making.
+  CREATE INDEX accounts_created ON accounts (created_ms, id);
+  CREATE INDEX keys_created ON keys (created_ms, id);
+`,
+  // From 5 to 6: keys that are narrower than their accounts (ruling R15), and warnings (X15). All keys of a line of
+  // rotations have one scope, by which their bounds and what they have spent are the same.
+  `
+  ALTER TABLE keys ADD COLUMN scope TEXT;               -- the first key of its line
+  ALTER TABLE keys ADD COLUMN own_expires_ms INTEGER;   -- the end it was given; expires_ms is that, or the end of its grace
+  ALTER TABLE keys ADD COLUMN budget INTEGER CHECK (budget > 0);
+  ALTER TABLE keys ADD COLUMN budget_per TEXT CHECK (budget_per IN ('day', 'week', 'month'));
+  ALTER TABLE keys ADD COLUMN rpm INTEGER CHECK (rpm > 0);
+  ALTER TABLE keys ADD COLUMN models TEXT;              -- with commas between them
+  UPDATE keys SET scope = id;
+  CREATE INDEX keys_scope ON keys (scope);
+
+  -- What the keys of a scope that has a budget have spent in the window of their last entry: the sum of the ledger's
+  -- entries that were posted in it. Moved in the commit of each.
+  CREATE TABLE spends (
+    scope TEXT PRIMARY KEY,
+    from_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    spent INTEGER NOT NULL,
+    warned INTEGER NOT NULL DEFAULT 0                   -- the level that was warned of in this window: 0, 80 or 100
+  ) STRICT;
+
+  -- What is to be warned of, as the last server that was started said.
+  CREATE TABLE watched (
+    event TEXT NOT NULL CHECK (event IN ('credit_low', 'key_budget')),
+    below INTEGER NOT NULL,
+    PRIMARY KEY (event, below)
+  ) STRICT;
+  -- Warnings that wait to be told, written in the commit that they are about.
+  CREATE TABLE outbox (
+    id TEXT PRIMARY KEY,
+    event TEXT NOT NULL,
+    data TEXT NOT NULL,
+    at_ms INTEGER NOT NULL,
+    next_ms INTEGER NOT NULL,                           -- when it is to be told, or told again
+    tries TEXT
+  ) STRICT;
+  CREATE INDEX outbox_next ON outbox (next_ms);
+`,
+  // From 6 to 7: figures for reports, folded from the ledger (ruling C9, src/accounts/usage), and counters of what
+  // costs nothing. Accounts, keys, models and the like stand by numbers. Times are quarter hours since 1970.
+  `
+  CREATE TABLE usage_words (
+    id INTEGER PRIMARY KEY CHECK (id > 0), -- 0 stands for the empty word
+    kind TEXT NOT NULL,
+    word TEXT NOT NULL,
+    UNIQUE (kind, word)
+  ) STRICT;
+
+  CREATE TABLE usage_state (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    time_zone TEXT NOT NULL,             -- of the days below
+    week_starts TEXT NOT NULL,
+    kept_from INTEGER NOT NULL,          -- of quarters before it there are no rows any more
+    folded_id INTEGER NOT NULL           -- entries up to this id need not be looked at: each is below its account's mark
+  ) STRICT;
+  INSERT INTO usage_state VALUES (1, 'UTC', 'monday', 0, 0);
+
+  -- Up to which entry an account is folded: moved in the commit that adds the rows.
+  CREATE TABLE usage_marks (
+    account_id TEXT PRIMARY KEY,
+    seq INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE usage_q (
+    quarter INTEGER NOT NULL, account INTEGER NOT NULL, key INTEGER NOT NULL, model INTEGER NOT NULL,
+    wires INTEGER NOT NULL, upstream INTEGER NOT NULL, outcome INTEGER NOT NULL,
+    ${sums.trim()},
+    PRIMARY KEY (quarter, account, key, model, wires, upstream, outcome)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE usage_d (
+    account INTEGER NOT NULL, key INTEGER NOT NULL, day INTEGER NOT NULL, model INTEGER NOT NULL,
+    wires INTEGER NOT NULL, upstream INTEGER NOT NULL, outcome INTEGER NOT NULL,
+    ${sums.trim()},
+    PRIMARY KEY (account, key, day, model, wires, upstream, outcome)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE usage_t (
+    day INTEGER NOT NULL, model INTEGER NOT NULL, wires INTEGER NOT NULL, upstream INTEGER NOT NULL,
+    outcome INTEGER NOT NULL,
+    ${sums.trim()},
+    PRIMARY KEY (day, model, wires, upstream, outcome)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE usage_k (
+    account INTEGER NOT NULL, key INTEGER NOT NULL,
+    ${sums.trim()},
+    PRIMARY KEY (account, key)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Requests that cost nothing, and how long all took, as histograms (src/accounts/usage/histogram.ts). Never money: what was
+  -- counted in the seconds before a crash is not in it.
+  CREATE TABLE traffic_q (
+    quarter INTEGER NOT NULL, account INTEGER NOT NULL, key INTEGER NOT NULL, model INTEGER NOT NULL,
+    wires INTEGER NOT NULL, upstream INTEGER NOT NULL, outcome INTEGER NOT NULL, code INTEGER NOT NULL,
+    requests INTEGER NOT NULL, first_byte BLOB NOT NULL, total BLOB NOT NULL,
+    PRIMARY KEY (quarter, account, key, model, wires, upstream, outcome, code)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE traffic_d (
+    account INTEGER NOT NULL, key INTEGER NOT NULL, day INTEGER NOT NULL, model INTEGER NOT NULL,
+    wires INTEGER NOT NULL, upstream INTEGER NOT NULL, outcome INTEGER NOT NULL, code INTEGER NOT NULL,
+    requests INTEGER NOT NULL, first_byte BLOB NOT NULL, total BLOB NOT NULL,
+    PRIMARY KEY (account, key, day, model, wires, upstream, outcome, code)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE traffic_t (
+    day INTEGER NOT NULL, model INTEGER NOT NULL, wires INTEGER NOT NULL, upstream INTEGER NOT NULL,
+    outcome INTEGER NOT NULL, code INTEGER NOT NULL,
+    requests INTEGER NOT NULL, first_byte BLOB NOT NULL, total BLOB NOT NULL,
+    PRIMARY KEY (day, model, wires, upstream, outcome, code)
+  ) STRICT, WITHOUT ROWID;
+
+  -- For what is done day by day: checking, and throwing away.
+  CREATE INDEX usage_d_day ON usage_d (day);
+  CREATE INDEX traffic_d_day ON traffic_d (day);
+`,
+  // From 7 to 8: indexes for pages of keys by account, state and first characters (src/store/sql/key-pages.ts). Each
+  // has the columns that a page is sorted by, so that keys are sorted without being read.
+  `
+  CREATE INDEX keys_by_account ON keys (account_id, created_ms, id);
+  CREATE INDEX keys_by_id_start ON keys (lower(id), created_ms, id);
+  CREATE INDEX keys_by_prefix_start ON keys (lower(prefix), created_ms, id, prefix);
+  CREATE INDEX keys_by_label_start ON keys (lower(label), created_ms, id, label);
+  CREATE INDEX keys_revoked ON keys (created_ms, id) WHERE revoked_ms IS NOT NULL;
+  CREATE INDEX keys_live ON keys (created_ms, id) WHERE revoked_ms IS NULL;
+  CREATE INDEX keys_expiring ON keys (expires_ms, created_ms, id, revoked_ms)
+    WHERE revoked_ms IS NULL AND expires_ms IS NOT NULL;
+  CREATE INDEX accounts_suspended ON accounts (created_ms, id) WHERE state = 'suspended';
+`,
 ]
