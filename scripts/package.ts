@@ -19,7 +19,7 @@ const kept = join(root, 'package.json.tmp')
 const programs = {
   cli: 'cli/cli.js',
   ledger: 'store/sqlite/worker.js',
-  books: 'store/serving/books-worker.js',
+  books: 'store/books-worker.js',
   store: 'store/postgres/worker.js',
 }
 

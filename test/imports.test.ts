@@ -101,10 +101,18 @@ const rules: Record<string, ImportRule> = {
     outside: ['node:crypto', 'node:fs', 'node:os', 'node:perf_hooks', 'node:timers/promises'],
   },
   'store/files': { may: ['accounts'], outside: ['node:*'] },
+  'store/serving': { may: ['accounts', 'store/files'], outside: ['node:worker_threads'] },
   'store/sql': { may: ['accounts'], types: ['store/files'] },
-  'store/sqlite': { may: ['accounts', 'store/files', 'store/sql'], outside: ['node:*'] },
-  'store/postgres': { may: ['accounts', 'store/files', 'store/sql', 'ids'], outside: ['pg', 'node:*'] },
-  store: { may: ['accounts', 'store/sqlite', 'store/postgres', 'store/files'], types: ['config'] },
+  'store/sqlite': { may: ['accounts', 'store/files', 'store/serving', 'store/sql'], outside: ['node:*'] },
+  'store/postgres': {
+    may: ['accounts', 'store/files', 'store/serving', 'store/sql', 'ids'],
+    outside: ['pg', 'node:*'],
+  },
+  store: {
+    may: ['accounts', 'store/sqlite', 'store/postgres', 'store/serving', 'store/files'],
+    types: ['config'],
+    outside: ['node:worker_threads'],
+  },
   'store/copy': {
     may: ['accounts', 'store/sql', 'store/sqlite', 'store/postgres', 'store/files'],
     types: ['config'],

@@ -1,7 +1,6 @@
 import type { ApiKey } from './account.ts'
-import type { Balances } from './balances.ts'
+import { type Balance, type Balances, hold, isAdmitted } from './balances.ts'
 import type { Budget } from './budget.ts'
-import { type Balance, hold, isAdmitted } from './holds.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'

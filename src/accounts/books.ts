@@ -41,7 +41,6 @@ import {
   signOut,
 } from './operator-rules.ts'
 import { type OperatorRole, type OperatorRow, type SessionRow, seenLagMs, sessionIdleMs } from './operators.ts'
-import { rezone, type ZoneChange } from './rezone.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
   FoldProgress,
@@ -51,6 +50,7 @@ import type {
   UsageQuestion,
   UsageState,
 } from './usage/question.ts'
+import { rezone, type ZoneChange } from './usage/reporting.ts'
 import type { StoredWarning, Watched } from './warnings.ts'
 
 /** The operator or owner who has shown a token, a key or a cookie. */

@@ -1,4 +1,4 @@
-import { formatTime } from './format-time.ts'
+import { formatTime } from './calendar.ts'
 
 /*
  * Decides whether a clock may date entries (ruling Y15). No entry is dated before the one before it, so a clock that

@@ -1,7 +1,7 @@
 import { BookError } from './book-error.ts'
 import type { BookChange, BookWrite, Facts, Made } from './book-rules.ts'
+import { formatTime } from './calendar.ts'
 import { isPastRest } from './clock.ts'
-import { formatTime } from './format-time.ts'
 import { type Act, auditRow } from './trail.ts'
 
 /** How long the same `Idempotency-Key` means the same creation, in ms. */

@@ -2,7 +2,7 @@ import { randomText } from '../ids/base62.ts'
 import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import type { BookChange, BookWrite } from './book-rules.ts'
-import { formatTime } from './format-time.ts'
+import { formatTime } from './calendar.ts'
 import { mayHoldKey } from './keys.ts'
 import {
   commandTokenMs,

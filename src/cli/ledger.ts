@@ -76,7 +76,7 @@ async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGener
 
 /** Runs the audit. A file that is too damaged to be opened is a finding too. */
 async function auditStore(command: Command, options: VerifyOptions): Promise<Audited> {
-  const { DamageError } = await import('../store/files/cures.ts')
+  const { DamageError } = await import('../store/files/store-error.ts')
   try {
     return await withStore(command, (books) => books.audit({ ...options, progress: showProgress }))
   } catch (error) {

@@ -3,7 +3,7 @@ import { withoutKeys } from '../accounts/keys.ts'
 import type { ConfigProblem } from '../config/problem.ts'
 import type { GlobalOptions } from './options.ts'
 
-export { formatTime } from '../accounts/format-time.ts'
+export { formatTime } from '../accounts/calendar.ts'
 
 /** A text to add if the last output could not be written. */
 let ifLost = ''

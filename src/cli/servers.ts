@@ -36,7 +36,7 @@ export function addServerCommands(program: Command): void {
     .command('replicas')
     .description('list the servers that share a store in PostgreSQL')
     .action(async (_options, command: Command) => {
-      const { readReplicas } = await import('../store/replicas.ts')
+      const { readReplicas } = await import('../store/open.ts')
       const rows = (await readReplicas(await findStore(command.optsWithGlobals()))).map(
         ({ startedMs, seenMs, leftMs, ...replica }) => ({
           ...replica,

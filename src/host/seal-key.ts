@@ -1,9 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import type { Secret, StorePlace } from '../config/config.ts'
-import { realPath } from '../store/files/place.ts'
+import { realPath, refuseWideMode } from '../store/files/place.ts'
 import { StoreError } from '../store/files/store-error.ts'
-import { refuseWideMode } from '../store/files/wide-mode.ts'
 import { writeWhole } from './whole-file.ts'
 
 const keyBytes = 32

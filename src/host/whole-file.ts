@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
-import { syncFolder } from '../store/files/sync-folder.ts'
+import { syncFolder } from '../store/files/sync.ts'
 
 /**
  * Writes a file so that at every moment the old text or the new one is there, whole: under another name first, then renamed. A link

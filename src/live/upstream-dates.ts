@@ -1,4 +1,4 @@
-import { formatTime } from '../accounts/format-time.ts'
+import { formatTime } from '../accounts/calendar.ts'
 import type { Log } from '../log/log.ts'
 
 /** The answers whose `Date` is compared, and the hosts that they come from at least (ruling Y15). */

@@ -5,7 +5,7 @@ import { parseCredits } from '../accounts/credit.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
 import { outcomes } from '../accounts/ledger.ts'
 
-export { formatTime } from '../accounts/format-time.ts'
+export { formatTime } from '../accounts/calendar.ts'
 
 /* Fields that several operations share. Their error texts are read by programs and by people. */
 

@@ -1,7 +1,6 @@
 import type { Address, Config } from '../config/config.ts'
 import { formatAddress } from '../config/values.ts'
-import { cureOf, explainMaking } from '../store/files/cures.ts'
-import { StoreError } from '../store/files/store-error.ts'
+import { cureOf, explainMaking, StoreError } from '../store/files/store-error.ts'
 import { type Demo, demoCure, sayDemo } from './demo.ts'
 
 export type Started = {

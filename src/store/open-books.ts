@@ -3,9 +3,7 @@ import type { Books } from '../accounts/books.ts'
 import type { Zone } from '../accounts/calendar.ts'
 import type { Act } from '../accounts/trail.ts'
 import type { StorePlace } from '../config/config.ts'
-import { explainCalls } from './files/cures.ts'
-import { sayMoved } from './files/moved.ts'
-import { StoreError } from './files/store-error.ts'
+import { explainCalls, StoreError, sayMoved } from './files/store-error.ts'
 import type { BooksPlace, BooksThread } from './serving/books-thread.ts'
 
 type DatabasePlace = Extract<StorePlace, { engine: 'postgres' }>
@@ -71,8 +69,7 @@ export async function openServingBooks(store: StorePlace, nowMs: () => number, z
     store.engine === 'sqlite'
       ? { engine: 'sqlite', path: store.path, zone }
       : { engine: 'postgres', url: store.url.reveal(), shown: store.shown }
-  const openThread = (name: string) =>
-    openBooksThread(new URL('./serving/books-worker.ts', import.meta.url), name, place)
+  const openThread = (name: string) => openBooksThread(new URL('./books-worker.ts', import.meta.url), name, place)
   const quick = store.engine === 'sqlite' ? openThread('books') : await openSilentBooks(store, zone, nowMs)
   const slow = openThread('reports')
   return {
@@ -114,7 +111,7 @@ async function openDatabaseBooks(
 ): Promise<OpenBooks> {
   const { createBooks } = await import('../accounts/books.ts')
   const { openPostgresBooks } = await import('./postgres/books.ts')
-  const { explainDatabase } = await import('./postgres/explain.ts')
+  const { explainDatabase } = await import('./postgres/trouble.ts')
   const { createCalendar, utc } = await import('../accounts/calendar.ts')
   const opened = await openPostgresBooks(url.reveal(), { shown, create, statementMs: isAlone ? aloneMs : undefined })
   const store = explainCalls(opened, (error) => explain(explainDatabase(error, shown)))

@@ -1,5 +1,8 @@
 import type { Introduction, ServerStore, ServingOptions } from '../accounts/server-store.ts'
-import type { StorePlace } from '../config/config.ts'
+import type { Config, StorePlace } from '../config/config.ts'
+import { refuseNoRoom } from './files/place.ts'
+import { StoreError } from './files/store-error.ts'
+import type { ReplicaRow } from './postgres/replicas.ts'
 
 export type OpenStoreOptions = ServingOptions & {
   /** For spool and lock, where the store is no file beside which they stand. */
@@ -27,4 +30,36 @@ export async function prepareServerStore(
   const { url, shown } = store
   return ({ introduce, ...options }) =>
     openPostgresStore({ url: url.reveal(), shown, introduction: introduce(), ...options })
+}
+
+/** The servers that share a store. @throws StoreError for a file, which one server has alone (ruling X7). */
+export async function readReplicas(store: StorePlace): Promise<ReplicaRow[]> {
+  if (store.engine === 'sqlite')
+    throw new StoreError(
+      `${store.shown} is a SQLite file, which one server serves alone: replicas share a store in PostgreSQL (docs/scaling.md)`,
+    )
+  const { listReplicas } = await import('./postgres/replicas.ts')
+  return listReplicas(store.url.reveal(), store.shown)
+}
+
+/**
+ * A reason why a server would not start on the store, in words, with the key; undefined if it would start. The database is
+ * not asked, only the server's folder.
+ */
+export async function startMistake({
+  store,
+  stateDir,
+  reporting,
+}: Pick<Config, 'store' | 'stateDir' | 'reporting'>): Promise<{ path: string; message: string } | undefined> {
+  try {
+    if (store.engine === 'sqlite') {
+      const { lookAt } = await import('./sqlite/look-at.ts')
+      lookAt(store.path, reporting.timeZone)
+    } else refuseNoRoom(stateDir, 'state_dir')
+    return undefined
+  } catch (error) {
+    if (error instanceof StoreError)
+      return { path: store.engine === 'sqlite' ? 'store' : 'state_dir', message: error.message }
+    throw error
+  }
 }

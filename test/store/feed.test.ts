@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { AccountRow } from '../../src/accounts/book-rows.ts'
-import type { Changes } from '../../src/store/sqlite/accounts.ts'
-import { createFeed } from '../../src/store/sqlite/feed.ts'
+import { type Changes, createFeed } from '../../src/store/sqlite/accounts.ts'
 
 /** A connection to a store in which somebody else writes exactly then when the test says. */
 function createSource() {

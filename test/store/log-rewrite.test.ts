@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import fs, { readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import test, { type TestContext } from 'node:test'
-import { rewriteLog } from '../../src/store/sqlite/log-rewrite.ts'
+import { rewriteLog } from '../../src/store/files/sync.ts'
 import { createPath, freeDescriptor } from './fixtures.ts'
 
 test('B8 all of a log is written once more over itself, be it long, or taken by the disk in small pieces', (t) => {

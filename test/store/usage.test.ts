@@ -16,9 +16,8 @@ import type { Series, UsageAnswer, UsageQuestion } from '../../src/accounts/usag
 import { usualReporting } from '../../src/accounts/usage/reporting.ts'
 import { createTraffic, type TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { selectTail } from '../../src/store/sql/usage.ts'
-import { createDialect } from '../../src/store/sqlite/run.ts'
+import { createDialect, usageDialect } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
-import { usageDialect } from '../../src/store/sqlite/usage.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import {

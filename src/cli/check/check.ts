@@ -59,7 +59,7 @@ async function load(options: CheckOptions): Promise<Config> {
   const { loadConfig } = await import('../../config/load.ts')
   const { ConfigError } = await import('../../config/problem.ts')
   const { earlierStoreMistake } = await import('../../config/store-place.ts')
-  const { startMistake } = await import('../../store/look-at.ts')
+  const { startMistake } = await import('../../store/open.ts')
   try {
     const config = loadConfig(options)
     const message = earlierStoreMistake(config)

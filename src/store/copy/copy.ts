@@ -1,9 +1,15 @@
-import { type Moved, sayMoved } from '../files/moved.ts'
-import { StoreError } from '../files/store-error.ts'
+import { type Moved, StoreError, sayMoved } from '../files/store-error.ts'
+import {
+  changedRows,
+  countOf,
+  findDifferences,
+  missingRows,
+  rangesBehind,
+  type Sums,
+  sliceRanges,
+  Tally,
+} from './compare.ts'
 import type { ChainEnd, CopySource, CopyTarget, EntryRange, HeldSource, Registers } from './end.ts'
-import { countOf, rangesBehind, sliceRanges } from './ranges.ts'
-import { changedRows, findDifferences, missingRows } from './registers.ts'
-import { type Sums, Tally } from './tally.ts'
 
 /** The progress of a copy, for people. */
 export type CopyListener = {

@@ -1,6 +1,6 @@
 import type { Zone } from '../../accounts/calendar.ts'
 import type { RegisterName } from '../../accounts/registers.ts'
-import type { Moved } from '../files/moved.ts'
+import type { Moved } from '../files/store-error.ts'
 
 /*
  * The two ends of a copy, whichever their engines: rows by the names of their columns, integers as bigint. Entries are never

@@ -1,5 +1,5 @@
 import type { StorePlace } from '../../config/config.ts'
-import { explainCalls } from '../files/cures.ts'
+import { explainCalls } from '../files/store-error.ts'
 import type { CopyEnd, CopySource, CopyTarget } from './end.ts'
 
 /** @throws StoreError, also where the file is not there. */
@@ -18,7 +18,7 @@ export async function openTarget(place: StorePlace): Promise<CopyTarget> {
 
 /** The end with all its failures in words. */
 async function inWords<End extends CopyEnd>(shown: string, open: () => Promise<End>): Promise<End> {
-  const { explainDatabase } = await import('../postgres/explain.ts')
+  const { explainDatabase } = await import('../postgres/trouble.ts')
   const { end } = explainCalls({ end: open }, (error) => explainDatabase(error, shown))
   return explainCalls(await end(), (error) => explainDatabase(error, shown))
 }

@@ -1,9 +1,8 @@
 import { closeSync, existsSync, fchownSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { cureOf, isDamage } from './cures.ts'
 import { isThere, realPath } from './place.ts'
-import { resultCode, StoreError } from './store-error.ts'
+import { cureOf, isDamage, resultCode, StoreError } from './store-error.ts'
 
 /** Another server runs on the store. */
 export class LockedError extends StoreError {}

@@ -99,3 +99,15 @@ export function refuseNarrowDisk(folder: string, statfs: (path: string) => Space
   const message = `the disk is full: ${bavail * bsize} bytes are left, and ${roomBytes} are wanted for debits`
   throw Object.assign(new Error(message), { errcode: 13 })
 }
+
+/** Of files that are not there nothing is said. @throws StoreError naming one that other users may read. */
+export function refuseWideMode(paths: readonly string[]): void {
+  if (process.platform === 'win32') return
+  for (const file of paths) {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    if (mode & 0o077) {
+      const octal = (mode & 0o777).toString(8).padStart(4, '0')
+      throw new StoreError(`${file} can be read by other users (mode ${octal}): run chmod 600 ${file}`)
+    }
+  }
+}

@@ -3,7 +3,7 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseTerms } from '../../accounts/entry-row.ts'
 import type { DebitRow, Posting, Spool } from '../../accounts/poster.ts'
-import { syncFolderAside } from './sync-folder.ts'
+import { syncFolderAside } from './sync.ts'
 
 /**
  * The file for debits that the database could not take in time: one JSON object per line, beside the database. A line

@@ -5,3 +5,90 @@ export class StoreError extends Error {}
 export function resultCode(error: unknown): number {
   return (((error as { errcode?: number } | undefined)?.errcode ?? 0) as number) & 0xff
 }
+
+/** The present place of a store's content. `to` is empty in a store that is being filled and is not whole yet. */
+export type Moved = { to: string; movedMs: number }
+
+/** Why nothing is written to such a store, and no server serves from it. */
+export function sayMoved(shown: string, { to }: Pick<Moved, 'to'>): string {
+  return to === ''
+    ? `${shown} is an unfinished copy: repeat triwire store copy until it says that both are equal`
+    : `${shown} was moved to ${to}: name that store instead, or move it back with triwire store copy`
+}
+
+/** The file is not what was written to it. */
+export class DamageError extends StoreError {}
+
+/** SQLite's result codes (https://www.sqlite.org/rescode.html) that an operator can do something about. */
+const cures = new Map([
+  [5, 'is locked by another process: try again when it is done'],
+  [8, 'cannot be written: check its owner and its file system'],
+  [10, 'cannot be read or written: check the disk, and that it has space'],
+  [11, 'is damaged: restore a backup'],
+  [13, 'cannot grow: the disk is full'],
+  [14, 'cannot be opened: check its folder, its owner, and that its file system can be written'],
+  [26, 'is not a triwire store, or is damaged: name another file with --store, or restore a backup'],
+])
+
+/** The same where a file is written without SQLite: the log anew, the spool. */
+const alike = new Map([
+  ['EACCES', 14],
+  ['EPERM', 14],
+  ['EIO', 10],
+  ['ENOSPC', 13],
+  ['EROFS', 8],
+])
+
+/** Runs `work` and puts the cure into words where SQLite or the disk fails. */
+export function explainErrors<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const cure = cureOf(error)
+    const Refusal = isDamage(error) ? DamageError : StoreError
+    throw cure ? new Refusal(`${path} ${cure}`, { cause: error }) : error
+  }
+}
+
+/** The same object. What its methods throw is explained, however deep below them the words for it are. */
+export function explainCalls<T extends object>(of: T, explain: (error: unknown) => unknown): T {
+  const explained =
+    (method: (...args: never[]) => unknown) =>
+    async (...args: never[]) => {
+      try {
+        return await method(...args)
+      } catch (error) {
+        throw explain(error)
+      }
+    }
+  const parts = Object.entries(of).map(([name, part]) => [name, typeof part === 'function' ? explained(part) : part])
+  return Object.fromEntries(parts) as T
+}
+
+/** Names the fault of the file, and the cure if an operator has one. */
+export function cureOf(error: unknown): string | undefined {
+  return cures.get(resultCode(error) || alike.get((error as NodeJS.ErrnoException).code ?? '') || 0)
+}
+
+/** SQLite cannot make sense of the file. */
+export function isDamage(error: unknown): boolean {
+  return [11, 26].includes(resultCode(error))
+}
+
+/** By the system's code, where a file or folder could not be made. */
+const fileCures: Readonly<Record<string, string>> = {
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'nothing can be written there',
+  ENOTDIR: 'a part of it is a file',
+  EEXIST: 'a part of it is a file',
+  ENOSPC: 'the disk is full',
+  ENOENT: 'a part of it leads nowhere',
+}
+
+/** Why a file or folder of the store could not be made, and the cure; undefined where the system says something else. */
+export function explainMaking(error: unknown): string | undefined {
+  const { code = '', path } = error as NodeJS.ErrnoException
+  const why = fileCures[code]
+  return why && path && `${path} cannot be made (${code}): ${why}; choose another place with --store`
+}

@@ -1,5 +1,5 @@
 import { wasSeen } from '../sql/spends.ts'
-import { defineFunction } from './functions.ts'
+import { defineFunction } from './migrate.ts'
 
 /*
  * Admission over all replicas (rulings R1, C2, R15). A replica knows for certain only the requests that it admitted itself.
@@ -10,7 +10,7 @@ import { defineFunction } from './functions.ts'
  *     holds of a replica that dies are free when its lease is over,
  *     a database that lost these tables gets them again from the replicas that know.
  *
- * The law over all replicas (holds.ts has it for one):
+ * The law over all replicas (accounts/balances.ts has it for one):
  *
  *     overdraft ≤ Σ max(0, actual − hold) + the last hold + Σ holds of replicas whose lease ran out while they ran
  *

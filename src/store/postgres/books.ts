@@ -1,22 +1,20 @@
 import { BookError } from '../../accounts/book-error.ts'
 import { accountOf, type BookChange } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
-import type { Moved } from '../files/moved.ts'
+import type { Moved } from '../files/store-error.ts'
 import { createQuestions, findFacts, make } from '../sql/books.ts'
 import { readMoved } from '../sql/head.ts'
 import { createListing } from '../sql/listing.ts'
 import { answering, promising } from '../sql/step.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
-import { explainDatabase } from './explain.ts'
 import { locks, migrate, refuseEmpty } from './migrate.ts'
 import { postCredit, postFunctions } from './post.ts'
-import { dialect, run, sliceSizes } from './run.ts'
-import { isConflict } from './trouble.ts'
-import { usageDialect } from './usage.ts'
+import { dialect, run, sliceSizes, usageDialect } from './run.ts'
+import { explainDatabase, isConflict } from './trouble.ts'
 import { audit, verify } from './verify.ts'
 
-export type PostgresBooks = BookStore & { readMoved(): Promise<Moved | undefined>; close(): Promise<void> }
+type PostgresBooks = BookStore & { readMoved(): Promise<Moved | undefined>; close(): Promise<void> }
 
 type PostgresBooksOptions = {
   /** The URL as it may be shown (ruling X13). */

@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { ClockWatch } from '../../accounts/clock.ts'
 import { StoreError } from '../files/store-error.ts'
 import type { Say } from '../serving/protocol.ts'
-import { type DatabaseSession, openSession } from './database.ts'
-import type { Desk } from './desk.ts'
-import { explainDatabase } from './explain.ts'
-import { codeOf, refusalOf, sayPooler } from './trouble.ts'
+import type { ThreadPart } from '../serving/thread.ts'
+import { readClock, readNowMs } from '../sql/clock.ts'
+import { type DatabaseSession, openSession, type Transaction } from './database.ts'
+import { dialect, run } from './run.ts'
+import { codeOf, explainDatabase, refusalOf, sayPooler } from './trouble.ts'
 
 type ControlOptions = {
   url: string
@@ -126,4 +128,53 @@ export class Control {
 async function refusePooler(session: DatabaseSession, shown: string): Promise<void> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid')
   if (row!.pid !== session.pid) throw new StoreError(sayPooler(shown))
+}
+
+/** A part of the store's thread that asks the database. What does not concern it it leaves out. */
+export type Desk = ThreadPart & {
+  /** By their names: channels it listens to. */
+  channels?: Readonly<Record<string, (payload: string) => void>>
+  /**
+   * The database can be reached, at first or again, and its notices are heard already. Before this resolves, the store does
+   * not count as reached. An error is reported, and the connection is made anew.
+   */
+  onReached?(session: DatabaseSession): Promise<void>
+  /** Every second while it can be reached, on the same connection. What it throws counts as its loss. */
+  onBeat?(session: Transaction): Promise<void>
+  /** The database has answered a beat. */
+  onAnswered?(): void
+  /** The database cannot be reached any more. */
+  onLost?(): void
+  /** Ends it, in a time that the database cannot make longer. */
+  close?(): Promise<void>
+}
+
+/** How long a server that has just reached the database waits between two looks at a clock in doubt, in ms. */
+const clockLookMs = 1_000
+
+/**
+ * Compares the clock of the database with this machine's steady clock (ruling Y15). While it is in doubt, `post` refuses.
+ * A database that was just reached is not used then: the desks after this one do not hear of it.
+ */
+export class ClockDesk implements Desk {
+  readonly watch: ClockWatch
+  readonly #say: Say
+
+  constructor(say: Say, ...watched: ConstructorParameters<typeof ClockWatch>) {
+    this.watch = new ClockWatch(...watched)
+    this.#say = say
+  }
+
+  async onReached(session: Transaction): Promise<void> {
+    for (await this.onBeat(session); !this.watch.isBelieved; await this.onBeat(session)) await sleep(clockLookMs)
+  }
+
+  async onBeat(session: Transaction): Promise<void> {
+    if (!this.watch.isDue(await run(session, readNowMs(dialect)))) return
+    const askedMs = Date.now()
+    const facts = await run(session, readClock(dialect))
+    // The store read its clock between the question and its answer.
+    const aheadMs = Math.max(0, askedMs - facts.nowMs) + Math.min(0, Date.now() - facts.nowMs)
+    this.#say('clock', { ...this.watch.judge(facts), aheadMs })
+  }
 }

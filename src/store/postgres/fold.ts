@@ -1,12 +1,13 @@
 import { createCalendar } from '../../accounts/calendar.ts'
 import { foldedMax } from '../../accounts/usage/reporting.ts'
 import { rollUp, tableNames } from '../../accounts/usage/rollup.ts'
+import { spreadTraffic, type TrafficCell, type TrafficTable } from '../../accounts/usage/traffic.ts'
 import { selectSummed } from '../sql/usage.ts'
 import { readUsageState } from '../sql/usage-keep.ts'
-import { addSums } from '../sql/usage-write.ts'
+import { addSums, addTraffic } from '../sql/usage-write.ts'
+import { createWords as createSharedWords, type Words } from '../sql/words.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect, run } from './run.ts'
-import type { WordNumbers } from './usage-words.ts'
 
 /** Accounts that are looked at in one commit. */
 const accountsMax = 200
@@ -117,3 +118,29 @@ const selectRanges = selectSummed(
    ) e`,
   'true',
 )
+
+/** Keeps counters of what costs nothing, of all servers together. */
+export function createTrafficWriting(database: Database, words: WordNumbers) {
+  return { writeTraffic }
+
+  /** Adds what was counted, in one commit. */
+  async function writeTraffic(cells: readonly TrafficCell[]): Promise<void> {
+    await database.transact(async ({ query }) => {
+      const connections = { query, lane: words.lane }
+      const tables = spreadTraffic(cells, createCalendar(await run(connections, readUsageState(dialect, 'SHARE'))))
+      for (const [name, rows] of Object.entries(tables))
+        await run(connections, addTraffic(dialect, words, name as TrafficTable, rows))
+    })
+  }
+}
+
+type WordNumbers = Words & { lane: Transaction }
+
+/**
+ * A step inside a transaction reads words on its own connection. If it took another one of the same pool, all could wait for a
+ * connection that none of them gives back.
+ * @param lane commits new words, and has a connection free whatever transactions are under way
+ */
+export function createWords(lane: Transaction): WordNumbers {
+  return { ...createSharedWords(dialect), lane }
+}

@@ -1,6 +1,6 @@
+import { sha256Hex } from '../../ids/digest.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, marker, type Transaction } from './database.ts'
-import { installFunctions, type SqlFunction } from './functions.ts'
 import { migrations, type PostgresMigration } from './schema.ts'
 import { sayPooler } from './trouble.ts'
 
@@ -109,4 +109,26 @@ async function refuseServer({ query }: Database, shown: string): Promise<void> {
       `${shown} keeps texts in ${encoding}: use a database made with ENCODING 'UTF8' (createdb -E UTF8 -T template0 …)`,
     )
   if (heard !== 'on') throw new StoreError(sayPooler(shown))
+}
+
+/** A function in the database. Its name has the digest of its text in it, so that two versions of us run side by side. */
+export type SqlFunction = {
+  /** To be called by, with the schema. */
+  name: string
+  create: string
+}
+
+/** @param parts everything of CREATE FUNCTION after the name: parameters, result, language, body. */
+export function defineFunction(name: string, parts: string): SqlFunction {
+  const unique = `triwire.${name}_${sha256Hex(parts).slice(0, 10)}`
+  return { name: unique, create: `CREATE FUNCTION ${unique}${parts}` }
+}
+
+/** Makes those that are missing. Under the lock of `migrate`, since two who make the same one fail. */
+export async function installFunctions({ query }: Transaction, functions: readonly SqlFunction[]): Promise<void> {
+  const rows = await query(
+    `SELECT 'triwire.' || proname AS name FROM pg_proc WHERE pronamespace = 'triwire'::regnamespace`,
+  )
+  const there = new Set(rows.map(({ name }) => name))
+  for (const { name, create } of functions) if (!there.has(name)) await query(create)
 }

@@ -1,7 +1,6 @@
 import { apartMaxMs } from '../../accounts/clock.ts'
 import { nanosMax } from '../../accounts/credit.ts'
-import { defineFunction } from './functions.ts'
-import { locks } from './migrate.ts'
+import { defineFunction, locks } from './migrate.ts'
 
 /** Columns of an entry that come as they are, with their types. All others follow from its place in the chain. */
 export const givenColumns = {

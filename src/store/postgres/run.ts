@@ -1,8 +1,11 @@
+import { countsBreakHex } from '../../accounts/usage/histogram.ts'
+import { sha256Hex } from '../../ids/digest.ts'
+import { newRequestId } from '../../ids/request-id.ts'
 import { type Dialect, isText, type Statement } from '../sql/dialect.ts'
 import type { SliceSizes } from '../sql/listing.ts'
 import type { Row, StoreStep } from '../sql/step.ts'
+import { timeColumn, type UsageDialect } from '../sql/usage.ts'
 import type { Database, Transaction } from './database.ts'
-import { entryIdOf } from './entry-id.ts'
 import { livingReplicas } from './replicas.ts'
 
 export const dialect: Dialect = {
@@ -53,4 +56,41 @@ async function together<T>(connections: Connections, step: StoreStep<T>, isWriti
     if (!isWriting) await transaction.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
     return run({ query: transaction.query }, step)
   })
+}
+
+export const usageDialect: UsageDialect = {
+  // Above the marks of their accounts: one look into the index for each, whatever the planner knows of the table.
+  tail: {
+    from: `(SELECT b.account_id, coalesce(m.seq, 0) AS mark, b.seq FROM triwire.balances b
+        LEFT JOIN triwire.usage_marks m ON m.account_id = b.account_id WHERE b.seq > coalesce(m.seq, 0)) p
+      CROSS JOIN LATERAL (SELECT * FROM triwire.entries e WHERE e.account_id = p.account_id AND e.seq > p.mark AND e.seq <= p.seq
+        ORDER BY e.seq LIMIT p.seq - p.mark) e`,
+    where: 'true',
+  },
+  // Two sums take a third of the time of a join, of which there would be a row for each account.
+  progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.usage_marks) AS folded,
+    (SELECT coalesce(sum(seq), 0) FROM triwire.balances) AS entries`,
+  bucketing: ({ bounds, grain, table }) => ({
+    from: `triwire.${table}_${grain} u`,
+    bucket: `width_bucket(u.${timeColumn(grain)}, $1::int[]) - 1`,
+    values: [`{${bounds.join()}}`],
+    isRanged: false,
+    isInOrder: false,
+  }),
+  // A row for each bucket and group leaves the database, and not one for each row in it.
+  joined: (column) => `string_agg(${column}, '\\x${countsBreakHex}'::bytea)`,
+}
+
+/**
+ * The key of a request's debit in the ledger: the UUID of the request id, which contains the month of its making. A request
+ * id of any other form gets a UUID that begins with `f`, which is no month before the year 10,000.
+ */
+export function entryIdOf(requestId: string): string {
+  const [, hex] = /^req_([0-9a-f]{32})$/.exec(requestId) ?? []
+  return hex ?? `f${sha256Hex(requestId).slice(1, 32)}`
+}
+
+/** For an entry that is no request's. */
+export function newEntryId(): string {
+  return newRequestId().slice('req_'.length)
 }

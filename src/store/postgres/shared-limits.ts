@@ -2,7 +2,7 @@ import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown } from '../../accounts/server-store.ts'
 import { windowMs } from './admit.ts'
 import type { Transaction } from './database.ts'
-import { defineFunction } from './functions.ts'
+import { defineFunction } from './migrate.ts'
 
 /**
  * Counts failed authentications (ruling R4), those of several addresses at once. They are the only numbers that the

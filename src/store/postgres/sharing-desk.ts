@@ -2,11 +2,14 @@ import type { DeskOrder } from '../../accounts/desk.ts'
 import type { Cooldown, Introduction } from '../../accounts/server-store.ts'
 import type { Orders, Say } from '../serving/protocol.ts'
 import { AdmissionDesk } from './admission-desk.ts'
+import { admit, tell } from './admit.ts'
+import type { Desk } from './control.ts'
 import { CooldownBoard } from './cooldown-board.ts'
 import { type Database, type DatabaseSession, openDatabase, type Transaction } from './database.ts'
-import type { Desk } from './desk.ts'
+import type { SqlFunction } from './migrate.ts'
 import { Presence } from './presence.ts'
-import { cooldownsChannel, readFailures } from './shared-limits.ts'
+import { beat, leave, register, sweep } from './replicas.ts'
+import { cool, cooldownsChannel, countFailures, enable, lift, readFailures } from './shared-limits.ts'
 import { Steering } from './steering.ts'
 
 type SharingOptions = {
@@ -110,3 +113,17 @@ export class SharingDesk implements Desk {
     }
   }
 }
+
+/** All that replicas share in the database beside the ledger: admission, presence, throttle, cooldowns. */
+export const sharingFunctions: readonly SqlFunction[] = [
+  admit,
+  tell,
+  register,
+  beat,
+  leave,
+  sweep,
+  countFailures,
+  cool,
+  lift,
+  enable,
+]

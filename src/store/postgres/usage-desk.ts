@@ -1,16 +1,15 @@
 import type { ClockWatch } from '../../accounts/clock.ts'
+import { isRecorded } from '../../accounts/usage/question.ts'
 import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import { StoreError } from '../files/store-error.ts'
 import type { Say } from '../serving/protocol.ts'
-import { readUsageState } from '../sql/usage-keep.ts'
-import { openDatabase } from './database.ts'
-import type { Desk } from './desk.ts'
-import { createFolding } from './fold.ts'
+import { adoptReporting, findOtherZone, pruneSome, readUsageState } from '../sql/usage-keep.ts'
+import type { Desk } from './control.ts'
+import { type Database, openDatabase } from './database.ts'
+import { createFolding, createTrafficWriting, createWords } from './fold.ts'
 import { dialect, run } from './run.ts'
-import { createTrafficWriting } from './traffic.ts'
 import { codeOf } from './trouble.ts'
-import { createUsageKeeping } from './usage-keep.ts'
-import { createWords } from './usage-words.ts'
 
 type UsageDeskOptions = { url: string; patienceMs: number; reporting: Reporting; say: Say; clock: Believed }
 
@@ -152,4 +151,28 @@ export class UsageDesk implements Desk {
   #say(message: string): void {
     this.#options.say('log', { level: 'error', event: 'usage_trouble', fields: { error: message } })
   }
+}
+
+/** Figures for reports as time goes on, and the zone whose days they are kept by. */
+export function createUsageKeeping(database: Database) {
+  return {
+    adoptReporting: (reporting: Reporting) => run(database, adoptReporting(dialect, reporting)),
+    pruneSome: () => run(database, pruneSome(dialect)),
+  }
+}
+
+/**
+ * Records the zone that a server says, if none is recorded.
+ * @param shown the store, as it may be shown. @throws StoreError if another zone is recorded (ruling X12).
+ */
+export async function settleZone(database: Database, reporting: Reporting, shown: string): Promise<void> {
+  if (!isRecorded(await run(database, readUsageState(dialect))))
+    await createUsageKeeping(database).adoptReporting(reporting)
+  await refuseOtherZone(database, reporting.timeZone, shown)
+}
+
+/** @param shown the store, as it may be shown. @throws StoreError if another zone is recorded (ruling X12). */
+export async function refuseOtherZone(database: Database, said: string, shown: string): Promise<void> {
+  const refusal = await run(database, findOtherZone(dialect, said, shown))
+  if (refusal !== undefined) throw new StoreError(refusal)
 }

@@ -4,9 +4,8 @@ import type { SliceSizes } from '../sql/listing.ts'
 import type { Row } from '../sql/step.ts'
 import { type VerifyDialect, verifyLedger } from '../sql/verify.ts'
 import type { Database } from './database.ts'
-import { entryIdOf } from './entry-id.ts'
 import { locks } from './migrate.ts'
-import { dialect, run } from './run.ts'
+import { dialect, entryIdOf, run } from './run.ts'
 import { findForeignSchema } from './verify-schema.ts'
 
 /** The name of the ledger's place, for people. */

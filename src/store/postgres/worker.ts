@@ -1,26 +1,21 @@
 /*
- * The store's thread: everything that is said to PostgreSQL. Its parts are desks (desk.ts), which are built here.
+ * The store's thread: everything that is said to PostgreSQL. Its parts are desks (control.ts), which are built here.
  */
 import { workerData } from 'node:worker_threads'
 import type { Introduction } from '../../accounts/server-store.ts'
 import type { Reporting } from '../../accounts/usage/reporting.ts'
 import { createSteadyClock } from '../files/steady-clock.ts'
 import { openThreadEnd } from '../serving/thread.ts'
-import { ClockDesk } from './clock.ts'
-import { Control } from './control.ts'
+import { ClockDesk, Control, type Desk } from './control.ts'
 import { openDatabase } from './database.ts'
-import type { Desk } from './desk.ts'
-import { DirectoryDesk } from './directory-desk.ts'
+import { DirectoryDesk, ReadingDesk } from './directory-desk.ts'
 import { migrate } from './migrate.ts'
 import { postFunctions } from './post.ts'
 import { PostingDesk } from './posting-desk.ts'
-import { ReadingDesk } from './reading-desk.ts'
 import { recoverSpools } from './recovery.ts'
-import { sharingFunctions } from './sharing.ts'
-import { SharingDesk } from './sharing-desk.ts'
+import { SharingDesk, sharingFunctions } from './sharing-desk.ts'
 import { SpendWindows } from './spend-windows.ts'
-import { UsageDesk } from './usage-desk.ts'
-import { refuseOtherZone, settleZone } from './usage-keep.ts'
+import { refuseOtherZone, settleZone, UsageDesk } from './usage-desk.ts'
 
 export type ThreadOptions = {
   url: string

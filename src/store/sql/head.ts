@@ -1,5 +1,5 @@
-import { findWrongMoment } from '../../accounts/verify/moment.ts'
-import type { Moved } from '../files/moved.ts'
+import { findWrongMoment } from '../../accounts/chain.ts'
+import type { Moved } from '../files/store-error.ts'
 import { type Dialect, insert, statement } from './dialect.ts'
 import { rowOf, rowsOf, type StoreStep } from './step.ts'
 

@@ -1,5 +1,6 @@
 import type { DayShift } from '../../accounts/day-shifts.ts'
 import {
+  addTotals,
   type EntryFilter,
   type EntryPage,
   type EntryPlace,
@@ -10,7 +11,6 @@ import {
   type Total,
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
-import { addTotals } from '../../accounts/totals.ts'
 import { type Dialect, isText, statement } from './dialect.ts'
 import {
   conditions,

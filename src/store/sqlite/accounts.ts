@@ -5,9 +5,8 @@ import { findFacts, make } from '../sql/books.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { keysWithSpends } from '../sql/spends.ts'
 import type { Entries } from './entries.ts'
-import { refuseMoved } from './moved.ts'
 import { readTogether, transact } from './open.ts'
-import type { Run } from './run.ts'
+import { type Run, refuseMoved } from './run.ts'
 
 /** Accounts that another process has changed, for a server to read again: whole, each with all its valid keys. */
 export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[] }
@@ -67,5 +66,30 @@ export function createAccounts(
       accounts: accountsSince.all(revision).map(readAccountRow),
       keys: keysSince.all(revision).map(readKeyRow),
     }))
+  }
+}
+
+type Source = Pick<Accounts, 'readDataVersion' | 'readChanges'>
+
+/** The changes that other processes made in the store, each once. */
+interface Feed {
+  /** Everything that is new since the last time; undefined, and next to nothing to find out, when nobody has written. */
+  read(source: Source): Changes | undefined
+}
+
+export function createFeed(): Feed {
+  let revision = -1n
+  let last: { source: Source; dataVersion: bigint } | undefined
+  return {
+    read(source) {
+      // The version comes first: a change between the two readings is then read twice and not missed. It is the
+      // connection's own number; one that was opened anew counts for itself.
+      const dataVersion = source.readDataVersion()
+      if (last?.source === source && last.dataVersion === dataVersion) return undefined
+      const changes = source.readChanges(revision)
+      last = { source, dataVersion }
+      revision = changes.revision
+      return changes
+    },
   }
 }

@@ -4,9 +4,9 @@ import { digestEntry, postedMs } from '../../accounts/chain.ts'
 import { formatTerms, insertEntrySql, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
 import type { DebitRow, Posted } from '../../accounts/poster.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
+import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 import { transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent } from './spends.ts'
-import { createOutbox } from './warnings.ts'
 
 /** The end of an account's chain, and its balance there. */
 type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
@@ -181,4 +181,22 @@ function priceValues(version: string, prices: DebitRow['prices']) {
 
 function nothingKnown(): LockedStore {
   return { tails: new Map(), versions: new Set(), watched: undefined, ...nothingSpent() }
+}
+
+/** Writes warnings that wait to be sent. */
+function createOutbox(db: DatabaseSync) {
+  const watched = db.prepare(selectWatched('main'))
+  const insert = db.prepare(
+    'INSERT INTO outbox (id, event, data, at_ms, next_ms) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING',
+  )
+  const removeOld = db.prepare('DELETE FROM outbox WHERE at_ms < ?')
+  return { readWatched: () => readWatched(watched.all()), put }
+
+  /** In the transaction of the entries that they are about. */
+  function put(warnings: readonly NewWarning[], atMs: number): void {
+    if (warnings.length === 0) return
+    // Warnings that nobody tells any more do not pile up.
+    removeOld.run(atMs - untoldMs)
+    for (const { id, event, data } of warnings) insert.run(id, event, JSON.stringify(data), atMs, atMs)
+  }
 }

@@ -1,8 +1,9 @@
 import type { Account } from '../../accounts/account.ts'
+import { type Admission, type AdmissionOptions, createAdmission } from '../../accounts/admission.ts'
 import { type Balances, createBalances } from '../../accounts/balances.ts'
+import { createThrottle, createWindows, type Throttle, underLimit } from '../../accounts/limits.ts'
 import { createBoundsBook } from '../../accounts/live-bounds.ts'
-import { openLocalAdmission, openLocalThrottle } from '../../accounts/local-limits.ts'
-import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts'
+import type { AdmissionLimits, ServerStore, ServingOptions, ThrottleLimits } from '../../accounts/server-store.ts'
 import { usualReporting } from '../../accounts/usage/reporting.ts'
 import { lockAsHolder } from '../files/holder.ts'
 import { bringSpool, realPath, refuseNoFile } from '../files/place.ts'
@@ -84,4 +85,21 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     replicas: undefined,
     reconfigure() {},
   }
+}
+
+const windowMs = 60_000
+
+/** Balances, holds and windows in the memory of the only serving process. */
+function openLocalAdmission(
+  store: Pick<AdmissionOptions, 'balances' | 'bounds' | 'whyBlocked'>,
+  { requestsPerMinute, isShedding, clockMs, nowMs }: AdmissionLimits,
+): Admission {
+  const windows = underLimit(requestsPerMinute, (limit) => createWindows({ limit, windowMs, clockMs }))
+  const keyWindows = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs, clockMs })
+  return createAdmission({ ...store, windows, keyWindows, isShedding, nowMs })
+}
+
+function openLocalThrottle({ failedAuthPerMinute, clockMs }: ThrottleLimits): Throttle {
+  const throttle = underLimit(failedAuthPerMinute, (limit) => createThrottle({ limit, windowMs, clockMs }))
+  return { isThrottled: (ip) => throttle().isThrottled(ip), fail: async (ip) => throttle().fail(ip) }
 }

@@ -1,11 +1,9 @@
 import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { explainErrors, explainMaking } from '../files/cures.ts'
 import { LockedError } from '../files/lock.ts'
-import { isThere, refuseNoFile } from '../files/place.ts'
-import { StoreError } from '../files/store-error.ts'
-import { refuseWideMode } from '../files/wide-mode.ts'
+import { isThere, refuseNoFile, refuseWideMode } from '../files/place.ts'
+import { explainErrors, explainMaking, StoreError } from '../files/store-error.ts'
 import { migrations, type SqliteMigration } from './schema.ts'
 
 export type OpenOptions = {

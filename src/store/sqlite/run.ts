@@ -1,6 +1,10 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import { countsBreakHex } from '../../accounts/usage/histogram.ts'
+import { StoreError, sayMoved } from '../files/store-error.ts'
 import type { Dialect, Statement } from '../sql/dialect.ts'
+import { readMoved } from '../sql/head.ts'
 import type { Row, StoreStep } from '../sql/step.ts'
+import { timeColumn, type UsageDialect } from '../sql/usage.ts'
 import { readTogether, transact } from './open.ts'
 
 /** The driver of SQLite: answers a step at once. */
@@ -50,4 +54,41 @@ export function createRun(db: DatabaseSync): Run {
     if (db.isTransaction) return run(step)
     return (isWriting ? transact : readTogether)(db, () => run(step))
   }
+}
+
+export const usageDialect: UsageDialect = {
+  // Entries that are in no row yet are the last ones.
+  tail: {
+    from: 'entries e LEFT JOIN usage_marks m ON m.account_id = e.account_id',
+    where: 'e.id > (SELECT folded_id FROM usage_state) AND e.seq > ifnull(m.seq, 0)',
+  },
+  // Ids have no gaps, and up to `folded_id` all are folded.
+  progress: 'SELECT folded_id AS folded, (SELECT ifnull(max(id), 0) FROM entries) AS entries FROM usage_state',
+  bucketing({ bounds, grain, table }) {
+    const [time, pairs] = [timeColumn(grain), bounds.slice(1).map((end, at) => [bounds[at], end])]
+    // SQLite reads the buckets one by one, since an index has the rows of each together. No index has days of keys so.
+    const isIndexed = grain !== 'd'
+    return {
+      from: isIndexed
+        ? `json_each(?) b CROSS JOIN ${table}_${grain} u ON u.${time} >= b.value ->> 0 AND u.${time} < b.value ->> 1`
+        : `${table}_d u`,
+      bucket: isIndexed ? 'b.key' : undefined,
+      values: isIndexed ? [JSON.stringify(pairs)] : [],
+      isRanged: isIndexed,
+      isInOrder: true,
+    }
+  },
+  joined: (column) => `unhex(group_concat(hex(${column}), '${countsBreakHex}'))`,
+}
+
+/** @throws StoreError for a store whose content is elsewhere, or not whole yet. */
+export function refuseMoved(db: DatabaseSync): void {
+  const moved = createRun(db)(readMoved(createDialect()))
+  if (moved) throw new StoreError(sayMoved(db.location() ?? 'the store', moved))
+}
+
+/** The same for a caller that only reads: the content is of another day, or not whole. */
+export function noteMoved(db: DatabaseSync, note: (text: string) => void): void {
+  const moved = createRun(db)(readMoved(createDialect()))
+  if (moved) note(sayMoved(db.location() ?? 'the store', moved))
 }

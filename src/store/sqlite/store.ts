@@ -5,9 +5,10 @@ import type { ClockFacts } from '../../accounts/clock.ts'
 import type { VerifyOptions } from '../../accounts/entries.ts'
 import type { Reporting } from '../../accounts/usage/reporting.ts'
 import type { Watched } from '../../accounts/warnings.ts'
-import { isDamage } from '../files/cures.ts'
 import { lockStore } from '../files/lock.ts'
-import { StoreError } from '../files/store-error.ts'
+import { concludeSpool, type Recovery, readSpool, spoolPath } from '../files/spool.ts'
+import { isDamage, StoreError } from '../files/store-error.ts'
+import { rewriteLog } from '../files/sync.ts'
 import { createQuestions } from '../sql/books.ts'
 import { readClock } from '../sql/clock.ts'
 import type { Dialect } from '../sql/dialect.ts'
@@ -18,11 +19,8 @@ import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Accounts, createAccounts } from './accounts.ts'
 import { createEntries, type Entries } from './entries.ts'
 import { createFolding } from './fold.ts'
-import { rewriteLog } from './log-rewrite.ts'
-import { noteMoved, refuseMoved } from './moved.ts'
 import { type OpenOptions, openDatabase, transact, withoutWaiting } from './open.ts'
-import { createDialect, createRun, type Run } from './run.ts'
-import { usageDialect } from './usage.ts'
+import { createDialect, createRun, noteMoved, type Run, refuseMoved, usageDialect } from './run.ts'
 import { audit, verify } from './verify.ts'
 
 /** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
@@ -139,4 +137,19 @@ function findDamage(db: DatabaseSync): string | undefined {
     if (isDamage(error)) return (error as Error).message
     throw error
   }
+}
+
+/**
+ * Posts the debits that an earlier run left in the spool, exactly once: one that was posted before is known by its request
+ * id. The caller holds the store's lock.
+ * @param makeDurable debits that are found posted leave the spool, and must be on the disk before
+ */
+export function drainSpool(path: string, store: Store, makeDurable: () => void): Recovery | undefined {
+  const spooled = readSpool(spoolPath(path))
+  const { debits, returns, unreadable } = spooled
+  if (!debits.length && !returns.length && !unreadable) return undefined
+  makeDurable()
+  const postings = store.postDebits(debits)
+  const returned = returns.length ? store.giveBack(returns).length : 0
+  return concludeSpool(spoolPath(path), spooled, postings, returned)
 }

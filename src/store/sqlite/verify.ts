@@ -1,6 +1,6 @@
 import { DatabaseSync } from 'node:sqlite'
 import type { Audited, VerifyOptions } from '../../accounts/entries.ts'
-import { isDamage } from '../files/cures.ts'
+import { isDamage } from '../files/store-error.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { checkMoment, takeMoment } from '../sql/head.ts'
 import { type LedgerAudit, type VerifyDialect, verifyLedger } from '../sql/verify.ts'

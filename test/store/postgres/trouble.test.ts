@@ -2,9 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { StoreError } from '../../../src/store/files/store-error.ts'
 import type { Database } from '../../../src/store/postgres/database.ts'
-import { explainDatabase } from '../../../src/store/postgres/explain.ts'
 import { migrate } from '../../../src/store/postgres/migrate.ts'
-import { isUnknown, refusalOf } from '../../../src/store/postgres/trouble.ts'
+import { explainDatabase, isUnknown, refusalOf } from '../../../src/store/postgres/trouble.ts'
 import type { Row } from '../../../src/store/sql/step.ts'
 
 /* What failures of the database are taken for. No database is asked. */

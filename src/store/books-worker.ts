@@ -4,10 +4,10 @@
  * only reports are: rows that are many are put together here, and keep no request waiting.
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { BookError } from '../../accounts/book-error.ts'
-import { type BookStore, type Books, createBooks } from '../../accounts/books.ts'
-import { createCalendar, utc } from '../../accounts/calendar.ts'
-import { type Answered, type BooksCall, type BooksPlace, toAnswer } from './books-thread.ts'
+import { BookError } from '../accounts/book-error.ts'
+import { type BookStore, type Books, createBooks } from '../accounts/books.ts'
+import { createCalendar, utc } from '../accounts/calendar.ts'
+import { type Answered, type BooksCall, type BooksPlace, toAnswer } from './serving/books-thread.ts'
 
 const port = parentPort!
 const place = workerData as BooksPlace
@@ -47,10 +47,10 @@ function reach(): NonNullable<typeof opened> {
 
 async function open() {
   if (place.engine === 'postgres') {
-    const { openPostgresBooks } = await import('../postgres/books.ts')
+    const { openPostgresBooks } = await import('./postgres/books.ts')
     return openPostgresBooks(place.url, { shown: place.shown, create: false })
   }
-  const { openStore } = await import('../sqlite/store.ts')
+  const { openStore } = await import('./sqlite/store.ts')
   return openStore(place.path, { create: false, zone: place.zone, nowMs: () => askedMs })
 }
 

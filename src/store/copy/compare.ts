@@ -1,0 +1,125 @@
+import { type ChainedRow, digestEntry } from '../../accounts/chain.ts'
+import { registerColumns } from '../../accounts/registers.ts'
+import {
+  type ChainEnd,
+  type CopiedRegister,
+  copiedRegisters,
+  type EntryRange,
+  type RegisterRow,
+  type Registers,
+} from './end.ts'
+
+/** The proof of a copy's entries: their number, their sums, and one digest of all of them, in whatever order they come. */
+export type Sums = {
+  entries: number
+  credits: number
+  debits: number
+  creditedNanos: bigint
+  debitedNanos: bigint
+  digest: string
+}
+
+const modulus = 2n ** 256n
+
+/**
+ * Adds entries up. The digest is the sum of the digests of all entries (modulo 2^256): of all columns, and of the digest
+ * that stands with the entry. A sum does not ask in which order they came, and an entry more or less changes it.
+ */
+export class Tally {
+  #entries = 0
+  #credits = 0
+  #creditedNanos = 0n
+  #debitedNanos = 0n
+  #sum = 0n
+
+  add(rows: readonly RegisterRow[]): void {
+    for (const row of rows) {
+      this.#entries++
+      const isCredit = row['kind'] === 'credit'
+      if (isCredit) this.#credits++
+      if (isCredit) this.#creditedNanos += row['amount'] as bigint
+      else this.#debitedNanos += row['amount'] as bigint
+      const digest = digestEntry(row as ChainedRow, row['digest'] as string)
+      this.#sum += BigInt(`0x${Buffer.from(digest.slice(2), 'base64').toString('hex')}`)
+    }
+  }
+
+  get sums(): Sums {
+    return {
+      entries: this.#entries,
+      credits: this.#credits,
+      debits: this.#entries - this.#credits,
+      creditedNanos: this.#creditedNanos,
+      debitedNanos: this.#debitedNanos,
+      digest: (this.#sum % modulus).toString(16).padStart(64, '0'),
+    }
+  }
+}
+
+/** Registers whose rows entries name, which are copied before the rest. */
+const namedBy = { accounts: 'id', prices: 'version' } as const
+
+/** Rows of one end that the other has not, or has otherwise. */
+export function changedRows(
+  name: CopiedRegister,
+  from: readonly RegisterRow[],
+  to: readonly RegisterRow[],
+): RegisterRow[] {
+  const there = new Set(to.map((row) => textOf(name, row)))
+  return from.filter((row) => !there.has(textOf(name, row)))
+}
+
+/** Of each register how many rows are not the same on both sides, in words; none where all are. */
+export function findDifferences(one: Registers, other: Registers): string[] {
+  return copiedRegisters.flatMap((name) => {
+    const count = changedRows(name, one[name], other[name]).length + changedRows(name, other[name], one[name]).length
+    return count === 0 ? [] : [`${name}: ${count} rows differ`]
+  })
+}
+
+/** Rows by their names that the other end has none of. */
+export function missingRows(
+  name: keyof typeof namedBy,
+  from: readonly RegisterRow[],
+  to: readonly RegisterRow[],
+): RegisterRow[] {
+  const there = new Set(to.map((row) => row[namedBy[name]]))
+  return from.filter((row) => !there.has(row[namedBy[name]]))
+}
+
+function textOf(name: CopiedRegister, row: RegisterRow): string {
+  return JSON.stringify(
+    Object.keys(registerColumns(name)).map((column) => (row[column] === null ? null : String(row[column]))),
+  )
+}
+
+/** The entries after the numbers that an end has come to. */
+export function rangesBehind(tails: readonly ChainEnd[], come: ReadonlyMap<string, number>): EntryRange[] {
+  return tails.flatMap(({ accountId, seq }) => {
+    const after = come.get(accountId) ?? 0
+    return seq > after ? [{ accountId, after, upto: seq }] : []
+  })
+}
+
+export function countOf(ranges: readonly EntryRange[]): number {
+  return ranges.reduce((sum, { after, upto }) => sum + upto - after, 0)
+}
+
+/** The same in pieces of at most so many entries. */
+export function* sliceRanges(ranges: readonly EntryRange[], entriesMax: number): Iterable<EntryRange[]> {
+  let slice: EntryRange[] = []
+  let room = entriesMax
+  for (const { accountId, after, upto } of ranges) {
+    for (let from = after; from < upto; ) {
+      const to = Math.min(upto, from + room)
+      slice.push({ accountId, after: from, upto: to })
+      room -= to - from
+      from = to
+      if (room > 0) continue
+      yield slice
+      slice = []
+      room = entriesMax
+    }
+  }
+  if (slice.length > 0) yield slice
+}
