@@ -1,7 +1,7 @@
 /*
- * The thread of the books. In a server on a file all readings and changes of operators are made in such threads, because SQLite
- * works by blocking its thread; they are apart from the ledger's, so that no listing delays a debit. In a server on a database
- * only reports are: rows that are many are put together here, and keep no request waiting.
+ * The thread of the books. In a server on a file, operators' readings and changes are made in such threads, because SQLite works
+ * by blocking its thread. They are apart from the ledger's thread, so that no listing delays a debit. In a server on a database
+ * only reports are made here: putting many rows together keeps no request waiting.
  */
 import { parentPort, workerData } from 'node:worker_threads'
 import { BookError } from '../accounts/book-error.ts'

@@ -12,7 +12,7 @@ import { readSpend, readSpendRows, selectBudgeted, selectSpends } from './spends
 import { type Row, rowOf, rowsOf, type StoreStep } from './step.ts'
 import { findUsageDifferences } from './usage-check.ts'
 
-/** Rows of a table `e` by pages, in the order of some columns that tell each row from all others, and what is read beside it. */
+/** A table `e` that is read by pages. @property order columns that tell each row from all others @property joins what is read beside it */
 type PagedTable = { table: string; columns: string; joins?: string; order: readonly string[] }
 
 /** How a database keeps what is verified: see `Dialect`. */
