@@ -1,6 +1,6 @@
 import type { Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
-import type { Bodies, BodyShare } from '../gateway/fairness/bodies.ts'
+import type { Bodies, BodyShare } from '../gateway/fairness/places.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { sha256Hex } from '../ids/digest.ts'
 import { problemOf } from '../operations/book-words.ts'

@@ -1,7 +1,7 @@
 import { scanObject } from '../bytes/scan.ts'
 import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
-import type { BodyShare } from '../gateway/fairness/bodies.ts'
+import type { BodyShare } from '../gateway/fairness/places.ts'
 import { NoRoom } from '../http/body.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import type { Operation } from '../operations/operation.ts'

@@ -1,14 +1,61 @@
 import { type ApiKey, StoreSilent } from '../accounts/account.ts'
 import type { Admission, AdmissionRefusal, Entered } from '../accounts/admission.ts'
+import { authenticate } from '../accounts/authenticate.ts'
 import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
+import type { WindowFigures } from '../accounts/limits.ts'
+import type { LiveBounds } from '../accounts/live-bounds.ts'
 import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
 import { type CacheWrites, holdPrices } from '../catalog/price-list.ts'
 import { wirePlaces } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
+import type { Call } from './call.ts'
 import { type Exchange, mayCallTools } from './exchange.ts'
+import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
+
+/**
+ * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known key.
+ * @throws GatewayError 401, 429; 500 if the store must be read and is silent, which does not count as a failure (ruling C5)
+ */
+export async function identify(gateway: Gateway, call: Call, record: CallRecord): Promise<ApiKey> {
+  const authorization = call.header('authorization')
+  const xApiKey = call.header('x-api-key')
+  const credentials = { ...(authorization ? { authorization } : {}), ...(xApiKey ? { xApiKey } : {}) }
+  const { directory, throttle } = gateway
+  const isThrottled = () => throttle.isThrottled(call.ip)
+  const asking = { directory, nowMs: gateway.nowMs(), isThrottled }
+  const found = await authenticate(asking, credentials).catch(explainSilentKeys)
+  if (typeof found === 'object') return welcome(gateway, record, found.key)
+  const { throttled, retryAfterSeconds } = await throttle.fail(call.ip)
+  if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
+  throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
+}
+
+function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
+  record.keyId = key.id
+  record.keyPrefix = key.prefix
+  if (key.label !== undefined) record.keyLabel = key.label
+  if (key.bounds !== undefined) record.bounds = key.bounds
+  noteAccount(gateway, record, key)
+  gateway.directory.touch(key)
+  return key
+}
+
+/** Records the account. @throws GatewayError 401 `account_suspended` unless the account is active */
+export function noteAccount(gateway: Gateway, record: CallRecord, { account }: ApiKey): void {
+  record.account = account.name
+  record.accountId = account.id
+  if (account.state !== 'active' || gateway.barred.has(account.id))
+    throw new GatewayError('account_suspended', texts.suspended)
+}
+
+function explainSilentKeys(error: Error): never {
+  throw error instanceof StoreSilent
+    ? new GatewayError('internal_error', failureTexts.silentStore, { reason: 'store' })
+    : error
+}
 
 /** Checks credit and the window before the body is read, if the store decides them so early. @throws GatewayError 402, 429, 500. */
 export async function enter(admission: Admission, key: ApiKey): Promise<Entered> {
@@ -69,31 +116,17 @@ function writesOf({ prices, wire }: Model, exchange: Exchange): CacheWrites {
 
 /** A refusal of the admission as an error. A credit error names the account and its balance, but never its holds (ruling R13). */
 function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
-  const { account } = key
+  const { name } = key.account
   switch (refused.why) {
     case 'unwritable':
       return new GatewayError('internal_error', failureTexts.noLedger, { reason: 'ledger' })
-    // A retry makes sense only if running requests hold the rest of the credit.
     case 'no_credit':
-      return new GatewayError('insufficient_credits', texts.noCredit(account.name, refused.balanceNanos), {
-        shouldRetry: false,
-        reason: 'spent',
-      })
+      return lacking(texts.noCredit(name, refused.balanceNanos), 'spent')
     case 'all_held':
-      return new GatewayError('insufficient_credits', texts.inUse(account.name, refused.balanceNanos), {
-        shouldRetry: true,
-        reason: 'held',
-      })
+      return lacking(texts.inUse(name, refused.balanceNanos), 'held')
     case 'budget_spent':
-      return new GatewayError('insufficient_credits', texts.budgetSpent(key, refused), {
-        shouldRetry: false,
-        reason: 'budget_spent',
-      })
     case 'budget_held':
-      return new GatewayError('insufficient_credits', texts.budgetInUse(key, refused), {
-        shouldRetry: true,
-        reason: 'budget_held',
-      })
+      return lacking(texts[refused.why](key, refused), refused.why)
     case 'busy':
       return new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
     case 'rate':
@@ -109,19 +142,27 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
   }
 }
 
+/** A retry makes sense only if running requests hold the rest of the credit. */
+function lacking(message: string, reason: 'spent' | 'held' | 'budget_spent' | 'budget_held'): GatewayError {
+  return new GatewayError('insufficient_credits', message, { shouldRetry: reason.endsWith('held'), reason })
+}
+
 /** If the store does not answer, the request fails with an error of ours, and not for lack of credit (ruling C5). */
 function explainSilence(error: Error): never {
   throw error instanceof StoreSilent ? new GatewayError('internal_error', failureTexts.silentAccounts) : error
 }
 
 const texts = {
+  missingKey: 'An API key is required: send it as authorization: Bearer, or in x-api-key.',
+  unknownKey: 'The API key is not valid: check it for typing errors, or make a new one.',
+  suspended: 'The account is not active: ask its operator to activate it.',
   noCredit: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,
   inUse: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left, which its running requests may need: wait for them and try again, or add credit.`,
-  budgetSpent: (key: ApiKey, { budget, renewsMs }: OfBudget) =>
+  budget_spent: (key: ApiKey, { budget, renewsMs }: OfBudget) =>
     `${nameOf(key)} has spent its budget of ${sayBudget(budget)}: ${renewal(budget, renewsMs)}. For more ask who gave it to you.`,
-  budgetInUse: (key: ApiKey, { budget, leftNanos }: OfBudget) =>
+  budget_held: (key: ApiKey, { budget, leftNanos }: OfBudget) =>
     `${nameOf(key)} has ${formatCredits(leftNanos)} credits left of its budget of ${sayBudget(budget)}, which its running requests may need: wait for them and try again.`,
 }
 
@@ -140,4 +181,21 @@ function renewal({ per }: Budget, renewsMs: number | undefined): string {
   if (per === undefined) return 'it does not renew'
   if (renewsMs === undefined) return `it renews with the next ${per}`
   return `it renews at ${new Date(renewsMs).toISOString().replace('.000', '')}`
+}
+
+/** The figures of an account that its answer shows in headers (ruling R13). */
+export type ToldStanding = {
+  window: WindowFigures | undefined
+  /** Credits as a decimal text: the settled balance, without deducting holds. */
+  balance: string
+}
+
+/** @returns undefined if the store cannot give the figures without a wait */
+export function standingOf(
+  { admission }: Gateway,
+  accountId: string,
+  bounds: LiveBounds | undefined,
+): ToldStanding | undefined {
+  const standing = admission.look(accountId, bounds)
+  return standing && { window: standing.window, balance: formatCredits(standing.balanceNanos) }
 }

@@ -7,7 +7,7 @@ import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstrea
 import type { Failure } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'
-import type { Flow, Held } from './fairness/flow.ts'
+import type { Flow, Held } from './fairness/places.ts'
 import type { Ticking } from './gateway.ts'
 import { Pace } from './pace.ts'
 
@@ -39,7 +39,6 @@ export interface AttemptListener {
 type AttemptParts = {
   upstreams: Upstreams
   target: Target
-  exchange: Exchange
   /** Sends the request on a new connection (`UpstreamRequest`, faults F-U6). */
   isFresh: boolean
   /** The trace header that the upstream gets. */
@@ -88,14 +87,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   tier: string | undefined
   /** Records how the model spent the time of the attempt. */
   readonly pace: Pace
-  readonly #upstreams: Upstreams
+  /** Time at which the answer's head came, by the monotonic clock. */
+  headMs: number | undefined
+  /** The media type of its answer, `''` if it had none, for the log of one that cannot be read (ruling Y1). */
+  contentType = ''
+  /** The HTTP status of the upstream; 0 before its head came. */
+  status = 0
+  readonly #parts: AttemptParts
   #exchange: Exchange | undefined
-  readonly #isFresh: boolean
-  readonly #traceparent: string | undefined
-  readonly #timeouts: AttemptTimeouts
-  readonly #flow: Flow
-  readonly #nowMs: () => number
-  readonly #clockMs: () => number
   #listener: AttemptListener | undefined
   #flight: Flight | undefined
   /** The last value of `flight.isSent()`, kept when the flight ends. */
@@ -105,15 +104,12 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #fold: StreamFold | undefined
   #chunks: Buffer[] = []
   #bytes = 0
-  #status = 0
-  #contentType = ''
   /** The text of a refusal has a coding that is not known. */
   #isPacked = false
   /** The first bytes have shown whether a stream or one body comes (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
-  #startedMs: number
-  #headMs: number | undefined
+  readonly #startedMs: number
   #lastByteMs: number
   #lastEventMs: number
   #lastEvents = 0
@@ -124,21 +120,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #turn: number
   #lingersSinceMs = 0
 
-  constructor(parts: AttemptParts, listener: AttemptListener) {
+  /** @param exchange is kept only until the answer is complete */
+  constructor(parts: AttemptParts, exchange: Exchange, listener: AttemptListener) {
     this.target = parts.target
-    this.#upstreams = parts.upstreams
-    this.#exchange = parts.exchange
-    this.#isFresh = parts.isFresh
-    this.#traceparent = parts.traceparent
-    this.#timeouts = parts.timeouts
-    this.#flow = parts.flow
+    this.#parts = parts
+    this.#exchange = exchange
     this.#turn = parts.flow.turn
-    this.#nowMs = parts.nowMs
-    this.#clockMs = parts.clockMs
     this.#listener = listener
-    this.#startedMs = parts.clockMs()
-    this.#lastByteMs = this.#startedMs
-    this.#lastEventMs = this.#startedMs
+    this.#startedMs = this.#lastByteMs = this.#lastEventMs = parts.clockMs()
     this.pace = new Pace(this.#startedMs)
   }
 
@@ -147,25 +136,11 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const exchange = this.#exchange!
     const { credential, asksForStream: isStream } = exchange
     const headers = exchange.headersFor(this.target)
-    if (this.#traceparent !== undefined) headers.push(['traceparent', this.#traceparent])
-    const request = { credential, isStream, headers, body: exchange.bodyFor(this.target), isFresh: this.#isFresh }
-    const flight = this.#upstreams.send(this.target, request, this)
+    const { upstreams, traceparent, isFresh } = this.#parts
+    if (traceparent !== undefined) headers.push(['traceparent', traceparent])
+    const request = { credential, isStream, headers, body: exchange.bodyFor(this.target), isFresh }
+    const flight = upstreams.send(this.target, request, this)
     if (this.#state !== 'over') this.#flight = flight
-  }
-
-  /** Time at which the answer's head came, by the monotonic clock. */
-  get headMs(): number | undefined {
-    return this.#headMs
-  }
-
-  /** The media type of its answer, `''` if it had none, for the log of one that cannot be read (ruling Y1). */
-  get contentType(): string {
-    return this.#contentType
-  }
-
-  /** The HTTP status of the upstream; 0 before its head came. */
-  get status(): number {
-    return this.#status
   }
 
   /** Whether the request body is no longer in use, so that its memory may be given back. */
@@ -212,7 +187,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** Stops reading because the client does not take what it was sent. The upstream's silence does not count meanwhile. */
   pause(): void {
     this.#isPaused = true
-    this.#notePace(this.#clockMs())
+    this.#notePace(this.#parts.clockMs())
     this.#relay?.compact()
     this.#flight?.pause()
   }
@@ -221,8 +196,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    this.#lastByteMs = this.#clockMs()
-    this.#lastEventMs = this.#lastByteMs
+    this.#lastByteMs = this.#lastEventMs = this.#parts.clockMs()
     this.pace.skip(this.#lastByteMs)
     if (!this.#isHeldBack) this.#flight?.resume()
   }
@@ -266,19 +240,17 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   #takeHead(status: number, contentType: string, headers: ResponseHeaders): void {
     if (this.#state !== 'waiting') return
-    this.#headMs = this.#clockMs()
-    this.#lastByteMs = this.#headMs
-    this.#lastEventMs = this.#headMs
-    this.#status = status
+    this.headMs = this.#lastByteMs = this.#lastEventMs = this.#parts.clockMs()
+    this.status = status
     const coding = headers.get('content-encoding')?.toLowerCase() ?? 'identity'
     if (status < 200 || status > 299) {
       this.#isPacked = coding !== 'identity'
-      this.#retryAfterSeconds = readRetryAfter(headers, this.#nowMs())
+      this.#retryAfterSeconds = readRetryAfter(headers, this.#parts.nowMs())
       this.#move('refusing')
       return
     }
     this.tier = headers.get(tierHeader)
-    this.#contentType = contentType
+    this.contentType = contentType
     if (status !== 200 || coding !== 'identity') {
       this.#fail(broken, 'upstream_protocol')
       return
@@ -320,7 +292,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
 
   #takeData(piece: Buffer): void {
     if (this.#state === 'lingering' || this.#state === 'over') return
-    this.#lastByteMs = this.#clockMs()
+    this.#lastByteMs = this.#parts.clockMs()
     if (this.#isFormKnown || this.#state === 'refusing') {
       this.#read(piece)
       return
@@ -351,12 +323,12 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (!isOver || this.#isHeldBack || !this.#flight) return
     this.#isHeldBack = true
     this.#flight.pause()
-    this.#flow.hold(this)
+    this.#parts.flow.hold(this)
   }
 
   /** Bytes that the stream brought beyond its share up to this turn; negative if some of the share is left. */
   #overdrawn(): number {
-    const { turn, share } = this.#flow
+    const { turn, share } = this.#parts.flow
     if (turn === this.#turn) return this.#broughtBytes - share
     // An idle turn is not saved up for later.
     this.#broughtBytes = Math.max(0, this.#broughtBytes - (turn - this.#turn) * share)
@@ -415,14 +387,14 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** Fails with an HTTP refusal. The status alone is enough, so its text may be incomplete. */
   #refuse(): void {
     const text = this.#isPacked ? '' : this.#takeChunks().toString('utf8')
-    const status = this.#status
+    const { status } = this
     const fault = status >= 400 ? this.#exchange!.readRefusal(status, text) : broken
     this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)
   }
 
   #checkSilence(nowMs: number): void {
     if (this.#state === 'over' || this.#isPaused) return
-    const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#timeouts
+    const { firstByteStreamMs, firstByteJsonMs, idleMs, progressMs } = this.#parts.timeouts
     if (this.#state === 'waiting') {
       const limitMs = this.#exchange!.stream ? firstByteStreamMs : firstByteJsonMs
       if (nowMs - this.#startedMs >= limitMs) this.#takeSilence()
@@ -433,7 +405,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     const isStuck = this.#isStream && nowMs - this.#lastEventMs >= progressMs
     // A refusal whose text stalls is still a refusal, because the status alone is enough.
     if (this.#state === 'refusing') {
-      if (isSilent || nowMs - this.#headMs! >= refusalMs) this.#refuse()
+      if (isSilent || nowMs - this.headMs! >= refusalMs) this.#refuse()
     } else if (isSilent || isStuck) this.#takeSilence()
   }
 
@@ -474,7 +446,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #linger(): void {
     const flight = this.#flight
     this.#letGo(flight ? 'lingering' : 'over')
-    this.#lingersSinceMs = this.#clockMs()
+    this.#lingersSinceMs = this.#parts.clockMs()
     this.#isPaused = false
     flight?.resume()
   }

@@ -1,17 +1,17 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
-import type { ChosenTarget } from '../upstream/pool.ts'
-import type { Failure, Verdict } from '../upstream/verdict.ts'
+import type { AnswerForm } from '../upstream/first-bytes.ts'
+import type { ChosenTarget, Customer, Pool, Search, Stay } from '../upstream/pool.ts'
+import type { Target } from '../upstream/target.ts'
+import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call } from './call.ts'
 import type { Exchange } from './exchange.ts'
-import { type Failed, Failover } from './failover.ts'
-import type { BodyShare } from './fairness/bodies.ts'
-import type { Gateway } from './gateway.ts'
-import type { CallRecord, Try } from './record.ts'
+import type { BodyShare } from './fairness/places.ts'
+import type { Gateway, Snapshot } from './gateway.ts'
+import type { CallRecord, Stopped, Try } from './record.ts'
 import { providerText } from './refuse.ts'
-import type { Snapshot } from './snapshot.ts'
 
 /** A request as an upstream takes it, and a way to make it for another target with other quirks. */
 export type UpstreamRequests = {
@@ -42,13 +42,15 @@ export class Attempts {
   readonly #parts: AttemptsParts
   readonly #listener: AttemptListener
   readonly #failover: Failover
-  #exchange: Exchange
+  /** The exchange that was sent last. */
+  exchange: Exchange
+  /** The attempt under way, or else the last one; undefined if none was made. */
+  newest: Attempt | undefined
   #exchangeFor: UpstreamRequests['exchangeFor']
   /** The request was released from memory, so no other attempt can follow. */
   #isForgotten = false
   /** The time at which the only account is asked once more (ruling Y26), by the monotonic clock. */
   #againMs: number | undefined
-  #newest: Attempt | undefined
   /** The record's entry of the newest attempt. */
   #tried: Try | undefined
 
@@ -57,21 +59,11 @@ export class Attempts {
     const { snapshot, model, affinity, call, key } = parts
     this.#parts = parts
     this.#listener = listener
-    this.#exchange = asking.exchange
+    this.exchange = asking.exchange
     const form = asking.exchange.asksForStream ? 'stream' : 'json'
     const { pool } = snapshot
     this.#failover = new Failover({ pool, model, customer: key.account, affinity, requestId: call.requestId, form })
     this.#exchangeFor = asking.exchangeFor
-  }
-
-  /** The exchange that was sent last. */
-  get exchange(): Exchange {
-    return this.#exchange
-  }
-
-  /** The attempt under way, or else the last one; undefined if none was made. */
-  get newest(): Attempt | undefined {
-    return this.#newest
   }
 
   /**
@@ -79,7 +71,7 @@ export class Attempts {
    * @returns the failure to report if no target can be tried. @throws GatewayError if no target takes the request
    */
   start(): Failed | undefined {
-    this.#failover.continues(this.#exchange)
+    this.#failover.continues(this.exchange)
     return this.#tryElsewhere() ? undefined : this.#failover.told
   }
 
@@ -91,13 +83,13 @@ export class Attempts {
     const verdict = this.#failover.failed(failure)
     this.end(verdict.alarm ?? failure.cause)
     const { snapshot, model } = this.#parts
-    const text = providerText({ snapshot, model, exchange: this.#exchange }, this.#newest?.target, failure)
+    const text = providerText({ snapshot, model, exchange: this.exchange }, this.newest?.target, failure)
     if (text !== undefined && this.#tried) this.#tried.text = text
-    if (failure.cause === 'upstream_protocol') this.#parts.record.contentType = this.#newest?.contentType
+    if (failure.cause === 'upstream_protocol') this.#parts.record.contentType = this.newest?.contentType
     if (!isSeen && this.#tryAgain(failure, verdict)) return undefined
     const stopped = verdict.elsewhere === 'any' ? 'attempts' : (this.#failover.stopped ?? 'final')
     this.#parts.record.stopped = isSeen ? 'seen' : stopped
-    return isSeen ? { failure, verdict, target: this.#newest?.target } : this.#failover.told
+    return isSeen ? { failure, verdict, target: this.newest?.target } : this.#failover.told
   }
 
   /** Whether nothing is under way, because an upstream asked for a short wait. Nobody works on the request meanwhile. */
@@ -117,14 +109,14 @@ export class Attempts {
 
   /** The first byte of an answer came. */
   firstByte(): void {
-    this.#failover.firstByte()
+    this.#failover.stay?.firstByte()
   }
 
   /** The head of an answer came. If no other attempt can follow, the request is released from memory. */
   answered(): void {
     const failover = this.#failover
     // An answer with status 200 may still refuse sealed items. The same account then gets the request without them (ruling U13).
-    if (!failover.hasMore && !(failover.mayAgain && this.#exchange.mayUnseal)) this.forget()
+    if (!failover.hasMore && !(failover.mayAgain && this.exchange.mayUnseal)) this.forget()
   }
 
   /** Releases the request from memory. It cannot be sent again. */
@@ -132,18 +124,18 @@ export class Attempts {
     this.#isForgotten = true
     this.#exchangeFor = undefined
     // If this was not the only attempt, the socket of an earlier one may still use the body.
-    this.#exchange.forget(this.#failover.attempts === 1 && this.#newest?.isSent === true)
+    this.exchange.forget(this.#failover.attempts === 1 && this.newest?.isSent === true)
     this.#parts.share.release()
   }
 
   /** A part of an answer has come, so the target works. */
   succeeded(): void {
-    this.#failover.succeeded(this.#exchange.isUnsealed)
+    this.#failover.stay?.succeeded(this.exchange.isUnsealed)
   }
 
   completed(answer: { lastSealed?(): string | undefined }): void {
     this.succeeded()
-    this.#failover.continuesAs(answer, this.#exchange.isUnsealed)
+    this.#failover.continuesAs(answer, this.exchange.isUnsealed)
     this.forget()
   }
 
@@ -152,14 +144,14 @@ export class Attempts {
     const tried = this.#tried
     if (tried === undefined || tried.endMs !== undefined) return
     tried.endMs = this.#parts.gateway.clockMs()
-    tried.status = this.#newest?.status || undefined
+    tried.status = this.newest?.status || undefined
     tried.cause = cause
   }
 
   /** Ends the request. A target that has neither answered nor failed by now counts as neither good nor bad. */
   leave(): void {
     this.end(undefined)
-    this.#failover.left()
+    this.#failover.stay?.left()
     this.#parts.share.release()
   }
 
@@ -168,7 +160,7 @@ export class Attempts {
     const { fault } = failure
     const { elsewhere } = verdict
     // An account that cannot open items sealed by another account gets the same request without them (ruling U13).
-    if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.#exchange)) {
+    if (fault.code === 'invalid_encrypted_content' && failover.mayAgain && this.#unseal(this.exchange)) {
       return this.#try(failover.again())
     }
     if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
@@ -215,20 +207,20 @@ export class Attempts {
     const { target } = choice
     const exchange = this.#adapt(choice)
     this.#failover.enter()
-    this.#exchange = exchange
+    this.exchange = exchange
     const traceparent = this.#note(choice)
     const { upstreams, config } = snapshot
     const { nowMs, clockMs, flow } = gateway
-    const parts = { upstreams, target, exchange, isFresh, traceparent, timeouts: config.timeouts, flow, nowMs, clockMs }
-    this.#newest = new Attempt(parts, this.#listener)
-    this.#newest.start()
+    const parts = { upstreams, target, isFresh, traceparent, timeouts: config.timeouts, flow, nowMs, clockMs }
+    this.newest = new Attempt(parts, exchange, this.#listener)
+    this.newest.start()
     return true
   }
 
   /** Makes the request for the target: by its profile, and without items that its account cannot open (ruling U13). */
   #adapt({ target, isHome }: ChosenTarget): Exchange {
     const { record } = this.#parts
-    let exchange = this.#exchange
+    let exchange = this.exchange
     if (this.#exchangeFor && target.model.profile !== exchange.profile) {
       exchange = this.#exchangeFor(target.model)
       if (exchange.losses.length > 0) record.losses = exchange.losses
@@ -261,5 +253,207 @@ export class Attempts {
     if (record.tries) record.tries.push(tried)
     else record.tries = [tried]
     return gateway.tracing?.enter(record, tried)
+  }
+}
+
+/** The largest number of attempts for one request (ruling U1). */
+const attemptsMax = 3
+
+/** The longest wait that the only account of a model may ask for before it is asked once more, in seconds (ruling Y26). */
+const waitMaxSeconds = 2
+/** Refusals after which the account has surely not worked on the request. */
+const refusing: ReadonlySet<string> = new Set(['upstream_429', 'upstream_503', 'upstream_529'])
+
+/** A failed attempt, with the facts that its error for the client is made of. */
+export type Failed = { failure: Failure; verdict: Verdict; target: Target | undefined }
+
+/** The order in which failures are reported: the first is the most useful to a client (ruling U2). */
+const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
+
+type FailoverParts = {
+  pool: Pool
+  model: Model
+  /** The account whose request it is. */
+  customer: Customer
+  affinity: string | undefined
+  requestId: string
+  /** The form in which the upstream is asked for the answer. */
+  form: AnswerForm
+}
+
+/** Decides which targets a request may still be sent to, and keeps its failures so far (rulings U1, U2). */
+class Failover {
+  readonly #parts: FailoverParts
+  readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
+  attempts = 0
+  /** The reason for which the last `next` returned undefined. */
+  stopped: Stopped | undefined
+  /** The attempt under way at the chosen target, or the last one. */
+  stay: Stay | undefined
+  /** No other request had failed at the account at the same time before this one. */
+  #isFirst = true
+  /** The only account was asked once more. */
+  #isOnlyAgain = false
+  #choice: ChosenTarget | undefined
+  /** Whether the choice counts against the budget of retries. */
+  #isRetry = false
+  #passedOver = 0
+  #worst: Failed | undefined
+  /** The value of `#worst` before the last failure. */
+  #worstBefore: Failed | undefined
+  /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
+  #hasRaced = false
+
+  constructor(parts: FailoverParts) {
+    const { customer, affinity, requestId, form } = parts
+    this.#parts = parts
+    this.#search = { requestId, customer, affinity, tried: [], isLast: false, form }
+  }
+
+  /** Call before the first attempt. @param request has the history in which a sealed item is looked for */
+  continues(request: { lastSealed(): string | undefined }): void {
+    if (this.#looksForSeals) this.#search.sealed = this.#nameBySeal(request.lastSealed())
+  }
+
+  /**
+   * The time until the only account of the model may be asked once more, on a fresh connection, in ms (ruling Y26).
+   * @returns undefined if it may not
+   */
+  waitForOnly({ cause, retryAfterSeconds }: Failure, { alarm }: Verdict): number | undefined {
+    if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
+    if (cause === 'upstream_connect') return 0
+    // One request waits for an account that cools, since one alone is let through when that is over. The others are answered now.
+    if (!this.#isFirst || !this.#parts.pool.mayRetry(this.#choice!.target)) return undefined
+    const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
+    return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
+  }
+
+  /** Chooses the only account once more, as `next` does. */
+  onlyAgain(): ChosenTarget | undefined {
+    this.#isOnlyAgain = true
+    this.#search.tried = []
+    return this.next()
+  }
+
+  /** Whether another attempt could follow the one under way. */
+  get hasMore(): boolean {
+    return this.attempts < attemptsMax && this.#size > this.#search.tried.length + 1
+  }
+
+  /** Chooses the next target, which `enter` confirms; undefined if no target is left or may be tried. */
+  next(): ChosenTarget | undefined {
+    if (this.attempts >= attemptsMax) return this.#stop('attempts')
+    this.#search.isLast = this.attempts === attemptsMax - 1
+    const { pool, model } = this.#parts
+    const choice = pool.choose(model, this.#search)
+    if (choice === undefined) return this.#stop('nobody')
+    if (this.attempts > 0 && !pool.mayRetry(choice.target)) return this.#stop('budget')
+    this.#choice = choice
+    this.#isRetry = this.attempts > 0
+    return choice
+  }
+
+  /** Call when the attempt at the chosen target begins. */
+  enter(): void {
+    this.attempts++
+    this.stay = this.#parts.pool.enter(this.#choice!, this.#search, this.#isRetry)
+  }
+
+  /** Whether the same target may be tried once more, after a failure that was not its own. */
+  get mayAgain(): boolean {
+    return this.attempts < attemptsMax
+  }
+
+  /**
+   * Chooses the same target once more. This is not a retry in the sense of the budget, because the target did no work on the
+   * first attempt. The failure of that attempt is not reported to the client.
+   */
+  again(): ChosenTarget {
+    this.#worst = this.#worstBefore
+    this.#isRetry = false
+    return this.#choice!
+  }
+
+  /** Skips the chosen target, because its model does not take the request. */
+  skip(): void {
+    this.#search.tried = [...this.#search.tried, this.#choice!.target]
+    this.#passedOver++
+  }
+
+  /** Whether no enabled target takes this request, now or later. */
+  get isPassedOverByAll(): boolean {
+    return this.#passedOver >= this.#size
+  }
+
+  /**
+   * The conversation will go on after this answer, at the same account.
+   * @param isUnsealed whether the request was sent without its sealed items
+   */
+  continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
+    const sealed = this.#looksForSeals ? this.#nameBySeal(answer.lastSealed?.()) : undefined
+    if (sealed !== undefined) this.stay?.continuesAs(sealed, isUnsealed)
+  }
+
+  /** The attempt under way failed. @returns the decision what to do about it */
+  failed(failure: Failure): Verdict {
+    const { target } = this.#choice!
+    const verdict = judge(failure, target.model)
+    // A refusal of a faulty request shows that the account works.
+    if (verdict.tell === 'rejected') this.stay?.refused()
+    else this.#isFirst = this.stay?.failed(verdict, verdict.alarm ?? failure.cause, failure.retryAfterSeconds) ?? true
+    const isRaceAgain = verdict.elsewhere === 'any' && this.#hasRaced
+    this.#hasRaced ||= verdict.elsewhere === 'any'
+    if (verdict.elsewhere === 'another' || isRaceAgain) this.#search.tried = [...this.#search.tried, target]
+    this.#remember({ failure, verdict, target })
+    return isRaceAgain ? { ...verdict, elsewhere: 'another' } : verdict
+  }
+
+  /** The failure that the client gets when no target is left. */
+  get told(): Failed {
+    const worst = this.#worst
+    const { pool, model, customer } = this.#parts
+    const { tell, retryAfterSeconds } = pool.outlook(model, customer)
+    const isForCapacity =
+      worst?.verdict.tell === 'capacity' || (worst?.verdict.tell === 'account' && tell === 'capacity')
+    if (worst && !isForCapacity) return worst
+    if (worst) {
+      const waits = [worst.failure.retryAfterSeconds, retryAfterSeconds].filter((wait) => wait !== undefined)
+      const wait = waits.length === 0 ? undefined : Math.min(...waits)
+      // The client may wait for the other account (ruling U1). The log keeps the cause of this one.
+      const verdict = { ...worst.verdict, tell: 'capacity' as const }
+      return { ...worst, verdict, failure: { ...worst.failure, retryAfterSeconds: wait } }
+    }
+    const cause = tell === 'capacity' ? 'no_capacity' : 'no_upstream_account'
+    const failure: Failure = { fault: { kind: tell, text: '' }, cause, retryAfterSeconds }
+    return { failure, verdict: judge(failure, model), target: undefined }
+  }
+
+  /** The number of enabled accounts that serve the customer. */
+  get #size(): number {
+    const { pool, model, customer } = this.#parts
+    return pool.sizeOf(model, customer)
+  }
+
+  #stop(reason: Stopped): undefined {
+    this.stopped = reason
+    return undefined
+  }
+
+  /** Whether a sealed item can show which account a conversation without a key belongs to: several serve the model (ruling U13). */
+  get #looksForSeals(): boolean {
+    return this.#search.affinity === undefined && this.#size > 1
+  }
+
+  /** Makes a conversation name of a sealed digest. It is scoped to the account, so no other account can share it. */
+  #nameBySeal(sealed: string | undefined): string | undefined {
+    return sealed && `${this.#parts.customer.id} ${sealed}`
+  }
+
+  #remember(failed: Failed): void {
+    const known = this.#worst
+    this.#worstBefore = known
+    const isWorse =
+      known === undefined || tellOrder.indexOf(failed.verdict.tell) <= tellOrder.indexOf(known.verdict.tell)
+    if (isWorse) this.#worst = failed
   }
 }

@@ -1,5 +1,5 @@
 import type { ClientWire } from '../catalog/wire-names.ts'
-import type { BodyShare } from './fairness/bodies.ts'
+import type { BodyShare } from './fairness/places.ts'
 
 /**
  * A client's request and its answer as the walks see them: no socket, no HTTP module. `http/` makes one per request.

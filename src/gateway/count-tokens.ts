@@ -3,10 +3,10 @@ import { checkConversation } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readSessionId } from '../wires/requests/conversation-key.ts'
 import { wires } from '../wires/wires.ts'
+import { identify } from './admit.ts'
 import { type Call, ClientGone } from './call.ts'
-import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
-import { identify } from './identify.ts'
+import { findModel } from './read-request.ts'
 import type { CallRecord } from './record.ts'
 
 /**

@@ -1,15 +1,14 @@
 import type { Ledger, RequestOutcome } from '../accounts/ledger.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import type { Fault } from '../inference/answer.ts'
-import { noUsage, type Usage, type UsageReport } from '../inference/usage.ts'
+import { noUsage, type Usage } from '../inference/usage.ts'
 import type { Listed } from '../registers.ts'
 import { type Failure, failureOf, judge } from '../upstream/verdict.ts'
-import type { ErrorFacts } from '../wires/answers/envelope.ts'
+import type { ErrorFacts } from '../wires/answers/faults.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Attempt, AttemptListener } from './attempt.ts'
-import { Attempts, type AttemptsParts, type UpstreamRequests } from './attempts.ts'
+import { Attempts, type AttemptsParts, type Failed, type UpstreamRequests } from './attempts.ts'
 import type { Call, CallListener } from './call.ts'
-import type { Failed } from './failover.ts'
 import type { Gateway, Recorded, Ticking } from './gateway.ts'
 import { type EarlyEnd, evidenceOfCut, type ReadingOn, readOn } from './read-on.ts'
 import type { CallRecord } from './record.ts'
@@ -66,7 +65,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   /** The index in the `Roster`. */
   place: number | undefined
   readonly #parts: DeliveryParts
-  readonly #record: CallRecord
+  /** Is read while the request runs, by operations that show running requests. */
+  readonly record: CallRecord
   #state: DeliveryState = 'held'
   readonly #attempts: Attempts
   #relay: StreamRelay | undefined
@@ -84,18 +84,13 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   /** @param asking is kept only while the request may have to be sent */
   constructor(parts: DeliveryParts, asking: UpstreamRequests) {
     this.#parts = parts
-    this.#record = parts.record
+    this.record = parts.record
     this.#attempts = new Attempts(parts, asking, this)
     this.#startedMs = parts.gateway.clockMs()
   }
 
   get #attempt(): Attempt | undefined {
     return this.#attempts.newest
-  }
-
-  /** The record of the request while it runs, for operations that show running requests. */
-  get record(): Readonly<CallRecord> {
-    return this.#record
   }
 
   /** Resolves when the request is over and settled. @throws GatewayError if nothing of an answer was shown. */
@@ -173,27 +168,24 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
 
   onBug(bug: Error): void {
     if (this.#isEnding()) {
-      this.#parts.gateway.reportBug(bug, this.#record.id)
+      this.#parts.gateway.reportBug(bug, this.record.id)
       return
     }
     this.#attempt?.abandon()
     try {
-      if (this.#state === 'open') this.#billBug(bug, this.#relay!.report)
-      else this.#over(bug)
+      if (this.#state === 'open') {
+        this.#parts.call.destroy()
+        // Our own count may be the code with the bug, so the model's figures are billed.
+        const evidence = { report: this.#relay!.report, isComplete: false, estimateOutput: () => 0, isWaived: false }
+        this.#settle({ ...evidence, outcome: 'internal_error' }, toNobody, bug)
+      } else this.#over(bug)
     } catch (second) {
       this.#endByBug(second as Error)
     }
   }
 
-  /** After a bug, bills the model's own figures: our count may be the code with the bug. */
-  #billBug(bug: Error, report: UsageReport): void {
-    this.#parts.call.destroy()
-    const evidence = { report, isComplete: false, estimateOutput: () => 0, isWaived: false }
-    this.#settle({ ...evidence, outcome: 'internal_error' }, toNobody, bug)
-  }
-
   #endByBug(bug: Error): void {
-    if (this.#state === 'over') this.#parts.gateway.reportBug(bug, this.#record.id)
+    if (this.#state === 'over') this.#parts.gateway.reportBug(bug, this.record.id)
     else this.#over(bug)
   }
 
@@ -332,14 +324,14 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #leave(): void {
     if (this.#isEnding() || this.#isGone()) return
     if (this.#readingOn) {
-      this.#record.outcome = 'client_abort'
+      this.record.outcome = 'client_abort'
       this.#readingOn.leave()
     } else this.#depart('client_abort')
   }
 
   /** The client is gone. The upstream is read on for its figures, or what has come is billed (rulings C4, C12). */
   #depart(end: Exclude<EarlyEnd, 'ok'>): void {
-    this.#record.outcome = end
+    this.record.outcome = end
     if (this.#attempt?.isRefusing || this.#attempts.isWaiting) {
       this.#over()
       return
@@ -399,16 +391,16 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const parts = { snapshot, model, exchange: this.#attempts.exchange }
     const error = refuse(parts, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
-    this.#record.cause = verdict.alarm ?? cause
-    this.#attempts.end(this.#record.cause)
-    this.#record.code = error.code
-    this.#record.message = explainedMessage(parts, error, verdict)
-    this.#record.param = error.param
+    this.record.cause = verdict.alarm ?? cause
+    this.#attempts.end(this.record.cause)
+    this.record.code = error.code
+    this.record.message = explainedMessage(parts, error, verdict)
+    this.record.param = error.param
     // A refusal costs nothing, even if the client has left (ruling C4).
     if (this.#readingOn) this.#over()
     else if (this.#state === 'open') this.#cutStream(error, outcome ?? 'upstream_cut')
     else {
-      this.#record.outcome = outcome ?? (error.code === 'invalid_request' ? 'refused' : 'upstream_error')
+      this.record.outcome = outcome ?? (error.code === 'invalid_request' ? 'refused' : 'upstream_error')
       this.#over(error)
     }
   }
@@ -421,7 +413,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#attempt?.abandon()
     // The stream was opened for keep-alives only. A failure before any output costs nothing (ruling C4).
     if (!relay.hasShown) {
-      this.#record.outcome = outcome
+      this.record.outcome = outcome
       call.end(relay.failure(facts, noUsage), relay.encoding)
       this.#over()
       return
@@ -457,7 +449,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const isComplete = answer.state !== 'stopped'
     const evidence = answer.state === 'stopped' ? this.#evidenceOfCut(answer) : evidenceOf(answer)
     const outcome = this.#readingOn?.end ?? 'ok'
-    if (answer.reason !== undefined) this.#record.finishReason = answer.reason
+    if (answer.reason !== undefined) this.record.finishReason = answer.reason
     this.#settle({ ...evidence, isComplete, outcome, isWaived: false }, isGone ? toNobody : lastWords)
   }
 
@@ -475,17 +467,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#attempts.end(undefined)
     const { target } = this.#attempt!
     const createdMs = gateway.nowMs()
-    const at = model.prices.counts === 'start' ? this.#record.startedMs : createdMs
+    const at = model.prices.counts === 'start' ? this.record.startedMs : createdMs
     const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!, at)
     const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call
     const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs })
     const posted = gateway.ledger.debit(debit)
     this.#move('settling')
-    noteBill(this.#record, bill)
+    noteBill(this.record, bill)
     posted.then(
       (how) => {
-        this.#record.settled = how === 'spooled' ? how : 'posted'
+        this.record.settled = how === 'spooled' ? how : 'posted'
         try {
           show()
           this.#over(bug)
@@ -497,10 +489,10 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       },
       () => {
         // Neither database nor spool took the debit, which the ledger has logged. An end that is not on record is not shown.
-        this.#record.cause = 'ledger_unsettled'
-        this.#record.outcome = 'internal_error'
-        this.#record.costNanos = undefined
-        this.#record.settled = 'refused'
+        this.record.cause = 'ledger_unsettled'
+        this.record.outcome = 'internal_error'
+        this.record.costNanos = undefined
+        this.record.settled = 'refused'
         if (wasOpen) call.destroy()
         this.#over(wasOpen ? undefined : new GatewayError('internal_error', failureTexts.serviceFailed))
       },

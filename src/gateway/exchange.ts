@@ -4,6 +4,7 @@ import { setMembers } from '../bytes/json-edit.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
+import { compile, foldName, routingBetas } from '../catalog/routing-fields.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { UsageBounds } from '../inference/usage.ts'
@@ -11,7 +12,8 @@ import type { Target } from '../upstream/target.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
-import type { Sealing } from '../wires/wire.ts'
+import type { Sealing, VersionHeaders } from '../wires/wire.ts'
+import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import { withoutEchoes } from './echoes.ts'
 import type { Gateway } from './gateway.ts'
@@ -72,7 +74,8 @@ export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
   readonly #sealing: Sealing | undefined
-  #isUnsealed = false
+  /** Whether `unseal` has removed something. */
+  isUnsealed = false
 
   /**
    * @param body the body, with the model's name as it is in the catalog entry
@@ -101,23 +104,18 @@ export class Outgoing {
     const rest = this.#body && this.#sealing?.remove(this.#body)
     if (rest === undefined) return false
     this.#body = rest
-    this.#isUnsealed = true
+    this.isUnsealed = true
     return true
   }
 
   /** Whether the body may contain sealed items that can be removed if an account refuses them. */
   get mayUnseal(): boolean {
-    return !this.#isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
+    return !this.isUnsealed && this.#body !== undefined && this.#sealing?.mayBeIn(this.#body) === true
   }
 
   /** A digest of the last item in the history that a provider account sealed. */
   lastSealed(): string | undefined {
     return this.#body && this.#sealing?.lastIn(this.#body)
-  }
-
-  /** Whether `unseal` has removed something. */
-  get isUnsealed(): boolean {
-    return this.#isUnsealed
   }
 
   /** Whether the body contains a text as a whole JSON string; false after `forget` (ruling U9). */
@@ -144,4 +142,49 @@ export class Outgoing {
 function renameModel(bytes: Buffer, name: string): Buffer {
   const body = new ClientBody(bytes)
   return splice(bytes, setMembers(body.range, body.members, new Map([['model', JSON.stringify(name)]])))
+}
+
+/**
+ * Builds the headers of a request to an upstream. Of the client's headers only the version and the betas are sent on, and
+ * only to a model of its own wire. They are spelled as the target wants them (rulings N3, P4). A removed beta is a loss.
+ */
+export function upstreamHeaders(
+  call: Pick<Call, 'wire' | 'header'>,
+  model: Model,
+): { headersFor: Exchange['headersFor']; losses: readonly Loss[] } {
+  const { versionHeaders } = wires[model.wire].model
+  if (!versionHeaders) return { headersFor: () => [], losses: [] }
+  const isTheirs = call.wire === model.wire
+  const version = (isTheirs && sent(call, versionHeaders, 'version')) || versionHeaders.versionDefault
+  const betas = isTheirs ? sent(call, versionHeaders, 'beta') : undefined
+  const kept = betas === undefined ? undefined : priced(betas, model)
+  return { headersFor: spell(version, kept), losses: kept === betas ? [] : [betaDropped] }
+}
+
+const betaDropped: Loss = { field: 'beta', what: 'dropped', why: 'raises the price, or lets another model answer' }
+
+/** Returns the first spelling that was sent. */
+function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: string): string | undefined {
+  return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
+}
+
+/** Removes betas that raise the price or let another model answer, unless the catalog entry allows them (rulings C7, Y13). */
+function priced(betas: string, { profile, allowedFields }: Model): string {
+  const { costlyBetas } = profile.messages
+  const isCostly = patterns.get(costlyBetas) ?? compile([...routingBetas, ...costlyBetas])
+  patterns.set(costlyBetas, isCostly)
+  const names = betas.split(',').map((beta) => [beta, foldName(beta.trim())] as const)
+  return names.flatMap(([beta, name]) => (isCostly.test(name) && !allowedFields.has(name) ? [] : beta)).join(',')
+}
+
+/** Cached by the list of a profile, which lives as long as its configuration. */
+const patterns = new WeakMap<readonly string[], RegExp>()
+
+/** Keeps two strings and not the call, because an attempt may outlive the call. */
+function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
+  return ({ upstream: { messagesHeaders } }) => {
+    const headers: [string, string][] = [[`${messagesHeaders}-version`, version]]
+    if (beta) headers.push([`${messagesHeaders}-beta`, beta])
+    return headers
+  }
 }

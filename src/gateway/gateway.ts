@@ -3,16 +3,15 @@ import type { Admission } from '../accounts/admission.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
+import type { Config } from '../config/config.ts'
 import type { Listed, Roster } from '../registers.ts'
-import type { Bodies } from './fairness/bodies.ts'
-import type { Counting } from './fairness/counting.ts'
-import type { Flow } from './fairness/flow.ts'
-import type { Readers } from './fairness/readers.ts'
+import type { KeyFinder } from '../upstream/keyring.ts'
+import type { Pool } from '../upstream/pool.ts'
+import type { Upstreams } from '../upstream/upstreams.ts'
+import type { Bodies, Counting, Flow, Readers } from './fairness/places.ts'
 import type { Turns } from './fairness/turns.ts'
 import type { LastAnswers } from './last-answers.ts'
-import type { CallRecord } from './record.ts'
-import type { Snapshots } from './snapshot.ts'
-import type { Tracing } from './tracing.ts'
+import type { CallRecord, Tracing } from './record.ts'
 
 /** The parts that a walk needs. `src/process` builds them. */
 export type Gateway = {
@@ -81,5 +80,64 @@ export function tick({ deliveries, lingering, flow }: Gateway, nowMs: number): v
   for (const attempt of lingering) {
     attempt.tick(nowMs)
     if (!attempt.isLingering) lingering.delete(attempt)
+  }
+}
+
+/** One configuration and what was built from it: targets, connections and keys. */
+export type Snapshot = {
+  readonly config: Config
+  readonly pool: Pool
+  readonly upstreams: Upstreams
+  readonly keyOf: KeyFinder
+}
+
+type Snapshots = ReturnType<typeof createSnapshots>
+
+/**
+ * The configuration in force, and earlier ones that requests still use. A request keeps the snapshot that it took to its
+ * end, retries included. A snapshot that is no longer in force closes with its last request (U14).
+ */
+export function createSnapshots(first: Snapshot) {
+  /** The number of requests by snapshot; the one in force is always in the map. */
+  const users = new Map<Snapshot, number>([[first, 0]])
+  /** Snapshots without requests that are no longer in force. A lingering upstream may still use their connections. */
+  const retired = new Set<Snapshot>()
+  let current = first
+  let isClosed = false
+  return {
+    get current(): Snapshot {
+      return current
+    },
+    /** Takes the current snapshot for one request. `release` must be called once, at its end. */
+    take(): { snapshot: Snapshot; release: () => void } {
+      const snapshot = current
+      users.set(snapshot, users.get(snapshot)! + 1)
+      return { snapshot, release: () => leave(snapshot) }
+    },
+    /** Puts a new snapshot in force for later requests. */
+    replace(next: Snapshot): void {
+      const before = current
+      current = next
+      users.set(next, 0)
+      if (users.get(before) === 0) retire(before)
+    },
+    /** Closes all connections, also those of earlier snapshots. */
+    async close(): Promise<void> {
+      isClosed = true
+      await Promise.all([...users.keys(), ...retired].map(({ upstreams }) => upstreams.close()))
+    },
+  }
+
+  function leave(snapshot: Snapshot): void {
+    const left = users.get(snapshot)! - 1
+    users.set(snapshot, left)
+    if (left === 0 && snapshot !== current) retire(snapshot)
+  }
+
+  function retire(snapshot: Snapshot): void {
+    if (isClosed) return
+    users.delete(snapshot)
+    retired.add(snapshot)
+    snapshot.upstreams.retire().then(() => retired.delete(snapshot))
   }
 }

@@ -1,13 +1,11 @@
-import type { ApiKey } from '../accounts/account.ts'
+import { type Account, type ApiKey, keyless } from '../accounts/account.ts'
 import { free } from '../bytes/free.ts'
-import { enter, inOrder, takeHold } from './admit.ts'
+import { enter, identify, inOrder, noteAccount, takeHold } from './admit.ts'
 import { type Call, ClientGone } from './call.ts'
 import { Delivery } from './delivery.ts'
-import type { Gateway } from './gateway.ts'
-import { identify } from './identify.ts'
+import type { Gateway, Snapshot } from './gateway.ts'
 import { readRequest } from './read-request.ts'
 import type { CallRecord } from './record.ts'
-import type { Snapshot } from './snapshot.ts'
 
 /**
  * Handles one inference request to its end, under the configuration that is in force when it arrives (U14).
@@ -48,4 +46,21 @@ async function walk(
   } catch (error) {
     throw await inOrder(entered, key, error)
   }
+}
+
+/** Not a digest, so that no key matches. */
+const noDigest = 'no key'
+
+/**
+ * Runs a request that an operator makes on behalf of an account, without a key. After this it is a request like any other.
+ * @throws GatewayError
+ */
+export async function play(gateway: Gateway, call: Call, record: CallRecord, account: Account): Promise<void> {
+  const { directory } = gateway
+  // A new account may not be in memory yet. Looking up any key loads what is new.
+  if (!directory.findKnownAccount(account.id)) await directory.findKey(noDigest)
+  // The object that all requests of the account share.
+  const payer = keyless(directory.findKnownAccount(account.id) ?? account)
+  noteAccount(gateway, record, payer)
+  return infer(gateway, call, record, payer)
 }

@@ -10,8 +10,7 @@ import type { AdaptedRequest } from '../wires/requests/adapt-bytes.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
 import type { Native } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
-import { type CheckedRequest, type Exchange, Outgoing } from './exchange.ts'
-import { upstreamHeaders } from './upstream-headers.ts'
+import { type CheckedRequest, type Exchange, Outgoing, upstreamHeaders } from './exchange.ts'
 
 /** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
 const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }

@@ -1,13 +1,11 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Model } from '../catalog/model.ts'
-import type { Config } from '../config/config.ts'
 import type { UsageReport } from '../inference/usage.ts'
 import type { StreamRelay } from '../wires/answers/relay.ts'
 import { type Exchange, mayCallTools } from './exchange.ts'
-import type { Gateway } from './gateway.ts'
+import type { Gateway, Snapshot } from './gateway.ts'
 import type { Pace } from './pace.ts'
 import { type Evidence, evidenceOf } from './settle.ts'
-import type { Snapshot } from './snapshot.ts'
 
 /*
  * An answer may be over for its client and not yet at its upstream (rulings C4, C12). That happens if we end it at a stop
@@ -45,35 +43,27 @@ export function readOn(
   told: UsageReport | undefined,
 ): ReadingOn | undefined {
   const { gateway, snapshot, key, model } = parts
-  const limitMs = limitOf(snapshot.config, end, told)
+  const { billing, timeouts } = snapshot.config
+  const limitMs = told === undefined ? timeouts.settleWindowMs : end === 'ok' ? stopReadMs : billing.readOnMs
   const isOfUse = told === undefined || (limitMs > 0 && tellsLate(told, exchange, model))
   return isOfUse && gateway.readers.enter(key.account.id) ? new ReadingOn(parts, end, told, limitMs) : undefined
 }
 
-function limitOf({ billing, timeouts }: Config, end: EarlyEnd, told: UsageReport | undefined): number {
-  if (told === undefined) return timeouts.settleWindowMs
-  return end === 'ok' ? stopReadMs : billing.readOnMs
-}
-
-/** One upstream that is read on. It occupies a place of `readers.ts` until `close`. */
+/** One upstream that is read on. It occupies a place of `Readers` until `close`. */
 export class ReadingOn {
   /** The model's report when the client got its last piece; undefined if the client has nothing of the answer. */
   readonly told: UsageReport | undefined
   readonly #parts: ReadingOnParts
   readonly #sinceMs: number
   #untilMs: number
-  #end: EarlyEnd
+  end: EarlyEnd
 
   constructor(parts: ReadingOnParts, end: EarlyEnd, told: UsageReport | undefined, limitMs: number) {
     this.told = told
     this.#parts = parts
     this.#sinceMs = parts.gateway.clockMs()
     this.#untilMs = this.#sinceMs + limitMs
-    this.#end = end
-  }
-
-  get end(): EarlyEnd {
-    return this.#end
+    this.end = end
   }
 
   /** Whether the client has something of the answer, or will get it with the figures. */
@@ -83,12 +73,12 @@ export class ReadingOn {
 
   /** Whether the client is still there and waits for the end. */
   get isAwaited(): boolean {
-    return this.#end === 'ok'
+    return this.end === 'ok'
   }
 
   /** The client left while it waited for the end. The figures now get as much time as after any other departure. */
   leave(): void {
-    this.#end = 'client_abort'
+    this.end = 'client_abort'
     this.#untilMs = this.#sinceMs + Math.max(stopReadMs, this.#parts.snapshot.config.billing.readOnMs)
   }
 

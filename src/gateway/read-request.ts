@@ -1,14 +1,15 @@
-import type { KeyBounds } from '../accounts/key-bounds.ts'
+import { type KeyBounds, mayUse } from '../accounts/key-bounds.ts'
 import type { Model } from '../catalog/model.ts'
+import { findNearIds } from '../catalog/near-ids.ts'
 import type { Config } from '../config/config.ts'
-import { checkFields } from '../wires/requests/checks.ts'
+import { GatewayError } from '../errors.ts'
+import { checkFields, readModelId } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readConversationKey, readOpening } from '../wires/requests/conversation-key.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { UpstreamRequests } from './attempts.ts'
 import type { Call } from './call.ts'
-import { findModel } from './find-model.ts'
 import type { Gateway } from './gateway.ts'
 import { exchangeNatively } from './native.ts'
 import type { CallRecord } from './record.ts'
@@ -52,11 +53,8 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   record.stream = exchange.stream
   record.outputTokensCap = exchange.outputTokensCap
   if (exchange.losses.length > 0) record.losses = exchange.losses
-  return {
-    model,
-    affinity: scopedKey,
-    asking: { exchange, exchangeFor: isServedAlike(model) ? undefined : exchangeFor },
-  }
+  const isServedAlike = model.routes.every(({ serving }) => serving.profile === model.profile)
+  return { model, affinity: scopedKey, asking: { exchange, exchangeFor: isServedAlike ? undefined : exchangeFor } }
 }
 
 /** The key for the provider's prompt cache if the body names none: that of a header, or else the model's implicit one (ruling Y18). */
@@ -71,7 +69,34 @@ function implicitKeyOf(
   return scope(implicitKey === 'account' ? 'implicit' : `implicit ${readOpening(client, body)}`)
 }
 
-/** Whether one exchange suits all upstreams of the model. */
-function isServedAlike({ routes, profile }: Model): boolean {
-  return routes.every(({ serving }) => serving.profile === profile)
+/**
+ * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
+ * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
+ */
+export function findModel(
+  config: Pick<Config, 'catalog'>,
+  body: ClientBody,
+  record: CallRecord,
+  bounds: Pick<KeyBounds, 'models'> | undefined,
+): Model {
+  const id = readModelId(body)
+  const { models } = config.catalog
+  const model = models.get(id)
+  if (model === undefined || (bounds !== undefined && !mayUse(bounds.models, id))) {
+    const ids = bounds === undefined ? models.keys() : models.keys().filter((one) => mayUse(bounds.models, one))
+    // The client's own name is not repeated: errors never quote a body (spec 7.1).
+    const near = findNearIds(id, ids)
+    const suggestion = near.length > 0 ? ` Perhaps it is ${near.join(' or ')}.` : ''
+    const text = model === undefined ? texts.unknown : texts.forbidden
+    throw new GatewayError('model_not_found', text + suggestion, { param: 'model' })
+  }
+  record.model = model.entryId
+  if (model.id !== model.entryId) record.alias = model.id
+  record.modelWire = model.wire
+  return model
+}
+
+const texts = {
+  unknown: 'No such model: GET /v1/models lists those that can be named.',
+  forbidden: 'This API key may not use the model: name another one, or ask who gave you the key.',
 }

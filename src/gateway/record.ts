@@ -8,7 +8,7 @@ import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
 
 /** The trace that a request belongs to, as far as the caller has given it. */
-export type Trace = {
+type Trace = {
   readonly id: string
   /** The caller's span. */
   readonly parentId: string | undefined
@@ -140,4 +140,12 @@ export function contain(
       reportBug(failed as Error, record.id)
     }
   })
+}
+
+/** The calls into tracing while a request runs. Spans are exported only when it is over. */
+export interface Tracing {
+  /** A request begins. @param traceparent the caller's header @returns undefined if nothing is to be kept */
+  begin(traceparent: string | string[] | undefined): Trace | undefined
+  /** A try begins. @returns the `traceparent` for its upstream, if that is to get one */
+  enter(record: CallRecord, tried: Try): string | undefined
 }

@@ -7,7 +7,7 @@ import type { Target } from '../upstream/target.ts'
 import type { Failure, Verdict } from '../upstream/verdict.ts'
 import { clientWires } from '../wires/wires.ts'
 import type { Exchange } from './exchange.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './gateway.ts'
 
 /** The paths that clients know. */
 const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))

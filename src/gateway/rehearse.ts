@@ -9,17 +9,14 @@ import { Roster } from '../registers.ts'
 import type { LiveKey } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
-import { headersOf } from '../upstream/request-headers.ts'
-import { pathFor } from '../upstream/target.ts'
+import { headersOf, pathFor } from '../upstream/target.ts'
 import type { Flight, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
 import { wires } from '../wires/wires.ts'
 import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.ts'
-import { Bodies, tooLarge } from './fairness/bodies.ts'
-import { createFlow } from './fairness/flow.ts'
-import { createReaders } from './fairness/readers.ts'
+import { Bodies, Flow, Readers, tooLarge } from './fairness/places.ts'
+import { createSnapshots } from './gateway.ts'
 import { type ReadRequest, type ReadRequestParts, readRequest } from './read-request.ts'
 import type { CallRecord } from './record.ts'
-import { createSnapshots } from './snapshot.ts'
 
 /** A request that runs without an account that pays and without an upstream that receives it. */
 type Rehearsal = {
@@ -129,8 +126,8 @@ async function deliver(
     clockMs: standing,
     deliveries: new Roster(),
     lingering: new Roster(),
-    readers: createReaders(),
-    flow: createFlow(),
+    readers: new Readers(),
+    flow: new Flow(),
     reportBug(found) {
       bug ??= found
     },

@@ -5,11 +5,8 @@ import { decodeRefusal } from '../wires/answers/error-body.ts'
 import { inClientWords } from '../wires/requests/client-words.ts'
 import type { AnswerHead, DecodeContext } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
-import type { AnswerPlan } from './answer-run.ts'
-import { type CheckedRequest, type Exchange, Outgoing } from './exchange.ts'
-import { TranslatedStream } from './translated-stream.ts'
-import { TranslatedWhole } from './translated-whole.ts'
-import { upstreamHeaders } from './upstream-headers.ts'
+import { type CheckedRequest, type Exchange, Outgoing, upstreamHeaders } from './exchange.ts'
+import { type AnswerPlan, TranslatedStream, TranslatedWhole } from './translated-answer.ts'
 
 /** The most sealed signatures that are opened of one request (ruling R18, B25): each costs an authentication, forged or not. */
 const envelopesMax = 1_000

@@ -1,5 +1,5 @@
 import type { GatewayError } from '../errors.ts'
-import { plainEnvelope } from '../wires/answers/envelope.ts'
+import { plainEnvelope } from '../wires/answers/faults.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 import { errorLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'

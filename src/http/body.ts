@@ -1,7 +1,7 @@
 import { free } from '../bytes/free.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
-import { type BodyShare, tooLarge } from '../gateway/fairness/bodies.ts'
+import { type BodyShare, tooLarge } from '../gateway/fairness/places.ts'
 import { notHttp, refusal } from './framing.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { BodyReader } from './incoming-body.ts'
@@ -34,7 +34,9 @@ export async function readBody(exchange: HttpExchange, limits: BodyLimits, room:
   if (exchange.awaitsContinue) exchange.continue()
   const whole = exchange.body.takeWhole()
   if (whole) return takeBody(exchange, whole, limits, room)
-  return new Promise((resolve, reject) => exchange.body.read(new WholeBody(exchange, limits, room, resolve, reject)))
+  const reader = new WholeBody(exchange, limits, room)
+  exchange.body.read(reader)
+  return reader.promise
 }
 
 /** Takes a body that has already arrived completely. @throws as `readBody` */
@@ -55,8 +57,7 @@ class WholeBody implements BodyReader {
   readonly #exchange: HttpExchange
   readonly #limits: BodyLimits
   readonly #room: BodyRoom
-  readonly #resolve: (body: Buffer) => void
-  readonly #reject: (error: Error) => void
+  readonly #whole = Promise.withResolvers<Buffer>()
   readonly #joined: Buffer[] = []
   /** Later pieces, which are not joined yet. */
   #pieces: Buffer[] = []
@@ -64,21 +65,17 @@ class WholeBody implements BodyReader {
   readonly #gap: NodeJS.Timeout
   #bytes = 0
 
-  constructor(
-    exchange: HttpExchange,
-    limits: BodyLimits,
-    room: BodyRoom,
-    resolve: (body: Buffer) => void,
-    reject: (error: Error) => void,
-  ) {
+  constructor(exchange: HttpExchange, limits: BodyLimits, room: BodyRoom) {
     this.#exchange = exchange
     this.#limits = limits
     this.#room = room
-    this.#resolve = resolve
-    this.#reject = reject
     const late = () => this.#fail(refusal('The request body did not arrive in time: send it at once.', 408))
     this.#deadline = setTimeout(late, limits.bodyMs)
     this.#gap = setTimeout(late, limits.bodyGapMs)
+  }
+
+  get promise(): Promise<Buffer> {
+    return this.#whole.promise
   }
 
   take(piece: Buffer): void {
@@ -99,7 +96,7 @@ class WholeBody implements BodyReader {
   whole(): void {
     this.#stop()
     const all = [...this.#joined, ...this.#pieces]
-    this.#resolve(all.length === 1 ? all[0]! : join(all))
+    this.#whole.resolve(all.length === 1 ? all[0]! : join(all))
   }
 
   broken(): void {
@@ -114,7 +111,7 @@ class WholeBody implements BodyReader {
     this.#stop()
     this.#exchange.body.letGo(this)
     this.#exchange.body.pause()
-    this.#reject(error)
+    this.#whole.reject(error)
   }
 
   #stop(): void {

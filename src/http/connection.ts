@@ -1,16 +1,14 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
-import { ownIfLittle } from '../http1/own-bytes.ts'
-import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/request-head.ts'
+import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/heads.ts'
+import { ownIfLittle } from '../http1/pieces.ts'
 import { judgeFraming, notHttp, refusal } from './framing.ts'
-import { type ExchangeHost, HttpExchange } from './http-exchange.ts'
+import { type ExchangeHost, HttpExchange, type ListenerTerms } from './http-exchange.ts'
 
 /** The part of the listener that a connection uses. */
-export interface ListenerHost {
+export interface ListenerHost extends ListenerTerms {
   readonly headerBytesMax: number
   readonly headersMax: number
-  readonly keepAliveSeconds: number
-  readonly isDraining: boolean
   /** Grows by one each second. */
   readonly second: number
   /** The head of a request has come. */
@@ -43,6 +41,7 @@ const inARowMax = 16
  */
 export class Connection implements ExchangeHost {
   readonly socket: Socket
+  readonly host: ListenerHost
   /** The exchange under way, until the system has taken all of its answer. */
   exchange: HttpExchange | undefined
   /** Bytes that have come and are not read yet. */
@@ -58,11 +57,10 @@ export class Connection implements ExchangeHost {
   /** The number of answered requests that were sent ahead, without a pause in between. */
   #inARow = 0
   #leaving: NodeJS.Timeout | undefined
-  readonly #host: ListenerHost
 
   constructor(socket: Socket, host: ListenerHost) {
     this.socket = socket
-    this.#host = host
+    this.host = host
     this.#since = host.second
     socket.on('data', (bytes: Buffer) => this.#take(bytes))
     socket.on('drain', () => this.exchange?.listener?.clientReady())
@@ -70,14 +68,6 @@ export class Connection implements ExchangeHost {
     // A client that resets its connection is gone, which the close that follows reports.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => this.#takeClose())
-  }
-
-  get keepAliveSeconds(): number {
-    return this.#host.keepAliveSeconds
-  }
-
-  get isDraining(): boolean {
-    return this.#host.isDraining
   }
 
   /** Whether no answer is under way. A request may still be arriving. */
@@ -97,7 +87,7 @@ export class Connection implements ExchangeHost {
   /** The seconds for which the connection was idle, or a head was incomplete. */
   get waited(): { for: 'request' | 'head'; seconds: number } | undefined {
     if (this.exchange || this.#isClosing) return undefined
-    return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.#host.second - this.#since }
+    return { for: this.#isHeadBegun ? 'head' : 'request', seconds: this.host.second - this.#since }
   }
 
   /** Sends a last answer, and reads nothing any more. */
@@ -120,9 +110,9 @@ export class Connection implements ExchangeHost {
     if (this.exchange !== exchange || this.socket.destroyed) return
     this.exchange = undefined
     exchange.taken()
-    this.#since = this.#host.second
+    this.#since = this.host.second
     this.#isHeadBegun = false
-    this.#host.release(this)
+    this.host.release(this)
     const { body } = exchange
     if (!body.isComplete && !body.isBroken) {
       // Enough of the rest of the body was discarded.
@@ -185,10 +175,10 @@ export class Connection implements ExchangeHost {
     }
     if (!this.#isHeadBegun) {
       this.#isHeadBegun = true
-      this.#since = this.#host.second
+      this.#since = this.host.second
     }
     const end = bytes.indexOf(headEnd, Math.max(start, start + this.#lookedAt - headEnd.length))
-    if (end < 0 || end - start > this.#host.headerBytesMax) {
+    if (end < 0 || end - start > this.host.headerBytesMax) {
       this.#awaitHead(bytes, start)
       return -1
     }
@@ -203,7 +193,7 @@ export class Connection implements ExchangeHost {
   }
 
   #awaitHead(bytes: Buffer, start: number): void {
-    const { headerBytesMax } = this.#host
+    const { headerBytesMax } = this.host
     if (bytes.length - start > headerBytesMax) {
       const text = bytes.toString('latin1', start, start + headerBytesMax)
       this.#refuse(refusal('The request headers are too large: at most 16 KiB are taken.', 431), text)
@@ -218,27 +208,29 @@ export class Connection implements ExchangeHost {
 
   #begin(head: RequestHead, bytes: Buffer, bodyAt: number): number {
     const isTunnel = head.method === 'CONNECT'
-    const framing = isTunnel ? noTunnel() : judgeFraming(head, this.#host.headersMax)
+    const framing = isTunnel
+      ? new GatewayError('unknown_url', 'CONNECT is not served here.')
+      : judgeFraming(head, this.host.headersMax)
     if (framing instanceof GatewayError) {
-      this.#host.refuse(this, { error: framing, method: head.method, target: head.target })
+      this.host.refuse(this, { error: framing, method: head.method, target: head.target })
       return -1
     }
     const exchange = new HttpExchange(this, head, framing)
     this.exchange = exchange
     // Most bodies arrive together with their head, and need not be awaited then.
     const at = exchange.body.isComplete ? bodyAt : exchange.body.feed(bytes, bodyAt)
-    this.#host.admit(this, exchange)
+    this.host.admit(this, exchange)
     return at
   }
 
   /** Refuses a head that is not complete in time. */
   refuse(error: GatewayError): void {
-    this.#refuse(error, this.#ahead?.toString('latin1', 0, this.#host.headerBytesMax) ?? '')
+    this.#refuse(error, this.#ahead?.toString('latin1', 0, this.host.headerBytesMax) ?? '')
   }
 
   #refuse(error: GatewayError, text: string): void {
     const [method = '', target = ''] = /^([A-Z]+) (\S+) HTTP\/1\.[01]\r\n/.exec(text)?.slice(1) ?? []
-    this.#host.refuse(this, { error, method, target })
+    this.host.refuse(this, { error, method, target })
   }
 
   /** Keeps bytes that a client sends before it has the answer to its current request. */
@@ -257,7 +249,7 @@ export class Connection implements ExchangeHost {
   #mayBeRequest(bytes: Buffer): boolean {
     const start = skipEmptyLines(bytes, 0)
     const end = bytes.indexOf(headEnd, start)
-    if (end < 0) return mayBecomeHead(bytes.toString('latin1', start, start + this.#host.headerBytesMax), 0)
+    if (end < 0) return mayBecomeHead(bytes.toString('latin1', start, start + this.host.headerBytesMax), 0)
     const head = readRequestHead(bytes.toString('latin1', start, end + 2))
     return head !== undefined && methods.has(head.method)
   }
@@ -275,7 +267,7 @@ export class Connection implements ExchangeHost {
     if (!exchange) return
     this.exchange = undefined
     exchange.gone()
-    this.#host.release(this)
+    this.host.release(this)
   }
 }
 
@@ -289,8 +281,4 @@ function skipEmptyLines(bytes: Buffer, from: number): number {
 /** Whether the bytes may be the first half of an empty line, so that no head has begun. */
 function isHalfLine(bytes: Buffer, start: number): boolean {
   return start === bytes.length - 1 && bytes[start] === carriageReturn
-}
-
-function noTunnel(): GatewayError {
-  return new GatewayError('unknown_url', 'CONNECT is not served here.')
 }

@@ -1,6 +1,5 @@
 import { GatewayError } from '../errors.ts'
-import { type Framing, type FramingFault, framingOf } from '../http1/framing.ts'
-import type { RequestHead } from '../http1/request-head.ts'
+import { type Framing, type FramingFault, framingOf, type RequestHead } from '../http1/heads.ts'
 
 /** Headers that carry a credential. Two different values are refused, because we would have to guess (ruling R7). */
 const credentialHeaders = ['authorization', 'x-api-key']

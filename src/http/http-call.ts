@@ -1,9 +1,9 @@
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Call, CallListener } from '../gateway/call.ts'
-import type { BodyShare } from '../gateway/fairness/bodies.ts'
+import type { BodyShare } from '../gateway/fairness/places.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { type BodyLimits, readBody, takeBody } from './body.ts'
-import type { AnswerListener, HttpExchange } from './http-exchange.ts'
+import type { HttpExchange } from './http-exchange.ts'
 
 export type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }
 
@@ -26,7 +26,7 @@ type HttpCallParts = {
 }
 
 /** A request and its answer as a walk sees them, without the socket. */
-export class HttpCall implements Call, AnswerListener {
+export class HttpCall implements Call, CallListener {
   readonly requestId: string
   readonly wire: ClientWire
   readonly ip: string
@@ -34,19 +34,12 @@ export class HttpCall implements Call, AnswerListener {
   listener: CallListener | undefined
   #hasBegun = false
   readonly #exchange: HttpExchange
-  readonly #limits: CallLimits
-  readonly #record: CallRecord
-  readonly #formHeaders: FormHeaders
-  readonly #sinceMs: () => number
-  readonly #body: ReadyBody | undefined
+  readonly #parts: HttpCallParts
 
-  constructor({ exchange, wire, record, limits, formHeaders, sinceMs, body }: HttpCallParts) {
+  constructor(parts: HttpCallParts) {
+    const { exchange, wire, record } = parts
     this.#exchange = exchange
-    this.#limits = limits
-    this.#record = record
-    this.#formHeaders = formHeaders
-    this.#sinceMs = sinceMs
-    this.#body = body
+    this.#parts = parts
     this.requestId = record.id
     this.wire = wire
     this.ip = record.ip
@@ -63,20 +56,21 @@ export class HttpCall implements Call, AnswerListener {
   }
 
   header(name: string): string | undefined {
-    return this.#body ? undefined : this.#exchange.header(name)
+    return this.#parts.body ? undefined : this.#exchange.header(name)
   }
 
   async readBody(share: BodyShare): Promise<Buffer> {
-    if (!this.#body) return readBody(this.#exchange, this.#limits, share)
+    const { limits, body } = this.#parts
+    if (!body) return readBody(this.#exchange, limits, share)
     // From here on the body counts for the account.
-    this.#body.release()
-    return takeBody(this.#exchange, this.#body.bytes, this.#limits, share)
+    body.release()
+    return takeBody(this.#exchange, body.bytes, limits, share)
   }
 
   reply(status: number, contentType: string, body: string | Uint8Array): void {
     this.#noteFirstByte(status)
     this.#exchange.answer(status, `${this.#lines(contentType)}cache-control: no-store\r\n`, body)
-    this.#exchange.watchStall(this.#limits.writeStallMs)
+    this.#exchange.watchStall(this.#parts.limits.writeStallMs)
   }
 
   begin(): void {
@@ -94,7 +88,7 @@ export class HttpCall implements Call, AnswerListener {
     this.#noteFirstByte(200)
     this.#exchange.end(text, encoding)
     // The walk and its deadlines are over, so the exchange watches a slow client.
-    this.#exchange.watchStall(this.#limits.writeStallMs)
+    this.#exchange.watchStall(this.#parts.limits.writeStallMs)
   }
 
   isTaking(): boolean {
@@ -106,13 +100,15 @@ export class HttpCall implements Call, AnswerListener {
   }
 
   #lines(contentType: string): string {
-    return `${this.#formHeaders(this.#record)}content-type: ${contentType}\r\n`
+    const { formHeaders, record } = this.#parts
+    return `${formHeaders(record)}content-type: ${contentType}\r\n`
   }
 
   #noteFirstByte(status: number): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    this.#record.status = status
-    this.#record.firstByteMs = this.#sinceMs()
+    const { record, sinceMs } = this.#parts
+    record.status = status
+    record.firstByteMs = sinceMs()
   }
 }

@@ -1,30 +1,25 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
+import type { CallListener } from '../gateway/call.ts'
 import type { Fields } from '../http1/fields.ts'
-import type { Framing } from '../http1/framing.ts'
-import { inOnePiece } from '../http1/one-piece.ts'
-import { staysOpen } from '../http1/persistence.ts'
-import type { RequestHead } from '../http1/request-head.ts'
-import { answerHead } from './answer-head.ts'
-import { Backlog } from './backlog.ts'
+import { type Framing, type RequestHead, staysOpen } from '../http1/heads.ts'
+import { inOnePiece } from '../http1/pieces.ts'
 import { isCredential } from './framing.ts'
+import { answerHead } from './headers.ts'
 import { IncomingBody } from './incoming-body.ts'
 
-/** Receives what the client does while it is answered. */
-export interface AnswerListener {
-  /** The client has left before it had read its whole answer. */
-  clientGone(): void
-  /** The client had fallen behind and has caught up. */
-  clientReady(): void
+/** The part of its listener's state that an answer depends on. */
+export interface ListenerTerms {
+  /** The idle time that answers announce, in whole seconds. */
+  readonly keepAliveSeconds: number
+  /** While true, each answer that begins closes its connection. */
+  readonly isDraining: boolean
 }
 
 /** The connection of an exchange. */
 export interface ExchangeHost {
   readonly socket: Socket
-  /** The idle time that answers announce, in whole seconds. */
-  readonly keepAliveSeconds: number
-  /** While true, each answer that begins closes its connection. */
-  readonly isDraining: boolean
+  readonly host: ListenerTerms
   /** The system has taken the whole answer. */
   answered(exchange: HttpExchange): void
 }
@@ -54,8 +49,8 @@ export class HttpExchange {
   isEnded = false
   /** The answer is written, and only the rest of a refused request is awaited. */
   isLingering = false
-  listener: AnswerListener | undefined
-  readonly #host: ExchangeHost
+  listener: CallListener | undefined
+  readonly #connection: ExchangeHost
   /** The head of a stream, which is sent with its first piece. */
   #head = ''
   /** Pieces of the stream are sent as chunks. */
@@ -66,19 +61,19 @@ export class HttpExchange {
   #isForgotten = false
   #endings: (() => void)[] | undefined
 
-  constructor(host: ExchangeHost, { method, target, minor, fields }: RequestHead, framing: Framing) {
-    this.#host = host
+  constructor(connection: ExchangeHost, { method, target, minor, fields }: RequestHead, framing: Framing) {
+    this.#connection = connection
     this.method = method
     this.target = target
     this.minor = minor
     this.fields = fields
-    this.body = new IncomingBody(host.socket, framing)
+    this.body = new IncomingBody(connection.socket, framing)
     this.keepsAlive = staysOpen(fields.get('connection'), minor)
     if (begun.hasSubscribers) begun.publish(this)
   }
 
   get socket(): Socket {
-    return this.#host.socket
+    return this.#connection.socket
   }
 
   /** Whether all of the answer was written, or its connection is closed. */
@@ -223,14 +218,14 @@ export class HttpExchange {
     const { socket } = this
     // After a failed write, the `close` event of the connection follows.
     const taken = (error?: Error | null) => {
-      if (!error) this.#host.answered(this)
+      if (!error) this.#connection.answered(this)
     }
     if (typeof last === 'string') socket.write(last, encoding, taken)
     else socket.write(last, taken)
   }
 
   #headOf(status: number, lines: string): string {
-    const { keepAliveSeconds, isDraining } = this.#host
+    const { keepAliveSeconds, isDraining } = this.#connection.host
     if (isDraining || this.body.isBroken) this.keepsAlive = false
     const connection = this.keepsAlive ? `keep-alive\r\nkeep-alive: timeout=${keepAliveSeconds}` : 'close'
     return answerHead(status, lines, connection)
@@ -267,4 +262,35 @@ function uncorkAll(): void {
   const sockets = corked
   corked = []
   for (const socket of sockets) socket.uncork()
+}
+
+/** The bytes that a socket was given and the system has not taken yet. They shrink if the client reads, however slowly. */
+export class Backlog {
+  readonly #socket: Socket
+  #waiting: readonly number[]
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    this.#waiting = waitingIn(socket)
+  }
+
+  /** Whether the system has taken any of them since the last call, or since this object was made. */
+  hasShrunk(): boolean {
+    const before = this.#waiting
+    this.#waiting = waitingIn(this.#socket)
+    return this.#waiting.some((bytes, at) => bytes < before[at]!)
+  }
+}
+
+/** An internal part of `net` by which Node's own timers work. For TLS, `_parent` is the handle that really writes. */
+type Handle = { writeQueueSize: number; _parent?: Handle }
+
+/**
+ * Returns two counts: all waiting bytes, and those of the write under way, which count in full until all of it is taken.
+ * Each can shrink without the other. Their sum may not, so they are compared one by one.
+ */
+function waitingIn(socket: Socket): number[] {
+  const { writableLength } = socket
+  const { _handle: handle } = socket as unknown as { _handle?: Handle | null }
+  return [writableLength, (handle?._parent ?? handle)?.writeQueueSize || writableLength]
 }

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { ChunkedReader } from '../http1/chunked.ts'
-import type { Framing } from '../http1/framing.ts'
+import type { Framing } from '../http1/heads.ts'
 
 /** Receives a request's body. Exactly one of the last three methods is called, as the last call. */
 export interface BodyReader {

@@ -2,15 +2,11 @@ import { blockTexts } from '../accounts/ledger.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import type { Address, Config } from '../config/config.ts'
-import { Bodies } from '../gateway/fairness/bodies.ts'
-import { createCounting } from '../gateway/fairness/counting.ts'
-import { createFlow } from '../gateway/fairness/flow.ts'
-import { createReaders } from '../gateway/fairness/readers.ts'
+import { Bodies, createCounting, Flow, Readers } from '../gateway/fairness/places.ts'
 import { createTurns } from '../gateway/fairness/turns.ts'
-import { type Gateway, tick } from '../gateway/gateway.ts'
+import { createSnapshots, type Gateway, type Snapshot, tick } from '../gateway/gateway.ts'
 import { LastAnswers } from '../gateway/last-answers.ts'
 import { type CallRecord, contain, type RecordListener } from '../gateway/record.ts'
-import { createSnapshots, type Snapshot } from '../gateway/snapshot.ts'
 import { listen } from '../host/listen.ts'
 import { bodiesBytesMax, createLoadWatch, type LoadWatch } from '../host/load-watch.ts'
 import { readSealKey } from '../host/seal-key.ts'
@@ -23,10 +19,10 @@ import { createTrafficWriter } from '../live/traffic-writer.ts'
 import { UpstreamDates } from '../live/upstream-dates.ts'
 import type { Log } from '../log/log.ts'
 import { Roster } from '../registers.ts'
+import { createUpstreams } from '../upstream/http-way.ts'
 import { createKeyring, type Keyring } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../upstream/pool-memory.ts'
-import { createUpstreams } from '../upstream/send.ts'
 import type { ConnectionWatch } from '../upstream/upstreams.ts'
 import type { Webhooks } from '../webhooks/webhooks.ts'
 import { type AdminSide, openAdmin, watchGateway } from './admin.ts'
@@ -136,12 +132,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
     deliveries: new Roster(),
     lingering: new Roster(),
-    readers: createReaders(),
+    readers: new Readers(),
     turns: createTurns(ownTime),
     isShedding: () => load.isShedding,
     isStrained: () => load.isStrained,
     bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax()),
-    flow: createFlow(),
+    flow: new Flow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer: createSealer(sealKey),
     tracing: telemetry.tracing,

@@ -1,7 +1,7 @@
 import type { OfferedTool, Prompt } from './prompt.ts'
 import { sampleSchema } from './schema-sample.ts'
 
-export type AskedCall = { tool: OfferedTool; arguments: string }
+type AskedCall = { tool: OfferedTool; arguments: string }
 
 /** The most calls in one answer, however many tools a text mentions. */
 const callsMax = 8

@@ -1,4 +1,4 @@
-import { type AskedCall, findAskedCalls } from './asked-calls.ts'
+import { findAskedCalls } from './asked-calls.ts'
 import type { PromptCounts } from './prefix-cache.ts'
 import type { Prompt, PromptTurn, ReplyCall, SimulatedReply } from './prompt.ts'
 import { sampleSchema } from './schema-sample.ts'
@@ -14,8 +14,13 @@ export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts
   const asked = ownText(turn)
   const isScripted = step.reply !== undefined || step.tokens !== undefined || step.tool_calls !== undefined
   const isAfterResults = turn.results.length > 0 && asked === '' && prompt.choice.mode !== 'required'
-  const defaultCalls = isScripted || isAfterResults ? [] : findAskedCalls(prompt, asked)
-  const calls = step.tool_calls?.map((call) => scriptedCall(prompt, call)) ?? defaultCalls.map(plainCall)
+  const asksNothing = isScripted || isAfterResults
+  const defaultCalls = asksNothing
+    ? []
+    : findAskedCalls(prompt, asked).map(({ tool, arguments: text }) => {
+        return { id: undefined, name: tool.name, namespace: tool.namespace, arguments: text, isCut: false }
+      })
+  const calls = step.tool_calls?.map((call) => scriptedCall(prompt, call)) ?? defaultCalls
   const text = step.reply ?? (step.tokens === undefined ? undefined : filler(step.tokens))
   const isReasoning = step.reasoning !== undefined || prompt.reasoning !== 'none'
   const reply: SimulatedReply = {
@@ -60,10 +65,6 @@ function ownText(turn: PromptTurn): string {
   const said = turn.texts.filter((text) => text.trim() !== '')
   const own = said.findLast((text) => !wrapped.test(text))
   return (own ?? (turn.results.length > 0 ? '' : (said.at(-1) ?? ''))).trim()
-}
-
-function plainCall({ tool, arguments: text }: AskedCall): ReplyCall {
-  return { id: undefined, name: tool.name, namespace: tool.namespace, arguments: text, isCut: false }
 }
 
 function scriptedCall(prompt: Prompt, call: NonNullable<ScriptStep['tool_calls']>[number]): ReplyCall {

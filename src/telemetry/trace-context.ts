@@ -1,5 +1,5 @@
 import { randomFillSync } from 'node:crypto'
-import type { Tracing } from '../gateway/tracing.ts'
+import type { Tracing } from '../gateway/record.ts'
 
 /** A caller's span, and the trace that it belongs to (W3C Trace Context). */
 type Parent = { traceId: string; spanId: string; isSampled: boolean }

@@ -1,6 +1,6 @@
-import { connect, isIP, type Socket } from 'node:net'
-import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
-import { lookupOnce } from './lookup.ts'
+import { type LookupAddress, lookup } from 'node:dns'
+import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
+import { type ResponseHead, readResponseHead } from '../http1/heads.ts'
 import { informationalMax } from './upstreams.ts'
 
 /** Receives what a connection reads, from the moment it is ready for a request. */
@@ -216,4 +216,29 @@ function startsAsHttp(text: string): boolean {
 
 function closedEarly(): Error {
   return Object.assign(new Error('the connection was closed before it was ready'), { code: 'ECONNRESET' })
+}
+
+type LookupCallback = Parameters<LookupFunction>[2]
+
+const underWay = new Map<string, LookupCallback[]>()
+
+/**
+ * Looks a name up as the system does, with one lookup at a time for each name. Lookups occupy threads and cannot be
+ * cancelled; there are two for them in Node and eight in our program. Without this, one upstream with silent name servers
+ * would hold up all other upstreams (faults F-U3).
+ */
+export const lookupOnce: LookupFunction = (hostname, options, tell) => {
+  const { family, hints, all } = options
+  const key = `${hostname} ${family} ${hints} ${all}`
+  const waiting = underWay.get(key)
+  if (waiting) {
+    waiting.push(tell)
+    return
+  }
+  const told = [tell]
+  underWay.set(key, told)
+  lookup(hostname, options, (error, address: string | LookupAddress[], family?: number) => {
+    underWay.delete(key)
+    for (const one of told) one(error, address, family)
+  })
 }

@@ -45,7 +45,8 @@ export class Health {
   readonly firstBytes: FirstBytes
   readonly #clockMs: () => number
   readonly #random: () => number
-  #failures = 0
+  /** Failures since the last success. */
+  failures = 0
   #cooldowns = 0
   #untilMs: number | undefined
   #cause: string | undefined
@@ -105,11 +106,6 @@ export class Health {
     return this.#untilMs !== undefined && this.#isHeard
   }
 
-  /** Failures since the last success. */
-  get failures(): number {
-    return this.#failures
-  }
-
   /** Sets whether an operator has disabled the account. Everything known of its health stays. */
   disable(isDisabled: boolean): void {
     this.#isDisabled = isDisabled
@@ -129,7 +125,7 @@ export class Health {
     this.#keyVersion = version
     // Requests under way with the old key do not count any more.
     this.#era++
-    this.#failures = 0
+    this.failures = 0
     this.#cooldowns = 0
     this.#untilMs = undefined
     this.#trialSinceMs = undefined
@@ -146,7 +142,7 @@ export class Health {
   succeeded({ era }: Visit): void {
     // A request from before a cooldown that succeeds during it does not end it.
     if (era !== this.#era) return
-    this.#failures = 0
+    this.failures = 0
     this.#cooldowns = 0
     this.#untilMs = undefined
     this.#trialSinceMs = undefined
@@ -180,8 +176,8 @@ export class Health {
       }
       return false
     }
-    this.#failures++
-    if (cool === 'repeated' && ((!visit.isTrial && this.#failures < repeatedFrom) || !mayCool())) {
+    this.failures++
+    if (cool === 'repeated' && ((!visit.isTrial && this.failures < repeatedFrom) || !mayCool())) {
       // The pool cannot do without the account, which stays in use.
       this.#untilMs = undefined
       return true

@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
-import { isProxysAnswer } from '../config/egress.ts'
+import type { Upstream } from '../config/config.ts'
 import {
   createDial,
   type Dial,
@@ -7,13 +7,20 @@ import {
   type DialRoute,
   type Intake,
   isForwarded,
-  ProxyRefusal,
   proxyCredentials,
 } from './dial.ts'
-import { faultOfProxy, judgeDial, judgeTransport } from './transport-fault.ts'
-import type { ConnectionTerms, Flight, TransportFault, UpstreamListener } from './upstreams.ts'
-import { type ConnectionHost, WayConnection } from './way-connection.ts'
-import { WayFlight } from './way-flight.ts'
+import { headersOf, pathFor } from './target.ts'
+import { judgeDial, judgeTransport } from './transport-fault.ts'
+import { Unpacking } from './unpacking.ts'
+import type {
+  ConnectionLimits,
+  ConnectionTerms,
+  ConnectionWatch,
+  Flight,
+  UpstreamListener,
+  Upstreams,
+} from './upstreams.ts'
+import { type ConnectionHost, WayConnection, WayFlight } from './way-connection.ts'
 
 /** How often idle connections are looked through. */
 const sweepMs = 1_000
@@ -51,8 +58,7 @@ export class HttpWay implements ConnectionHost {
   readonly #reuses: boolean
   readonly #isSecure: boolean
   readonly #isProxied: boolean
-  /** The proxy is asked itself: its own answers come on the connection where the origin's do. */
-  readonly #isForwarded: boolean
+  readonly isForwarded: boolean
   /** The part of a target before its path: the origin, if requests are forwarded. */
   readonly #beforePath: string
   /** The lines of each head that are the same, with their ends. */
@@ -83,9 +89,9 @@ export class HttpWay implements ConnectionHost {
     this.#reuses = reuses
     this.#isSecure = url.protocol === 'https:'
     this.#isProxied = proxy !== undefined
-    this.#isForwarded = isForwarded(url, proxy)
-    this.#beforePath = this.#isForwarded ? url.origin : ''
-    const credentials = this.#isForwarded ? proxyCredentials(proxy!) : ''
+    this.isForwarded = isForwarded(url, proxy)
+    this.#beforePath = this.isForwarded ? url.origin : ''
+    const credentials = this.isForwarded ? proxyCredentials(proxy!) : ''
     this.#fixedLines = `host: ${url.host}\r\nconnection: ${reuses ? 'keep-alive' : 'close'}\r\n${credentials}`
     this.#openSocket = createDial(url, route)
   }
@@ -93,7 +99,7 @@ export class HttpWay implements ConnectionHost {
   /** Sends a request at the end of this turn of the event loop. */
   send({ method, path, headers, body, isFresh }: WayRequest, listener: UpstreamListener): Flight {
     const lines = linesOf(headers)
-    const flight = new WayFlight(this.#isForwarded ? new ForwardListener(listener, () => flight.abort()) : listener)
+    const flight = new WayFlight(listener)
     if (lines === undefined) {
       const error = new Error('a header has a character that none may have')
       process.nextTick(() => flight.fail(judgeTransport(error), error))
@@ -179,7 +185,11 @@ export class HttpWay implements ConnectionHost {
     const dial = this.#connect((error, connection) => {
       clearTimeout(late)
       this.#dialing.delete(dial)
-      if (connection === undefined) flight.fail(this.#judge(error!), error!)
+      if (connection === undefined)
+        flight.fail(
+          this.#isClosed ? judgeTransport(error!) : judgeDial(error!, this.#isSecure, this.#isProxied),
+          error!,
+        )
       // The request, or the whole way, was given up before the connection stood.
       else if (flight.isOver || this.#isClosed) {
         const error = cut()
@@ -198,11 +208,6 @@ export class HttpWay implements ConnectionHost {
       resume() {},
       destroy: () => void dial.destroy(cut()),
     }
-  }
-
-  /** Why a connection was not made. */
-  #judge(error: Error): TransportFault {
-    return this.#isClosed ? judgeTransport(error) : judgeDial(error, this.#isSecure, this.#isProxied)
   }
 
   /** Calls back in a later turn. */
@@ -285,37 +290,6 @@ class ConnectionIntake implements Intake {
   }
 }
 
-/** Takes an answer that the proxy itself has written for a failed connection. */
-class ForwardListener implements UpstreamListener {
-  readonly #listener: UpstreamListener
-  readonly #abort: () => void
-
-  constructor(listener: UpstreamListener, abort: () => void) {
-    this.#listener = listener
-    this.#abort = abort
-  }
-
-  onHead(...[status, contentType, headers]: Parameters<UpstreamListener['onHead']>): void {
-    if (isProxysAnswer(status, (name) => headers.get(name))) {
-      this.#abort()
-      const refusal = new ProxyRefusal(status)
-      this.#listener.onError(faultOfProxy(refusal), refusal)
-    } else this.#listener.onHead(status, contentType, headers)
-  }
-
-  onData(chunk: Buffer): void {
-    this.#listener.onData(chunk)
-  }
-
-  onEnd(): void {
-    this.#listener.onEnd()
-  }
-
-  onError(fault: TransportFault, error?: Error): void {
-    this.#listener.onError(fault, error)
-  }
-}
-
 /** A value may have no line end, and no character that becomes one in Latin-1. @returns undefined if a value has one */
 function linesOf(headers: readonly string[]): string | undefined {
   let lines = ''
@@ -325,4 +299,40 @@ function linesOf(headers: readonly string[]): string | undefined {
     lines += `${headers[i]}: ${value}\r\n`
   }
   return lines
+}
+
+/**
+ * The connections of one configuration, none of them opened yet: by HTTP/1.1 of our own, directly or through a proxy
+ * (docs/decisions/0059-own-client.md). Redirects are not followed. An answer that is compressed unasked is decompressed (ruling Y1). The
+ * listener sets the deadlines: it sees every byte and has the clock.
+ * @param watch receives reports, and may have another clock than the process's
+ */
+export function createUpstreams(
+  config: ReadonlyMap<string, Upstream>,
+  limits: ConnectionLimits,
+  watch: Partial<ConnectionWatch> = {},
+): Upstreams {
+  const terms = { clockMs: () => performance.now(), reportBug() {}, onUnasked() {}, ...watch, ...limits }
+  const ways = new Map<string, HttpWay>()
+  for (const { name, baseUrl, ca, proxy, reuses } of config.values()) {
+    const route = { ca, proxy: proxy && new URL(proxy.url.reveal()) }
+    ways.set(name, new HttpWay({ name, url: new URL(baseUrl), route, reuses }, terms))
+  }
+  return {
+    send(target, request, listener) {
+      const way = ways.get(target.upstream.name)
+      if (way === undefined) throw new Error(`${target.upstream.name} is no upstream of this configuration`)
+      const { body, isFresh = false } = request
+      const unpacking = new Unpacking(listener)
+      const sent = { path: pathFor(target, request), headers: headersOf(target, request), body, isFresh }
+      return unpacking.over(way.send({ method: 'POST', ...sent }, unpacking))
+    },
+    async retire() {
+      // A connection that is cut while it retires is closed too.
+      await Promise.allSettled([...ways.values()].map((way) => way.retire()))
+    },
+    async close() {
+      await Promise.all([...ways.values()].map((way) => way.close()))
+    },
+  }
 }

@@ -31,44 +31,39 @@ export type KeyFinder = (account: UpstreamAccount) => LiveKey
 /** Logs what happens to keys, but never a key or the output of a command. */
 type KeyReport = (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
 
-/** The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again. */
-export type Keyring = {
-  /** Returns the key as it is known. Starts nothing. */
-  keyOf: KeyFinder
-  /** Puts upstreams in force: their key sources are watched, and all others are not any more. */
-  adopt(upstreams: Iterable<Upstream>): void
-  /** Keeps upstreams in force with the keys as they are. Commands that run for others end. */
-  keep(upstreams: Iterable<Upstream>): void
-  /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
-  prepare(upstreams: Iterable<Upstream>): Promise<void>
-  /** Reads the sources that are due. */
-  tick(): void
-  /** Ends every command. */
-  close(): void
-}
+export type Keyring = ReturnType<typeof createKeyring>
 
-/** @param clockMs monotonic */
-export function createKeyring(clockMs: () => number, report: KeyReport): Keyring {
+/**
+ * The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again.
+ * @param clockMs monotonic
+ */
+export function createKeyring(clockMs: () => number, report: KeyReport) {
   const renewed = new Map<string, RenewedKey>()
   /** Keys of earlier configurations, for requests that began under them. They are not renewed. */
   const retired = new Map<string, RenewedKey>()
   return {
-    keyOf(account) {
+    /** Returns the key as it is known. Starts nothing. */
+    keyOf(account: UpstreamAccount): LiveKey {
       const id = idOf(account)
       const key = id === undefined ? undefined : (renewed.get(id) ?? retired.get(id))
       return key ?? fixedKey(account)
     },
-    adopt: (upstreams) => retireOthers(readAll(upstreams)),
-    keep: (upstreams) => retireOthers(findAll(upstreams).map(({ key }) => key)),
-    async prepare(upstreams) {
+    /** Puts upstreams in force: their key sources are watched, and all others are not any more. */
+    adopt: (upstreams: Iterable<Upstream>): void => retireOthers(readAll(upstreams)),
+    /** Keeps upstreams in force with the keys as they are. Commands that run for others end. */
+    keep: (upstreams: Iterable<Upstream>): void => retireOthers(findAll(upstreams).map(({ key }) => key)),
+    /** Starts to read the keys of upstreams. @returns when each of their commands has ended, successfully or not */
+    async prepare(upstreams: Iterable<Upstream>): Promise<void> {
       const found = readAll(upstreams)
       for (const key of found) key.tick()
       await Promise.all(found.map((key) => key.first))
     },
-    tick() {
+    /** Reads the sources that are due. */
+    tick(): void {
       for (const key of renewed.values()) key.tick()
     },
-    close() {
+    /** Ends every command. */
+    close(): void {
       for (const key of renewed.values()) key.close()
     },
   }
@@ -105,8 +100,11 @@ export function createKeyring(clockMs: () => number, report: KeyReport): Keyring
   function find(account: UpstreamAccount, label: string): RenewedKey | undefined {
     const id = idOf(account)
     if (id === undefined) return undefined
-    const key = renewed.get(id) ?? openKey(account.renewal!, { clockMs, report, label })
-    key.follow(account.renewal!)
+    const renewal = account.renewal!
+    const around = { clockMs, report, label }
+    const known = renewed.get(id)
+    const key = known ?? ('file' in renewal ? new FileKey(renewal.file, around) : new CommandKey(renewal, around))
+    key.follow(renewal)
     renewed.set(id, key)
     retired.delete(id)
     return key
@@ -146,10 +144,6 @@ class FixedKey implements LiveKey {
 }
 
 type Surroundings = { clockMs: () => number; report: KeyReport; label: string }
-
-function openKey(renewal: KeyRenewal, surroundings: Surroundings): RenewedKey {
-  return 'file' in renewal ? new FileKey(renewal.file, surroundings) : new CommandKey(renewal, surroundings)
-}
 
 /** The common part of both kinds of key. Fields are private, so that printing the object never shows a key. */
 abstract class RenewedKey implements LiveKey {

@@ -15,7 +15,7 @@ type Wording = {
   before?: RegExp
   behind?: RegExp
   /** Agents recognize these words, so the text may be passed on as it is. */
-  isKnown: boolean
+  isKnown?: true
   say(first?: string, second?: string): string
 }
 
@@ -41,42 +41,35 @@ const wordings: readonly Wording[] = [
   // llama.cpp.
   {
     pattern: /(?:\((\d{1,12}) tokens\) )?exceeds the available context size(?: \((\d{1,12}) tokens\))?/i,
-    isKnown: false,
     say: tooLong,
   },
   // vLLM.
   {
     pattern: /(?:\(length (\d{1,12})\) is )?longer than the maximum model length(?: of (\d{1,12}))?/i,
-    isKnown: false,
     say: limited,
   },
   // LM Studio (lmstudio-ai/lmstudio-bug-tracker#546, 2025-03-24; Gitlawb/openclaude#353, 2026-04-04; anomalyco/opencode#11141, 2026-01-29).
   {
     pattern: /greater than the context length(?: \(n_keep: (\d{1,12}) ?>= n_ctx: (\d{1,12})\))?/i,
-    isKnown: false,
     say: tooLong,
   },
   {
     pattern: /cannot truncate prompt with n_keep \((\d{1,12})\) >= n_ctx \((\d{1,12})\)/i,
-    isKnown: false,
     say: tooLong,
   },
   {
     pattern: /loaded with context length of only (\d{1,12}) tokens/i,
     before: /keep the first (\d{1,12}) tokens/i,
-    isKnown: false,
     say: tooLong,
   },
   // Ollama.
   {
     pattern: /prompt too long; exceeded (?:max )?context length(?: by \d{1,12} tokens)?/i,
-    isKnown: false,
     say: () => tooLong(),
   },
   {
     pattern: /context length is only (\d{1,12}) tokens/i,
     before: /passed (\d{1,12}) input tokens/i,
-    isKnown: false,
     say: limited,
   },
 ]
@@ -88,7 +81,7 @@ export function isOverLongCode(code: string | undefined): boolean {
 
 /** Returns the client's text for an over-long prompt, found by its words or else its code; undefined for any other refusal. */
 export function readOverLong(text: string, code: string | undefined): { told: string; isKnown: boolean } | undefined {
-  for (const { pattern, before, behind, isKnown, say } of wordings) {
+  for (const { pattern, before, behind, isKnown = false, say } of wordings) {
     const match = pattern.exec(text)
     if (!match) continue
     const numbers = match.slice(1)

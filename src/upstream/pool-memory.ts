@@ -8,39 +8,19 @@ import { sourceOf } from './keyring.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { covers, type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
-/** Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is named by `placeOf`. */
-export type PoolMemory = {
-  /** Monotonic. */
-  readonly clockMs: () => number
-  healthOf(place: string): Health
-  budgetOf(upstream: string): RetryBudget
-  readonly bindings: Bindings
-  /** The number of cooldowns that this process started, by upstream and then by cause. */
-  readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Counts a cooldown of a place, or a trial of one that hangs. */
-  countCooldown(place: string, cause: string): void
-  /** Sets the enabled places of one model: not all of them may cool at the same time for failures that may pass (ruling U1). */
-  group(places: readonly string[]): void
-  /** The trouble that other replicas of the store reported at a place, even if this one uses it. */
-  heardOf(place: string): Heard | undefined
-  /** Applies an operator's command about a place, in all replicas of the store. */
-  steer(steering: Steering, place: string): void
-  /** Records an operator's command, which counts for later places as well. */
-  wish(steering: Steering, meant: Meant): void
-  /** Connects to the other replicas of the store, so that they share cooldowns. */
-  share(cooldowns: SharedCooldowns): void
-  /** Forgets the accounts and upstreams that a configuration no longer has. */
-  keepOnly(places: ReadonlySet<string>, upstreams: ReadonlySet<string>): void
-}
-
 /** @property by a replica, for people @property waitMs undefined if an operator has disabled the place there */
 export type Heard = { by: string; cause: string; waitMs: number | undefined }
 
 /** The cause that replicas send each other for a place that an operator has disabled. */
 const disabled = 'disabled'
 
-/** @param clockMs monotonic. @param random in [0, 1) */
-export function createPoolMemory(clockMs: () => number, random: () => number = Math.random): PoolMemory {
+export type PoolMemory = ReturnType<typeof createPoolMemory>
+
+/**
+ * Facts about accounts, upstreams and conversations that outlive one configuration (U14). A place is named by `placeOf`.
+ * @param clockMs monotonic. @param random in [0, 1)
+ */
+export function createPoolMemory(clockMs: () => number, random: () => number = Math.random) {
   const healths = new Map<string, Health>()
   const budgets = new Map<string, RetryBudget>()
   const groups = new Map<string, readonly string[]>()
@@ -54,18 +34,19 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
   return {
     clockMs,
     countCooldown,
-    healthOf(place) {
-      return findOrMake(healths, place, () => {
+    healthOf: (place: string): Health =>
+      findOrMake(healths, place, () => {
         return new Health(clockMs, random, (cooling) => {
           countCooldown(place, cooling.cause)
           shared?.cool({ place, ...cooling })
         })
-      })
-    },
-    budgetOf: (upstream) => findOrMake(budgets, upstream, () => new RetryBudget(clockMs)),
+      }),
+    budgetOf: (upstream: string): RetryBudget => findOrMake(budgets, upstream, () => new RetryBudget(clockMs)),
     bindings: new Bindings(),
-    cooldowns,
-    group(places) {
+    /** The number of cooldowns that this process started, by upstream and then by cause. */
+    cooldowns: cooldowns as ReadonlyMap<string, ReadonlyMap<string, number>>,
+    /** Sets the enabled places of one model: not all of them may cool at the same time for failures that may pass (ruling U1). */
+    group(places: readonly string[]): void {
       for (const place of places) groups.set(place, places)
       for (const place of places) {
         const early = heard.get(place)
@@ -76,17 +57,20 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         if (isUnwanted && healths.get(place)?.state !== 'disabled') steer('disable', place)
       }
     },
-    heardOf(place) {
+    /** The trouble that other replicas of the store reported at a place, even if this one uses it. */
+    heardOf(place: string): Heard | undefined {
       const { by, cause, untilMs = 0 } = met.get(place) ?? {}
       const waitMs = untilMs - clockMs()
       if (by === undefined || cause === undefined || waitMs <= 0) return undefined
       return { by, cause, waitMs: cause === disabled ? undefined : waitMs }
     },
     steer,
-    wish(steering, meant) {
+    /** Records an operator's command, which counts for later places as well. */
+    wish(steering: Steering, meant: Meant): void {
       if (steering !== 'retry') wishes.say(steering === 'disable', meant)
     },
-    share(cooldowns) {
+    /** Connects to the other replicas of the store, so that they share cooldowns. */
+    share(cooldowns: SharedCooldowns): void {
       shared = cooldowns
       cooldowns.onCooled(hear)
       cooldowns.onLifted(({ place, cause }) => {
@@ -96,15 +80,16 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         if (cause === disabled) noteWish(place, false)
       })
     },
-    keepOnly(places, upstreams) {
+    /** Forgets the accounts and upstreams that a configuration no longer has. */
+    keepOnly(places: ReadonlySet<string>, upstreams: ReadonlySet<string>): void {
       for (const known of [healths, groups, heard, met])
         for (const place of known.keys()) if (!places.has(place)) known.delete(place)
       for (const upstream of budgets.keys()) if (!upstreams.has(upstream)) budgets.delete(upstream)
     },
   }
 
+  /** Applies an operator's command about a place, in all replicas of the store. A retry does not enable a disabled place. */
   function steer(steering: Steering, place: string): void {
-    // A retry does not enable a disabled place.
     if (steering === 'retry' && healths.get(place)?.state === 'disabled') return
     lift(place, steering)
     if (steering === 'retry') shared?.lift(place)
@@ -122,6 +107,7 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
     }
   }
 
+  /** Counts a cooldown of a place, or a trial of one that hangs. */
   function countCooldown(place: string, cause: string): void {
     const causes = findOrMake(cooldowns, serviceOf(place)?.upstream ?? '', () => new Map<string, number>())
     causes.set(cause, (causes.get(cause) ?? 0) + 1)

@@ -1,12 +1,11 @@
 import type { Model, Route } from '../catalog/model.ts'
 import { modelPlace } from '../catalog/wire-names.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
-import { mayLeave } from './bindings.ts'
+import { hashText, mayLeave, scoreOf } from './bindings.ts'
 import { type AnswerForm, type FirstBytes, Usual, type Wait } from './first-bytes.ts'
 import { type Health, type HealthState, hangingCause, maySpare, type Visit } from './health.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
 import { type Heard, type PoolMemory, placeOf } from './pool-memory.ts'
-import { hashText, scoreOf } from './rendezvous.ts'
 import type { RetryBudget } from './retry-budget.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
@@ -58,45 +57,6 @@ export type ChosenTarget = {
 /** The client's error if no target can be tried. */
 type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
 
-/** Chooses the account and the upstream of a request. */
-export interface Pool {
-  /** Chooses the target of the next attempt; undefined if none is left. A changed key ends the cooldown of its account. */
-  choose(model: Model, search: Search): ChosenTarget | undefined
-  /** An attempt at the target begins. Report exactly one result to the returned `Stay`; `left` may always be called after it. */
-  enter(choice: ChosenTarget, search: Named, isRetry: boolean): Stay
-  /** Whether the upstream's traffic allows another retry (ruling U1). */
-  mayRetry(target: Target): boolean
-  /** The number of accounts of the model that are enabled and serve the customer. */
-  sizeOf(model: Model, customer?: Customer): number
-  outlook(model: Model, customer?: Customer): Outlook
-  /** Lists every enabled target of the model, whatever its health. */
-  listTargets(model: Model): Target[]
-  /** Lists every account of every model, for people. */
-  list(models: Iterable<Model>): PoolRow[]
-  /** Applies an operator's command to the matching accounts, in all replicas of a store. @returns their state afterwards */
-  steer(steering: Steering, meant: Meant, models: Iterable<Model>): PoolRow[]
-  /** The number of cooldowns that this process started, by upstream and then by cause. */
-  readonly cooldowns: ReadonlyMap<string, ReadonlyMap<string, number>>
-  /** Puts this configuration in force. Accounts and upstreams that it does not have are forgotten. */
-  adopt(models: Iterable<Model>): void
-}
-
-/** One attempt at a target, which reports its effect on the account's health. */
-export interface Stay {
-  /** The first byte of an answer came (ruling Y25). */
-  firstByte(): void
-  /** An answer came. @param isUnsealed whether the request was sent without its sealed items */
-  succeeded(isUnsealed: boolean): void
-  /** Remembers the item that the answer sealed last, so that its conversation is recognized. @param isUnsealed as above */
-  continuesAs(sealed: string, isUnsealed: boolean): void
-  /** The request itself was at fault: the account works, and has sealed nothing of the conversation. */
-  refused(): void
-  /** @returns whether this failure began a cooldown, or counted otherwise: false for one of several at the same time */
-  failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean
-  /** The attempt shows nothing about the account. Does nothing after another report. */
-  left(): void
-}
-
 export type PoolRow = {
   model: string
   upstream: string
@@ -132,19 +92,19 @@ type RankedTarget = {
   readonly usual: Usual
 }
 
+export type Pool = ReturnType<typeof createPool>
+
 /**
+ * Chooses the account and the upstream of a request.
  * @param memory outlives the configuration: a reload keeps health, budgets and conversations (U14)
  * @param keyOf finds keys that change; their owner outlives the configuration too
  */
-export function createPool(
-  upstreams: ReadonlyMap<string, Upstream>,
-  memory: PoolMemory,
-  keyOf: KeyFinder = fixedKey,
-): Pool {
+export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: PoolMemory, keyOf: KeyFinder = fixedKey) {
   const placesByModel = new Map<Model, readonly RankedTarget[]>()
   const placesByTarget = new Map<Target, RankedTarget>()
   return {
-    choose(model, search) {
+    /** Chooses the target of the next attempt; undefined if none is left. A changed key ends the cooldown of its account. */
+    choose(model: Model, search: Search): ChosenTarget | undefined {
       const places = servedBy(placesOf(model), search.customer)
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const { affinity, sealed } = search
@@ -159,34 +119,43 @@ export function createPool(
           : chooseAmong(memory, places, search, conversation, true))
       )
     },
-    enter({ target }, search, isRetry) {
+    /** An attempt at the target begins. Report exactly one result to the returned `Stay`; `left` may always be called after it. */
+    enter({ target }: ChosenTarget, search: Named, isRetry: boolean): Stay {
       const place = placesByTarget.get(target)!
       place.budget.note(isRetry)
       const places = servedBy(placesOf(target.model), search.customer)
       const isRemembered = places.length > 1
       const conversation = isRemembered ? conversationOf(target.model, search) : undefined
-      return new PoolStay({ place, places, conversation, isRemembered, memory, isRetry, form: search.form ?? 'json' })
+      return new Stay({ place, places, conversation, isRemembered, memory, isRetry, form: search.form ?? 'json' })
     },
-    mayRetry: (target) => placesByTarget.get(target)!.budget.mayRetry,
-    sizeOf(model, customer) {
-      let size = 0
-      for (const place of servedBy(placesOf(model), customer)) if (isOn(place)) size++
-      return size
-    },
-    outlook: (model, customer) => outlookOf(servedBy(placesOf(model), customer)),
+    /** Whether the upstream's traffic allows another retry (ruling U1). */
+    mayRetry: (target: Target): boolean => placesByTarget.get(target)!.budget.mayRetry,
+    /** The number of accounts of the model that are enabled and serve the customer. */
+    sizeOf: (model: Model, customer?: Customer): number => servedBy(placesOf(model), customer).filter(isOn).length,
+    outlook: (model: Model, customer?: Customer): Outlook => outlookOf(servedBy(placesOf(model), customer)),
+    /** The number of cooldowns that this process started, by upstream and then by cause. */
     cooldowns: memory.cooldowns,
-    listTargets: (model) => placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
-    list: (models) =>
+    /** Lists every enabled target of the model, whatever its health. */
+    listTargets: (model: Model): Target[] =>
+      placesOf(model).flatMap(({ target, isEnabled }) => (isEnabled ? [target] : [])),
+    /** Lists every account of every model, for people. */
+    list: (models: Iterable<Model>): PoolRow[] =>
       [...models].flatMap((model) => {
         const places = placesOf(model)
         for (const place of places) if (places.length > 1) watch(memory, places, place)
         return places.map((place) => rowOf(memory, model, place))
       }),
-    steer(steering, meant, models) {
+    /** Applies an operator's command to the matching accounts, in all replicas of a store. @returns their state afterwards */
+    steer(steering: Steering, meant: Meant, models: Iterable<Model>): PoolRow[] {
       memory.wish(steering, meant)
-      return [...models].flatMap((model) => steerPlaces(memory, steering, meant, model, placesOf(model)))
+      return [...models].flatMap((model) => {
+        const found = placesOf(model).filter((place) => covers(meant, rowOf(memory, model, place)))
+        for (const { id } of found) memory.steer(steering, id)
+        return found.map((place) => rowOf(memory, model, place))
+      })
     },
-    adopt(models) {
+    /** Puts this configuration in force. Accounts and upstreams that it does not have are forgotten. */
+    adopt(models: Iterable<Model>): void {
       const places = [...models].flatMap((model) => placesOf(model).map(({ id }) => id))
       memory.keepOnly(new Set(places), new Set(upstreams.keys()))
     },
@@ -337,18 +306,6 @@ function conversationOf(model: Model, { affinity, sealed }: Named): string | und
   return name === undefined ? undefined : nameOf(model, name)
 }
 
-function steerPlaces(
-  memory: PoolMemory,
-  steering: Steering,
-  meant: Meant,
-  model: Model,
-  places: readonly RankedTarget[],
-): PoolRow[] {
-  const found = places.filter((place) => covers(meant, rowOf(memory, model, place)))
-  for (const { id } of found) memory.steer(steering, id)
-  return found.map((place) => rowOf(memory, model, place))
-}
-
 /** The name under which a conversation with a model is remembered. */
 function nameOf({ entryId: id }: Model, name: string): string {
   return `${id} ${name}`
@@ -404,14 +361,14 @@ function outlookOf(places: readonly RankedTarget[]): Outlook {
 }
 
 function rowOf(memory: PoolMemory, { id }: Model, place: RankedTarget): PoolRow {
-  const { target, priority, isEnabled, health, budget } = place
+  const { target, priority, health, budget } = place
   const { trouble } = health
   return {
     model: id,
     upstream: target.upstream.name,
     account: target.account?.name,
     priority,
-    state: stateOf({ isEnabled, target, health }),
+    state: stateOf(place),
     cause: trouble?.cause,
     isHeard: health.isHeard,
     heard: memory.heardOf(place.id),
@@ -421,11 +378,7 @@ function rowOf(memory: PoolMemory, { id }: Model, place: RankedTarget): PoolRow 
   }
 }
 
-function stateOf({
-  isEnabled,
-  target: { key },
-  health,
-}: Pick<RankedTarget, 'isEnabled' | 'target' | 'health'>): PoolRow['state'] {
+function stateOf({ isEnabled, target: { key }, health }: RankedTarget): PoolRow['state'] {
   if (!isEnabled) return 'off'
   return health.state !== 'disabled' && key && key.value === undefined ? 'no_key' : health.state
 }
@@ -434,20 +387,16 @@ type StayParts = {
   place: RankedTarget
   places: readonly RankedTarget[]
   conversation: string | undefined
-  /** Whether conversations are remembered, that is whether there is more than one place. */
+  /** Whether conversations are remembered: only if there is a choice. */
   isRemembered: boolean
   memory: PoolMemory
   isRetry: boolean
   form: AnswerForm
 }
 
-class PoolStay implements Stay {
-  readonly #place: RankedTarget
-  readonly #places: readonly RankedTarget[]
-  readonly #conversation: string | undefined
-  readonly #isRemembered: boolean
-  readonly #memory: PoolMemory
-  readonly #isRetry: boolean
+/** One attempt at a target, which reports its effect on the account's health. */
+export class Stay {
+  readonly #parts: StayParts
   readonly #visit: Visit
   readonly #wait: Wait
   #hasBegun = false
@@ -456,70 +405,75 @@ class PoolStay implements Stay {
   #isTold = false
   #isWell = false
 
-  constructor({ place, places, conversation, isRemembered, memory, isRetry, form }: StayParts) {
-    this.#place = place
-    this.#places = places
-    this.#conversation = conversation
-    this.#isRemembered = isRemembered
-    this.#memory = memory
-    this.#isRetry = isRetry
-    this.#visit = place.health.enter()
-    this.#wait = place.health.firstBytes.enter(form)
+  constructor(parts: StayParts) {
+    this.#parts = parts
+    this.#visit = parts.place.health.enter()
+    this.#wait = parts.place.health.firstBytes.enter(parts.form)
   }
 
+  /** The first byte of an answer came (ruling Y25). */
   firstByte(): void {
     if (this.#hasBegun) return
     this.#hasBegun = true
-    const { health, usual } = this.#place
-    const { form } = this.#wait
+    const { place, form } = this.#parts
+    const { health, usual } = place
     const ms = health.firstBytes.came(this.#wait, usual)
     this.#isSlow = usual.isSlow(form, ms) && usual.isSlowAt(form, health.firstBytes)
   }
 
+  /** An answer came. @param isUnsealed whether the request was sent without its sealed items */
   succeeded(isUnsealed: boolean): void {
     if (this.#isTold) return
     this.#noteWell()
-    if (this.#conversation === undefined) return
-    this.#memory.bindings.answered(this.#conversation, this.#place.id, isUnsealed, this.#isSlow)
+    const { memory, conversation, place } = this.#parts
+    if (conversation !== undefined) memory.bindings.answered(conversation, place.id, isUnsealed, this.#isSlow)
   }
 
+  /** Remembers the item that the answer sealed last, so that its conversation is recognized. @param isUnsealed as above */
   continuesAs(sealed: string, isUnsealed: boolean): void {
-    const { target, id } = this.#place
-    if (this.#isRemembered) this.#memory.bindings.answered(nameOf(target.model, sealed), id, isUnsealed, false)
+    const { memory, place, isRemembered } = this.#parts
+    if (isRemembered) memory.bindings.answered(nameOf(place.target.model, sealed), place.id, isUnsealed, false)
   }
 
+  /** The request itself was at fault: the account works, and has sealed nothing of the conversation. */
   refused(): void {
-    this.#place.health.firstBytes.answered(this.#wait)
+    this.#parts.place.health.firstBytes.answered(this.#wait)
     if (!this.#isTold) this.#noteWell()
   }
 
+  /** @returns whether this failure began a cooldown, or counted otherwise: false for one of several at the same time */
   failed(verdict: Verdict, cause: string, retryAfterSeconds: number | undefined): boolean {
-    this.#place.health.firstBytes.left(this.#wait, this.#place.usual)
+    const { health, usual, target } = this.#parts.place
+    health.firstBytes.left(this.#wait, usual)
     // An answer that began well may still end for a reason that disqualifies the account.
     if (this.#isTold && !(this.#isWell && verdict.cool === 'now')) return false
     this.#isWell = false
     this.#isTold = true
-    const isFirst = this.#place.health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
-    if (verdict.tell === 'account' && verdict.cool !== 'no') this.#place.target.key?.doubt()
+    const isFirst = health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
+    if (verdict.tell === 'account' && verdict.cool !== 'no') target.key?.doubt()
     return isFirst
   }
 
+  /** The attempt shows nothing about the account. Does nothing after another report. */
   left(): void {
-    this.#place.health.firstBytes.left(this.#wait, this.#place.usual)
+    const { health, usual } = this.#parts.place
+    health.firstBytes.left(this.#wait, usual)
     if (this.#isTold) return
     this.#isTold = true
-    this.#place.health.left(this.#visit)
+    health.left(this.#visit)
   }
 
   #noteWell(): void {
+    const { place, isRetry } = this.#parts
     this.#isTold = true
     this.#isWell = true
-    this.#place.health.succeeded(this.#visit)
-    if (this.#isRetry) this.#place.budget.noteAnswered()
+    place.health.succeeded(this.#visit)
+    if (isRetry) place.budget.noteAnswered()
   }
 
   #mayCool(): boolean {
-    const others = this.#places.filter((place) => place !== this.#place && isOn(place))
-    return maySpare(others.map(({ health }) => health.stateFor(this.#wait.form)))
+    const { places, place, form } = this.#parts
+    const others = places.filter((other) => other !== place && isOn(other))
+    return maySpare(others.map(({ health }) => health.stateFor(form)))
   }
 }

@@ -1,8 +1,5 @@
-import { withoutDocLinks } from './doc-links.ts'
 import { readOverLong } from './over-long.ts'
-import { isKeyLike, revealing } from './revealing.ts'
-import { findWhole, replaceAt } from './whole-words.ts'
-import { unwrap } from './wrapped.ts'
+import { hostName, isKeyLike, revealing } from './revealing.ts'
 
 /** The longest text of a model that is passed on, and the part of a text that is examined, in characters (rulings U3, U11). */
 export const relayedCharactersMax = 400
@@ -45,7 +42,10 @@ export function scrub(text: string, context: ScrubContext): string {
   const others = upstreamModels.filter((name) => name !== modelId)
   let named = unwrap(keepCharacters(text, searchedCharactersMax))
   for (const name of others) named = replaceAt(named, findName(named, name), name.length, modelId)
-  const plain = plainOf(withoutDocLinks(named))
+  // Control characters and line breaks do not belong in a message.
+  const plain = withoutDocLinks(named)
+    .replace(/[\p{Cc}\u2028\u2029]{1,1000}/gu, ' ')
+    .trim()
   const overLong = readOverLong(plain, code)
   if (overLong && !overLong.isKnown) return overLong.told
   if (plain === '') return generic
@@ -59,11 +59,6 @@ export function keepCharacters(text: string, max: number): string {
     : Array.from(text.slice(0, 2 * max))
         .slice(0, max)
         .join('')
-}
-
-/** Replaces control characters and line breaks, which do not belong in a message. */
-function plainOf(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]{1,1000}/gu, ' ').trim()
 }
 
 function isRevealing(text: string, names: readonly string[], context: ScrubContext): boolean {
@@ -120,4 +115,90 @@ function isNamed(text: string, name: string): boolean {
 function cut(text: string): string {
   const kept = keepCharacters(text, relayedCharactersMax)
   return kept === text ? text : `${keepCharacters(text, relayedCharactersMax - 1)}…`
+}
+
+/** The start of a text that wraps another one (LiteLLM). */
+const opening = 'litellm.'
+
+/** Separates LiteLLM's names of a failure (`litellm.BadRequestError: OpenAIException - `) from its text. */
+const colon = 'Exception - '
+
+/** LiteLLM's additions to the text: its model, and its own settings. */
+const addition = /\nmodel=|\n\nLiteLLM: |\. Received Model Group=/
+
+/**
+ * Extracts the text of a server that a proxy in front of it (LiteLLM) has put into a text of its own. The proxy's text names
+ * itself and its provider, so it could not be shown. Any other text is returned as it is.
+ */
+function unwrap(text: string): string {
+  const at = text.startsWith(opening) ? text.indexOf(colon) : -1
+  if (at === -1) return text
+  const [words = ''] = text.slice(at + colon.length).split(addition, 1)
+  if (!words.startsWith('{')) return words
+  try {
+    const { error, message } = JSON.parse(words) as { error?: { message?: unknown }; message?: unknown }
+    const said = error?.message ?? message
+    return typeof said === 'string' ? said : text
+  } catch {
+    return text
+  }
+}
+
+const wordCharacter = /[\p{L}\p{N}_]/u
+
+/**
+ * Finds a phrase in a text as whole words, in any case. A word that is longer by a letter or a digit does not match.
+ * The time depends on the length of the text alone.
+ */
+function* findWhole(text: string, phrase: string): Generator<number> {
+  const lowered = lowerCase(text)
+  const wanted = lowerCase(phrase)
+  for (let at = lowered.indexOf(wanted); at >= 0; at = lowered.indexOf(wanted, at + wanted.length)) {
+    const isFree = !wordCharacter.test(text.charAt(at - 1)) && !wordCharacter.test(text.charAt(at + wanted.length))
+    if (isFree) yield at
+  }
+}
+
+/** Replaces the text at the given places. @param length of the replaced text at each place */
+function replaceAt(text: string, places: Iterable<number>, length: number, instead: string): string {
+  let replaced = ''
+  let from = 0
+  for (const at of places) {
+    replaced += text.slice(from, at) + instead
+    from = at + length
+  }
+  return replaced + text.slice(from)
+}
+
+/** Like `toLowerCase`, but every character keeps its position: a few capitals would become two characters. */
+function lowerCase(text: string): string {
+  const lowered = text.toLowerCase()
+  return lowered.length === text.length ? lowered : text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+/** The end of a sentence: after its mark, or at the end of a line. */
+const sentenceEnd = /(?<=[.!?][)\]"'`]{0,2})\s|[\r\n]/
+
+const parenthesis = / ?\([^()]{1,400}\)/g
+
+/** Words that point a reader to other pages, in a sentence or in the address itself. */
+const pointing =
+  /\b(?:see|refer|consult|visit|docs?|documentation|guides?|reference|help|support|read more|learn more|more info|more information|more details)\b/i
+
+/**
+ * Removes sentences and parentheses that point to the vendor's documentation. The rest of a refusal still says what is
+ * wrong (ruling U3). Other addresses stay in the text, which the caller then judges.
+ */
+function withoutDocLinks(text: string): string {
+  const bare = text.replace(parenthesis, (remark) => (isDocLink(remark) ? '' : remark))
+  const sentences = bare.split(sentenceEnd)
+  if (bare === text && !sentences.some(isDocLink)) return text
+  return sentences.filter((sentence) => !isDocLink(sentence)).join(' ')
+}
+
+function isDocLink(sentence: string): boolean {
+  // An address alone in parentheses is a link to more about the text before it.
+  const remark = sentence.trimStart()
+  if (/^\(https?:\/\//.test(remark) && remark.endsWith(')') && !/\s/.test(remark)) return true
+  return (sentence.includes('://') || hostName.test(sentence)) && pointing.test(sentence)
 }

@@ -1,17 +1,4 @@
-import type { CredentialHeaders } from '../catalog/credentials.ts'
-import type { Target } from './target.ts'
-
-/** One request to the endpoint of a target. The credential, and the headers of every request, are added later. */
-export type UpstreamRequest = {
-  headers: readonly (readonly [name: string, value: string])[]
-  /** Makes the headers with the key, as the model's wire has them. */
-  credential: CredentialHeaders
-  /** The model is asked for a stream, for which some wires have another path. */
-  isStream?: boolean
-  body: Buffer
-  /** Sends it on a new connection, because a reused one may be as dead as the one before it (faults F-U6). */
-  isFresh?: boolean
-}
+import type { Target, UpstreamRequest } from './target.ts'
 
 /** A failure of the connection, before it is judged. */
 export type TransportFault = {

@@ -33,12 +33,9 @@ export type Failure = {
  * @param said the cause to use if the model reported an error itself. An answer that broke off or is unreadable has its own
  */
 export function failureOf(fault: Fault, said: string): Failure {
-  return { fault, cause: causeOf(fault, said) }
-}
-
-function causeOf({ kind, unread }: Fault, said: string): string {
-  if (unread) return unread === 'oversize' ? 'upstream_oversize' : 'upstream_protocol'
-  return kind === 'truncated' ? 'upstream_cut' : said
+  const { kind, unread } = fault
+  if (unread) return { fault, cause: unread === 'oversize' ? 'upstream_oversize' : 'upstream_protocol' }
+  return { fault, cause: kind === 'truncated' ? 'upstream_cut' : said }
 }
 
 /** The facts of the model by which an upstream's text is interpreted. */

@@ -1,15 +1,19 @@
 import type { Socket } from 'node:net'
+import { isProxysAnswer } from '../config/egress.ts'
 import { ChunkedReader } from '../http1/chunked.ts'
 import { canStandInHead } from '../http1/fields.ts'
-import { framingOf } from '../http1/framing.ts'
-import { inOnePiece } from '../http1/one-piece.ts'
-import { ownBytes } from '../http1/own-bytes.ts'
-import { staysOpen } from '../http1/persistence.ts'
-import { type ResponseHead, readResponseHead } from '../http1/response-head.ts'
-import { mediaTypeOf } from './media-type.ts'
-import { judgeTransport, raceMs } from './transport-fault.ts'
-import { type ConnectionTerms, informationalMax, type UnaskedPlace } from './upstreams.ts'
-import type { Carrier, WayFlight } from './way-flight.ts'
+import { framingOf, type ResponseHead, readResponseHead, staysOpen } from '../http1/heads.ts'
+import { inOnePiece, ownBytes } from '../http1/pieces.ts'
+import { ProxyRefusal } from './dial.ts'
+import { faultOfProxy, judgeTransport, raceMs } from './transport-fault.ts'
+import {
+  type ConnectionTerms,
+  type Flight,
+  informationalMax,
+  type TransportFault,
+  type UnaskedPlace,
+  type UpstreamListener,
+} from './upstreams.ts'
 
 /** The way that a connection belongs to. */
 export interface ConnectionHost {
@@ -17,6 +21,8 @@ export interface ConnectionHost {
   readonly name: string
   /** The host that answers, with its port. */
   readonly host: string
+  /** The proxy is asked itself: its own answers come on the connection where the origin's do. */
+  readonly isForwarded: boolean
   readonly terms: ConnectionTerms
   /** Takes a connection that is free for another request. */
   giveBack(connection: WayConnection): void
@@ -250,6 +256,10 @@ export class WayConnection implements Carrier {
       this.#break(reset())
       return
     }
+    if (this.#host.isForwarded && isProxysAnswer(status, (name) => fields.get(name))) {
+      this.#break(new ProxyRefusal(status))
+      return
+    }
     this.#keptMs = keptMsOf(fields.get('keep-alive'))
     this.#status = status
     // An interim response is not the first byte of the answer.
@@ -349,7 +359,8 @@ export class WayConnection implements Carrier {
     const flight = this.#flight
     if (flight === undefined) return
     this.#flight = undefined
-    const fault = judgeTransport(error, this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined)
+    const unheardMs = this.#served > 0 && !this.#isHeard ? this.#waitedMs : undefined
+    const fault = error instanceof ProxyRefusal ? faultOfProxy(error) : judgeTransport(error, unheardMs)
     // A flight that was given up has closed the connection itself.
     if (fault.isReuseRace && !flight.isOver) this.#host.dropIdle()
     flight.fail(fault, error)
@@ -380,4 +391,75 @@ function keep(bytes: Buffer, from: number, isShared: boolean): Buffer {
 
 function reset(): Error {
   return Object.assign(new Error('the upstream has closed the connection'), { code: 'ECONNRESET' })
+}
+
+/** Returns the media type of a `content-type` in lower case, without parameters; `''` if there is none. */
+function mediaTypeOf(contentType: string | undefined): string {
+  if (contentType === undefined) return ''
+  const semicolon = contentType.indexOf(';')
+  return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
+}
+
+/** The calls of a flight on its connection. */
+interface Carrier {
+  /** Whether the connection is, or was, ready for a request. */
+  readonly isOpen: boolean
+  readonly isSent: boolean
+  pause(): void
+  resume(): void
+  destroy(): void
+}
+
+/** A request on its way, while its connection is being opened and on it. */
+export class WayFlight implements Flight {
+  isPaused = false
+  /** Undefined before one is being opened. */
+  connection: Carrier | undefined
+  /** Gets the answer, until that is over or given up. */
+  listener: UpstreamListener | undefined
+
+  constructor(listener: UpstreamListener) {
+    this.listener = listener
+  }
+
+  get isOver(): boolean {
+    return this.listener === undefined
+  }
+
+  abort(): void {
+    if (this.isOver) return
+    this.listener = undefined
+    this.connection?.destroy()
+  }
+
+  pause(): void {
+    this.isPaused = true
+    if (!this.isOver) this.connection?.pause()
+  }
+
+  resume(): void {
+    this.isPaused = false
+    if (!this.isOver) this.connection?.resume()
+  }
+
+  isSent(): boolean {
+    return this.connection?.isSent === true
+  }
+
+  wasWritten(): boolean {
+    return this.connection?.isOpen === true
+  }
+
+  /** Ends it. The listener gets the fault and the error that it was judged by. */
+  fail(fault: TransportFault, error: Error): void {
+    const { listener } = this
+    this.listener = undefined
+    listener?.onError(fault, error)
+  }
+
+  end(): void {
+    const { listener } = this
+    this.listener = undefined
+    listener?.onEnd()
+  }
 }

@@ -2,11 +2,11 @@ import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
-import type { Answer, AnswerEvent, BilledEvent } from '../inference/answer.ts'
+import type { Answer, BilledEvent } from '../inference/answer.ts'
 import type { InferenceRequest, Loss, Sealed } from '../inference/request.ts'
 import type { Usage } from '../inference/usage.ts'
 import type { Decoder, OnAnswer } from './answers/decode-frames.ts'
-import type { ErrorFacts } from './answers/envelope.ts'
+import type { ErrorFacts } from './answers/faults.ts'
 import type { NativeHead } from './answers/native-answer.ts'
 import type { NativeStream } from './answers/native-stream.ts'
 import type { WholeAnswer } from './answers/relay.ts'
@@ -77,12 +77,8 @@ export type ModelHalf = {
   /** @throws GatewayError 400 naming the client's field, for what this wire or model cannot express. */
   encodeRequest(request: InferenceRequest, model: Model): EncodedRequest
   /**
-   * The events of a whole JSON answer, as the model would have streamed them (laws I1–I10). Never throws.
+   * Reads one answer of a model. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`.
    * @param onAnswer is given the answer, which may name its model and its service (rulings Y13, Y17)
-   */
-  decodeAnswer(bodyText: string, profile: Profile, onAnswer?: OnAnswer): AnswerEvent[]
-  /**
-   * A model's stream. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`.
    * @param toolNames of `EncodedRequest`: a name that comes in pieces is put together by them
    */
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
@@ -145,8 +141,8 @@ export type Sealing = {
 export type Encoder = {
   /** The text that a client is sent for an event, each of its frames whole; empty if it is sent nothing. */
   write(event: BilledEvent): string
-  /** Its client does not read: what it keeps for later is to take little memory. */
-  compact(): void
+  /** Its client does not read: what it keeps for later is to take little memory. Absent if it keeps nothing. */
+  compact?(): void
 }
 
 /** The facts that decoding a client's request needs beside its body. */

@@ -2,9 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import type { Call } from '../../src/gateway/call.ts'
-import { Bodies, tooLarge } from '../../src/gateway/fairness/bodies.ts'
-import { createCounting } from '../../src/gateway/fairness/counting.ts'
-import { createFlow } from '../../src/gateway/fairness/flow.ts'
+import { Bodies, createCounting, Flow, tooLarge } from '../../src/gateway/fairness/places.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -172,7 +170,7 @@ test('R18 B10 a stream that brings more than its share waits for the next turn; 
 })
 
 test('R18 B10 the share of a stream is that of all by their number, and never less than 16 KiB', () => {
-  const flow = createFlow()
+  const flow = new Flow()
   for (const [streams, share] of [
     [0, 2_097_152],
     [2, 1_048_576],
@@ -184,7 +182,7 @@ test('R18 B10 the share of a stream is that of all by their number, and never le
 })
 
 test('B10 a stream that brings too much again as it is let on is asked in the next turn too', () => {
-  const flow = createFlow()
+  const flow = new Flow()
   let asked = 0
   const greedy = {
     letOn() {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createReaders } from '../../src/gateway/fairness/readers.ts'
+import { Readers } from '../../src/gateway/fairness/places.ts'
 
 test('C12 a place that is given back is one place, of the account and of all', () => {
-  const readers = createReaders()
+  const readers = new Readers()
   for (let i = 0; i < 20; i++) assert.ok(readers.enter('one'))
   assert.equal(readers.enter('one'), false)
   readers.leave('one')

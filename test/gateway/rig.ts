@@ -4,27 +4,22 @@ import type { Debit } from '../../src/accounts/ledger.ts'
 import { createCatalog } from '../../src/catalog/catalog.ts'
 import type { Model } from '../../src/catalog/model.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
-import type { Config, Upstream } from '../../src/config/config.ts'
-import { Secret } from '../../src/config/config.ts'
+import { type Config, Secret, type Upstream } from '../../src/config/config.ts'
 import type { Call, CallListener } from '../../src/gateway/call.ts'
 import { Delivery } from '../../src/gateway/delivery.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
-import { Bodies } from '../../src/gateway/fairness/bodies.ts'
-import { createFlow } from '../../src/gateway/fairness/flow.ts'
-import { createReaders } from '../../src/gateway/fairness/readers.ts'
+import { Bodies, Flow, Readers } from '../../src/gateway/fairness/places.ts'
 import { createTurns } from '../../src/gateway/fairness/turns.ts'
-import type { Gateway } from '../../src/gateway/gateway.ts'
-import { tick } from '../../src/gateway/gateway.ts'
+import { type Gateway, type Snapshot, tick } from '../../src/gateway/gateway.ts'
 import { exchangeNatively } from '../../src/gateway/native.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
-import type { Snapshot } from '../../src/gateway/snapshot.ts'
 import { translate } from '../../src/gateway/translate.ts'
 import { Roster } from '../../src/registers.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
 import { createPool, type Pool } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
-import type { Target } from '../../src/upstream/target.ts'
-import type { UpstreamListener, UpstreamRequest } from '../../src/upstream/upstreams.ts'
+import type { Target, UpstreamRequest } from '../../src/upstream/target.ts'
+import type { UpstreamListener } from '../../src/upstream/upstreams.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { modelOf } from '../native/models.ts'
 import { asks } from '../support/native.ts'
@@ -245,8 +240,8 @@ export function startRig(options: RigOptions = {}): Rig {
     },
     deliveries: new Roster(),
     lingering: new Roster(),
-    readers: createReaders(),
-    flow: createFlow(),
+    readers: new Readers(),
+    flow: new Flow(),
     turns: createTurns({ clockMs: () => 0, soon: (act) => void setImmediate(act), after: () => {} }),
     snapshots: { current: snapshot },
     nowMs: () => nowMs,

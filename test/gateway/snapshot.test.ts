@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createSnapshots, type Snapshot } from '../../src/gateway/snapshot.ts'
+import { createSnapshots, type Snapshot } from '../../src/gateway/gateway.ts'
 import { turn } from '../support/waiting.ts'
 
 function snapshotOf(name: string, said: string[]): Snapshot {

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { GatewayError } from '../../src/errors.ts'
 import { ClientGone } from '../../src/gateway/call.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
-import { endRecord } from '../../src/http/end-record.ts'
+import { endRecord } from '../../src/http/routes.ts'
 import { until } from '../support/waiting.ts'
 
 type State = { isBegun: boolean; isOver: boolean }

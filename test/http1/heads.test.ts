@@ -3,8 +3,7 @@ import { METHODS } from 'node:http'
 import test from 'node:test'
 import fc from 'fast-check'
 import { readFields } from '../../src/http1/fields.ts'
-import { framingOf } from '../../src/http1/framing.ts'
-import { mayBecomeHead, readRequestHead } from '../../src/http1/request-head.ts'
+import { framingOf, mayBecomeHead, readRequestHead } from '../../src/http1/heads.ts'
 import { readByNode } from './node-parser.ts'
 
 /* What one reader takes for one request and another for another is how requests are smuggled: Node's parser is the other reader. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { staysOpen } from '../../src/http1/persistence.ts'
+import { staysOpen } from '../../src/http1/heads.ts'
 
 for (const [connection, newer, older] of [
   [undefined, true, false],

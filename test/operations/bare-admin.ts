@@ -3,7 +3,7 @@ import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { createThrottle, createWindows } from '../../src/accounts/limits.ts'
 import { type ApiParts, createApi } from '../../src/admin/api.ts'
 import { createAdmin } from '../../src/admin/listener.ts'
-import { Bodies } from '../../src/gateway/fairness/bodies.ts'
+import { Bodies } from '../../src/gateway/fairness/places.ts'
 import { listen } from '../support/listen.ts'
 
 type Parts = Parameters<typeof createAdmin>[0]

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
 import type { Usage } from '../../src/inference/usage.ts'
-import { decodeAnswer } from '../../src/wires/chat/answer.ts'
+import { ChatDecoder } from '../../src/wires/chat/decode-answer.ts'
 import { cases as chatToMessages } from './answers/chat-to-messages.cases.ts'
 import { cases as responsesToMessages } from './answers/responses-to-messages.cases.ts'
 import { cases as toChat } from './answers/to-chat.cases.ts'
@@ -78,7 +78,7 @@ test('A121 the usage so far is there for the bill when the client leaves mid-str
 
 test('I10 a whole chat answer whose choice has no message is broken, not an empty success', () => {
   for (const choices of ['[{}]', '[{"message":null,"finish_reason":"stop"}]', '[null]', '[]', 'null']) {
-    const events = decodeAnswer(`{"choices":${choices}}`, resolveProfile('chat'))
+    const events = new ChatDecoder(resolveProfile('chat')).whole(`{"choices":${choices}}`)
     assert.equal(events.at(-1)?.type, 'fail', choices)
   }
 })

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import type { Profile } from '../../src/catalog/profile.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
-import type { AnswerPlan } from '../../src/gateway/answer-run.ts'
-import { TranslatedStream } from '../../src/gateway/translated-stream.ts'
-import { TranslatedWhole } from '../../src/gateway/translated-whole.ts'
+import { type AnswerPlan, TranslatedStream, TranslatedWhole } from '../../src/gateway/translated-answer.ts'
 import type { Answer, AnswerEvent, BilledEvent, Fault } from '../../src/inference/answer.ts'
 import type { FilterOptions } from '../../src/inference/filters/index.ts'
 import { createFold } from '../../src/inference/fold.ts'
 import { type Usage, weighUsage } from '../../src/inference/usage.ts'
 import { refusalOf } from '../../src/upstream/refusal.ts'
 import { judge } from '../../src/upstream/verdict.ts'
-import type { ErrorFacts } from '../../src/wires/answers/envelope.ts'
+import type { ErrorFacts } from '../../src/wires/answers/faults.ts'
 import type { AnswerHead, ClientHalf, ModelHalf } from '../../src/wires/wire.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
@@ -165,7 +163,7 @@ function settingOf(client: ClientWire, source: ModelHalf, own: Profile, options:
             heard.push(event)
             return encoder.write(event)
           },
-          compact: () => encoder.compact(),
+          compact: () => encoder.compact?.(),
         }
       },
     },
@@ -252,7 +250,12 @@ function chunksOf(script: string, cut: NonNullable<Arrival['cut']>): Uint8Array[
 /** A model that speaks in events of ours, so that a law can be tried on any run of them. */
 const eventSource: ModelHalf = {
   ...spoken.chat.model,
-  createDecoder: () => ({ isEnough: false, push: (frame) => [JSON.parse(frame.data) as AnswerEvent], end: () => [] }),
+  createDecoder: () => ({
+    isEnough: false,
+    push: (frame) => [JSON.parse(frame.data) as AnswerEvent],
+    end: () => [],
+    whole: () => [],
+  }),
 }
 
 function foldOf(events: readonly BilledEvent[]): { answer: Answer } | { fault: Fault } | 'none' {

@@ -1,8 +1,8 @@
 import { bearer } from '../../src/catalog/credentials.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
+import { createUpstreams } from '../../src/upstream/http-way.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
-import { createUpstreams } from '../../src/upstream/send.ts'
-import type { Target } from '../../src/upstream/target.ts'
+import type { Target, UpstreamRequest } from '../../src/upstream/target.ts'
 import type {
   ConnectionLimits,
   Flight,
@@ -10,7 +10,6 @@ import type {
   TransportFault,
   UnaskedPlace,
   UpstreamListener,
-  UpstreamRequest,
   Upstreams,
 } from '../../src/upstream/upstreams.ts'
 import { modelOf } from '../native/models.ts'

@@ -3,7 +3,7 @@ import dns, { type LookupAddress } from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import type { LookupFunction } from 'node:net'
 import test from 'node:test'
-import { lookupOnce } from '../../src/upstream/lookup.ts'
+import { lookupOnce } from '../../src/upstream/dial.ts'
 
 const address: LookupAddress[] = [{ address: '192.0.2.1', family: 4 }]
 

@@ -22,7 +22,7 @@ const answers: Partial<Record<ClientWire, string>> = {
 for (const [wire, text] of Object.entries(answers) as [ClientWire, string][])
   test(`T16 B25 ${wire}: a whole answer is read as often whether it makes one call or a hundred`, (t) => {
     const parse = t.mock.method(JSON, 'parse')
-    const events = wires[wire].model.decodeAnswer(text, resolveProfile(wire))
+    const events = wires[wire].model.createDecoder(resolveProfile(wire)).whole(text)
     assert.ok(parse.mock.callCount() <= 2, `${parse.mock.callCount()} times`)
     const written = events.flatMap((event) => (event.type === 'block_delta' ? [event.text] : []))
     assert.deepEqual(written, new Array(callsMax).fill(source))

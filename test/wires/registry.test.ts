@@ -57,12 +57,11 @@ test('N1 the registry has every wire under its name, and no two at one path', ()
 
 /** What every wire's folder has; beside it a wire has files for what only it does. */
 const common = [
-  'answer.ts',
+  'decode-answer.ts',
   'decode-request.ts',
-  'decode-stream.ts',
   'decode-turns.ts',
+  'encode-answer.ts',
   'encode-request.ts',
-  'encode-stream.ts',
   'encode-turns.ts',
   'fields.ts',
   'index.ts',

@@ -27,24 +27,17 @@ type TurnParts = {
   after(ms: number, act: () => void): void
 }
 
+type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => void; refuse: (why: Error) => void }
+
+export type Turns = ReturnType<typeof createTurns>
+
 /**
  * Decides which request begins when not all can (decision 0020). A request is read, checked and translated in one piece,
  * during which nothing else runs. Many such pieces in one turn of the event loop would delay all answers. So requests are
  * begun for only `budgetMs` in a turn, and the rest waits. Among the waiting, the account that used least in the last
  * seconds comes first. While the loop is idle, a turn costs only a look at the clock.
  */
-export type Turns = {
-  /**
-   * Resolves when it is this request's turn, at once if nothing else waits.
-   * @param bytes of its body
-   * @throws GatewayError 429 after a wait of `patienceMs`, which only the accounts that use most reach
-   */
-  take(accountId: string, bytes: number): Promise<void>
-}
-
-type Waiter = { accountId: string; bytes: number; sinceMs: number; begin: () => void; refuse: (why: Error) => void }
-
-export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
+export function createTurns({ clockMs, soon, after }: TurnParts) {
   /** When this turn of the loop began its first request; undefined if it has begun none. */
   let firstMs: number | undefined
   /** By account, in the order of arrival. */
@@ -56,6 +49,11 @@ export function createTurns({ clockMs, soon, after }: TurnParts): Turns {
   const used = createUsed()
   return { take }
 
+  /**
+   * Resolves when it is this request's turn, at once if nothing else waits.
+   * @param bytes of its body
+   * @throws GatewayError 429 after a wait of `patienceMs`, which only the accounts that use most reach
+   */
   async function take(accountId: string, bytes: number): Promise<void> {
     const nowMs = clockMs()
     const isFree = waiting.size === 0 && (firstMs === undefined || nowMs - firstMs < budgetMs)

@@ -1,8 +1,9 @@
+import { asObject } from '../../bytes/json.ts'
 import type { SimulatorJson } from '../check.ts'
-import type { SimulatedError, WireFormat } from '../prompt.ts'
+import type { Frame, ReplyHead, SimulatedError, SimulatedReply, UsageCounts, WireFormat } from '../prompt.ts'
+import { deltas } from '../tokens.ts'
 import { checkChat } from './check.ts'
 import { read } from './read.ts'
-import { frame, writeFrames, writeJson } from './write.ts'
 
 /** The chat wire as its vendor speaks it (wires/chat-wire). */
 export const chat: WireFormat = {
@@ -34,4 +35,92 @@ export function writeOpenError(problem: SimulatedError): SimulatorJson {
   const known = errorTypes[problem.status] ?? fallback
   const { message, param = null } = problem
   return { error: { message, type: known.type, param, code: problem.code ?? known.code } }
+}
+
+const finishReasons = { stop: 'stop', stop_sequence: 'stop', length: 'length', tool_calls: 'tool_calls' }
+
+function writeJson(reply: SimulatedReply, head: ReplyHead): SimulatorJson {
+  const message: SimulatorJson = {
+    role: 'assistant',
+    content: reply.text === '' && reply.calls.length > 0 ? null : reply.text,
+  }
+  message['refusal'] = null
+  if (reply.reasoning !== undefined && reply.isReasoningShown) message['reasoning_content'] = reply.reasoning
+  if (reply.calls.length > 0) {
+    message['tool_calls'] = reply.calls.map((call) => ({
+      id: call.id ?? head.newId('call_'),
+      type: 'function',
+      function: { name: call.name, arguments: call.arguments },
+    }))
+  }
+  const finish_reason = finishReason(reply)
+  const choices = choiceIndexes(head).map((index) => ({ index, message, logprobs: null, finish_reason }))
+  const completion = { ...shell(head, 'chat.completion'), choices }
+  const usage = usageOf(reply, choices.length)
+  return usage ? { ...completion, usage } : completion
+}
+
+function* writeFrames(reply: SimulatedReply, head: ReplyHead): Iterable<Frame> {
+  const isUsageWanted = asObject(head.body['stream_options'])?.['include_usage'] === true && reply.rawUsage !== 'none'
+  const base = { ...shell(head, 'chat.completion.chunk'), ...(isUsageWanted ? { usage: null } : {}) }
+  const indexes = choiceIndexes(head)
+  for (const index of indexes) yield* writeChoice(reply, head, base, index)
+  if (isUsageWanted) yield frame({ ...base, choices: [], usage: usageOf(reply, indexes.length) })
+  yield { data: '[DONE]' }
+}
+
+/** The first fragment of a call has its id, type and name. Later ones have only its index and a piece of the arguments. */
+function* writeChoice(reply: SimulatedReply, head: ReplyHead, base: SimulatorJson, choice: number): Iterable<Frame> {
+  const chunk = (delta: SimulatorJson, finish_reason: string | null = null): Frame =>
+    frame({ ...base, choices: [{ index: choice, delta, logprobs: null, finish_reason }] })
+  const isCallsOnly = reply.text === '' && reply.calls.length > 0
+  yield chunk({ role: 'assistant', content: isCallsOnly ? null : '', refusal: null })
+  if (reply.reasoning !== undefined && reply.isReasoningShown) {
+    for (const reasoning_content of deltas(reply.reasoning)) yield chunk({ reasoning_content })
+  }
+  for (const content of deltas(reply.text)) yield chunk({ content })
+  for (const [index, call] of reply.calls.entries()) {
+    const id = call.id ?? head.newId('call_')
+    yield chunk({ tool_calls: [{ index, id, type: 'function', function: { name: call.name, arguments: '' } }] })
+    for (const piece of deltas(call.arguments)) yield chunk({ tool_calls: [{ index, function: { arguments: piece } }] })
+  }
+  yield chunk({}, finishReason(reply))
+}
+
+function choiceIndexes(head: ReplyHead): number[] {
+  return Array.from({ length: Number(head.body['n'] ?? 1) }, (_, index) => index)
+}
+
+function shell(head: ReplyHead, object: string): SimulatorJson {
+  return { id: head.id, object, created: head.createdSeconds, model: head.model, service_tier: 'default' }
+}
+
+function finishReason(reply: SimulatedReply): string {
+  return reply.rawFinish ?? finishReasons[reply.finish]
+}
+
+/** On this wire the prompt's tokens include the cached ones, and the completion's include reasoning. */
+function usageOf(reply: SimulatedReply, choices: number): SimulatorJson | undefined {
+  if (reply.rawUsage === 'none') return undefined
+  return reply.rawUsage ?? countersOf(reply.counts, choices)
+}
+
+function countersOf(counts: UsageCounts, choices: number): SimulatorJson {
+  const completion_tokens = counts.outputTokens * choices
+  return {
+    prompt_tokens: counts.promptTokens,
+    completion_tokens,
+    total_tokens: counts.promptTokens + completion_tokens,
+    prompt_tokens_details: { cached_tokens: counts.readTokens, audio_tokens: 0 },
+    completion_tokens_details: {
+      reasoning_tokens: counts.reasoningTokens * choices,
+      audio_tokens: 0,
+      accepted_prediction_tokens: 0,
+      rejected_prediction_tokens: 0,
+    },
+  }
+}
+
+function frame(data: SimulatorJson): Frame {
+  return { data: JSON.stringify(data) }
 }

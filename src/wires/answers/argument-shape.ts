@@ -1,19 +1,10 @@
 import { ownCopy } from '../../bytes/own-copy.ts'
 import { newPart } from './read-answer.ts'
 
-/** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */
-export type ArgumentShape = {
-  push(text: string): void
-  /**
-   * The new part of a piece. Nothing follows whole arguments but the same again, at once or in pieces (ruling Y4).
-   * @param isCumulative each piece repeats all before it
-   */
-  take(piece: string, isCumulative: boolean): string
-  isWhole(): boolean
-  isBlank(): boolean
-}
+export type ArgumentShape = ReturnType<typeof createArgumentShape>
 
-export function createArgumentShape(): ArgumentShape {
+/** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */
+export function createArgumentShape() {
   let state: 'blank' | 'inside' | 'string' | 'whole' | 'other' = 'blank'
   let depth = 0
   let isEscaped = false
@@ -26,6 +17,10 @@ export function createArgumentShape(): ArgumentShape {
     for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))
   }
 
+  /**
+   * The new part of a piece. Nothing follows whole arguments but the same again, at once or in pieces (ruling Y4).
+   * @param isCumulative each piece repeats all before it
+   */
   function take(piece: string, isCumulative: boolean): string {
     const text = isCumulative ? newPart(taken, piece) : piece
     if (taken !== '' && state === 'whole' && taken.startsWith(text, repeated)) {

@@ -17,7 +17,12 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
     return { kind: kindOfStatus(status), status, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }
   const object = asErrorObject(body)
-  const error = object?.['error'] ?? object?.['detail'] ?? firstOf(object?.['errors']) ?? object ?? body
+  const error =
+    object?.['error'] ??
+    object?.['detail'] ??
+    (Array.isArray(object?.['errors']) ? object['errors'][0] : undefined) ??
+    object ??
+    body
   const { code, classes, threadCode } = faultOfError(error)
   const message = asObject(error)?.['message']
   const places = [
@@ -40,10 +45,6 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
 
 /** Places for a server's sentence if it is not in `message`, in an error object or beside it. */
 const sentenceKeys = ['error', 'msg', 'error_msg', 'error_message', 'reason', 'title']
-
-function firstOf(list: unknown): unknown {
-  return Array.isArray(list) ? list[0] : undefined
-}
 
 /** Servers in Python list what their checks of a body have found (FastAPI's `detail`), the names of the field apart. */
 function wordsOfChecks(list: unknown): string | undefined {

@@ -1,7 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
-import { type ErrorCode, errorTable } from '../../errors.ts'
+import { type ErrorCode, type ErrorDetail, errorTable } from '../../errors.ts'
 import type { Fault } from '../../inference/answer.ts'
-import type { ErrorFacts } from './envelope.ts'
 
 /**
  * The statuses that the error types and codes of all three wires stand for. Words that are missing here are decided by
@@ -63,15 +62,11 @@ export function faultOfError(raw: unknown): Fault {
     ...(status !== undefined && { status }),
     text: wordsOf(text) || 'The model reported an error.',
     ...(code !== undefined && { code, classes }),
-    ...(isThreadCode(threadCode) && { threadCode }),
+    ...(threadCodes.includes(threadCode as string) && { threadCode: threadCode as string }),
   }
 }
 
 const threadCodes = ['thread_not_found', 'thread_already_continued', 'thread_continue_in_flight']
-
-function isThreadCode(value: unknown): value is string {
-  return typeof value === 'string' && threadCodes.includes(value)
-}
 
 function statusOf(error: Record<string, unknown>): number | undefined {
   for (const word of [error['code'], error['type']]) {
@@ -131,4 +126,20 @@ export function factsOfFault(fault: Fault): ErrorFacts {
 export function faultOfFacts({ status, code, message }: ErrorFacts): Fault {
   const kind = (Object.keys(codes) as Fault['kind'][]).find((candidate) => codes[candidate] === code) ?? 'broken'
   return { kind, status, text: message }
+}
+
+/** The facts of an error envelope. The message is the same on every wire (spec 7.1). */
+export type ErrorFacts = {
+  status: number
+  code: ErrorCode
+  message: string
+  param: string | null
+  /** Shown by the envelopes that have a place for it (ruling T22). */
+  details?: ErrorDetail['details']
+}
+
+/** `{error: {message, type, param, code}}`: of every wire without an envelope of its own, and of unknown paths (spec 7.1). */
+export function plainEnvelope(facts: ErrorFacts): string {
+  const { message, param, code } = facts
+  return JSON.stringify({ error: { message, type: errorTable[code].type, param, code } })
 }

@@ -1,5 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import { type Calls, readCount, type UsageReport } from '../../inference/usage.ts'
+import { objectsOf } from './read-answer.ts'
 
 /*
  * Calls of the provider's own tools, as an answer reports them (ruling C11). They have no price of tokens. If a model's
@@ -37,6 +38,19 @@ export function withCalls(report: UsageReport, usage: Record<string, unknown>): 
 export function countSeen(seen: Calls = {}, kind: string): Calls {
   if (seen[kind] === undefined && Object.keys(seen).length >= kindsMax) return seen
   return { ...seen, [kind]: (seen[kind] ?? 0) + 1 }
+}
+
+/**
+ * The calls of hosted tools among the blocks or items of an answer, for providers that do not count them.
+ * @param calledBy the kind of hosted tool that one of them calls
+ */
+export function callsIn(
+  list: unknown,
+  calledBy: (one: Record<string, unknown>) => string | undefined,
+): Calls | undefined {
+  let seen: Calls | undefined
+  for (const kind of objectsOf(list).map(calledBy)) if (kind) seen = countSeen(seen, kind)
+  return seen
 }
 
 /** No provider has as many tools of its own. */

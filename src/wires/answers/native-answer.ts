@@ -1,10 +1,10 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Model } from '../../catalog/model.ts'
+import { sha256Base62 } from '../../ids/digest.ts'
 import type { Fault } from '../../inference/answer.ts'
 import { readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { brokenFault, faultOfError } from './faults.ts'
 import { JsonPatch, type Wanted } from './json-patch.ts'
-import { withoutTelling } from './telling-members.ts'
 
 /** The facts with which the answer of a native model is adapted (ruling P2). They are fixed for the whole answer. */
 export type NativeHead = {
@@ -15,17 +15,21 @@ export type NativeHead = {
   inputTokensEstimate: number
 }
 
+/** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
+export function mintAnswerId(prefix: string, { requestId }: Pick<NativeHead, 'requestId'>): string {
+  return prefix + sha256Base62(`${requestId}/answer`, 24)
+}
+
 /** The members that name, identify and describe an answer, where the upstream's own may not be shown (rulings P2, P3, P9). */
 export function headValues(
   head: NativeHead,
   answer: Record<string, unknown>,
   prefix: string,
-  mint: (requestId: string) => string,
 ): Map<string, string | undefined> {
   const values = withoutTelling(answer)
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
   if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
-    values.set('id', JSON.stringify(mint(head.requestId)))
+    values.set('id', JSON.stringify(mintAnswerId(prefix, head)))
   return values
 }
 
@@ -81,4 +85,34 @@ export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | 
   }
   const error = patch.value['error']
   return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
+}
+
+/**
+ * Members by which servers reveal their software, their settings and their speed (ruling P9). The specification has
+ * none of these members. The source of each is beside it.
+ */
+export const tellingNames: readonly string[] = [
+  'system_fingerprint', // the build of the server, on the chat wire
+  'timings', // llama.cpp
+  '__verbose', // llama.cpp, its settings
+  'generation_settings', // llama.cpp
+  'provider', // OpenRouter
+  'x_groq', // Groq, with ids and times
+  'time_info', // Cerebras
+  'perf_metrics', // Fireworks
+  'kv_transfer_params', // vLLM
+  'nvext', // NVIDIA's servers
+  'weight_version', // SGLang
+  'stats', // LM Studio, with the next two
+  'model_info',
+  'runtime',
+]
+
+const telling = new Set(tellingNames)
+
+/** The edits that remove those members that reveal something; a null does not. */
+export function withoutTelling(answer: Record<string, unknown>): Map<string, string | undefined> {
+  const values = new Map<string, string | undefined>()
+  for (const name of Object.keys(answer)) if (telling.has(name) && answer[name] != null) values.set(name, undefined)
+  return values
 }

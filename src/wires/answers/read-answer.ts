@@ -1,4 +1,4 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
 import { parseUpstreamJson } from '../../bytes/scan.ts'
 import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
 import type { Narrator } from '../../inference/narrator.ts'
@@ -68,4 +68,28 @@ export function newPart(told: string, piece: string): string {
 export function argumentsText(value: unknown): string {
   if (typeof value === 'string') return value
   return value === undefined || value === null ? '' : JSON.stringify(value)
+}
+
+/**
+ * The source texts of one member of several objects in an answer: parsing would lose digits (ruling T16). The text is read once,
+ * and only if one is asked for: an answer may call a thousand times.
+ * @param text what was read as JSON already
+ * @param objectsIn the objects, whose places are asked for
+ * @returns undefined where there is no object
+ */
+export function keptSources(
+  text: string,
+  key: string,
+  objectsIn: (root: JsonObject) => readonly (JsonObject | undefined)[],
+): (place: number) => string | undefined {
+  let kept: KeptJson | undefined
+  let objects: readonly (JsonObject | undefined)[] = []
+  return (place) => {
+    if (kept === undefined) {
+      kept = parseKeeping(text, [key])
+      objects = objectsIn(kept.value as JsonObject)
+    }
+    const object = objects[place]
+    return object && kept.raw(object[key]).source
+  }
 }

@@ -1,7 +1,7 @@
 import type { Fault, StopReason } from '../../inference/answer.ts'
 import type { Spoken, Stage } from '../../inference/meter.ts'
 import type { Usage, UsageReport } from '../../inference/usage.ts'
-import type { ErrorFacts } from './envelope.ts'
+import type { ErrorFacts } from './faults.ts'
 
 /**
  * How far an answer has come on its way to the client; never back, and `finished` and `failed` are final.

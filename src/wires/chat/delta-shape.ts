@@ -4,9 +4,9 @@ import { type JsonMember, scanObject } from '../../bytes/scan.ts'
 import { serviceMembers } from '../../inference/usage.ts'
 import { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
+import { tellingNames } from '../answers/native-answer.ts'
 import { decodeString } from '../answers/produced-text.ts'
 import { objectsOf } from '../answers/read-answer.ts'
-import { tellingNames } from '../answers/telling-members.ts'
 
 /**
  * The bytes around the text of an ordinary delta, quotes included. They are the same in most chunks of a stream, so

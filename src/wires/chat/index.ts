@@ -1,12 +1,11 @@
 import { bearer } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
-import { plainEnvelope } from '../answers/envelope.ts'
+import { plainEnvelope } from '../answers/faults.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
-import { decodeAnswer, encodeAnswer } from './answer.ts'
+import { ChatDecoder } from './decode-answer.ts'
 import { decodeRequest, keptKeys } from './decode-request.ts'
-import { createDecoder } from './decode-stream.ts'
+import { ChatEncoder, encodeAnswer } from './encode-answer.ts'
 import { encodeRequest } from './encode-request.ts'
-import { createEncoder } from './encode-stream.ts'
 import { chatFields, chatScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
@@ -40,7 +39,7 @@ export const chat: SharedWire = {
     keptKeys,
     decodeRequest,
     encodeAnswer,
-    createEncoder,
+    createEncoder: (head) => new ChatEncoder(head),
   },
   model: {
     speech: request,
@@ -48,8 +47,7 @@ export const chat: SharedWire = {
     credential: bearer,
     signsReasoning: false,
     encodeRequest,
-    decodeAnswer,
-    createDecoder,
+    createDecoder: (profile, onAnswer, toolNames) => new ChatDecoder(profile, onAnswer, toolNames),
   },
   native: { adaptRequest, openStream: (head) => new ChatNativeStream(head), readAnswer },
 }

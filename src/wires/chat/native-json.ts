@@ -1,6 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { sha256Base62 } from '../../ids/digest.ts'
 import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
@@ -9,11 +8,6 @@ import { objectsOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { type NamedCalls, producedTexts } from './produced.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
-
-/** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
-export function mintedCompletionId(requestId: string): string {
-  return `chatcmpl-${sha256Base62(`${requestId}/answer`, 24)}`
-}
 
 /** A chat model's whole answer for a chat client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
@@ -33,7 +27,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     report,
     estimateOutput: (enough) => estimateTexts(textsOf(choices, chat.reasoningField), enough),
     encode: (billed) => {
-      patch.set([], headValues(head, answer, 'chatcmpl-', mintedCompletionId))
+      patch.set([], headValues(head, answer, 'chatcmpl-'))
       const counters = encodeUsage(billed)
       const isKept = isBelieved(report, billed, usage, wantedUsage(counters))
       if (usage && holdsMoreThanTokens(usage))

@@ -4,16 +4,14 @@ import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Stage } from '../../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { listOf } from '../answers/content-parts.ts'
-import { type ErrorFacts, plainEnvelope } from '../answers/envelope.ts'
-import { faultOfError } from '../answers/faults.ts'
+import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved } from '../answers/native-answer.ts'
+import { headValues, isBelieved, mintAnswerId } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
 import { BegunCalls } from './begun-calls.ts'
-import { choicesMax } from './choices.ts'
-import { isBareError } from './decode-stream.ts'
+import { isBareError } from './decode-answer.ts'
 import {
   type DeltaShape,
   isBegunWith,
@@ -27,8 +25,7 @@ import {
   textWithin,
 } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
-import { mintedCompletionId } from './native-json.ts'
-import { type NamedCalls, producedTexts, saysAnswer } from './produced.ts'
+import { choicesMax, type NamedCalls, producedTexts, saysAnswer } from './produced.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
@@ -247,9 +244,9 @@ export class ChatNativeStream extends NativeStream {
    * one id (ruling P3), and clients read the choices of each chunk.
    */
   #headOf(chunk: Record<string, unknown>, choices: readonly unknown[]): Map<string, string | undefined> {
-    const values = headValues(this.head, chunk, 'chatcmpl-', mintedCompletionId)
+    const values = headValues(this.head, chunk, 'chatcmpl-')
     this.#shownHead ??= {
-      id: values.has('id') ? mintedCompletionId(this.head.requestId) : (chunk['id'] as string),
+      id: values.has('id') ? mintAnswerId('chatcmpl-', this.head) : (chunk['id'] as string),
       created: typeof chunk['created'] === 'number' ? chunk['created'] : this.head.createdSeconds,
     }
     this.#isDated ??= typeof chunk['created'] === 'number'
@@ -328,7 +325,7 @@ export class ChatNativeStream extends NativeStream {
   }
 
   #chunk(members: object): string {
-    const head = this.#shownHead ?? { id: mintedCompletionId(this.head.requestId), created: this.head.createdSeconds }
+    const head = this.#shownHead ?? { id: mintAnswerId('chatcmpl-', this.head), created: this.head.createdSeconds }
     const chunk = { ...head, object: chunkObject, model: this.head.model.id, ...members }
     return `data: ${encodeLatin1(JSON.stringify(chunk))}\n\n`
   }

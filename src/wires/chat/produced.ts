@@ -52,3 +52,6 @@ function callTexts(call: Record<string, unknown> | undefined, id: string, named:
 function keyWord(value: unknown): string {
   return typeof value === 'string' ? value.slice(0, keyCharactersMax) : typeof value === 'number' ? `${value}` : ''
 }
+
+/** So many answers a request may ask for, as the wire's author has it. */
+export const choicesMax = 128

@@ -1,23 +1,23 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { callsMax, type Narrator, tooMany } from '../../inference/narrator.ts'
-import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
+import { createArgumentShape } from '../answers/argument-shape.ts'
 import { argumentsIn } from '../answers/content-parts.ts'
 import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 
 /** One call of the answer, from its first fragment on. */
-type ToolCall = {
+class ToolCall {
   id: string | undefined
   name: string | undefined
   /** Its block, once its name is known. */
   block: number | undefined
-  isStopped: boolean
+  isStopped = false
   /** How many indices it has now; another call may take one over. */
-  indices: number
+  indices = 0
   /** Argument text that waits for the name. */
-  buffered: string
+  buffered = ''
   /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
-  isWithheld: boolean
-  shape: ArgumentShape
+  isWithheld = false
+  shape = createArgumentShape()
 }
 
 /**
@@ -120,16 +120,7 @@ export class ToolCalls {
       this.#narrator.fail(tooMany)
       return undefined
     }
-    const call: ToolCall = {
-      id: undefined,
-      name: undefined,
-      block: undefined,
-      isStopped: false,
-      indices: 0,
-      buffered: '',
-      isWithheld: false,
-      shape: createArgumentShape(),
-    }
+    const call = new ToolCall()
     this.#calls.push(call)
     this.#note(call)
     return call

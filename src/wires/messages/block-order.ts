@@ -4,9 +4,8 @@ import { ownCopy } from '../../bytes/own-copy.ts'
 import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import { blocksMax } from '../../inference/narrator.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
-import { keptSources } from '../answers/kept-sources.ts'
 import { decodeString, type ProducedText } from '../answers/produced-text.ts'
-import { stringOf } from '../answers/read-answer.ts'
+import { keptSources, stringOf } from '../answers/read-answer.ts'
 import {
   type ContentDelta,
   contentDeltas,

@@ -1,4 +1,4 @@
-import type { ErrorFacts } from '../answers/envelope.ts'
+import type { ErrorFacts } from '../answers/faults.ts'
 
 /** `error.type` follows the status and nothing else (spec 7.2, ruling R12). */
 const types = new Map<number, string>([

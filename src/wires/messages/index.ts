@@ -1,12 +1,11 @@
 import { apiKeyHeader } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
-import { decodeAnswer, encodeAnswer } from './answer.ts'
 import { countTokens } from './count-tokens.ts'
+import { MessagesDecoder } from './decode-answer.ts'
 import { decodeRequest, keptKeys } from './decode-request.ts'
-import { createDecoder } from './decode-stream.ts'
+import { encodeAnswer, MessagesEncoder } from './encode-answer.ts'
 import { encodeRequest } from './encode-request.ts'
-import { createEncoder } from './encode-stream.ts'
 import { envelope } from './envelope.ts'
 import { messagesFields, messagesScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
@@ -45,7 +44,7 @@ export const messages: SharedWire = {
     keptKeys,
     decodeRequest,
     encodeAnswer,
-    createEncoder,
+    createEncoder: (head) => new MessagesEncoder(head),
   },
   model: {
     speech: request,
@@ -54,8 +53,7 @@ export const messages: SharedWire = {
     versionHeaders: { spellings: ['msgwire', 'anthropic'], versionDefault: '2023-06-01' },
     signsReasoning: true,
     encodeRequest,
-    decodeAnswer,
-    createDecoder,
+    createDecoder: (profile, onAnswer) => new MessagesDecoder(profile, onAnswer),
   },
   native: { adaptRequest, openStream: (head) => new MessagesNativeStream(head), readAnswer },
 }

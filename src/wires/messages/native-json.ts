@@ -1,19 +1,13 @@
 import { asObject, parseKeeping } from '../../bytes/json.ts'
-import { sha256Base62 } from '../../ids/digest.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
-import { type Calls, noteAnswer } from '../../inference/usage.ts'
+import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
-import { countSeen } from '../answers/hosted-calls.ts'
+import { callsIn } from '../answers/hosted-calls.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { decodeUsage, encodeUsage, type MessagesUsage, plainUsage } from './usage.ts'
-
-/** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
-export function mintedMessageId(requestId: string): string {
-  return `msg_${sha256Base62(`${requestId}/answer`, 24)}`
-}
 
 /** A messages model's whole answer for a messages client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
@@ -26,7 +20,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
-  const callsSeen = head.model.prices.hasCalls && callsOf(objectsOf(answer['content']))
+  const callsSeen = head.model.prices.hasCalls && callsIn(answer['content'], calledBy)
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',
@@ -35,20 +29,13 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     estimateOutput: (enough = 0) =>
       mostTokensOf(body.length) <= enough ? enough : estimateTexts(textsOf(answer, body), enough),
     encode: (billed) => {
-      patch.set([], headValues(head, answer, 'msg_', mintedMessageId))
+      patch.set([], headValues(head, answer, 'msg_'))
       const wanted = encodeUsage(billed)
       patch.setMissing(['usage'], wanted, isBelieved(report, billed, plainUsage(usage), wanted))
       renameInUsage(patch, ['usage'], usage, head)
       return patch.result()
     },
   }
-}
-
-/** The calls of hosted tools among blocks of an answer, for where their provider does not count them (ruling C11). */
-function callsOf(blocks: readonly Record<string, unknown>[]): Calls | undefined {
-  return blocks
-    .map(calledBy)
-    .reduce<Calls | undefined>((seen, kind) => (kind ? countSeen(seen, kind) : seen), undefined)
 }
 
 /** The hosted tool that a block calls. */

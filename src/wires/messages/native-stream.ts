@@ -3,18 +3,15 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { elementsOf } from '../../bytes/json-edit.ts'
 import { JsonError, parseUpstreamJson } from '../../bytes/scan.ts'
 import type { Usage } from '../../inference/usage.ts'
-import type { ErrorFacts } from '../answers/envelope.ts'
-import { brokenFault, faultOfError } from '../answers/faults.ts'
+import { brokenFault, type ErrorFacts, faultOfError } from '../answers/faults.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
-import { keptSources } from '../answers/kept-sources.ts'
-import { headValues, isBelieved, renameInUsage } from '../answers/native-answer.ts'
+import { headValues, isBelieved, renameInUsage, withoutTelling } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
-import { stringOf } from '../answers/read-answer.ts'
-import { withoutTelling } from '../answers/telling-members.ts'
+import { keptSources, stringOf } from '../answers/read-answer.ts'
 import { BlockOrder } from './block-order.ts'
 import { envelope } from './envelope.ts'
 import { frameOf, messageForms } from './native-forms.ts'
-import { calledBy, mintedMessageId, zeroUsage } from './native-json.ts'
+import { calledBy, zeroUsage } from './native-json.ts'
 import { decodeStartUsage, decodeUsage, encodeUsage, plainUsage } from './usage.ts'
 
 /**
@@ -194,7 +191,7 @@ export class MessagesNativeStream extends NativeStream {
     this.noteAnswer(message)
     this.learn(decodeStartUsage(message['usage'], this.head.model.profile.usageQuirk))
     patch.set([], withoutTelling(patch.value))
-    patch.set(['message'], headValues(this.head, message, 'msg_', mintedMessageId))
+    patch.set(['message'], headValues(this.head, message, 'msg_'))
     if (message['stop_reason'] != null) patch.set(['message'], new Map([['stop_reason', 'null']]))
     const { content } = message
     if (!Array.isArray(content) || content.length > 0) {

@@ -1,13 +1,13 @@
 import type { JsonObject } from '../../bytes/json.ts'
 import { blocksMax } from '../../inference/narrator.ts'
-import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
+import { createArgumentShape } from '../answers/argument-shape.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
 /** The kinds of blocks that an item's pieces become. */
 export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
 /** The parts of one kind of an item that have been reported. */
-export class ToldParts {
+class ToldParts {
   /** Of all of them, in characters. */
   length = 0
   readonly #texts = new Map<string, string>()
@@ -27,30 +27,44 @@ export class ToldParts {
 }
 
 /** An output item of the upstream: its block, and the part of it that has been reported. */
-export type IncomingItem = {
-  type: string
+export class IncomingItem {
+  readonly type: string
   /** Its `output_index`, if it has one. */
-  index: number | undefined
-  ids: Set<string>
+  readonly index: number | undefined
+  readonly ids = new Set<string>()
   block: number | undefined
   kind: ItemKind | undefined
   /** Deltas may come before their item is announced (ruling U7). */
-  isAnnounced: boolean
-  isDone: boolean
+  isAnnounced = false
+  isDone = false
   /** The terminal event has named it. */
-  isFinal: boolean
+  isFinal = false
   /** The parts reported so far, by kind and part; a call has the one part ''. */
-  told: Map<ItemKind, ToldParts>
+  readonly told = new Map<ItemKind, ToldParts>()
   /** Reasoning comes as summary or raw; the kind that came first is reported. */
   reasoningKind: 'summary' | 'content' | undefined
   /** The part that the last piece belonged to. */
   lastPart: string | undefined
   /** Of a call's arguments, as their deltas came. */
-  shape: ArgumentShape
+  readonly shape = createArgumentShape()
   /** Whole arguments that stood in the announcement: deltas repeat and replace them (ruling Y4). */
-  initial: string
+  initial = ''
   /** Text that stood where its part or call began: a first delta that is exactly this repeats it (ruling Y4). */
-  begun: string
+  begun = ''
+
+  constructor(type: string, index: number | undefined) {
+    this.type = type
+    this.index = index
+  }
+
+  /** The parts of one kind. */
+  toldOf(kind: ItemKind): ToldParts {
+    const known = this.told.get(kind)
+    if (known) return known
+    const parts = new ToldParts()
+    this.told.set(kind, parts)
+    return parts
+  }
 }
 
 /**
@@ -131,22 +145,7 @@ export class IncomingItems {
   /** A new one, whatever stood under its id or at its place before. */
   add(place: JsonObject, type: string, item?: JsonObject): IncomingItem {
     this.#count++
-    const incoming: IncomingItem = {
-      type,
-      index: indexOf(place),
-      ids: new Set(),
-      block: undefined,
-      kind: undefined,
-      isAnnounced: false,
-      isDone: false,
-      isFinal: false,
-      told: new Map(),
-      reasoningKind: undefined,
-      lastPart: undefined,
-      shape: createArgumentShape(),
-      initial: '',
-      begun: '',
-    }
+    const incoming = new IncomingItem(type, indexOf(place))
     const ofType = this.#byType.get(type) ?? { items: [], named: 0 }
     ofType.items.push(incoming)
     this.#byType.set(type, ofType)

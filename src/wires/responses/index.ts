@@ -1,13 +1,12 @@
 import { bearer } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
-import { plainEnvelope } from '../answers/envelope.ts'
+import { plainEnvelope } from '../answers/faults.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
-import { decodeAnswer, encodeAnswer } from './answer.ts'
+import { ResponsesDecoder } from './decode-answer.ts'
 import { decodeRequest, keptKeys } from './decode-request.ts'
-import { createDecoder } from './decode-stream.ts'
 import { echo } from './echo.ts'
+import { encodeAnswer, ResponsesEncoder } from './encode-answer.ts'
 import { encodeRequest } from './encode-request.ts'
-import { createEncoder } from './encode-stream.ts'
 import { responsesFields, responsesScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
@@ -46,7 +45,7 @@ export const responses: SharedWire = {
     keptKeys,
     decodeRequest,
     encodeAnswer,
-    createEncoder,
+    createEncoder: (head) => new ResponsesEncoder(head),
   },
   model: {
     speech: request,
@@ -54,8 +53,7 @@ export const responses: SharedWire = {
     credential: bearer,
     signsReasoning: false,
     encodeRequest,
-    decodeAnswer,
-    createDecoder,
+    createDecoder: (profile, onAnswer) => new ResponsesDecoder(profile, onAnswer),
   },
   native: { adaptRequest, sealing, openStream: (head) => new ResponsesNativeStream(head), readAnswer },
 }

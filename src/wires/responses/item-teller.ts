@@ -4,7 +4,7 @@ import type { Profile } from '../../catalog/profile.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { mediaOf, readContent, sourceOf } from '../answers/content-parts.ts'
 import { argumentsText, newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
-import { type IncomingItem, type ItemKind, ToldParts } from './incoming-items.ts'
+import type { IncomingItem, ItemKind } from './incoming-items.ts'
 
 /** Reports the items of an answer as blocks: their deltas as they come, and at their end the text that no delta had. */
 export class ItemTeller {
@@ -23,7 +23,7 @@ export class ItemTeller {
   /** An item as it was announced: a call may have its arguments already, the others come in pieces. */
   begin(incoming: IncomingItem, item: JsonObject) {
     if (incoming.type !== 'function_call') return
-    if (!this.#openCall(incoming, item) || toldOf(incoming, 'tool_call').of('') !== undefined) return
+    if (!this.#openCall(incoming, item) || incoming.toldOf('tool_call').of('') !== undefined) return
     const args = argumentsText(item['arguments'])
     if (isJsonObject(args)) incoming.initial = args
     else this.writeStart(incoming, 'tool_call', '', args)
@@ -31,7 +31,7 @@ export class ItemTeller {
 
   /** Text that stands where its part begins. Deltas go on with it, or the first of them repeats it (ruling Y4). */
   writeStart(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
-    if (text === '' || toldOf(incoming, kind).of(part) !== undefined) return
+    if (text === '' || incoming.toldOf(kind).of(part) !== undefined) return
     this.write(incoming, kind, part, text)
     if (kind === 'tool_call') incoming.shape.take(text, false)
     incoming.begun = text
@@ -42,7 +42,7 @@ export class ItemTeller {
     let text = piece
     if (kind === 'tool_call') text = incoming.shape.take(piece, this.#cumulative.includes('arguments'))
     else if (kind === 'reasoning' && this.#cumulative.includes(kind))
-      text = newPart(toldOf(incoming, kind).of(part) ?? '', piece)
+      text = newPart(incoming.toldOf(kind).of(part) ?? '', piece)
     if (text !== '') this.write(incoming, kind, part, text)
   }
 
@@ -52,7 +52,7 @@ export class ItemTeller {
     incoming.begun = ''
     incoming.initial = ''
     if (isRepeated) return
-    const told = toldOf(incoming, kind)
+    const told = incoming.toldOf(kind)
     told.add(part, text)
     // A call whose name has not come yet: its arguments are reported with it.
     if (kind === 'tool_call' && incoming.block === undefined) return
@@ -65,7 +65,7 @@ export class ItemTeller {
   writeRest(incoming: IncomingItem, kind: ItemKind, part: string, text: unknown) {
     incoming.begun = ''
     const whole = stringOf(text)
-    const parts = toldOf(incoming, kind)
+    const parts = incoming.toldOf(kind)
     const told = parts.of(part) ?? ''
     if (!whole || whole === told) return
     // Some servers increase the place with every piece: text that came at other places may be this one (ruling U7). Its
@@ -125,7 +125,7 @@ export class ItemTeller {
     if (!name?.trim()) return false
     incoming.kind = 'tool_call'
     incoming.block = this.#narrator.open({ kind: 'tool_call', callId: stringOf(item['call_id']) ?? '', name })
-    const early = toldOf(incoming, 'tool_call').of('')
+    const early = incoming.toldOf('tool_call').of('')
     if (early) this.#narrator.delta(incoming.block, early)
     return true
   }
@@ -137,7 +137,7 @@ export class ItemTeller {
     }
     const { initial } = incoming
     if (initial && !argumentsText(item['arguments'])) this.write(incoming, 'tool_call', '', initial)
-    const told = toldOf(incoming, 'tool_call').of('')
+    const told = incoming.toldOf('tool_call').of('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
 
@@ -173,7 +173,7 @@ export class ItemTeller {
    * have at the end. If all of them together are the beginning of the parts, there is one reading (ruling U7).
    */
   #writeParts(incoming: IncomingItem, kind: ItemKind, parts: readonly PlacedText[]) {
-    const told = toldOf(incoming, kind).joined()
+    const told = incoming.toldOf(kind).joined()
     const whole = parts.map(({ text }) => text).join('')
     if (!whole.startsWith(told)) {
       for (const { place, text } of parts) this.writeRest(incoming, kind, place, text)
@@ -192,14 +192,6 @@ const providerWork = /_call$|^mcp_|^compaction|_output$/
 
 /** @property place where it stands in its item */
 type PlacedText = { place: string; text: string }
-
-function toldOf({ told }: IncomingItem, kind: ItemKind): ToldParts {
-  const known = told.get(kind)
-  if (known) return known
-  const parts = new ToldParts()
-  told.set(kind, parts)
-  return parts
-}
 
 /**
  * Whether a piece of reasoning is of another part than the one before. Raw text has one part, whose place some servers count up with

@@ -1,22 +1,16 @@
 import { asObject } from '../../bytes/json.ts'
-import { sha256Base62 } from '../../ids/digest.ts'
-import { type Calls, noteAnswer } from '../../inference/usage.ts'
+import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
-import { countSeen } from '../answers/hosted-calls.ts'
+import { callsIn } from '../answers/hosted-calls.ts'
 import type { Wanted } from '../answers/json-patch.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
-import { objectsOf, stringOf } from '../answers/read-answer.ts'
+import { stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
 import { fillItems } from './missing-members.ts'
 import { producedTexts } from './produced.ts'
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage, type ResponsesUsage } from './usage.ts'
-
-/** An id for an answer whose upstream gave none with the wire's prefix (ruling P3). */
-export function mintedResponseId(requestId: string): string {
-  return `resp_${sha256Base62(`${requestId}/answer`, 24)}`
-}
 
 /** A responses model's whole answer for a responses client (ruling P2). */
 export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
@@ -29,7 +23,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
   const usage = asObject(answer['usage'])
   const counted = noteAnswer(decodeUsage(usage, head.model.profile.usageQuirk), answer)
-  const callsSeen = head.model.prices.hasCalls && callsOf(answer['output'])
+  const callsSeen = head.model.prices.hasCalls && callsIn(answer['output'], calledBy)
   const report = callsSeen ? { ...counted, callsSeen } : counted
   return {
     state: 'finished',
@@ -52,7 +46,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
  * P9).
  */
 export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string | undefined> {
-  const values = headValues(head, response, 'resp_', mintedResponseId)
+  const values = headValues(head, response, 'resp_')
   if (response['object'] !== 'response') values.set('object', '"response"')
   if (response['created_at'] === undefined) values.set('created_at', `${head.createdSeconds}`)
   for (const name of ['error', 'incomplete_details']) if (response[name] === undefined) values.set(name, 'null')
@@ -71,13 +65,6 @@ export function wantedUsage(counters: ResponsesUsage, reported: Record<string, u
 /** Whether the status of a response says that it is over. */
 export function isEnded(status: unknown): boolean {
   return status === undefined || status === 'completed' || status === 'incomplete'
-}
-
-/** The calls of hosted tools among the items of an output: on this wire nobody else counts them (ruling C11). */
-export function callsOf(output: unknown): Calls | undefined {
-  return objectsOf(output)
-    .map(calledBy)
-    .reduce<Calls | undefined>((seen, kind) => (kind ? countSeen(seen, kind) : seen), undefined)
 }
 
 /** Calls that the client carries out, which cost nothing there. */

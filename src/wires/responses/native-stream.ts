@@ -10,20 +10,19 @@ import {
 import { asObject } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Usage } from '../../inference/usage.ts'
-import type { ErrorFacts } from '../answers/envelope.ts'
-import { faultOfError } from '../answers/faults.ts'
+import { type ErrorFacts, faultOfError } from '../answers/faults.ts'
+import { callsIn } from '../answers/hosted-calls.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { isBelieved, renameInUsage } from '../answers/native-answer.ts'
+import { isBelieved, mintAnswerId, renameInUsage, withoutTelling } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, parseAnswer, stringOf } from '../answers/read-answer.ts'
-import { withoutTelling } from '../answers/telling-members.ts'
 import { isFilledStart, UnsaidContents } from './empty-starts.ts'
-import { failedCode } from './failed-code.ts'
 import { fillItems, MissingMembers } from './missing-members.ts'
 import { responseForms } from './native-forms.ts'
-import { calledBy, callsOf, mintedResponseId, responseValues, wantedUsage } from './native-json.ts'
+import { calledBy, responseValues, wantedUsage } from './native-json.ts'
 import { partBreak, producedTexts } from './produced.ts'
+import { failedCode } from './response.ts'
 import { lastSealed } from './sealing.ts'
 import { decodeUsage, encodeUsage } from './usage.ts'
 
@@ -89,7 +88,7 @@ export class ResponsesNativeStream extends NativeStream {
       type: 'response.failed',
       sequence_number: this.#missing.nextNumber ?? (sequence === undefined ? 0 : Number(sequence) + 1),
       response: {
-        id: mintedResponseId(this.head.requestId),
+        id: mintAnswerId('resp_', this.head),
         object: 'response',
         created_at: this.head.createdSeconds,
         output: [],
@@ -246,7 +245,7 @@ export class ResponsesNativeStream extends NativeStream {
     this.noteAnswer(response)
     this.learn(decodeUsage(asObject(response['usage']), this.head.model.profile.usageQuirk))
     // The last event repeats all items, unless its provider leaves them out there.
-    const callsSeen = this.head.model.prices.hasCalls && callsOf(response['output'])
+    const callsSeen = this.head.model.prices.hasCalls && callsIn(response['output'], calledBy)
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
     this.complete()

@@ -7,20 +7,10 @@ import type { AnswerHead } from '../wire.ts'
 /** Writes one event of the stream: its type and its other members as JSON text. */
 type WriteEvent = (type: string, members: string) => string
 
-/** One output item on its way: every method returns the events it takes. Its place is fixed when it starts. */
-export type OutputItem = {
-  start(write: WriteEvent): string
-  delta(write: WriteEvent, text: string): string
-  seal(sealed: Sealed): void
-  /** No delta is to come for a while. */
-  compact(): void
-  /** @param whole as `whole` gave it: what is sealed in it is sealed once (ruling P7) */
-  stop(write: WriteEvent, whole: string): string
-  /** The item as it stands at the end, as JSON text. */
-  whole(cut: boolean): string
-}
+export type OutputItem = ReturnType<typeof createItem>
 
-export function createItem(index: number, block: AnswerBlock, head: AnswerHead): OutputItem {
+/** One output item on its way: every method returns the events it takes. Its place is fixed when it starts. */
+export function createItem(index: number, block: AnswerBlock, head: AnswerHead) {
   const kind = kinds[block.kind]
   const text = new KeptText()
   let sealed: Sealed | undefined
@@ -30,24 +20,26 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
   const partPlace = kind.partIndex ? `${place},"${kind.partIndex}":0` : place
 
   return {
-    start(write) {
+    start(write: WriteEvent): string {
       const empty = encodeItem(index, { block, text: '', cut: false }, head, 'in_progress')
       const added = write('response.output_item.added', `"output_index":${index},"item":${empty}`)
       // A reasoning item that is only sealed has no summary, so its part begins with its text.
       return block.kind === 'reasoning' ? added : added + startPart(write)
     },
-    delta(write, piece) {
+    delta(write: WriteEvent, piece: string): string {
       text.add(piece)
       const begun = hasPart ? '' : startPart(write)
       return begun + write(kind.delta, `${partPlace},"delta":${JSON.stringify(piece)}${kind.logprobs}`)
     },
-    seal(proof) {
+    seal(proof: Sealed): void {
       sealed = proof
     },
-    compact() {
+    /** No delta is to come for a while. */
+    compact(): void {
       text.compact()
     },
-    stop(write, whole) {
+    /** @param whole as `whole` gave it: what is sealed in it is sealed once (ruling P7) */
+    stop(write: WriteEvent, whole: string): string {
       const words = JSON.stringify(text.toString())
       let events = ''
       if (block.kind === 'tool_call') {
@@ -59,7 +51,8 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead):
       }
       return events + write('response.output_item.done', `"output_index":${index},"item":${whole}`)
     },
-    whole(cut) {
+    /** The item as it stands at the end, as JSON text. */
+    whole(cut: boolean): string {
       const folded: FoldedBlock = { block, text: text.toString(), cut, ...(sealed && { sealed }) }
       return encodeItem(index, folded, head, cut ? 'incomplete' : 'completed')
     },

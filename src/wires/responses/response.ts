@@ -1,5 +1,6 @@
 import { mintId } from '../../inference/ids.ts'
 import type { Usage } from '../../inference/usage.ts'
+import type { ErrorFacts } from '../answers/faults.ts'
 import type { AnswerHead } from '../wire.ts'
 import { encodeUsage } from './usage.ts'
 
@@ -43,3 +44,13 @@ export function createResponse(head: AnswerHead): { begun(): string; ended(endin
     )
   }
 }
+
+/** `response.error.code` in the words of this wire's vendor: agents decide by it whether to try again (ruling T4). */
+export function failedCode(facts: Pick<ErrorFacts, 'status' | 'code' | 'message'>): string {
+  if (facts.code === 'rate_limit_exceeded') return 'rate_limit_exceeded'
+  if (facts.code === 'invalid_request' && overLong.test(facts.message)) return 'context_length_exceeded'
+  return 'server_error'
+}
+
+/** The words by which agents know that the prompt does not fit (ruling U3). */
+const overLong = /prompt is too long|maximum context length|exceeds? the context window|exceed context limit/i

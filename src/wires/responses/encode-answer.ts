@@ -1,18 +1,14 @@
 import { sseText } from '../../bytes/sse.ts'
-import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import type { Answer, AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import type { Usage } from '../../inference/usage.ts'
 import { factsOfFault } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
-import { failedCode } from './failed-code.ts'
-import { createItem, type OutputItem } from './output-item.ts'
-import { createResponse } from './response.ts'
+import { createItem, encodeItem, type OutputItem } from './output-item.ts'
+import { createResponse, failedCode } from './response.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
 /** The stream for a client: every event of the official sequence, since SDK helpers build on each (ruling T12). */
-export function createEncoder(head: AnswerHead): Encoder {
-  return new AnswerWriter(head)
-}
-
-class AnswerWriter implements Encoder {
+export class ResponsesEncoder implements Encoder {
   readonly #head: AnswerHead
   readonly #response: ReturnType<typeof createResponse>
   readonly #open = new Map<number, OutputItem>()
@@ -111,4 +107,14 @@ class AnswerWriter implements Encoder {
   /** One event, numbered; items write theirs with it. @param members its other members as JSON text */
   readonly #next = (type: string, members: string): string =>
     sseText(type, `{"type":"${type}","sequence_number":${this.#sequence++},${members}}`)
+}
+
+/** The whole JSON answer for a client: the same object that ends a stream. */
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
+  const incomplete = encodeIncomplete(answer.reason)
+  const output = answer.blocks.map((folded, index) =>
+    encodeItem(index, folded, head, folded.cut ? 'incomplete' : 'completed'),
+  )
+  const status = incomplete ? 'incomplete' : 'completed'
+  return createResponse(head).ended({ status, incomplete, output, usage })
 }

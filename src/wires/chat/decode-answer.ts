@@ -1,30 +1,19 @@
-import type { JsonObject } from '../../bytes/json.ts'
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { Narrator } from '../../inference/narrator.ts'
-import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
+import { AnswerDecoder, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
-import { keptSources } from '../answers/kept-sources.ts'
-import { newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { keptSources, newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
 import { contentOf, formOf, listOfCalls, partsOf, reasoningOf } from './content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * A model's stream. It is complete after a finish reason and then `[DONE]` or a clean end, or after `[DONE]` and at
- * least one choice. Until then it is read on, since the usage may follow the reason.
+ * A stream is complete after a finish reason and then `[DONE]` or a clean end, or after `[DONE]` and at least one choice.
+ * Until then it is read on, since the usage may follow the reason. The message of a whole answer is read like one great delta.
  */
-export function createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder {
-  const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile, toolNames), onAnswer)
-}
-
-/** Shared with the whole JSON answer, whose message is read like one great delta. */
-export class AnswerReader implements FrameReader {
-  readonly #narrator: Narrator
-  readonly #profile: Profile
+export class ChatDecoder extends AnswerDecoder {
   readonly #calls: ToolCalls
   #current: { index: number; kind: 'text' | 'reasoning' | 'refusal' } | undefined
   #hasChoice = false
@@ -40,44 +29,54 @@ export class AnswerReader implements FrameReader {
   #passed = 0
 
   /** @param toolNames of the tools that were declared, as the model knows them */
-  constructor(narrator: Narrator, profile: Profile, toolNames: ReadonlySet<string> = new Set()) {
-    this.#narrator = narrator
-    this.#profile = profile
-    this.#calls = new ToolCalls(narrator, profile.cumulative.includes('arguments'), toolNames)
+  constructor(profile: Profile, onAnswer?: OnAnswer, toolNames: ReadonlySet<string> = new Set()) {
+    super(profile, onAnswer)
+    this.#calls = new ToolCalls(this.narrator, profile.cumulative.includes('arguments'), toolNames)
   }
 
-  read(chunk: JsonObject, frame: SseFrame) {
-    this.#narrator.start()
-    if (this.findError(chunk)) return
-    if (isBareError(chunk, frame.event)) return this.#narrator.fail(faultOfError(chunk))
-    this.choices(chunk, 'delta', frame.data)
-    if (chunk['usage']) this.usage(chunk['usage'])
+  protected read(chunk: JsonObject, frame: SseFrame) {
+    this.narrator.start()
+    if (this.#findError(chunk)) return
+    if (isBareError(chunk, frame.event)) return this.narrator.fail(faultOfError(chunk))
+    this.#choices(chunk, 'delta', frame.data)
+  }
+
+  /** The body is its own completion. */
+  protected readWhole(body: JsonObject, text: string) {
+    if (this.#findError(body)) return
+    if (isBareError(body, undefined)) return this.narrator.fail(faultOfError(body))
+    // A choice without anything that it says is no answer, and none is invented (I10).
+    if (!objectsOf(body['choices']).some(hasMessage)) return this.narrator.fail(unreadable())
+    this.narrator.start()
+    this.#choices(body, 'message', text)
+    this.close(true)
   }
 
   /** Whether an error stands in a chunk, which then ends the answer. */
-  findError(chunk: JsonObject): boolean {
+  #findError(chunk: JsonObject): boolean {
     const error = chunk['error'] || asObject(objectsOf(chunk['choices'])[0])?.['error']
     if (!error) return false
-    this.#narrator.fail(faultOfError(error))
+    this.narrator.fail(faultOfError(error))
     return true
   }
 
   /** @param text the chunk as it came, for arguments that stand in it as objects */
-  choices(chunk: JsonObject, key: 'delta' | 'message', text: string) {
+  #choices(chunk: JsonObject, key: 'delta' | 'message', text: string) {
     for (const choice of objectsOf(chunk['choices'])) {
       if (!isOurs(choice)) continue
       this.#hasChoice = true
       this.#choice(choice, key, text)
       this.#reason = stringOf(choice['finish_reason']) ?? this.#reason
       this.#stopSequence = stringOf(choice['stop_reason']) ?? this.#stopSequence
-      if (choice['usage']) this.usage(choice['usage'])
+      this.#usage(choice['usage'])
     }
+    this.#usage(chunk['usage'])
     this.#sourceAt = undefined
     this.#passed = 0
   }
 
-  usage(raw: unknown) {
-    this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+  #usage(raw: unknown) {
+    if (raw) this.narrator.usage(decodeUsage(raw, this.profile.usageQuirk))
   }
 
   /** A reason that is none of a failure. */
@@ -85,12 +84,12 @@ export class AnswerReader implements FrameReader {
     return this.#reason !== undefined && decodeStopReason(this.#reason) !== 'failed'
   }
 
-  end(isMarked: boolean) {
-    if (this.#reason === undefined && !(isMarked && this.#hasChoice)) return this.#narrator.fail(truncatedFault())
+  protected close(isMarked: boolean) {
+    if (this.#reason === undefined && !(isMarked && this.#hasChoice)) return this.narrator.fail(truncatedFault())
     const meant = decodeStopReason(this.#reason)
-    if (meant === 'failed') return this.#narrator.fail({ kind: 'broken', text: 'The model broke off its answer.' })
-    this.#calls.complete(meant === 'calls' || !this.#narrator.hasSaid)
-    this.#narrator.finish(meant, this.#stopSequence)
+    if (meant === 'failed') return this.narrator.fail({ kind: 'broken', text: 'The model broke off its answer.' })
+    this.#calls.complete(meant === 'calls' || !this.narrator.hasSaid)
+    this.narrator.finish(meant, this.#stopSequence)
   }
 
   /** Servers outside the dialect send a chunk with `message` or `text` instead of `delta`, or the reverse (ruling Y5). */
@@ -111,20 +110,20 @@ export class AnswerReader implements FrameReader {
 
   #delta(delta: JsonObject, key: string, text: string, form: 'plain' | 'unusual') {
     const parts = form === 'plain' ? undefined : contentOf(delta)
-    const thought = reasoningOf(delta, this.#profile.chat.reasoningField) || parts?.reasoning
+    const thought = reasoningOf(delta, this.profile.chat.reasoningField) || parts?.reasoning
     if (thought && !(key === 'message' && this.#hasOwnThought)) this.#write('reasoning', this.#newThought(thought))
     const words = parts ? parts.text : (stringOf(delta['content']) ?? '')
     const refusal = stringOf(delta['refusal']) ?? parts?.refusal ?? ''
     this.#write('text', words)
     this.#write('refusal', refusal)
-    for (const { media, source } of parts?.media ?? []) this.#narrator.media(media, source)
-    if (parts?.isUnread) this.#narrator.miss('part', unreadable())
+    for (const { media, source } of parts?.media ?? []) this.narrator.media(media, source)
+    if (parts?.isUnread) this.narrator.miss('part', unreadable())
     const called = delta['tool_calls']
     const own = listOfCalls(called)
     const listed = own.length > 0 ? own : (parts?.calls ?? [])
     const legacy = asObject(delta['function_call'])
     const entries = objectsOf(listed)
-    if (entries.length < listed.length) this.#narrator.miss('call', unreadable())
+    if (entries.length < listed.length) this.narrator.miss('call', unreadable())
     if (key === 'delta') {
       this.#hasOwn ||= words !== '' || refusal !== '' || entries.length > 0 || legacy !== undefined
       this.#hasOwnThought ||= Boolean(thought)
@@ -144,7 +143,7 @@ export class AnswerReader implements FrameReader {
   }
 
   #newThought(piece: string): string {
-    if (!this.#profile.cumulative.includes('reasoning')) return piece
+    if (!this.profile.cumulative.includes('reasoning')) return piece
     const text = newPart(this.#thought, piece)
     this.#thought += text
     return text
@@ -156,14 +155,14 @@ export class AnswerReader implements FrameReader {
     if (current?.kind !== kind) {
       this.#stopCurrent()
       this.#calls.stopWhole()
-      current = { index: this.#narrator.open({ kind }), kind }
+      current = { index: this.narrator.open({ kind }), kind }
       this.#current = current
     }
-    this.#narrator.delta(current.index, text)
+    this.narrator.delta(current.index, text)
   }
 
   #stopCurrent() {
-    if (this.#current) this.#narrator.stop(this.#current.index)
+    if (this.#current) this.narrator.stop(this.#current.index)
     this.#current = undefined
   }
 }
@@ -171,6 +170,11 @@ export class AnswerReader implements FrameReader {
 /** Whether a chunk is an error itself: servers outside the dialect name the event, or the object, instead of wrapping it. */
 export function isBareError(chunk: JsonObject, event: string | undefined): boolean {
   return event === 'error' || chunk['object'] === 'error'
+}
+
+/** Under its own name, or as servers outside the dialect send it (ruling Y5). */
+function hasMessage({ message, delta, text }: JsonObject): boolean {
+  return asObject(message) !== undefined || asObject(delta) !== undefined || typeof (message ?? text) === 'string'
 }
 
 /** More than one choice is never asked for; a foreign one is not ours to show. Without an index it is the first (ruling U7). */

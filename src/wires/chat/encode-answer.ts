@@ -1,20 +1,16 @@
-import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import type { Answer, AnswerBlock, BilledEvent } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
-import { plainEnvelope } from '../answers/envelope.ts'
-import { factsOfFault } from '../answers/faults.ts'
+import type { Usage } from '../../inference/usage.ts'
+import { factsOfFault, plainEnvelope } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { encodeUsage } from './usage.ts'
 
-/** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
-export function createEncoder(head: AnswerHead): Encoder {
-  return new AnswerWriter(head)
-}
-
 /** Chunks have all members that the vendor's have (ruling Y3). */
 const deltaEnd = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
-class AnswerWriter implements Encoder {
+/** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
+export class ChatEncoder implements Encoder {
   /** The members that all chunks begin with. */
   readonly #envelope: string
   readonly #deltaStart: string
@@ -57,10 +53,6 @@ class AnswerWriter implements Encoder {
         // The stream has begun: an error frame and no terminator is how the client learns of the failure (ruling T4).
         return `data: ${plainEnvelope(factsOfFault(event.fault))}\n\n`
     }
-  }
-
-  compact(): void {
-    // No event repeats what others said.
   }
 
   #begin(): string {
@@ -106,3 +98,34 @@ class AnswerWriter implements Encoder {
 }
 
 const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoning_content' } as const
+
+/** The whole JSON answer for a client. This wire has one text and one reasoning: what came in pieces is put together. */
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
+  const textsOf = (kind: AnswerBlock['kind']) =>
+    answer.blocks.filter(({ block, text }) => block.kind === kind && text !== '').map(({ text }) => text)
+  const calls = answer.blocks.flatMap(({ block, text }) =>
+    block.kind === 'tool_call'
+      ? [{ id: block.callId, type: 'function', function: { name: block.name, arguments: text } }]
+      : [],
+  )
+  const content = textsOf('text').join('')
+  const refusal = textsOf('refusal').join('')
+  const reasoning = textsOf('reasoning').join('\n\n')
+  const message = {
+    role: 'assistant',
+    content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
+    refusal: refusal === '' ? null : refusal,
+    // Of tools of a provider only; the vendor's answers have the empty list (ruling Y3).
+    annotations: [],
+    ...(reasoning !== '' && { reasoning_content: reasoning }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  }
+  return JSON.stringify({
+    id: mintId('chatcmpl-', head.requestId, ''),
+    object: 'chat.completion',
+    created: head.createdSeconds,
+    model: head.modelId,
+    choices: [{ index: 0, message, logprobs: null, finish_reason: encodeStopReason(answer.reason) }],
+    usage: encodeUsage(usage),
+  })
+}

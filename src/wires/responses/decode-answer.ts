@@ -1,55 +1,53 @@
-import type { JsonObject } from '../../bytes/json.ts'
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { Narrator, tooMany } from '../../inference/narrator.ts'
-import { listOf, readContent, wordsIn } from '../answers/content-parts.ts'
-import { type Decoder, FrameDecoder, type FrameReader, type OnAnswer } from '../answers/decode-frames.ts'
+import { tooMany } from '../../inference/narrator.ts'
+import { argumentsIn, kindOfPart, listOf, readContent, wordsIn } from '../answers/content-parts.ts'
+import { AnswerDecoder, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
 import { stringOf, unreadable } from '../answers/read-answer.ts'
 import { type IncomingItem, IncomingItems, type ItemKind } from './incoming-items.ts'
 import { ItemTeller } from './item-teller.ts'
-import { plainItem } from './plain-item.ts'
 import { decodeIncomplete } from './stop-reasons.ts'
 import { decodeUsage } from './usage.ts'
 
 /**
- * A model's stream. Only its terminal event completes it. Text of a `done` event that no delta had is reported then.
- * Text that contradicts the deltas ends the answer, since a client cannot unsee what it was shown.
+ * Only its terminal event completes a stream. Text of a `done` event that no delta had is reported then. Text that
+ * contradicts the deltas ends the answer, since a client cannot unsee what it was shown. A whole answer is read like a
+ * terminal event whose items were never announced.
  */
-export function createDecoder(profile: Profile, onAnswer?: OnAnswer): Decoder {
-  const narrator = new Narrator()
-  return new FrameDecoder(narrator, new AnswerReader(narrator, profile), onAnswer)
-}
-
-/** Shared with the whole JSON answer, which is read like a terminal event whose items were never announced. */
-export class AnswerReader implements FrameReader {
+export class ResponsesDecoder extends AnswerDecoder {
   /** Only the terminal event says so (ruling T19). */
   readonly isEnough = false
-  readonly #narrator: Narrator
-  readonly #profile: Profile
   readonly #items = new IncomingItems()
   readonly #teller: ItemTeller
 
-  constructor(narrator: Narrator, profile: Profile) {
-    this.#narrator = narrator
-    this.#profile = profile
-    this.#teller = new ItemTeller(narrator, profile.cumulative)
+  constructor(profile: Profile, onAnswer?: OnAnswer) {
+    super(profile, onAnswer)
+    this.#teller = new ItemTeller(this.narrator, profile.cumulative)
+  }
+
+  protected readWhole(body: JsonObject) {
+    const status = stringOf(body['status']) ?? 'completed'
+    const isEnded = status === 'completed' || status === 'incomplete'
+    if (body['error']) this.narrator.fail(faultOfError(body['error']))
+    else if ((body['output'] ?? body['output_text']) == null || !isEnded) this.narrator.fail(unreadable())
+    else this.#finish(status, body)
   }
 
   /** Without its terminal event the answer is cut, whatever was said. */
-  end() {
-    this.#narrator.fail(truncatedFault())
+  protected close() {
+    this.narrator.fail(truncatedFault())
   }
 
-  read(object: JsonObject, frame: SseFrame) {
-    if (this.#items.isFull) return this.#narrator.fail(tooMany)
+  protected read(object: JsonObject, frame: SseFrame) {
+    if (this.#items.isFull) return this.narrator.fail(tooMany)
     const type = stringOf(object['type']) ?? frame.event
     switch (type) {
       case 'response.created':
       case 'response.in_progress':
       case 'response.queued':
-        return this.#narrator.start()
+        return this.narrator.start()
       case 'response.output_item.added':
         this.#begin(object, plainItem(object['item'] ?? {}))
         return this.#markReasoning(object, true)
@@ -57,10 +55,10 @@ export class AnswerReader implements FrameReader {
         return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
       case 'response.audio.transcript.delta':
       case 'response.audio_transcript.delta':
-        this.#narrator.media('audio', undefined)
+        this.narrator.media('audio', undefined)
         return this.#tell(object, 'message', 'text', partOf(object['content_index']), object['delta'])
       case 'response.audio.delta':
-        return this.#narrator.media('audio', '')
+        return this.narrator.media('audio', '')
       case 'response.content_part.added':
       case 'response.content_part.done':
         return this.#tellPart(object, type.endsWith('done'))
@@ -83,24 +81,24 @@ export class AnswerReader implements FrameReader {
         return this.#markReasoning(object, false)
       case 'response.completed':
       case 'response.incomplete':
-        return this.finish(type.slice('response.'.length), asObject(object['response']) ?? {})
+        return this.#finish(type.slice('response.'.length), asObject(object['response']) ?? {})
       case 'response.failed':
       case 'response.cancelled':
         return this.#fail(asObject(object['response'])?.['error'], asObject(object['response'])?.['usage'])
       case 'error':
         return this.#fail(asObject(object['error']) ?? object, undefined)
       default:
-        return this.#narrator.alive()
+        return this.narrator.alive()
     }
   }
 
   /** The terminal event, or the whole answer. @param status what the event's name says, else the answer's own status */
-  finish(status: string, response: JsonObject) {
-    this.#narrator.start()
+  #finish(status: string, response: JsonObject) {
+    this.narrator.start()
     // Some servers write a text there, or a single item (ruling Y5).
     for (const [index, one] of listOf(response['output']).entries()) {
       const item = plainItem(one)
-      if (this.#items.isFull) return this.#narrator.fail(tooMany)
+      if (this.#items.isFull) return this.narrator.fail(tooMany)
       this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
     }
     // Ahead of its items others have the text alone, as the vendor's SDK makes it of them.
@@ -110,22 +108,22 @@ export class AnswerReader implements FrameReader {
     this.#usage(response['usage'])
     const detail = asObject(response['incomplete_details'])?.['reason']
     const isIncomplete = status === 'incomplete' || response['status'] === 'incomplete'
-    this.#narrator.finish(isIncomplete ? decodeIncomplete(detail) : 'end')
+    this.narrator.finish(isIncomplete ? decodeIncomplete(detail) : 'end')
   }
 
   #begin(place: JsonObject, item: JsonObject) {
-    this.#narrator.start()
+    this.narrator.start()
     const incoming = this.#items.announce(place, typeOf(item), item)
-    if (incoming === 'several') this.#narrator.fail(unreadable())
+    if (incoming === 'several') this.narrator.fail(unreadable())
     else this.#teller.begin(incoming, item)
   }
 
   /** A part of a message as it begins, and as it ends. Servers that send no deltas say all of it there. */
   #tellPart(object: JsonObject, isDone: boolean) {
     const [part] = readContent(object['part'])
-    if (part?.kind !== 'text' && part?.kind !== 'refusal') return this.#narrator.alive()
+    if (part?.kind !== 'text' && part?.kind !== 'refusal') return this.narrator.alive()
     const incoming = part.text === '' ? undefined : this.#itemAt(object, 'message')
-    if (incoming?.type !== 'message' || incoming.isDone) return this.#narrator.alive()
+    if (incoming?.type !== 'message' || incoming.isDone) return this.narrator.alive()
     const place = partOf(object['content_index'])
     if (isDone) this.#teller.writeRest(incoming, part.kind, place, part.text)
     else this.#teller.writeStart(incoming, part.kind, place, part.text)
@@ -152,35 +150,35 @@ export class AnswerReader implements FrameReader {
 
   #write(incoming: IncomingItem, type: string, kind: ItemKind, part: string, words: string) {
     if (incoming.type === type && !incoming.isDone) this.#teller.writeDelta(incoming, kind, part, words)
-    else this.#narrator.fail(unreadable())
+    else this.narrator.fail(unreadable())
   }
 
   /** The item of an event without one. If that item was never announced, the event decides its kind. */
   #itemAt(place: JsonObject, type: string): IncomingItem | undefined {
     const known = this.#items.find(place, type)
     if (known !== 'several') return known ?? this.#items.add(place, type)
-    this.#narrator.fail(unreadable())
+    this.narrator.fail(unreadable())
     return undefined
   }
 
   #complete(place: JsonObject, item: JsonObject) {
     const known = this.#items.find(place, typeOf(item), item)
-    if (known === 'several') this.#narrator.fail(unreadable())
+    if (known === 'several') this.narrator.fail(unreadable())
     else this.#teller.complete(known ?? this.#items.add(place, typeOf(item), item), item)
   }
 
   /** Most reasoning tells nothing of itself but that it begins and ends (ruling C12). */
   #markReasoning(object: JsonObject, begins: boolean) {
-    if (asObject(object['item'])?.['type'] === 'reasoning') this.#narrator.alive(begins)
+    if (asObject(object['item'])?.['type'] === 'reasoning') this.narrator.alive(begins)
   }
 
   #fail(error: unknown, counters: unknown) {
     this.#usage(counters)
-    this.#narrator.fail(faultOfError(error ?? {}))
+    this.narrator.fail(faultOfError(error ?? {}))
   }
 
   #usage(raw: unknown) {
-    this.#narrator.usage(decodeUsage(raw, this.#profile.usageQuirk))
+    this.narrator.usage(decodeUsage(raw, this.profile.usageQuirk))
   }
 }
 
@@ -191,4 +189,23 @@ function partOf(index: unknown): string {
 
 function typeOf(item: JsonObject): string {
   return stringOf(item['type']) ?? ''
+}
+
+/**
+ * An output item as the wire has it. Some servers send a text, a part of a message or a call of another wire in its place (ruling
+ * Y5). An item that cannot be read so stays as it is.
+ */
+function plainItem(value: unknown): JsonObject {
+  if (typeof value === 'string') return { type: 'message', content: value }
+  const item = asObject(value)
+  // No kind of item: the teller notes that it could not be read.
+  if (!item) return { type: '' }
+  const type = stringOf(item['type']) ?? ('name' in item ? 'function_call' : 'message')
+  const kind = kindOfPart(type)
+  if (type === 'message') return item['type'] === type ? item : { ...item, type }
+  if (kind === 'text' || kind === 'refusal') return { ...item, type: 'message', content: [item] }
+  if (kind !== 'tool_call') return item
+  const fn = asObject(item['function']) ?? {}
+  const name = item['name'] ?? fn['name']
+  return { ...item, type: 'function_call', name, arguments: argumentsIn(item) }
 }

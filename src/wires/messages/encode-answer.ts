@@ -1,25 +1,22 @@
 import { sseText } from '../../bytes/sse.ts'
-import type { AnswerBlock, BilledEvent } from '../../inference/answer.ts'
+import type { Answer, AnswerBlock, BilledEvent, FoldedBlock } from '../../inference/answer.ts'
 import { mintId } from '../../inference/ids.ts'
-import { noUsage } from '../../inference/usage.ts'
+import { objectOfArguments } from '../../inference/raw-arguments.ts'
+import { noUsage, type Usage } from '../../inference/usage.ts'
 import { factsOfFault } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
 import { envelope } from './envelope.ts'
 import { encodeStopReason } from './stop-reasons.ts'
 import { callMembers, deltaMembers, encodeWholeUsage, messageMembers, textMembers } from './vendor-members.ts'
 
+/** A block that has started while another was open, with what has come for it. */
+type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
+
 /**
  * The stream for a client. This wire has one open block at a time: clients take a stop to mean the last block they
  * have seen. The front block is written as it comes; blocks that start meanwhile wait with their text.
  */
-export function createEncoder(head: AnswerHead): Encoder {
-  return new AnswerWriter(head)
-}
-
-/** A block that has started while another was open, with what has come for it. */
-type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
-
-class AnswerWriter implements Encoder {
+export class MessagesEncoder implements Encoder {
   readonly #head: AnswerHead
   #hasStarted = false
   #refuses = false
@@ -39,10 +36,6 @@ class AnswerWriter implements Encoder {
   write(event: BilledEvent): string {
     const goesOn = this.#isCut && event.type !== 'fail' && event.type !== 'block_stop'
     return goesOn ? this.#stop() + this.#advance() + this.#writeNext(event) : this.#writeNext(event)
-  }
-
-  compact(): void {
-    // No event repeats what others said.
   }
 
   #writeNext(event: BilledEvent): string {
@@ -71,10 +64,7 @@ class AnswerWriter implements Encoder {
     if (this.#hasStarted) return ''
     this.#hasStarted = true
     const message = {
-      id: mintId('msg_', this.#head.requestId, ''),
-      type: 'message',
-      role: 'assistant',
-      model: this.#head.modelId,
+      ...startOfMessage(this.#head),
       content: [],
       stop_reason: null,
       stop_sequence: null,
@@ -170,4 +160,28 @@ function startOf(block: AnswerBlock): object {
 
 function stopSequenceOf(event: { reason: string; stopSequence?: string }): string | null {
   return event.reason === 'stop_sequence' ? (event.stopSequence ?? null) : null
+}
+
+function startOfMessage({ requestId, modelId }: AnswerHead): object {
+  return { id: mintId('msg_', requestId, ''), type: 'message', role: 'assistant', model: modelId }
+}
+
+/** The whole JSON answer for a client. A tool's input stands in it as the model wrote it (ruling T16). */
+export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
+  const refuses = answer.blocks.some(({ block }) => block.kind === 'refusal')
+  const end = {
+    stop_reason: encodeStopReason(answer.reason, refuses),
+    stop_sequence: stopSequenceOf(answer),
+    ...messageMembers,
+    usage: encodeWholeUsage(usage),
+  }
+  const content = answer.blocks.map(encodeBlock).join(',')
+  return `${JSON.stringify(startOfMessage(head)).slice(0, -1)},"content":[${content}],${JSON.stringify(end).slice(1)}`
+}
+
+function encodeBlock({ block, text }: FoldedBlock): string {
+  if (block.kind === 'reasoning') return JSON.stringify({ type: 'thinking', thinking: text, signature: '' })
+  if (block.kind !== 'tool_call') return JSON.stringify({ type: 'text', text, ...textMembers })
+  const call = { type: 'tool_use', id: block.callId, name: block.name, ...callMembers }
+  return `${JSON.stringify(call).slice(0, -1)},"input":${objectOfArguments(text)}}`
 }

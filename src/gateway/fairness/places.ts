@@ -1,0 +1,201 @@
+import { GatewayError } from '../../errors.ts'
+
+/** A number for each account. A number of 0 takes no memory. */
+export class Tally {
+  readonly #numbers = new Map<string, number>()
+
+  of(accountId: string): number {
+    return this.#numbers.get(accountId) ?? 0
+  }
+
+  /** @param change is added to the number of the account, which must not become negative */
+  add(accountId: string, change: number): void {
+    const left = this.of(accountId) + change
+    if (left === 0) this.#numbers.delete(accountId)
+    else this.#numbers.set(accountId, left)
+  }
+}
+
+/** The most upstreams that are read on at the same time, in all and of one account (ruling C12). */
+const readersMax = 200
+const readersOfAccountMax = 20
+
+/** The places for upstreams that are read on. */
+export class Readers {
+  count = 0
+  readonly #ofAccount = new Tally()
+
+  /** Takes a place. @returns false if none is free */
+  enter(accountId: string): boolean {
+    if (this.count >= readersMax || this.#ofAccount.of(accountId) >= readersOfAccountMax) return false
+    this.count++
+    this.#ofAccount.add(accountId, 1)
+    return true
+  }
+
+  leave(accountId: string): void {
+    this.count--
+    this.#ofAccount.add(accountId, -1)
+  }
+}
+
+/** The largest number of token counts of one account at a time (ruling R18). */
+const countsAtOnceMax = 2
+
+/** The allowance for counting while paid requests are served: bytes of bodies a second, and the most that can be saved up. */
+const bytesPerSecond = 2 * 1_048_576
+const bytesAtOnce = 5 * 1_048_576
+
+export type Counting = ReturnType<typeof createCounting>
+
+/**
+ * Decides whether tokens may be counted now. Counting is free for the client but not for us: a body of 5 MB holds the event
+ * loop for tens of milliseconds. So it gives way to all paid requests (ruling R18, B6).
+ * @param clockMs monotonic. @param isServing whether any paid request is being answered
+ */
+export function createCounting(clockMs: () => number, isServing: () => boolean) {
+  const counting = new Tally()
+  let left = bytesAtOnce
+  let sinceMs = clockMs()
+  return {
+    /** Takes one of the account's places, until it is disposed of. @returns undefined if no place is free */
+    enter(accountId: string): Disposable | undefined {
+      if (counting.of(accountId) >= countsAtOnceMax) return undefined
+      counting.add(accountId, 1)
+      return { [Symbol.dispose]: () => counting.add(accountId, -1) }
+    },
+    /** @returns false if counting a body of this size would slow paid requests down */
+    mayCount(bytes: number): boolean {
+      const nowMs = clockMs()
+      left = Math.min(bytesAtOnce, left + ((nowMs - sinceMs) / 1000) * bytesPerSecond)
+      sinceMs = nowMs
+      // A body larger than `bytesAtOnce` may be counted when the whole allowance is left, that is after a quiet time.
+      if (left < Math.min(bytes, bytesAtOnce) && isServing()) return false
+      left = Math.max(0, left - bytes)
+      return true
+    },
+  }
+}
+
+/** The share of the memory for bodies that one account may hold, so that no account can fill it alone. */
+const shareOfAccount = 0.25
+
+/**
+ * Counts the bytes of request bodies that the process holds: those still being read, and those that may have to be sent
+ * again (ruling R18). Without a limit, slow clients could fill the memory with bodies that never end.
+ */
+export class Bodies {
+  /** Bytes of all requests together. */
+  held = 0
+  readonly #bytesMax: number
+  readonly #ofAccount = new Tally()
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Starts the count of one request of an account. */
+  enter(accountId: string): BodyShare {
+    return new BodyShare(this, accountId)
+  }
+
+  /** @returns false if that is more memory than is left */
+  take(accountId: string, bytes: number): boolean {
+    const own = this.#ofAccount.of(accountId) + bytes
+    if (this.held + bytes > this.#bytesMax || own > this.#bytesMax * shareOfAccount) return false
+    this.held += bytes
+    this.#ofAccount.add(accountId, bytes)
+    return true
+  }
+
+  giveBack(accountId: string, bytes: number): void {
+    this.held -= bytes
+    this.#ofAccount.add(accountId, -bytes)
+  }
+}
+
+/** The counted bytes of one request's body. They are given back at the end of the scope unless `handOn` was called. */
+export class BodyShare implements Disposable {
+  readonly #bodies: Bodies
+  readonly #accountId: string
+  #taken = 0
+  #isHandedOn = false
+
+  constructor(bodies: Bodies, accountId: string) {
+    this.#bodies = bodies
+    this.#accountId = accountId
+  }
+
+  /** @returns false if that is more memory than is left */
+  take(bytes: number): boolean {
+    const isTaken = this.#bodies.take(this.#accountId, bytes)
+    if (isTaken) this.#taken += bytes
+    return isTaken
+  }
+
+  /** Gives the bytes back. Further calls do nothing. */
+  release(): void {
+    if (this.#taken > 0) this.#bodies.giveBack(this.#accountId, this.#taken)
+    this.#taken = 0
+  }
+
+  /** Hands the share to a new owner, who must release it; the end of this scope does not any more. */
+  handOn(): BodyShare {
+    this.#isHandedOn = true
+    return this
+  }
+
+  [Symbol.dispose](): void {
+    if (!this.#isHandedOn) this.release()
+  }
+}
+
+/** The error for a body that is larger than allowed (spec 8). */
+export function tooLarge(bodyBytesMax: number): GatewayError {
+  const megabytes = bodyBytesMax / 1_048_576
+  const about = megabytes < 1 ? '' : ` (${Number(megabytes.toFixed(1))} MB)`
+  return new GatewayError(
+    'request_too_large',
+    `The request body is larger than ${bodyBytesMax} bytes${about}: send less, for instance smaller images.`,
+  )
+}
+
+/** Bytes that all streams together may bring in one turn of the ticker. With four turns a second this is 8 MiB a second. */
+const turnBytes = 2 * 1_048_576
+
+/** Bytes that every stream may bring in a turn, however many run: twice what the fastest models write. */
+const shareMin = 16_384
+
+/** A stream that is paused because it brought more than its share. */
+export interface Held {
+  /** Asks in the next turn whether the stream may go on. @returns false if it stays paused */
+  letOn(): boolean
+}
+
+/**
+ * Shares out the work on streams. A stream that arrives as fast as the network allows would keep the event loop to itself,
+ * and delay everybody (B10). So each stream may bring a share in one turn of the ticker. A stream that brings more waits
+ * until enough turns have passed. What a model normally writes is far below the share.
+ */
+export class Flow {
+  /** The number of the current turn. */
+  turn = 0
+  /** Bytes that one stream may bring in this turn. */
+  share = turnBytes
+  #held: Held[] = []
+
+  /** Keeps a paused stream. Each turn asks it whether it may go on. */
+  hold(stream: Held): void {
+    this.#held.push(stream)
+  }
+
+  /** Begins the next turn. @param streams the number under way */
+  tick(streams: number): void {
+    this.turn++
+    this.share = Math.max(shareMin, Math.floor(turnBytes / Math.max(1, streams)))
+    // A stream that goes on may bring too much at once and be held again during this loop.
+    const before = this.#held
+    this.#held = []
+    for (const stream of before) if (!stream.letOn()) this.#held.push(stream)
+  }
+}

@@ -1,0 +1,112 @@
+import { canStandInHead, type Fields, readFields } from './fields.ts'
+
+/** A client's request before its body. */
+export type RequestHead = {
+  method: string
+  /** As it was sent: a path, a whole URL, or `*`. */
+  target: string
+  /** The minor version of HTTP/1. */
+  minor: number
+  fields: Fields
+}
+
+/** The longest method that is registered has 17 letters. */
+const methodMax = 20
+/** The request line. Its target is a path, a whole URL, `*`, or the host of CONNECT, without blanks and control characters. */
+const requestLine = new RegExp(`^([A-Z-]{1,${methodMax}}) ([/*A-Za-z0-9[][!-~]*) HTTP/1\\.([01])\\r\\n`)
+
+/**
+ * Reads a head (RFC 9112 3). @param text Latin-1, up to the end of its last field, with that line's end
+ * @returns undefined if it is malformed
+ */
+export function readRequestHead(text: string): RequestHead | undefined {
+  const match = requestLine.exec(text)
+  if (match === null) return undefined
+  const [whole, method, target, minor] = match as unknown as [string, string, string, string]
+  if (!isTarget(method, target)) return undefined
+  const fields = readFields(text, whole.length)
+  return fields && { method, target, minor: minor === '1' ? 1 : 0, fields }
+}
+
+/** Whether the target is a path, or one of the forms that only some methods may have (RFC 9112 3.2). */
+function isTarget(method: string, target: string): boolean {
+  if (target.startsWith('/')) return true
+  if (method === 'CONNECT') return /:\d+$/.test(target)
+  return target === '*' ? method === 'OPTIONS' : /^https?:\/\/[^/?#]/i.test(target)
+}
+
+/**
+ * Whether an incomplete head can still become a complete one.
+ * @param text Latin-1, the beginning of the head. @param from the offset of the first unchecked character
+ */
+export function mayBecomeHead(text: string, from: number): boolean {
+  if (!canStandInHead(text, from)) return false
+  // Half of an empty line, which may precede a head.
+  if (text === '\r') return true
+  const method = /^[A-Z-]*/.exec(text)![0].length
+  return method <= methodMax && (method === text.length || (method > 0 && text[method] === ' '))
+}
+
+/** A server's response before its body. */
+export type ResponseHead = {
+  status: number
+  /** The minor version of HTTP/1. */
+  minor: number
+  fields: Fields
+}
+
+/** The status line. The words after the status mean nothing, and some servers leave them out together with the blank. */
+const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t -~\x80-\xff]*)?\r\n/
+
+/**
+ * Reads a head (RFC 9112 4). @param text Latin-1, up to the end of its last field, with that line's end
+ * @returns undefined if it is malformed
+ */
+export function readResponseHead(text: string): ResponseHead | undefined {
+  const match = statusLine.exec(text)
+  if (match === null) return undefined
+  const [whole, minor, status] = match as unknown as [string, string, string]
+  const fields = readFields(text, whole.length)
+  return fields && { status: Number(status), minor: minor === '1' ? 1 : 0, fields }
+}
+
+/**
+ * How a reader finds the end of a body: by its length in octets, or by its chunks. `undefined` if the head has neither. A
+ * request then has no body, and an answer ends with its connection.
+ */
+export type Framing = number | 'chunked' | undefined
+
+/** The reason why two readers could see different ends of the body. */
+export type FramingFault = 'length' | 'encoding' | 'both' | 'old'
+
+/** A number with at most this many digits is exact. */
+const length = /^\d{1,15}$/
+
+/**
+ * Reads how the body after a head is framed (RFC 9112 6.3), without guessing. There may be one plain length, or `chunked`
+ * alone and only in HTTP/1.1, but never both. Repeated lengths are joined by a comma, which is not a plain length.
+ */
+export function framingOf(fields: Fields, minor: number): Framing | { fault: FramingFault } {
+  const encoding = fields.get('transfer-encoding')
+  const declared = fields.get('content-length')
+  if (encoding !== undefined) {
+    if (minor === 0) return { fault: 'old' }
+    if (encoding.toLowerCase() !== 'chunked') return { fault: 'encoding' }
+    return declared === undefined ? 'chunked' : { fault: 'both' }
+  }
+  if (declared === undefined) return undefined
+  return length.test(declared) ? Number(declared) : { fault: 'length' }
+}
+
+/**
+ * Whether a connection takes another message after this one (RFC 9112 9.3). With HTTP/1.1 it does unless the head says
+ * otherwise. With HTTP/1.0 it does not unless the head says so.
+ * @param connection value of that header: options in any case, divided by commas
+ * @param minor of the version: HTTP/1.0 or HTTP/1.1
+ */
+export function staysOpen(connection: string | undefined, minor: number): boolean {
+  if (connection === undefined) return minor > 0
+  const options = connection.toLowerCase().split(',')
+  const says = (option: string) => options.some((one) => one.trim() === option)
+  return !says('close') && (minor > 0 || says('keep-alive'))
+}

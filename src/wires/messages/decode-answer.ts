@@ -1,0 +1,115 @@
+import { asObject, type JsonObject } from '../../bytes/json.ts'
+import type { SseFrame } from '../../bytes/sse.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { listOf } from '../answers/content-parts.ts'
+import { AnswerDecoder, type OnAnswer } from '../answers/decode-frames.ts'
+import { faultOfError, truncatedFault } from '../answers/faults.ts'
+import { keptSources, stringOf, unreadable } from '../answers/read-answer.ts'
+import { IncomingBlocks } from './incoming-blocks.ts'
+import { decodeStopReason } from './stop-reasons.ts'
+import { decodeStartUsage, decodeUsage } from './usage.ts'
+
+/**
+ * A stream is complete after `message_stop`, or after a stop reason and then a clean end. The blocks of a whole answer are
+ * read as if they had been streamed.
+ */
+export class MessagesDecoder extends AnswerDecoder {
+  readonly #blocks: IncomingBlocks
+  /** An end without a beginning is no answer. */
+  #hasBegun = false
+  /** Content that the start of a message has already: it is the answer if no block follows (ruling Y5). */
+  #early: unknown
+  #stopReason: string | undefined
+  #stopSequence: string | undefined
+
+  constructor(profile: Profile, onAnswer?: OnAnswer) {
+    super(profile, onAnswer)
+    this.#blocks = new IncomingBlocks(this.narrator, profile.cumulative)
+  }
+
+  protected readWhole(body: JsonObject, text: string) {
+    if (body['type'] === 'error' || asObject(body['error']))
+      return this.narrator.fail(faultOfError(body['error'] ?? body))
+    if (body['content'] == null) return this.narrator.fail(unreadable())
+    this.narrator.start()
+    this.#content(
+      body['content'],
+      keptSources(text, 'input', (root) => listOf(root['content']).map(asObject)),
+    )
+    this.#reason(body)
+    this.#usage(body['usage'])
+    this.#finish()
+  }
+
+  protected read(object: JsonObject, frame: SseFrame) {
+    switch (stringOf(object['type']) ?? frame.event) {
+      case 'message_start':
+        // I1: what a second one begins is another answer.
+        if (this.#hasBegun) return this.narrator.fail(unreadable())
+        this.#hasBegun = true
+        this.narrator.start()
+        this.#early = asObject(object['message'])?.['content']
+        return this.narrator.usage(decodeStartUsage(asObject(object['message'])?.['usage'], this.profile.usageQuirk))
+      case 'content_block_start':
+        this.#hasBegun = true
+        this.#early = undefined
+        return this.#blocks.start(object['index'], asObject(object['content_block']) ?? {}, () =>
+          keptSources(frame.data, 'input', (root) => [asObject(root['content_block'])])(0),
+        )
+      case 'content_block_delta':
+        return this.#blocks.delta(object['index'], asObject(object['delta']) ?? {})
+      case 'content_block_stop':
+        return this.#blocks.stop(object['index'])
+      case 'message_delta':
+        this.#reason(asObject(object['delta']) ?? {})
+        return this.#usage(object['usage'])
+      case 'message_stop':
+        return this.#hasBegun ? this.#finish() : this.narrator.fail(unreadable())
+      case 'error':
+        return this.narrator.fail(faultOfError(object['error'] ?? object))
+      default:
+        return this.narrator.alive()
+    }
+  }
+
+  #reason(delta: JsonObject) {
+    this.#stopReason = stringOf(delta['stop_reason']) ?? this.#stopReason
+    this.#stopSequence = stringOf(delta['stop_sequence']) ?? this.#stopSequence
+  }
+
+  #usage(raw: unknown) {
+    this.narrator.usage(decodeUsage(raw, this.profile.usageQuirk))
+  }
+
+  get isEnough(): boolean {
+    return this.#hasBegun && this.#stopReason !== undefined
+  }
+
+  /** The bytes are at their end, whatever they said. */
+  protected close() {
+    if (this.isEnough) this.#finish()
+    else this.narrator.fail(truncatedFault())
+  }
+
+  /**
+   * The content of a whole message: blocks, or a text, or a single block (ruling Y5).
+   * @param inputAt gives the exact text of the input of the block at this place
+   */
+  #content(content: unknown, inputAt: (place: number) => string | undefined) {
+    for (const [place, block] of listOf(content).entries()) {
+      const object = typeof block === 'string' ? { type: 'text', text: block } : asObject(block)
+      if (!object) this.narrator.miss('part', unreadable())
+      else {
+        this.#blocks.start(place, object, () => inputAt(place))
+        this.#blocks.stop(place)
+      }
+    }
+  }
+
+  /** The upstream's word that it is complete. */
+  #finish() {
+    this.#content(this.#early, () => undefined)
+    this.#blocks.complete()
+    this.narrator.finish(decodeStopReason(this.#stopReason), this.#stopSequence)
+  }
+}
