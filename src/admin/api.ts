@@ -139,7 +139,8 @@ export function createApi(parts: ApiParts): AdminHandler {
     }
     const openBooks = async () => (await parts.books()).as(act)
     const context: Context = {
-      books: needsBooks(operation) ? await openBooks() : (undefined as never),
+      // Operations that only read memory are answered even if the store is silent.
+      books: operation.asks === undefined ? await openBooks() : (undefined as never),
       openBooks,
       running: parts.running,
       who,
@@ -197,11 +198,6 @@ function nameUnreached(answer: ApiAnswer, { isOfAll }: Operation, { running }: P
 }
 
 type WholeOutcome = Extract<OperationResult<unknown>, { body: unknown } | { items: unknown }>
-
-/** Whether the operation needs the store. Operations that only read memory are answered even if the store is silent. */
-function needsBooks({ asks }: Operation): boolean {
-  return asks === undefined
-}
 
 function onceOf(exchange: HttpExchange, { id, kind }: Operation, sent: object) {
   const key = exchange.header('idempotency-key')

@@ -68,7 +68,7 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   const choices = choicesOf(schema)
   if (choices) option.choices(choices)
   else option.argParser(read)
-  if (!isOptional(schema)) option.makeOptionMandatory()
+  if (!schema.safeParse(undefined).success) option.makeOptionMandatory()
   const inner = unwrap(schema, ({ def }) => def.type === 'optional')
   if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
     option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
@@ -79,10 +79,6 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
 function describe(schema: z.ZodType): string {
   const { description } = unwrap(schema, (inner) => inner.description === undefined)
   return (description ?? '').replaceAll('`', '')
-}
-
-function isOptional(schema: z.ZodType): boolean {
-  return schema.safeParse(undefined).success
 }
 
 const wrappers: readonly string[] = ['optional', 'nullable', 'default', 'prefault']

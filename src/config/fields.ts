@@ -6,24 +6,7 @@ import { profileNames } from '../catalog/profiles.ts'
 import { clientUrlMistake } from './client-url.ts'
 import { noProxy, proxyMistake } from './egress.ts'
 import { storeMistake } from './store-place.ts'
-import {
-  addressMistake,
-  baseUrlMistake,
-  collectorHeaders,
-  endpointMistake,
-  headerMistake,
-  keyHeaderMistake,
-  keyMistake,
-  networkMistake,
-  parseAddress,
-  parseBaseUrl,
-  parseDuration,
-  pathMistake,
-  publicUrlMistake,
-  timeZoneMistake,
-  webhookMistake,
-  webhookSecretMistake,
-} from './values.ts'
+import * as values from './values.ts'
 
 /*
  * The kinds of values in the configuration file; `schema.ts` says what each setting is for. A message says what is right and
@@ -47,11 +30,11 @@ export const duration = (leastMs: number) => {
   const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
   return z
     .union([z.int({ error }), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
-    .transform(parseDuration)
+    .transform(values.parseDuration)
     .refine((ms) => ms >= leastMs && ms <= durationMaxMs, { error })
 }
 
-export const timeZone = sound(timeZoneMistake)
+export const timeZone = sound(values.timeZoneMistake)
 
 /** Credits, which become nano-credits. @param error the message, with an example */
 export const decimal = (error: string) =>
@@ -69,42 +52,44 @@ export const textMap = z.record(z.string(), text(), { error: 'must be a map of t
 
 const headersBut = (taken?: ReadonlySet<string>) =>
   z.record(z.string(), text()).superRefine((headers, context) => {
-    for (const [name, value] of Object.entries(headers)) complain(context, headerMistake(name, value, taken), [name])
+    for (const [name, value] of Object.entries(headers))
+      complain(context, values.headerMistake(name, value, taken), [name])
   })
 
 /** Headers of requests to an upstream, or to a collector. */
 export const headers = headersBut()
-export const headersToCollector = headersBut(collectorHeaders)
+export const headersToCollector = headersBut(values.collectorHeaders)
 
 /** The header for a key. */
-export const keyHeader = sound(keyHeaderMistake).transform((value) => value.toLowerCase())
+export const keyHeader = sound(values.keyHeaderMistake).transform((value) => value.toLowerCase())
 
 export const providerKey = sound(
   // An empty key is already reported.
-  (value) => (value === '' ? undefined : keyMistake(value)),
+  (value) => (value === '' ? undefined : values.keyMistake(value)),
   filled('must not be empty; where the upstream asks for none, write any text'),
 )
 
-export const webhookSecret = sound(webhookSecretMistake)
+export const webhookSecret = sound(values.webhookSecretMistake)
 
 /** An address to listen on. */
-export const address = sound(addressMistake, text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080')).transform(
-  parseAddress,
-)
+export const address = sound(
+  values.addressMistake,
+  text('must be host:port, such as 127.0.0.1:8080 or [::1]:8080'),
+).transform(values.parseAddress)
 
 /** The address of a client or a proxy, or a range of addresses. */
-export const network = sound(networkMistake)
+export const network = sound(values.networkMistake)
 
-export const baseUrl = sound(baseUrlMistake).transform((value, context) =>
-  context.issues.length > 0 ? z.NEVER : parseBaseUrl(value),
+export const baseUrl = sound(values.baseUrlMistake).transform((value, context) =>
+  context.issues.length > 0 ? z.NEVER : values.parseBaseUrl(value),
 )
 /** A path from a host's root. */
-export const requestPath = sound(pathMistake)
+export const requestPath = sound(values.pathMistake)
 export const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
-export const publicUrl = sound(publicUrlMistake)
+export const publicUrl = sound(values.publicUrlMistake)
 export const clientUrl = sound(clientUrlMistake)
-export const collectorUrl = sound(endpointMistake)
-export const webhookUrl = sound(webhookMistake)
+export const collectorUrl = sound(values.endpointMistake)
+export const webhookUrl = sound(values.webhookMistake)
 
 const { reasoning, replay_thought: replayThought } = profileKeys.shape
 

@@ -7,31 +7,7 @@ import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
-import {
-  address,
-  baseUrl,
-  clientUrl,
-  collectorUrl,
-  complain,
-  decimal,
-  duration,
-  filePath,
-  folderPath,
-  headers,
-  headersToCollector,
-  keyHeader,
-  network,
-  profileMap,
-  providerKey,
-  proxyUrl,
-  publicUrl,
-  requestPath,
-  storePlace,
-  textMap,
-  timeZone,
-  webhookSecret,
-  webhookUrl,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { calendars, prices } from './price-schema.ts'
 
 /*
@@ -40,7 +16,7 @@ import { calendars, prices } from './price-schema.ts'
  * prices in `price-schema.ts`.
  */
 
-const profile = z.union([z.enum(profileNames), profileMap], {
+const profile = z.union([z.enum(profileNames), field.profileMap], {
   error: `must be a map, or one of: ${profileNames.join(', ')}`,
 })
 
@@ -57,7 +33,9 @@ const route = z.strictObject({
     .describe("The upstream's share of the requests among those of its priority."),
   upstream_model: upstreamModel.optional().describe("What this upstream calls the model. Default: the model's."),
   profile: profile.optional().describe("This upstream's quirks. Default: the model's."),
-  headers: headers.prefault({}).describe("Headers sent with this model's requests here; they win over the upstream's."),
+  headers: field.headers
+    .prefault({})
+    .describe("Headers sent with this model's requests here; they win over the upstream's."),
 })
 
 const modelId = filled('must not be empty')
@@ -150,8 +128,8 @@ const keySources = ['key', 'key_file', 'key_command'] as const
 const account = z
   .strictObject({
     name: filled('must not be empty').describe('For logs and metrics.'),
-    key: providerKey.optional().describe('The API key at the provider. Or `key_file`, or `key_command`.'),
-    key_file: filePath
+    key: field.providerKey.optional().describe('The API key at the provider. Or `key_file`, or `key_command`.'),
+    key_file: field.filePath
       .optional()
       .describe('A file that holds the key and nothing else. It is read again when it changes.'),
     key_command: z
@@ -159,7 +137,8 @@ const account = z
       .min(1, { error: 'must name a program' })
       .optional()
       .describe('A program and its arguments, run without a shell: the key is what it prints.'),
-    key_lifetime: duration(1_000)
+    key_lifetime: field
+      .duration(1_000)
       .optional()
       .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
     enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
@@ -170,7 +149,7 @@ const account = z
       .min(1, { error: 'must name an account; leave it out to serve every account' })
       .superRefine((names, context) => {
         for (const [index, name] of names.entries())
-          if (names.indexOf(name) < index) complain(context, 'is listed already; name it once', [index])
+          if (names.indexOf(name) < index) field.complain(context, 'is listed already; name it once', [index])
       })
       .optional()
       .describe(
@@ -180,34 +159,34 @@ const account = z
   .superRefine((account, context) => {
     const said = keySources.filter((source) => account[source] !== undefined)
     if (said.length !== 1)
-      complain(context, `must have one and no more of ${keySources.map((one) => `\`${one}\``).join(', ')}`)
+      field.complain(context, `must have one and no more of ${keySources.map((one) => `\`${one}\``).join(', ')}`)
     else if (account.key_lifetime !== undefined && account.key_command === undefined)
-      complain(context, 'is for `key_command`; leave it out', ['key_lifetime'])
+      field.complain(context, 'is for `key_command`; leave it out', ['key_lifetime'])
   })
 
 const upstream = z
   .strictObject({
-    base_url: baseUrl.describe(
+    base_url: field.baseUrl.describe(
       "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
     ),
     paths: z
-      .partialRecord(z.enum(modelWireNames), requestPath, { error: 'must be a map of paths by wire' })
+      .partialRecord(z.enum(modelWireNames), field.requestPath, { error: 'must be a map of paths by wire' })
       .prefault({})
       .describe(
         "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model.",
       ),
-    query: textMap.prefault({}).describe('What is added to every path as a query, such as `api-version`.'),
-    key_header: keyHeader
+    query: field.textMap.prefault({}).describe('What is added to every path as a query, such as `api-version`.'),
+    key_header: field.keyHeader
       .optional()
       .describe(
         "The header that the key is sent in, such as `api-key`; in `authorization` with `Bearer` before it. Default: the wire's, `x-api-key` on messages, else `authorization`.",
       ),
-    proxy: proxyUrl
+    proxy: field.proxyUrl
       .optional()
       .describe(
         'The proxy it is asked through, `http://user:password@host:port`; `none`: directly. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
       ),
-    ca_file: filePath
+    ca_file: field.filePath
       .optional()
       .describe("Certificates in PEM that are trusted for it, and for a proxy before it, instead of the system's."),
     accounts: z
@@ -217,26 +196,27 @@ const upstream = z
         for (const [index, { name }] of accounts.entries()) {
           const first = accounts.findIndex((other) => other.name === name)
           if (first < index)
-            complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
+            field.complain(context, `is also the name of accounts[${first}]; give each its own`, [index, 'name'])
         }
       })
       .describe('The accounts that pay there. Requests are spread over them, a conversation stays with one.'),
     messages_headers: oneOf(['anthropic', 'msgwire'])
       .prefault('anthropic')
       .describe('How the version and beta headers of the messages wire are spelled towards it.'),
-    headers: headers.prefault({}).describe('Headers sent with every request.'),
+    headers: field.headers.prefault({}).describe('Headers sent with every request.'),
     reuse: flag.prefault(true).describe('`false`: each request has a connection of its own, which has to be opened.'),
   })
   .superRefine(({ key_header: keyHeader, headers }, context) => {
     for (const name of Object.keys(headers))
-      if (name.toLowerCase() === keyHeader) complain(context, 'is the `key_header`; leave it out', ['headers', name])
+      if (name.toLowerCase() === keyHeader)
+        field.complain(context, 'is the `key_header`; leave it out', ['headers', name])
   })
 
 const tls = z.strictObject({
-  cert: filePath.describe(
+  cert: field.filePath.describe(
     "The server's certificate in PEM, those of its authorities behind it. Read again by a reload.",
   ),
-  key: filePath.describe('Its private key in PEM, without a passphrase. Read again by a reload.'),
+  key: field.filePath.describe('Its private key in PEM, without a passphrase. Read again by a reload.'),
 })
 
 const limits = z.strictObject({
@@ -250,7 +230,8 @@ const billing = z.strictObject({
   cut_answers: oneOf(['bill', 'waive'])
     .prefault('bill')
     .describe('An answer that the upstream broke off after output was delivered.'),
-  read_on: duration(0)
+  read_on: field
+    .duration(0)
     .prefault('10s')
     .describe(
       'How long a stream that its client left is read on where its figures come only at its end: hidden reasoning, a cached share that is cheaper. `0`: never.',
@@ -262,25 +243,32 @@ const billing = z.strictObject({
 })
 
 const timeouts = z.strictObject({
-  headers: duration(1).prefault('15s').describe("A client's request headers."),
-  body: duration(1).prefault('60s').describe("A client's whole body."),
-  body_gap: duration(1).prefault('20s').describe("Silence within a client's body."),
-  linger: duration(1)
+  headers: field.duration(1).prefault('15s').describe("A client's request headers."),
+  body: field.duration(1).prefault('60s').describe("A client's whole body."),
+  body_gap: field.duration(1).prefault('20s').describe("Silence within a client's body."),
+  linger: field
+    .duration(1)
     .prefault('5s')
     .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
-  keep_alive: duration(1).prefault('65s').describe('An idle connection of a client, in whole seconds.'),
-  write_stall: duration(1).prefault('60s').describe('A client that stops reading.'),
-  connect: duration(1).prefault('5s').describe('Connecting to an upstream.'),
-  first_byte_stream: duration(1).prefault('300s').describe("An upstream's first byte of a stream."),
-  first_byte_json: duration(1).prefault('600s').describe("An upstream's first byte of a JSON answer."),
-  idle: duration(1).prefault('120s').describe('Silence of an upstream.'),
-  progress: duration(1).prefault('300s').describe('An upstream that sends only comments and pings.'),
-  total: duration(1).prefault('60m').describe('A whole answer.'),
-  settle_window: duration(0).prefault('30s').describe('How long usage is awaited after a client left unanswered.'),
-  settle_deadline: duration(1).prefault('5s').describe('How long the store may take a debit before it is spooled.'),
-  drain_delay: duration(0).prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
-  drain_deadline: duration(0).prefault('300s').describe('After SIGTERM: how long running answers may take.'),
-  ping: duration(1).prefault('10s').describe('Silence towards a client before a keep-alive.'),
+  keep_alive: field.duration(1).prefault('65s').describe('An idle connection of a client, in whole seconds.'),
+  write_stall: field.duration(1).prefault('60s').describe('A client that stops reading.'),
+  connect: field.duration(1).prefault('5s').describe('Connecting to an upstream.'),
+  first_byte_stream: field.duration(1).prefault('300s').describe("An upstream's first byte of a stream."),
+  first_byte_json: field.duration(1).prefault('600s').describe("An upstream's first byte of a JSON answer."),
+  idle: field.duration(1).prefault('120s').describe('Silence of an upstream.'),
+  progress: field.duration(1).prefault('300s').describe('An upstream that sends only comments and pings.'),
+  total: field.duration(1).prefault('60m').describe('A whole answer.'),
+  settle_window: field
+    .duration(0)
+    .prefault('30s')
+    .describe('How long usage is awaited after a client left unanswered.'),
+  settle_deadline: field
+    .duration(1)
+    .prefault('5s')
+    .describe('How long the store may take a debit before it is spooled.'),
+  drain_delay: field.duration(0).prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
+  drain_deadline: field.duration(0).prefault('300s').describe('After SIGTERM: how long running answers may take.'),
+  ping: field.duration(1).prefault('10s').describe('Silence towards a client before a keep-alive.'),
 })
 
 const metrics = z.strictObject({
@@ -301,12 +289,12 @@ const metrics = z.strictObject({
 })
 
 const otlp = z.strictObject({
-  endpoint: collectorUrl.describe(
+  endpoint: field.collectorUrl.describe(
     'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
   ),
-  headers: headersToCollector.prefault({}).describe('Headers sent there, such as `authorization`.'),
-  interval: duration(10).prefault('5s').describe('How often spans are sent.'),
-  metrics_interval: duration(10).prefault('60s').describe('How often metrics are sent.'),
+  headers: field.headersToCollector.prefault({}).describe('Headers sent there, such as `authorization`.'),
+  interval: field.duration(10).prefault('5s').describe('How often spans are sent.'),
+  metrics_interval: field.duration(10).prefault('60s').describe('How often metrics are sent.'),
 })
 
 const telemetry = z.strictObject({
@@ -322,7 +310,7 @@ const telemetry = z.strictObject({
 })
 
 const reporting = z.strictObject({
-  time_zone: timeZone
+  time_zone: field.timeZone
     .prefault('UTC')
     .describe(
       'Whose days, weeks and months budgets and reports count in: an IANA name such as `Europe/Berlin`. The store records it: `triwire reporting rezone`.',
@@ -342,31 +330,32 @@ const belowCure = 'must be a decimal of at most 9 places in quotes, such as "5":
 
 const webhook = z
   .strictObject({
-    url: webhookUrl.describe(
+    url: field.webhookUrl.describe(
       'Where it is sent, `https://…`; `http://…` gets a warning unless it is in a private network. Redirects are not followed.',
     ),
-    secret: webhookSecret.describe('What it is signed with: `whsec_` and base64, or at least 16 characters.'),
+    secret: field.webhookSecret.describe('What it is signed with: `whsec_` and base64, or at least 16 characters.'),
     events: z
       .array(oneOf(webhookEvents), { error: 'must be a list of events' })
       .min(1, { error: 'must name an event' })
       .optional()
       .describe('Which events. Default: all, `credit_low` where `below` is said.'),
-    below: decimal(belowCure)
+    below: field
+      .decimal(belowCure)
       .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })
       .optional()
       .describe('`credit_low` is told when the balance of an account falls below so many credits.'),
   })
   .superRefine(({ events, below }, context) => {
     const isMeant = events?.includes('credit_low') ?? false
-    if (isMeant && below === undefined) complain(context, 'is needed for `credit_low`', ['below'])
+    if (isMeant && below === undefined) field.complain(context, 'is needed for `credit_low`', ['below'])
     if (events && !isMeant && below !== undefined)
-      complain(context, 'is for `credit_low`; add it to `events`', ['below'])
+      field.complain(context, 'is for `credit_low`; add it to `events`', ['below'])
   })
 
 export const configSchema = z.strictObject({
-  listen: address.prefault('127.0.0.1:8080').describe('The public listener. Port 0: any free one.'),
+  listen: field.address.prefault('127.0.0.1:8080').describe('The public listener. Port 0: any free one.'),
   tls: tls.optional().describe('TLS on the public listener, 1.2 and up. Default: plain HTTP, for a proxy in front.'),
-  api_url: clientUrl
+  api_url: field.clientUrl
     .optional()
     .describe(
       'Where clients reach the gateway, `https://host` with or without a path: `setup`, the console and the admin API print it. A final `/v1` is left out. Default: the listening address, which others may not reach.',
@@ -376,14 +365,14 @@ export const configSchema = z.strictObject({
     .describe(
       'Whether `explain` shows operators what a provider says of an error: after the scrub, at most 400 characters, without what repeats 20 characters of the request; in memory only.',
     ),
-  admin_listen: address
+  admin_listen: field.address
     .prefault('127.0.0.1:8081')
     .describe(
       'Health, readiness, metrics, the admin API and the console. Off loopback without `admin.tls` only health, readiness and metrics are answered, and all of it on loopback, one port further.',
     ),
   admin: z
     .strictObject({
-      public_url: publicUrl
+      public_url: field.publicUrl
         .optional()
         .describe(
           'Where people reach the admin listener, `https://host` with or without a path before its own: it answers under that name too, and its cookies are for TLS alone. Default: under loopback names, and those of its certificate.',
@@ -393,7 +382,7 @@ export const configSchema = z.strictObject({
         .describe(
           'TLS on the admin listener, 1.2 and up. Default: plain HTTP, which off loopback answers only health, readiness and metrics.',
         ),
-      replica_url: publicUrl
+      replica_url: field.publicUrl
         .optional()
         .describe(
           'With PostgreSQL: where servers of the same store on other machines reach this admin listener, `https://host:port`; needs `admin.tls`, with a certificate that they trust. Each server has its own. Default: only servers on this machine reach it, through loopback.',
@@ -405,12 +394,12 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('The admin listener.'),
-  store: storePlace
+  store: field.storePlace
     .prefault('./data/triwire.db')
     .describe(
       'The SQLite file, or `postgres://user@host/database`, which replicas share. The default is relative to the working folder.',
     ),
-  state_dir: folderPath
+  state_dir: field.folderPath
     .optional()
     .describe(
       'With PostgreSQL, and needed there: the folder for debits that the database cannot take at the moment; one for each server, on a disk that stays. With SQLite it is the folder of the store.',
@@ -429,7 +418,7 @@ export const configSchema = z.strictObject({
   billing: billing.prefault({}).describe('What is billed where it is a choice.'),
   timeouts: timeouts.prefault({}).describe('Durations such as `500ms`, `30s`, `5m`, `1h`; a bare number counts as ms.'),
   trusted_proxies: z
-    .array(network, { error: 'must be a list of addresses or CIDR ranges' })
+    .array(field.network, { error: 'must be a list of addresses or CIDR ranges' })
     .prefault([])
     .describe('Addresses or CIDR ranges whose `x-forwarded-for` is believed.'),
   seal_key: text()

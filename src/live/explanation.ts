@@ -1,6 +1,5 @@
 import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
-import type { Prices } from '../catalog/model.ts'
 import type { Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from '../log/loggable.ts'
@@ -10,7 +9,6 @@ import type { Explanation } from '../operations/shapes.ts'
 import type { Recent } from './recents.ts'
 
 export type ExplainedUsage = NonNullable<Explanation['usage']>
-type ExplainedPrice = NonNullable<Explanation['price']>
 type SettlementState = Explanation['settlement']['state']
 
 /**
@@ -31,9 +29,9 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
     stopped: record.stopped ?? null,
     losses: (record.losses ?? []).slice(0, 50).map(({ field, what, why }) => ({ field: loggable(field), what, why })),
     usage: usage ? explainUsage(usage, record.calls) : null,
-    price: prices && priceVersion !== undefined ? explainPrice(prices, priceVersion) : null,
+    price: prices && priceVersion !== undefined ? { version: priceVersion, ...formatPrices(prices) } : null,
     settlement: {
-      state: debit ? stateOfDebit(debit.isReturned) : stateOf(record),
+      state: debit ? (debit.isReturned ? 'returned' : 'in the ledger') : stateOf(record),
       outcome: record.outcome ?? null,
       status: record.status ?? null,
       code: record.code ?? null,
@@ -70,10 +68,6 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
   return settled === 'posted' ? 'in the ledger' : settled
 }
 
-function stateOfDebit(isReturned: boolean): SettlementState {
-  return isReturned ? 'returned' : 'in the ledger'
-}
-
 function explainTry({ upstream, account, why, status, cause, text, startedMs, endMs }: Try, clockMs: number) {
   const ms = Math.round((endMs ?? clockMs) - startedMs)
   return {
@@ -89,10 +83,6 @@ function explainTry({ upstream, account, why, status, cause, text, startedMs, en
 
 export function explainUsage(usage: Omit<Usage, 'estimated'>, calls: Calls | undefined): ExplainedUsage {
   return { ...toTokens(usage), ...(calls && { calls }) }
-}
-
-function explainPrice(prices: Prices, version: string): ExplainedPrice {
-  return { version, ...formatPrices(prices) }
 }
 
 /** Null where there is neither. */

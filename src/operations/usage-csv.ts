@@ -16,7 +16,7 @@ export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGroup
   const { series, other, total, buckets } = told
   const by = groups.filter((name) => dimensions.includes(name))
   const asked = measures.filter((name) => name in total)
-  const columns = asked.flatMap((name) => (isTimes(name) ? percentiles.map((one) => `${name}_${one}`) : [name]))
+  const columns = asked.flatMap((name) => (name.endsWith('_ms') ? percentiles.map((one) => `${name}_${one}`) : [name]))
   const names = by.filter((name) => name === 'account' || name === 'key')
   const head = ['series', 'bucket', ...by, ...names.map((name) => `${name}_name`), ...columns]
   yield formatCsvRow(head.map(text))
@@ -40,10 +40,6 @@ export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGroup
       yield formatCsvRow([kind, bucket, ...words].map(text).concat(cells))
     }
   }
-}
-
-function isTimes(name: string): boolean {
-  return name.endsWith('_ms')
 }
 
 function text(value: string): Cell {

@@ -32,7 +32,8 @@ const uncaughtDrainMs = 3_000
  * @throws what keeps it from starting: mistakes of the configuration as they are, all else with its cure.
  */
 export async function serve(options: ServeOptions): Promise<void> {
-  ignoreClosedOutput()
+  // The reader of the start's text may be gone, or their disk full: that ends no server (B24).
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
   try {
     const role = readWorkerRole()
     if (options.workers !== undefined && !role) {
@@ -155,7 +156,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     } catch (error) {
       // The configuration in force stays so, and nothing of the rejected one goes on.
       server?.keep(config)
-      log.event('error', 'config_rejected', { error: explain(error), ...together })
+      log.event('error', 'config_rejected', { error: explainStart(error), ...together })
     }
   }
 }
@@ -195,16 +196,7 @@ function warn({ warnings, upstreams }: Config, log: Log): void {
   for (const warning of warnings) log.event('info', 'config_warning', { message: formatWarning(warning) })
 }
 
-/** The reader of the start's text may be gone, or their disk full: that ends no server (B24). */
-function ignoreClosedOutput(): void {
-  for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
-}
-
 async function startBuiltIn(): Promise<Simulator> {
   const { startSimulator } = await import('../simulator/simulator.ts')
   return startSimulator()
-}
-
-function explain(error: unknown): string {
-  return error instanceof ConfigError ? error.message : explainStart(error)
 }

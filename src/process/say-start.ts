@@ -1,4 +1,5 @@
 import type { Address, Config } from '../config/config.ts'
+import { ConfigError } from '../config/problem.ts'
 import { formatAddress } from '../config/values.ts'
 import { cureOf, explainMaking, StoreError } from '../store/files/store-error.ts'
 import { type Demo, demoCure, sayDemo } from './demo.ts'
@@ -78,7 +79,7 @@ const noSuchHost = (where: string) =>
 
 /** Why a start failed, in words for the operator. An unknown error is a bug, and is shown with its stack. */
 export function explainStart(error: unknown): string {
-  if (error instanceof StoreError) return error.message
+  if (error instanceof StoreError || error instanceof ConfigError) return error.message
   const { code = '', syscall = '', message, stack, address, port } = error as SystemError
   if (/^E(NOTFOUND|AI_)/.test(code)) return noSuchHost((error as { hostname?: string }).hostname ?? message)
   if (syscall === 'listen' || syscall === 'bind') {

@@ -32,7 +32,9 @@ export async function importPrices(
   if (ids.length > 0) {
     for (const id of ids) takeNamed(id, listed, known, options, plan)
   } else {
-    for (const { entry, place } of known.filter((one) => isOf(one, options.upstream))) {
+    for (const { entry, place } of known.filter(
+      ({ entry }) => options.upstream === undefined || upstreamOf(entry) === options.upstream,
+    )) {
       const name = String(entry['upstream_model'] ?? entry['id'])
       takeUpdate(String(entry['id']), find(name, listed, upstreamOf(entry)), { entry, place }, plan)
     }
@@ -154,7 +156,7 @@ function find(
   exact: readonly ListedModel[] = [],
 ): ListedMatch {
   const named = listed.filter((model) => model.id === name || fullName(model) === name)
-  const preset = upstream === undefined ? undefined : presetOf(upstream)
+  const preset = Object.hasOwn(presets, upstream ?? '') ? presets[upstream!] : undefined
   const own = named.filter(({ provider }) => provider === upstream || preset?.listedAs.includes(provider))
   const [first, ...others] = [own, exact].find(({ length }) => length > 0) ?? named
   if (!first) return { why: 'is not in the file' }
@@ -173,14 +175,6 @@ function waysOf({ provider, reasons, samples }: ListedModel, { wire, profile }: 
 function profileOf(preset: Preset, reasons: boolean, samples: boolean): string {
   if (!samples && preset.fixedSamplingProfile) return preset.fixedSamplingProfile
   return (reasons && preset.reasoningProfile) || preset.profile
-}
-
-function presetOf(upstream: string): Preset | undefined {
-  return Object.hasOwn(presets, upstream) ? presets[upstream] : undefined
-}
-
-function isOf({ entry }: CatalogRow, upstream: string | undefined): boolean {
-  return upstream === undefined || upstreamOf(entry) === upstream
 }
 
 /** Returns the name of the model's first upstream. */

@@ -213,11 +213,8 @@ export function toDecimal(value: number, shift: number): string {
   const [whole = '', fraction = ''] = digits.split('.')
   const places = fraction.length - Number(exponent) - shift
   const all = BigInt(whole + fraction)
-  const scaled = places <= 9 ? all * 10n ** BigInt(9 - places) : roundUp(all, 10n ** BigInt(places - 9))
+  const unit = 10n ** BigInt(Math.max(0, places - 9))
+  const scaled = places <= 9 ? all * 10n ** BigInt(9 - places) : (all + unit - 1n) / unit
   const text = scaled.toString().padStart(10, '0')
   return `${text.slice(0, -9)}.${text.slice(-9)}`.replace(/\.?0+$/, '')
-}
-
-function roundUp(value: bigint, by: bigint): bigint {
-  return (value + by - 1n) / by
 }

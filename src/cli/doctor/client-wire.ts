@@ -47,7 +47,7 @@ export type ProbedWire = {
   cacheHeaders(question: ProbeQuestion): Record<string, string>
   /** Reads a whole answer. */
   read(body: ProbeJson): ProbeReply
-  /** Returns the first violation of the order in which events may come (spec 6), as a client relies on it. A stream without an end is in order. */
+  /** Finds the first violation of the order of events (spec 6), as a client relies on it. A stream without an end is in order. */
   findDisorder(datas: readonly string[]): string | undefined
   /** Assembles the frames of a stream to a whole answer; undefined without the end that the wire requires. */
   collect(frames: readonly SseFrame[]): ProbeJson | undefined
@@ -55,16 +55,16 @@ export type ProbedWire = {
   findMistake(body: ProbeJson, status: number, requestId: string | undefined): string | undefined
 }
 
-/* The parts that the questions of every wire share. */
-
-export const parameters = { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] }
-export const description = 'Report whether all is well.'
-export const result = 'The report has been filed.'
-
-/** The output cap. It leaves room for a model that reasons without being asked; few answers come near it. */
-export const outputTokens = 2_000
-/** The smallest budget that the messages wire accepts. */
-export const thinkingTokens = 1_024
+/** The parts that the questions of every wire share. */
+export const asked = {
+  parameters: { type: 'object', properties: { ok: { type: 'boolean' } }, required: ['ok'] },
+  description: 'Report whether all is well.',
+  result: 'The report has been filed.',
+  /** The output cap. It leaves room for a model that reasons without being asked; few answers come near it. */
+  outputTokens: 2_000,
+  /** The smallest budget that the messages wire accepts. */
+  thinkingTokens: 1_024,
+}
 
 /** The header in which clients of the chat and responses wires send their key. */
 export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })

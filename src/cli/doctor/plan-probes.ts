@@ -18,7 +18,12 @@ export function planProbes(models: readonly string[]): Probe[] {
     ...models.flatMap((model) =>
       wireList.flatMap((wire) =>
         Object.entries(modelProbes).map(
-          ([name, run]): Probe => ({ model, wire, name, run: ({ ask }) => run(withModel(ask, model)) }),
+          ([name, run]): Probe => ({
+            model,
+            wire,
+            name,
+            run: ({ ask }) => run((question) => ask({ model, ...question })),
+          }),
         ),
       ),
     ),
@@ -60,10 +65,6 @@ function probeCount(model: string): Probe['run'] {
     if (!Number.isInteger(count) || (count as number) <= 0) throw new Error('input_tokens is not a positive integer')
     return ok(`${count} tokens`)
   }
-}
-
-function withModel(ask: AskGateway, model: string): AskGateway {
-  return (question) => ask({ model, ...question })
 }
 
 const noSuchKey = 'sk-triwire-doctor-no-such-key'

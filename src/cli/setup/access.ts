@@ -36,7 +36,8 @@ export async function findAccess(program: Program, options: AccessOptions, comma
   const own = options.url === undefined ? config() : ifReadable(config)
   const isOperator = own !== undefined && !own.isBuiltIn
   const catalog = options.url === undefined || isOperator ? own?.catalog : undefined
-  const ids = options.url === undefined ? listOf(catalog) : await askOr(options.url, options, catalog, notes)
+  const ids =
+    options.url === undefined ? [...(catalog?.models.keys() ?? [])] : await askOr(options.url, options, catalog, notes)
   const list = listCandidates(ids.filter(isWritable), catalog?.models)
   const chosen = options.model === undefined ? chooseModel(program, list) : find(options.model, ids, list)
   if (chosen === undefined)
@@ -65,10 +66,6 @@ function ifReadable<T>(read: () => T): T | undefined {
   } catch {
     return undefined
   }
-}
-
-function listOf(catalog: Catalog | undefined): string[] {
-  return [...(catalog?.models.keys() ?? [])]
 }
 
 /** Asks the gateway for its models. If it cannot be reached, the named models are taken, as known to the catalog or on trust. */

@@ -1,35 +1,31 @@
 import { asObject, parseObject } from '../../../bytes/json.ts'
 import { isDoneMark } from '../../../bytes/sse.ts'
-import {
-  bearer,
-  count,
-  description,
-  findChatMistake,
-  list,
-  outputTokens,
-  type ProbedWire,
-  type ProbeJson,
-  parameters,
-  result,
-} from '../client-wire.ts'
+import { asked, bearer, count, findChatMistake, list, type ProbedWire, type ProbeJson } from '../client-wire.ts'
 
 export const chat: ProbedWire = {
   path: '/v1/chat/completions',
   keyHeaders: bearer,
   body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({
     model,
-    max_completion_tokens: outputTokens,
+    max_completion_tokens: asked.outputTokens,
     messages: [
       ...(cached ? [{ role: 'system', content: cached.text }] : []),
       { role: 'user', content: text },
       ...(called ? called.turn : []),
-      ...(called ? called.calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: result })) : []),
+      ...(called ? called.calls.map(({ id }) => ({ role: 'tool', tool_call_id: id, content: asked.result })) : []),
     ],
     stream,
     // The gateway always sends usage in a stream; other servers send it on request.
     ...(stream ? { stream_options: { include_usage: true } } : {}),
     ...(isCall || called
-      ? { tools: [{ type: 'function', function: { name: 'report', description, parameters } }] }
+      ? {
+          tools: [
+            {
+              type: 'function',
+              function: { name: 'report', description: asked.description, parameters: asked.parameters },
+            },
+          ],
+        }
       : {}),
     ...(isCall ? { tool_choice: { type: 'function', function: { name: 'report' } } } : {}),
     ...(isReasoning ? { reasoning_effort: 'low' } : {}),

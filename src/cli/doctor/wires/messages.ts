@@ -1,18 +1,14 @@
 import { asObject, parseObject } from '../../../bytes/json.ts'
 import {
+  asked,
   count,
-  description,
   findInEvents,
   join,
   list,
-  outputTokens,
   type ProbedWire,
   type ProbeJson,
-  parameters,
   refusals,
-  result,
   sum,
-  thinkingTokens,
 } from '../client-wire.ts'
 
 export const messages: ProbedWire = {
@@ -20,7 +16,7 @@ export const messages: ProbedWire = {
   keyHeaders: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
   body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({
     model,
-    max_tokens: outputTokens,
+    max_tokens: asked.outputTokens,
     messages: [
       { role: 'user', content: text },
       ...(called
@@ -28,15 +24,17 @@ export const messages: ProbedWire = {
             { role: 'assistant', content: called.turn },
             {
               role: 'user',
-              content: called.calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: result })),
+              content: called.calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: asked.result })),
             },
           ]
         : []),
     ],
     stream,
-    ...(isCall || called ? { tools: [{ name: 'report', description, input_schema: parameters }] } : {}),
+    ...(isCall || called
+      ? { tools: [{ name: 'report', description: asked.description, input_schema: asked.parameters }] }
+      : {}),
     ...(isCall ? { tool_choice: { type: 'tool', name: 'report' } } : {}),
-    ...(isReasoning ? { thinking: { type: 'enabled', budget_tokens: thinkingTokens } } : {}),
+    ...(isReasoning ? { thinking: { type: 'enabled', budget_tokens: asked.thinkingTokens } } : {}),
     ...(cached ? { system: [{ type: 'text', text: cached.text, cache_control: { type: 'ephemeral' } }] } : {}),
   }),
   cacheHeaders: ({ cached }): Record<string, string> => (cached ? { 'x-session-id': cached.key } : {}),

@@ -1,17 +1,14 @@
 import { asObject, parseObject } from '../../../bytes/json.ts'
 import {
+  asked,
   bearer,
   count,
-  description,
   findChatMistake,
   findInEvents,
   join,
   list,
-  outputTokens,
   type ProbedWire,
   type ProbeJson,
-  parameters,
-  result,
 } from '../client-wire.ts'
 
 export const responses: ProbedWire = {
@@ -19,16 +16,28 @@ export const responses: ProbedWire = {
   keyHeaders: bearer,
   body: ({ model, text, stream, isCall, called, isReasoning, cached }) => ({
     model,
-    max_output_tokens: outputTokens,
+    max_output_tokens: asked.outputTokens,
     input: [
       { role: 'user', content: text },
       ...(called ? called.turn : []),
-      ...(called ? called.calls.map(({ id }) => ({ type: 'function_call_output', call_id: id, output: result })) : []),
+      ...(called
+        ? called.calls.map(({ id }) => ({ type: 'function_call_output', call_id: id, output: asked.result }))
+        : []),
     ],
     stream,
     store: false,
     ...(isCall || called
-      ? { tools: [{ type: 'function', name: 'report', description, parameters, strict: false }] }
+      ? {
+          tools: [
+            {
+              type: 'function',
+              name: 'report',
+              description: asked.description,
+              parameters: asked.parameters,
+              strict: false,
+            },
+          ],
+        }
       : {}),
     ...(isCall ? { tool_choice: { type: 'function', name: 'report' } } : {}),
     ...(isReasoning ? { reasoning: { effort: 'low', summary: 'auto' } } : {}),
