@@ -1,6 +1,6 @@
 import type { Zone } from '../accounts/calendar.ts'
 import type { WebhookEvent } from '../accounts/warnings.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../catalog/model.ts'
 import type { EgressProxy } from './egress.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { ConfigProblem } from './problem.ts'

@@ -4,8 +4,7 @@ import { dirname, resolve } from 'node:path'
 import { spellZone } from '../accounts/calendar.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { asObject } from '../bytes/json.ts'
-import { createCatalog } from '../catalog/catalog.ts'
-import type { Model } from '../catalog/model.ts'
+import { createCatalog, type Model } from '../catalog/model.ts'
 import { readClientUrl } from './client-url.ts'
 import {
   type Config,

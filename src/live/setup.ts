@@ -5,12 +5,17 @@ import type { Config } from '../config/config.ts'
 import type { ClientRow, Setup } from '../operations/live-shapes.ts'
 import type { SetupAsked } from '../operations/operation.ts'
 import { ProblemError, wrongField } from '../operations/problem.ts'
-import { chooseModel, chooseSmall } from '../programs/choice.ts'
 import { describeWindow, linesOf } from '../programs/describe.ts'
-import { type Candidate, findFigures, isWritable, listCandidates } from '../programs/figures.ts'
+import {
+  type Candidate,
+  chooseModel,
+  chooseSmall,
+  findFigures,
+  isWritable,
+  listCandidates,
+} from '../programs/figures.ts'
 import { programs } from '../programs/known/index.ts'
-import type { Access, Program } from '../programs/program.ts'
-import type { Settings } from '../programs/settings.ts'
+import type { Access, Program, Settings } from '../programs/program.ts'
 import { keyPlaceholder, shellNames } from '../programs/shells.ts'
 
 /** The titles of programs whose title is not their name with a capital. */

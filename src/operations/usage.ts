@@ -20,8 +20,7 @@ import * as field from './fields.ts'
 import { readFilter, refuseBackwards } from './filter.ts'
 import { type Context, operation } from './operation.ts'
 import { ProblemError, wrongField } from './problem.ts'
-import { formatUsageCsv } from './usage-csv.ts'
-import { type Measure, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
+import { formatUsageCsv, type Measure, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
 
 const bucketNames = ['auto', ...periods, 'all'] as const
 

@@ -1,7 +1,6 @@
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { SetupSource } from './figures.ts'
-import type { Program } from './program.ts'
-import type { Settings } from './settings.ts'
+import type { Program, Settings } from './program.ts'
 import { commandLine, type ShellName, setLine, shellNames, type Word } from './shells.ts'
 
 /** Makes the text that a person copies: files unless they were shown already, variables, commands. */

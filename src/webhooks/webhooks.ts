@@ -7,10 +7,9 @@ import type { Log } from '../log/log.ts'
 import type { WebhookState } from '../operations/shapes.ts'
 import { families } from '../telemetry/families.ts'
 import { Counter, type Family } from '../telemetry/instruments.ts'
-import { watchIncidents } from './incidents.ts'
+import { bodyOf, messageOf, type WebhookMessage, watchIncidents } from './messages.ts'
 import { createSender, Lane, type SendResult } from './send.ts'
 import { isDue, lookAgainMs, type Next, pauseMs, readTries, Telling, type Tries, untried } from './tries.ts'
-import { bodyOf, messageOf, type WebhookMessage } from './words.ts'
 
 /** Sends operators the warnings that they asked for (ruling X15). */
 export type Webhooks = {

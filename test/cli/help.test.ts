@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Command } from 'commander'
-import { addCheckCommand } from '../../src/cli/check/check.ts'
+import { addCheckCommand } from '../../src/cli/check.ts'
 import { addDoctorCommand } from '../../src/cli/doctor/doctor.ts'
 import { addLedgerCommands } from '../../src/cli/ledger.ts'
 import { addOperationCommands } from '../../src/cli/operations.ts'

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { editSettings } from '../../src/cli/setup/edit/edit.ts'
 import { readJsonc } from '../../src/cli/setup/edit/jsonc.ts'
 import { readToml } from '../../src/cli/setup/edit/toml.ts'
-import type { SettingsFile } from '../../src/programs/settings.ts'
+import type { SettingsFile } from '../../src/programs/program.ts'
 
 /*
  * Files of people's own, with our settings put in: what must come out to the byte for the forms people write, and laws

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { planSettings, writePlans } from '../../src/cli/setup/write-settings.ts'
 import { writeWhole } from '../../src/host/whole-file.ts'
-import type { SettingsFile } from '../../src/programs/settings.ts'
+import type { SettingsFile } from '../../src/programs/program.ts'
 import { testFolder } from '../support/folder.ts'
 
 /* BRK-11: a file of somebody's own is read if it is a file, and written whole or not at all. */

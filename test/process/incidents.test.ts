@@ -4,7 +4,7 @@ import type { ClockBook, ClockNews } from '../../src/accounts/clock.ts'
 import type { LedgerBlock } from '../../src/accounts/ledger.ts'
 import type { Gateway } from '../../src/gateway/gateway.ts'
 import type { PoolRow } from '../../src/upstream/pool.ts'
-import { watchIncidents } from '../../src/webhooks/incidents.ts'
+import { watchIncidents } from '../../src/webhooks/messages.ts'
 import { signWebhook } from '../../src/webhooks/send.ts'
 
 const row = (model: string, state: PoolRow['state'], account = 'a') =>

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test, { after, before } from 'node:test'
-import { createCatalog } from '../../src/catalog/catalog.ts'
+import { createCatalog } from '../../src/catalog/model.ts'
 import { clientWireNames } from '../../src/catalog/wire-names.ts'
 import { answers, asks, frames, type Native, named, paths, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createCatalog } from '../../src/catalog/catalog.ts'
+import { createCatalog } from '../../src/catalog/model.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { hostingWords } from '../../src/upstream/hosting-words.ts'
 import { modelOf, routeOf } from '../native/models.ts'

@@ -1,7 +1,6 @@
 import { builtInScripts } from '../../catalog/built-in-scripts.ts'
-import { readModelIds } from '../ask.ts'
+import { type DoctorReply, readModelIds, send } from '../ask.ts'
 import { needKey } from './read-answer.ts'
-import { type DoctorReply, send } from './send.ts'
 import { probedWires } from './wires/index.ts'
 
 /** @property named the models that the person named, instead of the gateway's list */

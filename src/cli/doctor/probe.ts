@@ -1,6 +1,6 @@
 import type { ClientWire } from '../../catalog/wire-names.ts'
+import type { DoctorReply } from '../ask.ts'
 import type { ProbeQuestion, ProbeReply } from './client-wire.ts'
-import type { DoctorReply } from './send.ts'
 
 /** @property origin of a gateway, without a path */
 export type ProbedGateway = {

@@ -1,9 +1,9 @@
 import { asObject, parseObject } from '../../bytes/json.ts'
 import { createSseReader } from '../../bytes/sse.ts'
 import type { ClientWire } from '../../catalog/wire-names.ts'
+import type { DoctorReply } from '../ask.ts'
 import type { ProbeJson, ProbeReply } from './client-wire.ts'
 import { KeyRefused } from './probe.ts'
-import type { DoctorReply } from './send.ts'
 import { probedWires } from './wires/index.ts'
 
 /** Reads an answer as a client of the wire does. @throws Error with the fault that a client would meet */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { type DoctorReply, send } from '../ask.ts'
 import { type Asker, type AskGateway, KeyRefused, type Probe, type ProbedGateway, type ProbeFinding } from './probe.ts'
 import { readAnswer } from './read-answer.ts'
-import { type DoctorReply, send } from './send.ts'
 import { probedWires } from './wires/index.ts'
 
 const noteLengthMax = 240

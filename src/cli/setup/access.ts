@@ -1,11 +1,18 @@
 import { createHash } from 'node:crypto'
 import { homedir, hostname } from 'node:os'
 import type { Command } from 'commander'
-import type { Catalog } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../catalog/model.ts'
 import { didYouMean } from '../../catalog/near-ids.ts'
 import { findClientUrl } from '../../config/client-url.ts'
-import { chooseModel, chooseSmall } from '../../programs/choice.ts'
-import { type Candidate, findFigures, isWritable, listCandidates, type SetupSource } from '../../programs/figures.ts'
+import {
+  type Candidate,
+  chooseModel,
+  chooseSmall,
+  findFigures,
+  isWritable,
+  listCandidates,
+  type SetupSource,
+} from '../../programs/figures.ts'
 import type { Access, Program } from '../../programs/program.ts'
 import type { FetchResponse } from '../../upstream/http-fetch.ts'
 import { ask, explainFailure, readModelIds } from '../ask.ts'

@@ -1,5 +1,4 @@
-import { type Figures, type Program, promptOf, sessionHeader } from '../program.ts'
-import { json, keyVariable, tokensText } from '../settings.ts'
+import { type Figures, json, keyVariable, type Program, promptOf, sessionHeader, tokensText } from '../program.ts'
 
 export const copilot: Program = {
   wires: ['chat', 'messages', 'responses'],

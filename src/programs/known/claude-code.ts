@@ -1,6 +1,5 @@
-import { findFamily } from '../choice.ts'
-import type { Program } from '../program.ts'
-import { json, tokensText } from '../settings.ts'
+import { findFamily } from '../figures.ts'
+import { json, type Program, tokensText } from '../program.ts'
 
 const windowVariable = 'CLAUDE_CODE_MAX_CONTEXT_TOKENS'
 const outputVariable = 'CLAUDE_CODE_MAX_OUTPUT_TOKENS'

@@ -1,5 +1,4 @@
-import type { Program } from '../program.ts'
-import { json } from '../settings.ts'
+import { json, type Program } from '../program.ts'
 
 /** Cline's provider for any base URL that is compatible with OpenAI's. */
 const provider = 'openai-compatible'

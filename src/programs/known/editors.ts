@@ -1,5 +1,4 @@
-import { type Program, promptOf } from '../program.ts'
-import { contextTokens, json, keyVariable, outputTokens } from '../settings.ts'
+import { contextTokens, json, keyVariable, outputTokens, type Program, promptOf } from '../program.ts'
 
 /** The editor. It reads no settings file, and its makers' servers call the gateway. We could not run it. */
 export const cursor: Program = {

@@ -1,6 +1,5 @@
 import type { ClientWire } from '../../catalog/wire-names.ts'
-import type { Access, Figures, Program } from '../program.ts'
-import { json } from '../settings.ts'
+import { type Access, type Figures, json, type Program } from '../program.ts'
 
 /** The variables that litellm and the vendors' Python SDKs read: with /v1 for one vendor, without for the other. */
 export function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<string, string> {

@@ -1,5 +1,4 @@
-import type { OfferedModel, Program } from '../program.ts'
-import { json, keyVariable } from '../settings.ts'
+import { json, keyVariable, type OfferedModel, type Program } from '../program.ts'
 
 export const opencode: Program = {
   wires: ['chat', 'messages', 'responses'],

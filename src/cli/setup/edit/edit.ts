@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { asObject } from '../../../bytes/json.ts'
-import type { SettingsFile } from '../../../programs/settings.ts'
+import type { SettingsFile } from '../../../programs/program.ts'
 import { applyChanges, findChanges } from './changes.ts'
 import { editJsonc, readJsonc } from './jsonc.ts'
 import { editToml, readToml } from './toml.ts'

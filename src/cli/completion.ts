@@ -1,6 +1,5 @@
-import { Argument, type Command } from 'commander'
-import { print } from '../print.ts'
-import { type CompletionPoint, placesOf } from './tree.ts'
+import { Argument, type Command, type Option } from 'commander'
+import { print } from './print.ts'
 
 /** Adds `completion`, which prints a script with which a shell completes commands and options. */
 export function addCompletionCommand(program: Command): void {
@@ -117,4 +116,48 @@ function valueCases(places: readonly CompletionPoint[], offer: (words: string) =
 
 function quote(text: string): string {
   return `'${text.replace(/[\\']/g, '\\$&')}'`
+}
+
+/** The words that may follow at one point of the command line. */
+type CompletionPoint = {
+  /** The commands that lead to the point, separated by blanks; empty for the program itself. */
+  path: string
+  /** The next commands, and the words of an argument that has a fixed set of them. */
+  commands: readonly { name: string; about: string }[]
+  /** The options here, with the global ones. */
+  options: readonly { name: string; about: string; value: 'none' | 'file' | 'text'; choices: readonly string[] }[]
+}
+
+/** Returns every point of a program, each before the points below it. */
+function placesOf(program: Command): CompletionPoint[] {
+  const global = optionsOf(program)
+  return visit(program, '')
+
+  function visit(command: Command, path: string): CompletionPoint[] {
+    const { commands } = command
+    const here: CompletionPoint = {
+      path,
+      commands: [
+        ...commands.map((one) => ({ name: one.name(), about: one.description() })),
+        ...command.registeredArguments.flatMap(({ argChoices = [], description }) =>
+          argChoices.map((name) => ({ name, about: description })),
+        ),
+      ],
+      options: path === '' ? global : [...optionsOf(command), ...global],
+    }
+    return [here, ...commands.flatMap((one) => visit(one, `${path} ${one.name()}`.trim()))]
+  }
+}
+
+function optionsOf(command: Command): CompletionPoint['options'] {
+  const help = { name: '--help', about: 'show what there is', value: 'none' as const, choices: [] }
+  return [
+    ...command.options.filter(({ hidden, long }) => !hidden && long).map(readOption),
+    ...(command.parent ? [] : [help]),
+  ]
+}
+
+function readOption({ long, flags, description, required, argChoices }: Option): CompletionPoint['options'][number] {
+  const value = !required ? 'none' : /<file|<path/.test(flags) ? 'file' : 'text'
+  return { name: long!, about: description, value, choices: argChoices ?? [] }
 }

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
-import type { Config } from '../../config/config.ts'
-import type { UpstreamAnswered } from '../../live/ask-upstreams.ts'
-import { type GlobalOptions, timeoutOption } from '../options.ts'
-import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } from '../print.ts'
+import type { Config } from '../config/config.ts'
+import type { UpstreamAnswered } from '../live/ask-upstreams.ts'
+import { type GlobalOptions, timeoutOption } from './options.ts'
+import { clearProgress, formatTable, print, showProgress, withoutSecretsIn } from './print.ts'
 
 type CheckOptions = GlobalOptions & { online?: true; everyModel?: true; timeout: number }
 
@@ -19,7 +19,7 @@ export function addCheckCommand(program: Command): void {
       if (options.everyModel && !options.online) command.error('error: --every-model is for --online')
       const config = await load(options)
       const asked = options.online ? await askAll(config, options) : undefined
-      const { showProxy } = await import('../../config/egress.ts')
+      const { showProxy } = await import('../config/egress.ts')
       const { catalog, upstreams, store, warnings } = config
       const proxies = [...upstreams.values()].flatMap(({ name, proxy }) =>
         proxy ? [{ upstream: name, proxy: showProxy(proxy), source: proxy.source }] : [],
@@ -27,7 +27,7 @@ export function addCheckCommand(program: Command): void {
       if (!options.json) {
         for (const { upstream, proxy, source } of proxies)
           console.error(`note: ${upstream} is asked through the proxy ${proxy} (${source})`)
-        const { formatWarning } = await import('../../config/warnings.ts')
+        const { formatWarning } = await import('../config/warnings.ts')
         if (config.isBuiltIn && config.file)
           console.error(
             `note: ${config.file} has no catalog: the built-in models are served, and the simulator answers`,
@@ -36,7 +36,7 @@ export function addCheckCommand(program: Command): void {
       }
       const failed = asked?.filter(({ ok }) => !ok) ?? []
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
-      const { changingRows, listChangingPrices } = await import('../price-text.ts')
+      const { changingRows, listChangingPrices } = await import('./price-text.ts')
       const prices = listChangingPrices(catalog.entries, Date.now())
       const data = {
         ...{ ok: failed.length === 0, ...counts, warnings, proxies },
@@ -56,10 +56,10 @@ export function addCheckCommand(program: Command): void {
 
 /** @throws ConfigError, whose problems are also the data of `--json` */
 async function load(options: CheckOptions): Promise<Config> {
-  const { loadConfig } = await import('../../config/load.ts')
-  const { ConfigError } = await import('../../config/problem.ts')
-  const { earlierStoreMistake } = await import('../../config/store-place.ts')
-  const { startMistake } = await import('../../store/open.ts')
+  const { loadConfig } = await import('../config/load.ts')
+  const { ConfigError } = await import('../config/problem.ts')
+  const { earlierStoreMistake } = await import('../config/store-place.ts')
+  const { startMistake } = await import('../store/open.ts')
   try {
     const config = loadConfig(options)
     const message = earlierStoreMistake(config)
@@ -76,7 +76,7 @@ async function load(options: CheckOptions): Promise<Config> {
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {
   // The simulator exists only in a running server.
   if (config.isBuiltIn) return []
-  const { askUpstreams } = await import('../../live/ask-upstreams.ts')
+  const { askUpstreams } = await import('../live/ask-upstreams.ts')
   try {
     return await askUpstreams(config, {
       ...(everyModel && { everyModel }),
