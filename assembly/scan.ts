@@ -18,17 +18,23 @@ const containersAt: usize = 0x000
 /** The key that the caller asks for, written there by it. */
 export const insideAt: usize = 0x100
 /**
- * What strings are compared with: words that are whole, their endings, and the keys that the caller wants the values of, eight of each at
- * most. A slot has a length and its bytes; 0 ends them.
+ * Strings are compared with words that are whole, with their endings, and with the keys that the caller wants the values of: eight
+ * words, eight endings and fifteen keys at most. A slot has a length and its bytes, that of a key also the kinds of values in its
+ * last byte. A length of 0 ends them.
  */
 export const wordsAt: usize = 0x180
-export const endingsAt: usize = 0x280
-export const wantedAt: usize = 0x380
-export const slotBytes: usize = 16
+export const endingsAt: usize = 0x2c0
+export const wantedAt: usize = 0x400
+export const slotBytes: usize = 0x20
+/** Kinds of values, as bits: objects and arrays; long strings. */
+export const wantsContainer: u8 = 1
+export const wantsText: u8 = 2
 /** 1 for the last bytes of endings, by which nearly all strings are passed over. */
-const lastBytesAt: usize = 0x480
+const lastBytesAt: usize = 0x600
+/** The beginning of a token, which `outline` writes in the place of a value: its length and its bytes. */
+export const tokenAt: usize = 0x700
 /** Where the text begins. Behind it there are a zero, which stops whatever runs, and the records. */
-export const textAt: usize = 0x580
+export const textAt: usize = 0x740
 
 /** A record is five numbers: its kind, where its key begins and ends with its quotes, where its value begins and ends. */
 export const member: i32 = 0
@@ -36,7 +42,7 @@ export const member: i32 = 0
 export const innerMember: i32 = 1
 /** A member whose own members stand before it. */
 export const memberWithInner: i32 = 2
-/** A value of a wanted key. */
+/** A value of a wanted key, of a kind that is wanted. */
 export const found: i32 = 3
 export const recordNumbers: usize = 5
 const recordBytes: usize = 4 * recordNumbers
@@ -59,6 +65,9 @@ let wordLengths: u32 = 0
 let records: usize = 0
 let recordsEnd: usize = 0
 let noted: u32 = 0
+let textEnd: usize = 0
+/** How many records are of values of wanted keys. */
+let foundCount: usize = 0
 
 /** Where the first record is. */
 export function recordsAt(): usize {
@@ -88,7 +97,8 @@ let innerValue: usize = 0
 
 /**
  * @param length of the text, in bytes of UTF-8
- * @param hasWanted whether objects and arrays under wanted keys are noted, but for those in such a one
+ * @param hasWanted whether values of wanted keys are noted, but for those inside one that is noted
+ * @param textBytesMin the bytes, with quotes, from which on a string is long
  * @param insideLength of the outermost key whose object is looked into, -1 for none; one with an escape may be that one
  * @param notesStrings whether strings are compared with words and endings
  */
@@ -97,10 +107,13 @@ export function scan(
   tokensMax: i32,
   membersMax: i32,
   hasWanted: bool,
+  textBytesMin: usize,
   insideLength: isize,
   notesStrings: bool,
 ): i32 {
   const end = textAt + length
+  textEnd = end
+  foundCount = 0
   records = (end + 4) & ~3
   recordsEnd = records
   noted = 0
@@ -124,7 +137,7 @@ export function scan(
     const close = load<u8>(containersAt + depth)
     let byte = load<u8>(at)
     if (!(isFirst && byte === close)) {
-      let isWanted = false
+      let wanted: u8 = 0
       if (close === closeObject) {
         if (byte !== quote) return invalid
         const start = at
@@ -138,7 +151,7 @@ export function scan(
           innerKey = start
           innerKeyEnd = at
         }
-        if (foundDepth === 0 && hasBit(wantedLengths, at - start - 2)) isWanted = isSlot(start, at, wantedAt)
+        if (foundDepth === 0 && hasBit(wantedLengths, at - start - 2)) wanted = wantsOf(start, at)
         at = skipSpace(at)
         if (load<u8>(at) !== 0x3a) return invalid
         tokens++
@@ -148,7 +161,7 @@ export function scan(
         else if (depth === 2) innerValue = at
       }
       if (byte === openObject || byte === openArray) {
-        if (isWanted) {
+        if ((wanted & wantsContainer) !== 0) {
           foundStart = at
           foundDepth = depth
         }
@@ -160,8 +173,10 @@ export function scan(
         at = skipSpace(at + 1)
         continue
       }
+      const start = at
       at = byte === quote ? takeString(at, notesStrings) : skipScalar(at)
       if (at === 0) return invalid
+      if ((wanted & wantsText) !== 0 && byte === quote && at - start >= textBytesMin) recordFound(start, at)
       endValue(depth, at)
       at = skipSpace(at)
     }
@@ -178,7 +193,7 @@ export function scan(
       depth--
       at++
       if (depth === foundDepth && depth > 0) {
-        record(found, 0, 0, foundStart, at)
+        recordFound(foundStart, at)
         foundDepth = 0
       }
       if (depth === 0) break
@@ -209,6 +224,57 @@ function record(kind: i32, keyStart: usize, keyStop: usize, start: usize, stop: 
   recordsEnd += recordBytes
 }
 
+function recordFound(start: usize, stop: usize): void {
+  record(found, 0, 0, start, stop)
+  foundCount++
+}
+
+/**
+ * Writes the text of the last scan behind its records, with a token in the place of each value that was found: `"`, the beginning
+ * of tokens, the number of the value, `"`.
+ * @returns the length of what was written
+ */
+export function outline(): usize {
+  const tokenBytes = usize(load<u8>(tokenAt))
+  outlineStart = recordsEnd
+  // A number has at most ten digits.
+  const stop = outlineStart + (textEnd - textAt) + foundCount * (tokenBytes + 12)
+  const size = usize(memory.size()) << 16
+  if (stop > size) memory.grow(i32((stop - size + 0xffff) >> 16))
+  let to = outlineStart
+  let from = textAt
+  let number: u32 = 0
+  for (let at = records; at < recordsEnd; at += recordBytes) {
+    if (load<i32>(at) !== found) continue
+    to = put(to, from, textAt + usize(load<i32>(at + 12)) - from)
+    store<u8>(to++, quote)
+    to = put(to, tokenAt + 1, tokenBytes)
+    to = putNumber(to, number++)
+    store<u8>(to++, quote)
+    from = textAt + usize(load<i32>(at + 16))
+  }
+  return put(to, from, textEnd - from) - outlineStart
+}
+
+let outlineStart: usize = 0
+
+/** Where the outline is. */
+export function outlineAt(): usize {
+  return outlineStart
+}
+
+/** @returns the place behind it */
+function put(to: usize, from: usize, length: usize): usize {
+  memory.copy(to, from, length)
+  return to + length
+}
+
+function putNumber(to: usize, number: u32): usize {
+  const behind = number > 9 ? putNumber(to, number / 10) : to
+  store<u8>(behind, 0x30 + u8(number % 10))
+  return behind + 1
+}
+
 function mayBeInside(insideLength: isize): bool {
   if (isText(key + 1, keyEnd - 1, insideAt, usize(insideLength))) return true
   for (let i = key; i < keyEnd; i++) if (load<u8>(i) === backslash) return true
@@ -233,11 +299,11 @@ function hasBit(bits: u32, place: usize): bool {
   return place < 32 && (bits & (1 << u32(place))) !== 0
 }
 
-/** Whether a string is what one of these slots has. @param stop behind its closing quote */
-function isSlot(start: usize, stop: usize, slots: usize): bool {
-  for (let slot = slots; load<u8>(slot) !== 0; slot += slotBytes)
-    if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) return true
-  return false
+/** The kinds of values that are wanted of a key, as bits. @param stop behind its closing quote */
+function wantsOf(start: usize, stop: usize): u8 {
+  for (let slot = wantedAt; load<u8>(slot) !== 0; slot += slotBytes)
+    if (isText(start + 1, stop - 1, slot + 1, load<u8>(slot))) return load<u8>(slot + slotBytes - 1)
+  return 0
 }
 
 /** From the opening quote to behind the closing one; 0 where it is no string. */

@@ -59,14 +59,12 @@ export function walkBody(wire: ClientWire, bytes: Buffer): 'sent' | 'refused' {
       checkFields(wires[wire].client, body)
       const sent =
         to === wire
-          ? wires[wire].native
-              .adaptRequest(body, models[to], { scopedKey: cacheKey, isOurSeal: () => false })
-              .body.toString()
+          ? wires[wire].native.adaptRequest(body, models[to], { scopedKey: cacheKey, isOurSeal: () => false }).body
           : wires[to].model.encodeRequest(
               wires[wire].client.decodeRequest(body, { cacheKey, unseal: () => undefined }),
               models[to],
             ).body
-      JSON.parse(sent)
+      JSON.parse(sent.toString())
       outcome = 'sent'
     } catch (error) {
       if (!(error instanceof GatewayError) || error.status !== 400) throw error

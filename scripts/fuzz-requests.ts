@@ -55,7 +55,7 @@ function tryOne(from: ClientWire, body: string, random: () => number, count: Fuz
   try {
     const request = decode(from, body, { cacheKey: 'k', unseal })
     const encoded = encode(to, request, { profile })
-    JSON.parse(encoded.body)
+    JSON.parse(encoded.body.toString())
     count.encoded++
   } catch (error) {
     if (!(error instanceof GatewayError)) return `${to}: ${error instanceof Error ? error.stack : String(error)}`

@@ -20,6 +20,7 @@ const parts: Record<string, string[]> = {
   'properties, 10,000 runs': ['scripts/test.ts', ...laws],
   'models’ answers': ['scripts/fuzz-answers.ts', String(inputs), seed],
   'clients’ requests': ['scripts/fuzz-requests.ts', String(inputs), seed],
+  'clients’ texts': ['scripts/fuzz-texts.ts', String(Math.ceil(inputs / 10)), seed],
   'clients’ bytes': ['scripts/fuzz-bodies.ts', String(inputs), seed],
   'the whole gateway': ['scripts/fuzz-gateway.ts', String(Math.ceil(inputs / 30)), seed],
   'bytes of HTTP, and three readers': ['scripts/fuzz-http.ts', '100000', seed],

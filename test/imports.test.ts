@@ -24,7 +24,7 @@ const rules: Record<string, ImportRule> = {
   catalog: { may: ['inference'], outside: ['zod'] },
   wires: {
     may: ['wires/messages', 'wires/chat', 'wires/responses'],
-    types: ['wires/requests', 'wires/answers', 'inference', 'catalog'],
+    types: ['wires/requests', 'wires/answers', 'inference', 'catalog', 'bytes'],
   },
   'wires/requests': { may: ['inference', 'errors', 'bytes', 'ids', 'catalog'], types: ['wires'] },
   'wires/answers': { may: ['inference', 'errors', 'bytes', 'ids'], types: ['catalog'] },

@@ -1,5 +1,4 @@
-import { randomBytes } from 'node:crypto'
-import type { JsonMember } from './scan.ts'
+import { type JsonMember, keptMark, keptPlace } from './scan.ts'
 import { placesOf } from './search.ts'
 
 /** JSON with its source text as the peer wrote it, so that numbers beyond 2^53 and key order survive (ruling T16). */
@@ -59,9 +58,6 @@ export type KeptJson = {
   raw: (value: unknown) => RawJson
 }
 
-/** Random in every process, so that no text from a client can look like it. */
-const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
-
 /**
  * Parses JSON and keeps the exact source text (numbers beyond 2^53, key order; ruling T16) of some members. These are the
  * members with one of the keys whose value is an object or an array. In `value` such a member holds a token that `raw` turns
@@ -70,27 +66,11 @@ const keptMark = `\u0000kept-${randomBytes(9).toString('base64url')}:`
  */
 export function parseKeeping(text: string, keys: readonly string[]): KeptJson {
   const ranges = findValues(text, keys)
-  return keep(spliceText(text, tokensFor(ranges)), ranges, (start, end) => text.slice(start, end))
-}
-
-/**
- * Does the same for bytes in which these values have already been found.
- * @param ranges in order, and none inside another
- */
-export function parseKept(bytes: Buffer, ranges: readonly Range[]): KeptJson {
-  const rest = splice(bytes, tokensFor(ranges))
-  return keep(rest.toString('utf8'), ranges, (start, end) => bytes.toString('utf8', start, end))
-}
-
-function keep(rest: string, ranges: readonly Range[], sourceOf: (start: number, end: number) => string): KeptJson {
   return {
-    value: JSON.parse(rest),
-    raw: (kept) => {
-      if (typeof kept === 'string' && kept.startsWith(keptMark)) {
-        const range = ranges[Number(kept.slice(keptMark.length))]
-        if (range !== undefined) return { source: sourceOf(range.start, range.end) }
-      }
-      return { source: JSON.stringify(kept) ?? 'null' }
+    value: JSON.parse(spliceText(text, tokensFor(ranges))),
+    raw(value) {
+      const range = ranges[keptPlace(value) ?? -1]
+      return { source: range ? text.slice(range.start, range.end) : (JSON.stringify(value) ?? 'null') }
     },
   }
 }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { randomBytes } from 'node:crypto'
 import { type Constant, type Memory, readAssembly } from './assembly.ts'
 import { scanCode } from './scan-code.ts'
 
@@ -38,16 +39,50 @@ export type JsonMember = {
   members?: JsonMember[]
 }
 
+/**
+ * The keys whose values are kept as they were written: plain ASCII of at most 30 letters, fifteen keys at most. Values are found at
+ * any depth, but not inside another value that is kept.
+ */
+export type KeptKeys = {
+  /** Keys of objects and arrays. */
+  containers: readonly string[]
+  /** Keys of strings, which are kept if they are long. A key may be in both lists. */
+  texts: readonly string[]
+  /** From how many bytes on a string is long, its quotes included: at least 3, since the empty string is never kept. */
+  textBytesMin?: number
+}
+
+/** A shorter string is read at once: to keep its source would cost as much. */
+const longTextBytes = 64
+
+/** A character that hardly any text has, and that JSON writes as it is: a text without it is soon known to have no token. */
+export const rareCharacter = '\u007f'
+
+/**
+ * The beginning of the token that is in the place of a kept value; its number follows. Random in every process, so that no text
+ * from a client can look like it.
+ */
+export const keptMark = `${rareCharacter}kept-${randomBytes(9).toString('base64url')}:`
+
+/** The number of the kept value whose token a parsed value is; undefined for any other value. */
+export function keptPlace(value: unknown): number | undefined {
+  if (typeof value !== 'string' || value[0] !== rareCharacter || !value.startsWith(keptMark)) return undefined
+  return Number(value.slice(keptMark.length))
+}
+
+/** A text with a token in the place of each value that is kept, and where these values are. */
+export type Outline = { text: string; ranges: readonly Stretch[] }
+
+/** A part of the scanned bytes. */
+type Stretch = { start: number; end: number }
+
 /** Further facts that a scan records besides the top-level members, so that one scan is enough. */
 type JsonLook = {
   /** A key of at most 127 bytes. If its value is an object, the members of that are listed too. */
   inside?: string | undefined
-  /**
-   * At most eight keys of plain ASCII, of at most 15 letters. If the value of one is an object or an array, its range is added to
-   * `found`. That holds at any depth, but not inside another such value.
-   */
-  keys?: readonly string[]
-  found?: { start: number; end: number }[]
+  /** The ranges of the values under these keys are added to `found`. */
+  keys?: KeptKeys | undefined
+  found?: Stretch[]
   /** Receives notes on strings, both keys and values. */
   notes?: Set<Note>
 }
@@ -83,7 +118,6 @@ const keptBytesMax = 4 * 1024 * 1024
 const countMax = 0x7fff_ffff
 
 const lookAtNothing: JsonLook = {}
-const noKeys: readonly string[] = []
 let scanner: Scanner | undefined
 
 /**
@@ -92,9 +126,21 @@ let scanner: Scanner | undefined
  */
 export function scanObject(bytes: Uint8Array, limits = requestLimits, look = lookAtNothing): JsonMember[] {
   if (!isUtf8(bytes)) throw new JsonError('is not valid UTF-8')
+  return withScanner((its) => its.scan(bytes, limits, look))
+}
+
+/**
+ * The outline of a text, from the memory of its scan. If another text was scanned since, or without these keys, it is scanned again.
+ * @param members the result of its scan
+ */
+export function outlineOf(bytes: Uint8Array, keys: KeptKeys, members: readonly JsonMember[]): Outline {
+  return withScanner((its) => its.outline(bytes, keys, members))
+}
+
+function withScanner<Result>(use: (scanner: Scanner) => Result): Result {
   scanner ??= new Scanner()
   try {
-    return scanner.scan(bytes, limits, look)
+    return use(scanner)
   } finally {
     if (scanner.bytes > keptBytesMax) scanner = undefined
   }
@@ -127,8 +173,8 @@ type ScanExports = {
   [Name in
     | ('noObject' | 'tooDeep' | 'depthMax' | 'tooManyTokens' | 'tooManyMembers')
     | ('innerMember' | 'memberWithInner' | 'found' | 'recordNumbers')
-    | ('endingsBit' | 'escapedLetterBit')
-    | ('wantedAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
+    | ('endingsBit' | 'escapedLetterBit' | 'wantsContainer' | 'wantsText')
+    | ('wantedAt' | 'tokenAt' | 'insideAt' | 'wordsAt' | 'endingsAt' | 'slotBytes' | 'textAt')]: Constant
 } & {
   memory: Memory
   prepare: () => void
@@ -137,9 +183,12 @@ type ScanExports = {
     tokensMax: number,
     membersMax: number,
     hasWanted: boolean,
+    textBytesMin: number,
     insideLength: number,
     notesStrings: boolean,
   ) => number
+  outline: () => number
+  outlineAt: () => number
   recordsAt: () => number
   notes: () => number
 }
@@ -153,7 +202,10 @@ class Scanner {
   readonly #records: { [Name in 'innerMember' | 'memberWithInner' | 'found' | 'recordNumbers']: number }
   readonly #noteOfBits: ReadonlyMap<number, Note>
   #memory: Buffer
-  #wanted = noKeys
+  #wanted: KeptKeys | undefined
+  /** The last scan, whose text and records are in the memory. */
+  #last: { members: JsonMember[]; keys: KeptKeys | undefined } | undefined
+  #count = 0
 
   constructor() {
     this.#exports = startScan()
@@ -174,6 +226,8 @@ class Scanner {
     ])
     this.#writeSlots(wordsAt.value, notedWords)
     this.#writeSlots(endingsAt.value, notedEndings)
+    const { tokenAt } = this.#exports
+    this.#memory[tokenAt.value] = this.#memory.write(keptMark, tokenAt.value + 1, 'latin1')
     prepare()
   }
 
@@ -182,36 +236,62 @@ class Scanner {
   }
 
   scan(bytes: Uint8Array, { tokensMax, membersMax }: JsonLimits, look: JsonLook): JsonMember[] {
-    const { inside, keys = noKeys, found, notes } = look
+    const { inside, keys, found, notes } = look
     const { memory, scan, insideAt } = this.#exports
     const end = this.#textAt + bytes.length
     if (end + slackBytes > this.#memory.length) {
       memory.grow(Math.ceil((end + slackBytes - this.#memory.length) / pageBytes))
       this.#memory = Buffer.from(memory.buffer)
     }
+    this.#last = undefined
     this.#memory.set(bytes, this.#textAt)
     // This byte stops every loop, so that none has to check for the end.
     this.#memory[end] = 0
-    this.#want(keys)
+    if (keys !== undefined) this.#want(keys)
     const insideLength = inside === undefined ? -1 : this.#memory.write(inside, insideAt.value, 'utf8')
     const count = scan(
       bytes.length,
       Math.min(tokensMax, countMax),
       Math.min(membersMax, countMax),
-      keys.length > 0,
+      keys !== undefined,
+      Math.min(keys?.textBytesMin ?? longTextBytes, countMax),
       insideLength,
       notes !== undefined,
     )
     if (count < 0) throw this.#explain(count, { tokensMax, membersMax })
-    if (memory.buffer !== this.#memory.buffer) this.#memory = Buffer.from(memory.buffer)
+    this.#lookAgain()
     if (notes !== undefined) this.#readNotes(notes)
-    return this.#readRecords(count, inside, found)
+    this.#count = count
+    const members = this.#readRecords(inside)
+    if (found !== undefined) for (const range of this.#readFound()) found.push(range)
+    this.#last = { members, keys }
+    return members
+  }
+
+  outline(bytes: Uint8Array, keys: KeptKeys, members: readonly JsonMember[]): Outline {
+    const isThere = this.#last?.members === members && this.#last.keys === keys
+    if (!isThere) this.scan(bytes, requestLimits, { keys })
+    const length = this.#exports.outline()
+    this.#lookAgain()
+    const start = this.#exports.outlineAt()
+    return { text: this.#memory.toString('utf8', start, start + length), ranges: this.#readFound() }
+  }
+
+  /** The memory that was there is no more when it has grown. */
+  #lookAgain(): void {
+    const { buffer } = this.#exports.memory
+    if (buffer !== this.#memory.buffer) this.#memory = Buffer.from(buffer)
   }
 
   /** Writes the keys, unless they are the same as before, which is usual. */
-  #want(keys: readonly string[]): void {
-    if (keys === this.#wanted || keys.length === 0) return
-    this.#writeSlots(this.#exports.wantedAt.value, keys)
+  #want(keys: KeptKeys): void {
+    if (keys === this.#wanted) return
+    const { wantedAt, slotBytes, wantsContainer, wantsText } = this.#exports
+    const words = [...new Set([...keys.containers, ...keys.texts])]
+    this.#writeSlots(wantedAt.value, words)
+    for (const [i, word] of words.entries())
+      this.#memory[wantedAt.value + (i + 1) * slotBytes.value - 1] =
+        (keys.containers.includes(word) ? wantsContainer.value : 0) | (keys.texts.includes(word) ? wantsText.value : 0)
     this.#wanted = keys
   }
 
@@ -220,19 +300,30 @@ class Scanner {
     if (bits !== 0) for (const [bit, note] of this.#noteOfBits) if ((bits & (1 << bit)) !== 0) notes.add(note)
   }
 
-  #readRecords(count: number, inside: string | undefined, found: JsonLook['found']): JsonMember[] {
-    const { innerMember, memberWithInner, found: foundKind, recordNumbers } = this.#records
-    const records = new Int32Array(this.#memory.buffer, this.#exports.recordsAt(), count * recordNumbers)
+  get #read(): Int32Array {
+    const { recordNumbers } = this.#records
+    return new Int32Array(this.#memory.buffer, this.#exports.recordsAt(), this.#count * recordNumbers)
+  }
+
+  #readFound(): Stretch[] {
+    const { found, recordNumbers } = this.#records
+    const records = this.#read
+    const ranges: Stretch[] = []
+    for (let i = 0; i < records.length; i += recordNumbers)
+      if (records[i] === found) ranges.push({ start: records[i + 3]!, end: records[i + 4]! })
+    return ranges
+  }
+
+  #readRecords(inside: string | undefined): JsonMember[] {
+    const { innerMember, memberWithInner, found, recordNumbers } = this.#records
+    const records = this.#read
     const members: JsonMember[] = []
     let inner: JsonMember[] = []
     for (let i = 0; i < records.length; i += recordNumbers) {
       const kind = records[i]!
+      if (kind === found) continue
       const start = records[i + 3]!
       const end = records[i + 4]!
-      if (kind === foundKind) {
-        found?.push({ start, end })
-        continue
-      }
       const keyStart = records[i + 1]!
       const member: JsonMember = { key: this.#readKey(keyStart + 1, records[i + 2]! - 1), keyStart, start, end }
       if (kind === innerMember) {

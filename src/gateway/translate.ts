@@ -43,7 +43,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, profile: model.profile, filters, toolNames }
-  const bytes = Buffer.from(encoded.body)
+  const bytes = encoded.body
   return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,
     credential: source.credential,

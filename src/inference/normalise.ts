@@ -1,3 +1,4 @@
+import { isBlank } from '../bytes/json-source.ts'
 import type { InferenceRequest, ModelTurn, OperatorTurn, ToolResultPart, Turn, UserPart } from './request.ts'
 
 /**
@@ -28,7 +29,7 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 }
 
 function withoutBlankTexts(turn: OperatorTurn): OperatorTurn {
-  return { ...turn, texts: turn.texts.filter(({ text }) => text.trim() !== '') }
+  return { ...turn, texts: turn.texts.filter(({ text }) => !isBlank(text)) }
 }
 
 function isReasoningOnly({ parts }: ModelTurn): boolean {

@@ -1,3 +1,4 @@
+import type { Text } from '../bytes/json-source.ts'
 import { isJsonObject } from '../bytes/scan.ts'
 
 /*
@@ -19,7 +20,8 @@ export function argumentsOfObject(source: string): string {
  * than a whole request may be does not count as one. In the body that it came in it was a mere string, which was not
  * measured.
  */
-export function objectOfArguments(text: string): string {
+export function objectOfArguments(argumentsText: Text): string {
+  const text = argumentsText.toString()
   const trimmed = text.trim()
   if (trimmed === '') return '{}'
   return isJsonObject(trimmed) ? trimmed : `{${JSON.stringify(rawKey)}:${JSON.stringify(text)}}`

@@ -1,4 +1,5 @@
-import type { OperatorTurn, TextPart, Turn } from './request.ts'
+import { joinTexts } from '../bytes/json-source.ts'
+import type { OperatorText, OperatorTurn, TextPart, Turn } from './request.ts'
 
 /**
  * Operator text in the middle of a conversation, for a wire that does not take it in its place (R-SYS 3 and 4). It
@@ -44,8 +45,8 @@ export function foldOperators(
   return folded
 }
 
-function reminder(text: { text: string }): TextPart {
-  return { type: 'text', text: `<system-reminder>\n${text.text}\n</system-reminder>` }
+function reminder({ text }: OperatorText): TextPart {
+  return { type: 'text', text: joinTexts(['<system-reminder>\n', text, '\n</system-reminder>'], '') }
 }
 
 /** Neighbours of one side as one turn, for a wire on which sides alternate (R-PAIR 2). */

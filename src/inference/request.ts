@@ -1,4 +1,5 @@
 import type { RawJson } from '../bytes/json.ts'
+import type { Text } from '../bytes/json-source.ts'
 import type { ReasoningLevel } from './reasoning.ts'
 
 /**
@@ -40,7 +41,7 @@ export type Scalar = number | string
 
 export type Loss = { field: string; what: 'dropped' | 'clamped' | 'rewritten'; why: string }
 
-export type OperatorText = { text: string }
+export type OperatorText = { text: Text }
 
 export type UserTurn = { by: 'user'; parts: UserPart[] }
 export type ModelTurn = { by: 'model'; parts: ModelPart[] }
@@ -51,7 +52,7 @@ export type Turn = UserTurn | ModelTurn | OperatorTurn
 export type UserPart = TextPart | ImagePart | DocumentPart | ToolResultPart
 export type ModelPart = TextPart | RefusalPart | ReasoningPart | ToolCallPart
 
-export type TextPart = { type: 'text'; text: string }
+export type TextPart = { type: 'text'; text: Text }
 /** `at`: where it stands in the client's body, for the refusal of a model that takes none (ruling R17). */
 export type ImagePart = { type: 'image'; at: string; mime: string; base64: string; detail?: string }
 export type DocumentPart = {
@@ -71,14 +72,14 @@ export type ToolResultPart = {
 }
 type RefusalPart = { type: 'refusal'; text: string }
 /** Reasoning of an earlier turn. `sealed` is what the model's provider gave to prove it (ruling T7). */
-type ReasoningPart = { type: 'reasoning'; text: string; sealed?: Sealed }
+type ReasoningPart = { type: 'reasoning'; text: Text; sealed?: Sealed }
 export type ToolCallPart = {
   type: 'tool_call'
   callId: string
   /** The name the client knows it by; `namespace` when it came from a namespace tool. */
   name: string
   /** Exact argument text as the client sent it; may be blank or not JSON at all (R-ARGS). */
-  argumentsText: string
+  argumentsText: Text
   namespace?: string
 }
 
@@ -90,7 +91,7 @@ export type Tool = {
   at?: string
   /** The bare name the client declared. */
   name: string
-  description?: string
+  description?: Text
   /** undefined: no arguments declared (R-SCHEMA). */
   schema?: RawJson
   strict?: boolean
@@ -110,7 +111,7 @@ export type ToolChoice = {
 export type OutputFormat =
   | { kind: 'text' }
   | { kind: 'json' }
-  | { kind: 'schema'; schema: RawJson; name?: string; description?: string; strict?: boolean }
+  | { kind: 'schema'; schema: RawJson; name?: string; description?: Text; strict?: boolean }
 
 export type ReasoningWish = {
   level?: ReasoningLevel

@@ -1,4 +1,5 @@
 import { asObject, type RawJson } from '../bytes/json.ts'
+import { JsonSource } from '../bytes/json-source.ts'
 
 /*
  * JSON Schemas are carried as text and only looked into (ruling T16). Looking is iterative: how deep a schema
@@ -73,7 +74,8 @@ function isDefined(reference: string, root: Schema): boolean {
 
 /** A tool's schema with `"type": "object"` at its root; what the client wrote stays as it is (R-JSON, R-SCHEMA). */
 export function withObjectType(raw: RawJson): RawJson {
-  if (/^\{\s*"type"\s*:/.test(raw.source)) return raw
+  const beginsWithType = /^\{\s*"type"\s*:/
+  if (beginsWithType.test(raw instanceof JsonSource ? raw.head(64) : raw.source)) return raw
   const schema = asObject(JSON.parse(raw.source)) ?? {}
   if (Object.hasOwn(schema, 'type')) return raw
   const rest = raw.source.slice(1).trimStart()

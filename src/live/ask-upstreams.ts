@@ -160,7 +160,7 @@ function requestFor(target: Target): UpstreamRequest {
   const asked = wires.messages.client.decodeRequest(body, context)
   const { messagesHeaders } = target.upstream
   return {
-    body: Buffer.from(encodeRequest(asked, target.model).body),
+    body: encodeRequest(asked, target.model).body,
     credential,
     headers: versionHeaders ? [[`${messagesHeaders}-version`, versionHeaders.versionDefault]] : [],
   }

@@ -1,3 +1,4 @@
+import type { KeptKeys } from '../bytes/scan.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
@@ -47,8 +48,8 @@ export type ClientHalf = {
   counter?: { path: string; countTokens(body: Record<string, unknown>): number }
   /** The clients of its streams make an object of a call's arguments (ruling Y5). */
   streamsObjects?: true
-  /** Keys of a request whose objects and arrays are carried as they were written (ruling T16). */
-  keptKeys: readonly string[]
+  /** The keys of a request whose values are carried as they were written (ruling T16). */
+  keptKeys: KeptKeys
   /**
    * @param body of a request that `checkFields` has passed
    * @throws GatewayError 400 with the top-level field as `param`, for what cannot be read or carried.
@@ -155,8 +156,8 @@ export type DecodeContext = {
 
 /** A request in the model's own wire, and what the way back must know about it. */
 export type EncodedRequest = {
-  /** JSON text for the upstream. The same request encodes to the same bytes (ruling T8). */
-  body: string
+  /** JSON for the upstream, in memory of its own. The same request encodes to the same bytes (ruling T8). */
+  body: Buffer
   /** Upstream tool name → what the client calls it, for every name that differs or has a namespace (R-NAME, R-GROUP). */
   names: ReadonlyMap<string, { name: string; namespace?: string }>
   /** The names of the tools that are declared, as the model knows them. */

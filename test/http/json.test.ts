@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { JsonError, type Note, scanObject } from '../../src/bytes/scan.ts'
+import { JsonError, type KeptKeys, keptPlace, type Note, outlineOf, scanObject } from '../../src/bytes/scan.ts'
 
 // biome-ignore format: cases in rows
 const values = [
@@ -242,15 +242,23 @@ test('B25 F-C33 what an earlier text has left behind a shorter one is not seen',
 })
 
 /** Asked in turn: what was wanted before is not wanted any more. */
-const wantedKeys = [['want'], ['want', 'b', 'in'], [], ['b']] as const
+// The ninth key of eleven and the longest there may be are found as well as the first.
+const others = Array.from({ length: 8 }, (_, i) => `k${i}`)
+const longest = 'want'.repeat(8).slice(0, 30)
+const wantedKeys: readonly KeptKeys[] = [
+  { containers: ['want'], texts: [] },
+  { containers: ['want', 'b', 'in'], texts: ['want', longest], textBytesMin: 3 },
+  { containers: [], texts: [] },
+  { containers: [...others, 'b', longest], texts: ['in', 'want'], textBytesMin: 5 },
+]
 
 test('a scan lists the members of the object that it looks into, and the values of wanted keys that are not in one', () => {
   const json = fc.letrec((tie) => ({
     value: fc.oneof(
       { depthSize: 'small', withCrossShrink: true },
-      fc.constantFrom(0, true, null, 'x', '\\"}]', ''),
+      fc.constantFrom(0, true, null, 'x', '\\"}]', '', 'xyz', 'é'),
       fc.array(tie('value'), { maxLength: 3 }),
-      fc.dictionary(fc.constantFrom('in', 'want', 'a"', '\u0069n', 'é'), tie('value'), {
+      fc.dictionary(fc.constantFrom('in', 'want', 'a"', '\u0069n', 'é', longest), tie('value'), {
         maxKeys: 4,
         noNullPrototype: true,
       }),
@@ -258,7 +266,7 @@ test('a scan lists the members of the object that it looks into, and the values 
   })).value
   fc.assert(
     fc.property(
-      fc.dictionary(fc.constantFrom('in', 'want', 'b'), json, { noNullPrototype: true }),
+      fc.dictionary(fc.constantFrom('in', 'want', 'b', longest), json, { noNullPrototype: true }),
       fc.constantFrom(0, 1),
       fc.constantFrom(...wantedKeys),
       (object, space, keys) => {
@@ -270,6 +278,18 @@ test('a scan lists the members of the object that it looks into, and the values 
           found.map(({ start, end }) => JSON.parse(bytes.toString('utf8', start, end))),
           wantedIn(object, keys),
         )
+        // From the memory of this scan, and by another one.
+        for (const scanned of [members, []]) {
+          const { text, ranges } = outlineOf(bytes, keys, scanned)
+          assert.deepEqual(ranges, found)
+          let place = 0
+          const filled = text.replaceAll(/"\u007fkept-[^"]*"/g, (token) => {
+            assert.equal(keptPlace(JSON.parse(token)), place)
+            const { start, end } = ranges[place++]!
+            return bytes.toString('utf8', start, end)
+          })
+          assert.deepEqual([filled, place], [bytes.toString(), found.length])
+        }
         for (const { key, start, end, members: inner } of members) {
           const value = (object as Record<string, unknown>)[key]
           assert.deepEqual(JSON.parse(bytes.toString('utf8', start, end)), value)
@@ -285,13 +305,17 @@ test('a scan lists the members of the object that it looks into, and the values 
   )
 
   /** Objects and arrays under the wanted keys, outermost ones only, in order. */
-  function wantedIn(value: unknown, keys: readonly string[]): unknown[] {
+  function wantedIn(value: unknown, keys: KeptKeys): unknown[] {
     if (typeof value !== 'object' || value === null) return []
     return Object.entries(value).flatMap(([key, inner]) =>
-      !Array.isArray(value) && keys.includes(key) && typeof inner === 'object' && inner !== null
-        ? [inner]
-        : wantedIn(inner, keys),
+      !Array.isArray(value) && isWanted(key, inner, keys) ? [inner] : wantedIn(inner, keys),
     )
+  }
+
+  function isWanted(key: string, value: unknown, { containers, texts, textBytesMin = 0 }: KeptKeys): boolean {
+    if (typeof value === 'string')
+      return texts.includes(key) && Buffer.byteLength(JSON.stringify(value)) >= textBytesMin
+    return containers.includes(key) && typeof value === 'object' && value !== null
   }
 })
 

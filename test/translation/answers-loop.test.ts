@@ -107,7 +107,7 @@ for (const client of names) {
         unseal: () => undefined,
       })
       const encoded = spoken[upstream].model.encodeRequest(request, modelOf(upstream, undefined))
-      assert.deepEqual(pairings[upstream](JSON.parse(encoded.body)), ['1 → result 1', '2 → result 2'])
+      assert.deepEqual(pairings[upstream](JSON.parse(encoded.body.toString())), ['1 → result 1', '2 → result 2'])
     })
   }
 }

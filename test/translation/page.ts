@@ -33,7 +33,7 @@ export function rewritePage(
     names: encoded.names,
     echo: JSON.parse(asks.text),
   })
-  const pretty = JSON.stringify(JSON.parse(encoded.body), null, 2)
+  const pretty = JSON.stringify(JSON.parse(encoded.body.toString()), null, 2)
   const withAsked = replaceBlock(page, 'Upstream is asked', { language: 'json', text: pretty })
   return {
     page: replaceBlock(withAsked, 'Client is answered', answerOf(client, told)),

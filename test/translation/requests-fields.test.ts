@@ -115,15 +115,15 @@ for (const wire of clientWireNames) {
         const translated = translate(wire, target, bodyWith(wire, field), setting).encoded
         const lost = translated.losses.some((loss) => loss.field === field || `text.${loss.field}` === field)
         if (verdict === 'dropped') {
-          equal(translated.body, plain.body)
+          equal(translated.body.toString(), plain.body.toString())
           ok(lost || isQuiet(wire, field, target))
           return
         }
         ok(!translated.losses.some((loss) => loss.field === field && loss.what === 'dropped'))
         // What is enforced by us is no part of the body, nor is a name the upstream never learns.
-        if (field === 'model') equal(JSON.parse(translated.body).model, 'upstream-model')
-        else if (field === 'include') equal(translated.body, plain.body)
-        else notEqual(translated.body + translated.localStops, plain.body + plain.localStops)
+        if (field === 'model') equal(JSON.parse(translated.body.toString()).model, 'upstream-model')
+        else if (field === 'include') equal(translated.body.toString(), plain.body.toString())
+        else notEqual(`${translated.body}${translated.localStops}`, `${plain.body}${plain.localStops}`)
       })
     }
   }

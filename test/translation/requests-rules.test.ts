@@ -631,7 +631,7 @@ test('R-ARGS F-C35 arguments deeper or longer than a request may be are not pars
 
 test('T17 a cap below the upstream’s floor is raised to it and told', () => {
   const encoded = translate('messages', 'chat', messagesAsk({ max_tokens: 5 }), { profile: { minOutput: 32 } }).encoded
-  equal(JSON.parse(encoded.body).max_completion_tokens, 32)
+  equal(JSON.parse(encoded.body.toString()).max_completion_tokens, 32)
   equal(encoded.outputTokensCap, 32)
   deepEqual(encoded.losses, [{ field: 'max_output', what: 'clamped', why: 'below the upstream’s floor' }])
 })
@@ -1426,8 +1426,8 @@ test('R10 a conversation of 8,000 turns and a list of 2,000 tools are taken', ()
   const messages = Array.from({ length: 8_000 }, (_, i) => (i % 2 ? { role: 'assistant', content: 'a' } : user))
   const tools = Array.from({ length: 2_000 }, (_, i) => chatTool(`f${i}`))
   const request = decode('chat', chatAsk({ messages, tools }))
-  equal(JSON.parse(encode('messages', request).body).messages.length, 8_000)
-  equal(JSON.parse(encode('responses', request).body).tools.length, 2_000)
+  equal(JSON.parse(encode('messages', request).body.toString()).messages.length, 8_000)
+  equal(JSON.parse(encode('responses', request).body.toString()).tools.length, 2_000)
 })
 
 test('R-RES a failed result with an image says so on responses, once', () => {

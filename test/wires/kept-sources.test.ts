@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { parseKeeping, parseKept } from '../../src/bytes/json.ts'
+import { parseKeeping } from '../../src/bytes/json.ts'
 import { holdsWord } from '../../src/bytes/search.ts'
 import { resolveProfile } from '../../src/catalog/profiles.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { AnswerEvent } from '../../src/inference/answer.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
+import { Body } from '../../src/wires/requests/read-value.ts'
 import { wires } from '../../src/wires/wires.ts'
 
 /** As it would not come out of a parse: digits beyond 2^53, and spaces. */
@@ -66,11 +67,14 @@ test('T16 what is kept under a key is its source, wherever the key’s letters s
       const { value, raw } = parseKeeping(text, keys)
       assert.equal(JSON.stringify(restore(value, raw)), JSON.stringify({ a: inner }))
       const bytes = Buffer.from(text)
-      // Announced before, or others, or none: the same.
-      for (const announced of [keys, ['input'], []]) {
-        const kept = parseKept(bytes, new ClientBody(bytes, announced).rangesUnder(keys))
-        assert.deepEqual(kept.value, value)
-        assert.deepEqual(sourcesIn(kept.value, kept.raw), sourcesIn(value, raw))
+      const kept = { containers: keys, texts: [] }
+      // Looked for by the scan, or afterwards: the same.
+      for (const asked of [new ClientBody(bytes, kept), new ClientBody(bytes)]) {
+        const body = new Body(asked, kept)
+        assert.deepEqual(
+          sourcesIn(body.fields, (one) => body.raw(one)),
+          sourcesIn(value, raw),
+        )
       }
       assert.equal(holdsWord(text, '"input_schema"'), mentions(inner, 'input_schema'))
       for (const word of ['"input_schema"', '_schema', 'input"', 'put', '"a":']) {
@@ -95,7 +99,7 @@ function restore(value: unknown, raw: (value: unknown) => { source: string }, is
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((entry) => restore(entry, raw))
   const members = Object.entries(value).map(([key, member]) => {
-    const isContainer = typeof member === 'string' && member.startsWith('\u0000kept-')
+    const isContainer = typeof member === 'string' && member.startsWith('\u007fkept-')
     assert.equal(isContainer && key !== 'input' && key !== 'schema', false)
     assert.equal(['input', 'schema'].includes(key) && typeof member === 'object' && member !== null, false)
     return [key, restore(member, raw, isContainer)]

@@ -1,13 +1,13 @@
 import { asObject, type Edit, type Range, splice } from '../../bytes/json.ts'
 import { elementsOf, membersOf, setMembers } from '../../bytes/json-edit.ts'
-import { type JsonMember, parseUpstreamJson, scanObject } from '../../bytes/scan.ts'
+import { type JsonMember, type KeptKeys, parseUpstreamJson, scanObject } from '../../bytes/scan.ts'
 import { readCount } from '../../inference/usage.ts'
 
 /**
  * The member that makes an answer large: a list of some dozen tokens of JSON for each token of text. No code looks into
  * it, and its bytes are kept like all others.
  */
-const unread = ['logprobs']
+const unread: KeptKeys = { containers: ['logprobs'], texts: [] }
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
 export class JsonPatch {

@@ -1,13 +1,14 @@
+import type { KeptKeys } from '../../bytes/scan.ts'
 import type { InferenceRequest } from '../../inference/request.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { readFormat, readTool, readToolChoice } from '../requests/decode-tools.ts'
 import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
+  Body,
   isAbsent,
   type Json,
   optional,
   optionalEach,
-  parseBody,
   readArray,
   readBoolean,
   readLevel,
@@ -22,12 +23,15 @@ import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
 
-/** Schemas and what calls were made with. */
-export const keptKeys = ['parameters', 'schema', 'arguments']
+/** Schemas and the arguments of calls. */
+export const keptKeys: KeptKeys = {
+  containers: ['parameters', 'schema', 'arguments'],
+  texts: [],
+}
 
 /** A client's chat request as the hub says it (translation 2.4, 2.5). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
-  const body = parseBody(asked, keptKeys)
+  const body = new Body(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, chatFields, losses)

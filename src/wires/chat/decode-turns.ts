@@ -17,11 +17,13 @@ import {
   type Json,
   optional,
   optionalEach,
+  optionalText,
   readArguments,
   readContent,
   readEach,
   readObject,
   readString,
+  readText,
 } from '../requests/read-value.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
 
@@ -39,14 +41,16 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
     switch (role) {
       case 'system':
       case 'developer':
-        return { by: 'operator', level: role, texts: readContent(content, place, 'text', readOperatorText) }
+        return { by: 'operator', level: role, texts: readContent(body, content, place, 'text', readOperatorText) }
       case 'user':
-        return { by: 'user', parts: readContent(content, place, 'text', readUserPart) }
+        return { by: 'user', parts: readContent(body, content, place, 'text', readUserPart) }
       case 'assistant':
         return { by: 'model', parts: readModelParts(message, at, body, losses) }
       case 'tool': {
         const callId = readString(message['tool_call_id'], `${at}.tool_call_id`)
-        const parts = isAbsent(content) ? [] : readContent(content, place, 'text', readUserPart).filter(saysSomething)
+        const parts = isAbsent(content)
+          ? []
+          : readContent(body, content, place, 'text', readUserPart).filter(saysSomething)
         return { by: 'user', parts: [{ type: 'tool_result', callId, parts, isError: false }] }
       }
     }
@@ -54,15 +58,15 @@ export function readTurns(body: Body, losses: Losses): { preamble: OperatorTurn[
   }
 }
 
-function readOperatorText(part: Json, at: string): OperatorText {
+function readOperatorText(part: Json, at: string, body: Body): OperatorText {
   if (part['type'] !== 'text') refuse(at, 'system and developer messages have text parts only.')
-  return { text: readString(part['text'], `${at}.text`) }
+  return { text: readText(body, part['text'], `${at}.text`) }
 }
 
-function readUserPart(part: Json, at: string): TextPart | ImagePart | DocumentPart {
+function readUserPart(part: Json, at: string, body: Body): TextPart | ImagePart | DocumentPart {
   switch (part['type']) {
     case 'text':
-      return { type: 'text', text: readString(part['text'], `${at}.text`) }
+      return { type: 'text', text: readText(body, part['text'], `${at}.text`) }
     case 'image_url': {
       const place = `${at}.image_url`
       const image = readObject(part['image_url'], place)
@@ -88,11 +92,11 @@ function readModelParts(message: Json, at: string, body: Body, losses: Losses): 
   if (!isAbsent(message['audio'])) refuse(`${at}.audio`, 'this model has no audio: send its text instead.')
   const parts: ModelPart[] = []
   const thought =
-    optional(readString, message['reasoning_content'], `${at}.reasoning_content`) ??
-    optional(readString, message['reasoning'], `${at}.reasoning`)
+    optionalText(body, message['reasoning_content'], `${at}.reasoning_content`) ??
+    optionalText(body, message['reasoning'], `${at}.reasoning`)
   if (thought) parts.push({ type: 'reasoning', text: thought })
   if (!isAbsent(message['content'])) {
-    for (const part of readContent(message['content'], `${at}.content`, 'text', readModelPart)) {
+    for (const part of readContent(body, message['content'], `${at}.content`, 'text', readModelPart)) {
       if (part) parts.push(part)
       else losses.add(field, 'dropped', 'an assistant part of a kind that only its provider knows')
     }
@@ -104,8 +108,8 @@ function readModelParts(message: Json, at: string, body: Body, losses: Losses): 
   return parts
 }
 
-function readModelPart(part: Json, at: string): ModelPart | undefined {
-  if (part['type'] === 'text') return { type: 'text', text: readString(part['text'], `${at}.text`) }
+function readModelPart(part: Json, at: string, body: Body): ModelPart | undefined {
+  if (part['type'] === 'text') return { type: 'text', text: readText(body, part['text'], `${at}.text`) }
   if (part['type'] === 'refusal') return { type: 'refusal', text: readString(part['refusal'], `${at}.refusal`) }
   return undefined
 }

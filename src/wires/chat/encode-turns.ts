@@ -1,3 +1,4 @@
+import { isBlank, joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { writeDataUrl } from '../../inference/data-url.ts'
 import { foldOperators } from '../../inference/reminders.ts'
@@ -40,7 +41,13 @@ function encodePreamble(preamble: OperatorTurn[], profile: Profile, isFirstOnly:
 
 function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
   const role = turn.level === 'developer' && profile.developerRole ? 'developer' : 'system'
-  return { role, content: turn.texts.map((text) => text.text).join('\n\n') }
+  return {
+    role,
+    content: joinTexts(
+      turn.texts.map(({ text }) => text),
+      '\n\n',
+    ),
+  }
 }
 
 function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
@@ -70,7 +77,7 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
   }
 
   function encodeResult(result: ToolResultPart, attached: unknown[]): ChatMessage {
-    const texts: string[] = []
+    const texts: Text[] = []
     const media: unknown[] = []
     for (const part of result.parts) {
       if (part.type === 'text') texts.push(part.text)
@@ -81,7 +88,7 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
           texts.push(part.type === 'image' ? '[image attached below]' : '[file attached below]')
       }
     }
-    const text = failedText(result, texts.join('\n'))
+    const text = failedText(result, joinTexts(texts, '\n'))
     const message = { role: 'tool', tool_call_id: result.callId }
     if (profile.chat.toolImages === 'native' && media.length > 0) {
       return { ...message, content: [...(text ? [{ type: 'text', text }] : []), ...media] }
@@ -112,7 +119,7 @@ function joinContent(content: unknown[], profile: Profile): unknown {
     return type === 'text' ? [text] : []
   })
   const isAllText = texts.length === content.length
-  if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return texts.join('\n')
+  if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return joinTexts(texts, '\n')
   return content
 }
 
@@ -132,27 +139,27 @@ function replays(turn: ModelTurn, profile: Profile): boolean {
 }
 
 function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
-  let text: string | undefined
-  const thoughts: string[] = []
+  const texts: Text[] = []
+  const thoughts: Text[] = []
   const calls: unknown[] = []
   for (const part of turn.parts) {
-    if (part.type === 'text' || part.type === 'refusal') text = (text ?? '') + part.text
+    if (part.type === 'text' || part.type === 'refusal') texts.push(part.text)
     else if (part.type === 'tool_call') calls.push(encodeCall(part, profile))
     else if (part.text) thoughts.push(part.text)
   }
   return {
     role: 'assistant',
-    content: text || (calls.length > 0 && profile.chat.nullContent === 'null' ? null : ''),
+    content: joinTexts(texts, '') || (calls.length > 0 && profile.chat.nullContent === 'null' ? null : ''),
     ...encodeThoughts(turn, thoughts, profile),
     tool_calls: calls.length > 0 ? calls : undefined,
   }
 }
 
-function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): ChatMessage {
+function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): ChatMessage {
   if (!replays(turn, profile)) return {}
   // The upstream refuses the turn without the field; nobody has its text.
   const isMissing = profile.chat.replayThought.required && !profile.reasoning.canDisable && lacksThought(turn)
-  const text = isMissing ? ' ' : thoughts.join('\n\n')
+  const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
   if (text === '') return {}
   const { reasoningField } = profile.chat
   if (reasoningField === 'details') return { reasoning_details: [{ type: 'reasoning.text', text }] }
@@ -160,7 +167,7 @@ function encodeThoughts(turn: ModelTurn, thoughts: string[], profile: Profile): 
 }
 
 function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): unknown {
-  const args = call.argumentsText.trim() === '' ? '{}' : call.argumentsText
+  const args = isBlank(call.argumentsText) ? '{}' : call.argumentsText
   return {
     id: call.callId,
     type: 'function',

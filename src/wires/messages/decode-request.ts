@@ -1,14 +1,15 @@
+import { beginsWith } from '../../bytes/json-source.ts'
+import type { KeptKeys } from '../../bytes/scan.ts'
 import { levelOfBudget } from '../../inference/reasoning.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, ReasoningWish } from '../../inference/request.ts'
 import { isFullyStrict } from '../../inference/schema.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { applyFieldTable, createLosses, type Losses } from '../requests/losses.ts'
 import {
-  type Body,
+  Body,
   isAbsent,
   type Json,
   optional,
-  parseBody,
   readLevel,
   readObject,
   readPositiveInteger,
@@ -23,12 +24,15 @@ import { readToolChoice, readTools } from './decode-tools.ts'
 import { readSystemText, readTurns } from './decode-turns.ts'
 import { messagesFields } from './fields.ts'
 
-/** Schemas and what calls were made with. */
-export const keptKeys = ['input', 'input_schema', 'schema']
+/** Schemas, the arguments of calls, and texts. */
+export const keptKeys: KeptKeys = {
+  containers: ['input', 'input_schema', 'schema'],
+  texts: ['text', 'content', 'thinking', 'description', 'system'],
+}
 
 /** A client's messages request as the hub says it (translation 2.2, 2.3). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
-  const body = parseBody(asked, keptKeys)
+  const body = new Body(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, messagesFields, losses)
@@ -42,7 +46,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   return {
     conversationField: 'messages',
     stream: fields['stream'] === true,
-    preamble: [...readSystem(fields['system'], losses), ...conversation.preamble],
+    preamble: [...readSystem(body, losses), ...conversation.preamble],
     tellsLevels: false,
     turns: conversation.turns,
     tools: readTools(body, conversation.toolChanges, losses),
@@ -74,12 +78,15 @@ function refuseStored(fields: Json) {
  */
 const bookkeepingLine = /^x-[a-z0-9-]{1,40}-billing-header:[^\n]*\n?/
 
-function readSystem(system: unknown, losses: Losses): OperatorTurn[] {
+function readSystem(body: Body, losses: Losses): OperatorTurn[] {
+  const { system } = body.fields
   if (isAbsent(system)) return []
-  const texts = readSystemText(system, 'system').map((text) => {
-    const kept = text.text.replace(bookkeepingLine, '')
-    if (kept !== text.text) losses.add('system', 'dropped', 'a bookkeeping line of the client')
-    return { ...text, text: kept }
+  const texts = readSystemText(body, system, 'system').map(({ text }) => {
+    if (!beginsWith(text, 'x-')) return { text }
+    const said = text.toString()
+    const kept = said.replace(bookkeepingLine, '')
+    if (kept !== said) losses.add('system', 'dropped', 'a bookkeeping line of the client')
+    return { text: kept }
   })
   return [{ by: 'operator', level: 'system', texts }]
 }

@@ -7,6 +7,7 @@ import {
   optional,
   optionalEach,
   optionalRawObject,
+  optionalText,
   readBoolean,
   readObject,
   readString,
@@ -57,7 +58,10 @@ export function readTools(body: Body, changes: readonly ToolChange[], losses: Lo
     const isDeferred = isLate || optional(readBoolean, words['defer_loading'], `${at}.defer_loading`) === true
     const schema = known?.schema ?? optionalRawObject(body, words['input_schema'], `${at}.input_schema`)
     if (!isAbsent(words['input_examples'])) losses.add('tools.input_examples', 'dropped', 'no other wire has it')
-    const tool = { ...readTool(words, schema, at), ...(known && { name: known.name, description: known.description }) }
+    const tool = {
+      ...readTool(body, words, schema, at),
+      ...(known && { name: known.name, description: known.description }),
+    }
     if (!isDeferred) tools.push(tool)
     else if (schema && tool.name !== placeholderName) deferred.push(tool)
     else losses.add('tools.defer_loading', 'dropped', 'a placeholder')
@@ -70,11 +74,11 @@ function isOfAnotherWire({ type, parameters, function: nested, input_schema: sch
   return isAbsent(schema) && (!isAbsent(parameters) || !isAbsent(nested))
 }
 
-function readTool(words: Json, schema: Tool['schema'], at: string): Tool {
+function readTool(body: Body, words: Json, schema: Tool['schema'], at: string): Tool {
   return {
     at,
     name: readString(words['name'], `${at}.name`),
-    description: optional(readString, words['description'], `${at}.description`),
+    description: optionalText(body, words['description'], `${at}.description`),
     schema,
     strict: optional(readBoolean, words['strict'], `${at}.strict`),
   }

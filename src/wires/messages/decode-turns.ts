@@ -1,4 +1,5 @@
 import { asObject } from '../../bytes/json.ts'
+import { joinTexts, type Text } from '../../bytes/json-source.ts'
 import { splitPreamble } from '../../inference/preamble.ts'
 import { argumentsOfObject } from '../../inference/raw-arguments.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
@@ -20,12 +21,14 @@ import {
   isAbsent,
   type Json,
   optional,
+  optionalText,
   readBoolean,
   readContent,
   readEach,
   readObject,
   readRawObject,
   readString,
+  readText,
 } from '../requests/read-value.ts'
 import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 
@@ -58,11 +61,11 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
     const place = `${at}.content`
     switch (message['role']) {
       case 'user':
-        return { by: 'user', parts: readContent(content, place, 'text', readUserBlock).flat() }
+        return { by: 'user', parts: readContent(body, content, place, 'text', readUserBlock).flat() }
       case 'assistant':
         return {
           by: 'model',
-          parts: readContent(content, place, 'text', (block, where) =>
+          parts: readContent(body, content, place, 'text', (block, where) =>
             readModelBlock(block, where, body, losses),
           ).flat(),
         }
@@ -84,9 +87,9 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
   }
 
   function readSystemTurn(content: unknown, at: string): OperatorText[] {
-    return readContent(content, at, 'text', (block, place) => {
+    return readContent(body, content, at, 'text', (block, place) => {
       const kind = toolChangeKinds.get(block['type'])
-      if (kind === undefined) return [readSystemBlock(block, place)]
+      if (kind === undefined) return [readSystemBlock(block, place, body)]
       losses.add(`${field}.${block['type']}`, 'dropped', 'tools are offered from the beginning, or not at all')
       toolChanges.push(readToolChange(kind, block, place))
       return []
@@ -124,22 +127,22 @@ function joinModelTurns(turns: readonly Turn[]): Turn[] {
 }
 
 /** Text that may be a string or a list of text blocks: the same text is the same either way (ruling T14). */
-export function readSystemText(content: unknown, at: string): OperatorText[] {
-  return readContent(content, at, 'text', readSystemBlock)
+export function readSystemText(body: Body, content: unknown, at: string): OperatorText[] {
+  return readContent(body, content, at, 'text', readSystemBlock)
 }
 
-function readSystemBlock(block: Json, at: string): OperatorText {
+function readSystemBlock(block: Json, at: string, body: Body): OperatorText {
   if (block['type'] !== 'text') refuse(at, 'system text has text blocks only.')
-  return { text: readString(block['text'], `${at}.text`) }
+  return { text: readText(body, block['text'], `${at}.text`) }
 }
 
-function readUserBlock(block: Json, at: string): UserPart[] {
-  return block['type'] === 'tool_result' ? [readToolResult(block, at)] : readMedia(block, at)
+function readUserBlock(block: Json, at: string, body: Body): UserPart[] {
+  return block['type'] === 'tool_result' ? [readToolResult(block, at, body)] : readMedia(block, at, body)
 }
 
-function readToolResult(block: Json, at: string): ToolResultPart {
+function readToolResult(block: Json, at: string, body: Body): ToolResultPart {
   const { content } = block
-  const parts = isAbsent(content) ? [] : readContent(content, `${at}.content`, 'text', readMedia).flat()
+  const parts = isAbsent(content) ? [] : readContent(body, content, `${at}.content`, 'text', readMedia).flat()
   return {
     type: 'tool_result',
     callId: readString(block['tool_use_id'], `${at}.tool_use_id`),
@@ -150,24 +153,24 @@ function readToolResult(block: Json, at: string): ToolResultPart {
 }
 
 /** Text, images and documents, in user turns and in tool results. A block we do not know is not ours to drop here. */
-function readMedia(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {
+function readMedia(block: Json, at: string, body: Body): (TextPart | ImagePart | DocumentPart)[] {
   switch (block['type']) {
     case 'text':
-      return [readText(block, at)]
+      return [readTextBlock(block, at, body)]
     case 'image':
       return [readImage(block, at)]
     case 'document':
-      return [...readContext(block, at), ...readDocument(block, at)]
+      return [...readContext(block, at), ...readDocument(block, at, body)]
     case 'search_result':
-      return [{ type: 'text', text: readSearchResult(block, at) }]
+      return [{ type: 'text', text: readSearchResult(block, at, body) }]
     case 'tool_reference':
       return [{ type: 'text', text: `Tool loaded: ${readString(block['tool_name'], `${at}.tool_name`)}` }]
   }
   refuse(at, 'this model cannot be given a block of this type in a user turn; text, images and documents can be sent.')
 }
 
-function readText(block: Json, at: string): TextPart {
-  return { type: 'text', text: readString(block['text'], `${at}.text`) }
+function readTextBlock(block: Json, at: string, body: Body): TextPart {
+  return { type: 'text', text: readText(body, block['text'], `${at}.text`) }
 }
 
 function readImage(block: Json, at: string): ImagePart {
@@ -179,7 +182,7 @@ function readImage(block: Json, at: string): ImagePart {
   return { type: 'image', at, mime, base64 }
 }
 
-function readDocument(block: Json, at: string): (TextPart | ImagePart | DocumentPart)[] {
+function readDocument(block: Json, at: string, body: Body): (TextPart | ImagePart | DocumentPart)[] {
   const place = `${at}.source`
   const source = readObject(block['source'], place)
   const title = optional(readString, block['title'], `${at}.title`)
@@ -191,7 +194,7 @@ function readDocument(block: Json, at: string): (TextPart | ImagePart | Document
     case 'text':
       return [textDocument(at, readString(source['data'], `${place}.data`), title)]
     case 'content':
-      return documentRuns(at, readContent(source['content'], `${place}.content`, 'text', readInnerBlock), title)
+      return documentRuns(at, readContent(body, source['content'], `${place}.content`, 'text', readInnerBlock), title)
   }
   refuse(place, refusals.remoteFile)
 }
@@ -204,9 +207,9 @@ function documentRuns(at: string, inner: readonly (TextPart | ImagePart)[], titl
     if (part.type === 'image') {
       runs.push(part)
       run = undefined
-    } else if (run) run.text += `\n${part.text}`
+    } else if (run) run.text += `\n${part.text.toString()}`
     else {
-      run = textDocument(at, part.text, runs.length === 0 ? title : undefined)
+      run = textDocument(at, part.text.toString(), runs.length === 0 ? title : undefined)
       runs.push(run)
     }
   }
@@ -223,24 +226,24 @@ function readContext(block: Json, at: string): TextPart[] {
   return text ? [{ type: 'text', text }] : []
 }
 
-function readInnerBlock(block: Json, at: string): TextPart | ImagePart {
-  if (block['type'] === 'text') return readText(block, at)
+function readInnerBlock(block: Json, at: string, body: Body): TextPart | ImagePart {
+  if (block['type'] === 'text') return readTextBlock(block, at, body)
   if (block['type'] === 'image') return readImage(block, at)
   refuse(at, 'the content of a document has text and image blocks only.')
 }
 
-function readSearchResult(block: Json, at: string): string {
+function readSearchResult(block: Json, at: string, body: Body): Text {
   const title = readString(block['title'], `${at}.title`)
   const from = readString(block['source'], `${at}.source`)
-  const texts = readContent(block['content'], `${at}.content`, 'text', readText).map((part) => part.text)
-  return [title, from, ...texts].join('\n')
+  const texts = readContent(body, block['content'], `${at}.content`, 'text', readTextBlock).map((part) => part.text)
+  return joinTexts([title, from, ...texts], '\n')
 }
 
 /** Assistant blocks. What we do not know is a record of the provider's own work: dropped and listed (ruling T14). */
 function readModelBlock(block: Json, at: string, body: Body, losses: Losses): ModelPart[] {
   switch (block['type']) {
     case 'text':
-      return [readText(block, at)]
+      return [readTextBlock(block, at, body)]
     case 'tool_use': {
       const { input } = block
       return [
@@ -254,13 +257,13 @@ function readModelBlock(block: Json, at: string, body: Body, losses: Losses): Mo
     }
     // Its signature proves it to models of its own wire only, which get it unread.
     case 'thinking':
-      return [{ type: 'reasoning', text: optional(readString, block['thinking'], `${at}.thinking`) ?? '' }]
+      return [{ type: 'reasoning', text: optionalText(body, block['thinking'], `${at}.thinking`) ?? '' }]
     case 'redacted_thinking':
       return [{ type: 'reasoning', text: '' }]
     // The text before it, in the model's words; its own provider passes over the rest.
     case 'compaction': {
       const { content: text } = block
-      if (typeof text === 'string' && text !== '') return [{ type: 'text', text }]
+      if (typeof text === 'string' && text !== '') return [{ type: 'text', text: readText(body, text, at) }]
     }
   }
   losses.add(field, 'dropped', 'an assistant block of a kind that only its provider knows')

@@ -1,4 +1,4 @@
-import { verbatim } from '../../bytes/json-writer.ts'
+import { verbatim } from '../../bytes/json-source.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'

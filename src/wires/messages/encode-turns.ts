@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../bytes/json.ts'
-import { Verbatim } from '../../bytes/json-writer.ts'
+import { isBlank, JsonSource } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { foldOperators, mergeNeighbours } from '../../inference/reminders.ts'
@@ -7,6 +7,7 @@ import type {
   DocumentPart,
   ImagePart,
   ModelPart,
+  OperatorText,
   OperatorTurn,
   TextPart,
   ToolResultPart,
@@ -46,8 +47,8 @@ function askSomething({ preamble, own }: Prepared, turns: Turn[]): { preamble: O
   return { preamble: preamble.filter((turn) => turn !== last), turns: [{ by: 'user', parts: last.texts.map(toPart) }] }
 }
 
-function toPart(text: { text: string }): TextPart {
-  return { type: 'text', text: text.text }
+function toPart({ text }: OperatorText): TextPart {
+  return { type: 'text', text }
 }
 
 /** This wire refuses text without a word, which a user's may be, and thinking that its model has not signed (R-EMPTY, R-HIST). */
@@ -63,7 +64,7 @@ function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
         prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
         return false
       }
-      return part.type === 'tool_call' || part.text.trim() !== ''
+      return part.type === 'tool_call' || !isBlank(part.text)
     }),
   }
 }
@@ -107,7 +108,7 @@ function trimPrefill(turns: Turn[]): Turn[] {
   const last = turns.at(-1)
   const part = last?.by === 'model' ? last.parts.at(-1) : undefined
   if (last?.by !== 'model' || part?.type !== 'text') return turns
-  const text = part.text.trimEnd()
+  const text = part.text.toString().trimEnd()
   const parts: ModelPart[] = [...last.parts.slice(0, -1), ...(text ? [{ ...part, text }] : [])]
   return parts.length > 0 ? [...turns.slice(0, -1), { ...last, parts }] : turns.slice(0, -1)
 }
@@ -131,7 +132,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
     return {
       type: 'tool_result',
       tool_use_id: result.callId,
-      content: content.length > 0 ? content : undefined,
+      content: content === '' || result.parts.length === 0 ? undefined : content,
       is_error: result.isError || undefined,
     }
   }
@@ -167,7 +168,7 @@ function encodeModelPart(part: ModelPart): JsonObject {
         type: 'tool_use',
         id: part.callId,
         name: part.name,
-        input: new Verbatim(objectOfArguments(part.argumentsText)),
+        input: new JsonSource([objectOfArguments(part.argumentsText)]),
       }
     case 'reasoning': {
       const data = part.sealed?.data ?? ''

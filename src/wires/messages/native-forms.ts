@@ -1,6 +1,6 @@
 import { encodeLatin1, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { Verbatim, writeJson } from '../../bytes/json-writer.ts'
+import { JsonSource, writeJson } from '../../bytes/json-source.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { contentDeltas } from './block-content.ts'
@@ -40,11 +40,11 @@ export const messageForms: AnswerForms = {
       else if (type === 'content_block_delta') addTo(content.at(-1)!, `${kind}`, members)
       else if (type === 'content_block_stop' && input !== '') {
         // A call that a cap has cut keeps its text (R-ARGS); numbers keep their digits (ruling T16).
-        content.at(-1)!['input'] = new Verbatim(objectOfArguments(input))
+        content.at(-1)!['input'] = new JsonSource([objectOfArguments(input)])
         input = ''
       }
     }
-    return writeJson({ ...message, content })
+    return writeJson({ ...message, content }).toString()
   },
 }
 

@@ -4,9 +4,12 @@ import { type JsonNode, readNodes } from '../../bytes/json-nodes.ts'
 import {
   JsonError,
   type JsonMember,
+  type KeptKeys,
   type Note,
   type NotedEnding,
   type NotedWord,
+  type Outline,
+  outlineOf,
   scanObject,
 } from '../../bytes/scan.ts'
 import { GatewayError } from '../../errors.ts'
@@ -20,18 +23,16 @@ export class ClientBody {
   readonly members: readonly JsonMember[]
   readonly #byKey = new Map<string, JsonMember>()
   readonly #notes = new Set<Note>()
-  readonly #keys: readonly string[]
-  readonly #found: Range[] = []
+  readonly #keys: KeptKeys | undefined
 
   /**
-   * @param keys of whom `rangesUnder` will be asked; the scan finds them by the way
+   * @param keys of its wire, if the body may have to be decoded: the scan finds their values by the way
    * @throws GatewayError 400 `invalid_body` when the bytes are not one JSON object (spec 7.3), or a member of it occurs twice.
    */
-  constructor(bytes: Buffer, keys: readonly string[] = []) {
+  constructor(bytes: Buffer, keys?: KeptKeys) {
     this.bytes = bytes
     this.#keys = keys
-    const look = { notes: this.#notes, keys, found: this.#found }
-    this.members = readMembers(() => scanObject(bytes, undefined, look))
+    this.members = readMembers(() => scanObject(bytes, undefined, { notes: this.#notes, keys }))
     for (const member of this.members) {
       if (this.#byKey.has(member.key)) throw repeated(member.key.slice(0, 64))
       this.#byKey.set(member.key, member)
@@ -128,12 +129,9 @@ export class ClientBody {
     return readMembers(() => membersOf(this.bytes, range))
   }
 
-  /** Objects and arrays that are values of these keys, at any depth, but for those in such a one; in order. */
-  rangesUnder(keys: readonly string[]): readonly Range[] {
-    if (keys === this.#keys) return this.#found
-    const found: Range[] = []
-    scanObject(this.bytes, undefined, { keys, found })
-    return found
+  /** The whole body for `JSON.parse`, with tokens in the place of the values under the kept keys of its wire. */
+  outline(keys: KeptKeys): Outline {
+    return outlineOf(this.bytes, this.#keys ?? keys, this.members)
   }
 
   text(): string {

@@ -5,6 +5,7 @@ import {
   type Json,
   optional,
   optionalRawObject,
+  optionalText,
   readBoolean,
   readEach,
   readObject,
@@ -36,7 +37,7 @@ export function readTool(tool: Json, at: string, body: Body, nesting: Nesting): 
   return {
     at,
     name: readString(words['name'], `${place}.name`),
-    description: optional(readString, words['description'], `${place}.description`),
+    description: optionalText(body, words['description'], `${place}.description`),
     schema: optionalRawObject(body, words['parameters'], `${place}.parameters`),
     strict: optional(readBoolean, words['strict'], `${place}.strict`),
   }
@@ -99,7 +100,7 @@ export function readFormat(value: unknown, at: string, body: Body, nesting: Nest
         kind: 'schema',
         schema: isAnything ? { source: '{}' } : readRawObject(body, words['schema'], `${place}.schema`),
         name: optional(readString, words['name'], `${place}.name`),
-        description: optional(readString, words['description'], `${place}.description`),
+        description: optionalText(body, words['description'], `${place}.description`),
         strict: optional(readBoolean, words['strict'], `${place}.strict`),
       }
     }

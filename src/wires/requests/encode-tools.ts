@@ -1,5 +1,5 @@
 import type { RawJson } from '../../bytes/json.ts'
-import { verbatim } from '../../bytes/json-writer.ts'
+import { verbatim } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
 import { spellOut, withoutRootBranches } from '../../inference/schema.ts'

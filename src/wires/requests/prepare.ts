@@ -1,4 +1,4 @@
-import { writeJson } from '../../bytes/json-writer.ts'
+import { writeJson } from '../../bytes/json-source.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { renameCallIds } from '../../inference/call-ids.ts'
@@ -149,7 +149,7 @@ function splitStops(wanted: readonly string[], limits: WireLimits, losses: Losse
 }
 
 /**
- * The body as text, without what the profile says the upstream rejects; and what the way back must know.
+ * The body without what the profile says the upstream rejects; and what the way back must know.
  * @param conversation the upstream's field for it: that, the model's name and `stream` are no options
  */
 export function finishRequest(

@@ -1,5 +1,6 @@
-import type { RawJson } from '../../bytes/json.ts'
-import { asObject, parseKept } from '../../bytes/json.ts'
+import { asObject, type Range, type RawJson } from '../../bytes/json.ts'
+import { JsonSource, SourceText, type Text } from '../../bytes/json-source.ts'
+import { type KeptKeys, keptMark, keptPlace } from '../../bytes/scan.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
 import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
@@ -11,14 +12,45 @@ import { wrongType } from './refusals.ts'
 
 export type Json = Record<string, unknown>
 
-/** A client's body: its members, and the exact source of those that are kept as text (ruling T16). */
-export type Body = { fields: Json; raw: (value: unknown) => RawJson }
+/**
+ * A client's body, parsed. The values under the kept keys of its wire are tokens in it, which `raw` and `text` turn into their
+ * source (ruling T16). A value under a key of kept texts must be read with `readText`.
+ */
+export class Body {
+  readonly fields: Json
+  readonly #bytes: Buffer
+  readonly #ranges: readonly Range[]
 
-/** @param keptKeys where the value is an object or an array, its source is kept */
-export function parseBody(body: ClientBody, keptKeys: readonly string[]): Body {
-  const { value, raw } = parseKept(body.bytes, body.rangesUnder(keptKeys))
-  return { fields: value as Json, raw }
+  constructor(asked: ClientBody, keys: KeptKeys) {
+    const { text, ranges } = asked.outline(keys)
+    this.fields = JSON.parse(text) as Json
+    this.#bytes = asked.bytes
+    this.#ranges = ranges
+  }
+
+  /** The source of a value. That of a value that was not kept, since its key has an escape, is written anew. */
+  raw(value: unknown): RawJson {
+    const range = this.#rangeOf(value)
+    if (range) return new JsonSource([{ bytes: this.#bytes, ...range }])
+    const source = JSON.stringify(value) ?? 'null'
+    return { source: source.replaceAll(tokens, (token) => this.raw(JSON.parse(token)).source) }
+  }
+
+  /** A string that was kept; undefined for any other value. */
+  text(value: unknown): SourceText | undefined {
+    const range = this.#rangeOf(value)
+    if (range === undefined || this.#bytes[range.start] !== quote) return undefined
+    return new SourceText([{ bytes: this.#bytes, ...range }])
+  }
+
+  #rangeOf(value: unknown): Range | undefined {
+    const place = keptPlace(value)
+    return place === undefined ? undefined : this.#ranges[place]
+  }
 }
+
+const quote = 0x22
+const tokens = new RegExp(`"${keptMark}\\d+"`, 'g')
 
 export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null
@@ -34,6 +66,15 @@ export function optional<T>(read: ValueReader<T>, value: unknown, at: string): T
 export function readString(value: unknown, at: string): string {
   if (typeof value === 'string') return value
   throw wrongType(at, 'a string')
+}
+
+/** A string under a key of kept texts. */
+export function readText(body: Body, value: unknown, at: string): Text {
+  return body.text(value) ?? readString(value, at)
+}
+
+export function optionalText(body: Body, value: unknown, at: string): Text | undefined {
+  return isAbsent(value) ? undefined : readText(body, value, at)
 }
 
 export function readBoolean(value: unknown, at: string): boolean {
@@ -78,14 +119,15 @@ export function optionalEach<T>(value: unknown, at: string, read: ValueReader<T>
  * @param textType the type of the block that stands for the text
  */
 export function readContent<T>(
+  body: Body,
   content: unknown,
   at: string,
   textType: string,
-  read: (block: Json, at: string) => T,
+  read: (block: Json, at: string, body: Body) => T,
 ): T[] {
-  if (typeof content === 'string') return [read({ type: textType, text: content }, at)]
+  if (typeof content === 'string') return [read({ type: textType, text: content }, at, body)]
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array')
-  return readEach(content, at, (block, place) => read(readObject(block, place), place))
+  return readEach(content, at, (block, place) => read(readObject(block, place), place, body))
 }
 
 export function readLevel(value: unknown, at: string): ReasoningLevel {
@@ -96,7 +138,7 @@ export function readLevel(value: unknown, at: string): ReasoningLevel {
 /** The source of a JSON object that is carried as text. */
 export function readRawObject(body: Body, value: unknown, at: string): RawJson {
   const raw = body.raw(value)
-  if (raw.source.startsWith('{')) return raw
+  if (firstOf(raw) === '{') return raw
   throw wrongType(at, 'an object')
 }
 
@@ -105,11 +147,18 @@ export function optionalRawObject(body: Body, value: unknown, at: string): RawJs
 }
 
 /** Argument text as it came; some clients send the object itself. */
-export function readArguments(body: Body, value: unknown, at: string): string {
+export function readArguments(body: Body, value: unknown, at: string): Text {
   if (isAbsent(value)) return ''
-  const { source } = body.raw(value)
-  if (source.startsWith('{')) return source
-  // A list was kept as well: what stands in its place is a token of ours and no text of the client's.
-  if (source.startsWith('[')) throw wrongType(at, 'a string or an object')
+  const text = body.text(value)
+  if (text !== undefined) return text
+  const raw = body.raw(value)
+  const first = firstOf(raw)
+  if (first === '{') return raw.source
+  // A list was kept as well: the value is a token of ours and no text of the client's.
+  if (first === '[') throw wrongType(at, 'a string or an object')
   return readString(value, at)
+}
+
+function firstOf(raw: RawJson): string {
+  return raw instanceof JsonSource ? raw.head(1) : raw.source.slice(0, 1)
 }

@@ -1,4 +1,5 @@
 import type { RawJson } from '../../bytes/json.ts'
+import { beginsWith, joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { sha256Hex } from '../../ids/digest.ts'
 import type { DocumentPart, ImagePart, ToolResultPart } from '../../inference/request.ts'
@@ -11,10 +12,10 @@ import { refuse } from './refusals.ts'
  */
 
 /** The text of a failed tool result on a wire that has no mark for it (R-RES). */
-export function failedText(result: ToolResultPart, text: string): string {
+export function failedText(result: ToolResultPart, text: Text): Text {
   if (!result.isError) return text
   if (text === '') return 'Error: tool call failed'
-  return text.slice(0, 5).toLowerCase() === 'error' ? text : `Error: ${text}`
+  return beginsWith(text, 'error') ? text : joinTexts(['Error: ', text], '')
 }
 
 /** The parts of a tool result, a failed one with that said in its first text. */

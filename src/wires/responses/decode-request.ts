@@ -1,12 +1,14 @@
+import type { KeptKeys } from '../../bytes/scan.ts'
 import type { InferenceRequest, OperatorTurn, ReasoningWish } from '../../inference/request.ts'
 import type { ClientBody } from '../requests/client-body.ts'
 import { readFormat, readToolChoice } from '../requests/decode-tools.ts'
 import { applyFieldTable, createLosses } from '../requests/losses.ts'
 import {
+  Body,
   isAbsent,
   type Json,
   optional,
-  parseBody,
+  optionalText,
   readArray,
   readBoolean,
   readLevel,
@@ -20,12 +22,15 @@ import { readTools } from './decode-tools.ts'
 import { readTurns } from './decode-turns.ts'
 import { responsesFields } from './fields.ts'
 
-/** Schemas and what calls were made with. */
-export const keptKeys = ['parameters', 'schema', 'arguments']
+/** Schemas and the arguments of calls. */
+export const keptKeys: KeptKeys = {
+  containers: ['parameters', 'schema', 'arguments'],
+  texts: [],
+}
 
 /** A client's responses request as the hub says it (translation 2.6, 2.7). */
 export function decodeRequest(asked: ClientBody, context: DecodeContext): InferenceRequest {
-  const body = parseBody(asked, keptKeys)
+  const body = new Body(asked, keptKeys)
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, responsesFields, losses)
@@ -34,7 +39,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   return {
     conversationField: 'input',
     stream: fields['stream'] === true,
-    preamble: [...readInstructions(fields), ...conversation.preamble],
+    preamble: [...readInstructions(body), ...conversation.preamble],
     tellsLevels: true,
     turns: conversation.turns,
     tools: [...(isAbsent(fields['tools']) ? [] : readTools(fields['tools'], 'tools', body)), ...conversation.tools],
@@ -56,8 +61,8 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   }
 }
 
-function readInstructions(fields: Json): OperatorTurn[] {
-  const text = optional(readString, fields['instructions'], 'instructions')
+function readInstructions(body: Body): OperatorTurn[] {
+  const text = optionalText(body, body.fields['instructions'], 'instructions')
   return text ? [{ by: 'operator', level: 'system', texts: [{ text }] }] : []
 }
 

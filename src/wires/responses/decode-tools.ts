@@ -1,6 +1,7 @@
+import { joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Tool } from '../../inference/request.ts'
 import { readTool } from '../requests/decode-tools.ts'
-import { type Body, type Json, optional, readEach, readObject, readString } from '../requests/read-value.ts'
+import { type Body, type Json, optionalText, readEach, readObject, readString } from '../requests/read-value.ts'
 import { refuse } from '../requests/refusals.ts'
 
 /** The namespace whose members clients know by their bare names: it is no namespace (R-GROUP). */
@@ -23,15 +24,16 @@ export function readTools(entries: unknown, at: string, body: Body): Tool[] {
 
 function readMembers(group: Json, at: string, body: Body): Tool[] {
   const name = readString(group['name'], `${at}.name`)
-  const about = optional(readString, group['description'], `${at}.description`)
+  const about = optionalText(body, group['description'], `${at}.description`)
   const count = Array.isArray(group['tools']) ? group['tools'].length : 0
-  const sum = (described.get(body) ?? 0) + (about ?? '').length * count
+  const sum = (described.get(body) ?? 0) + (about ?? '').toString().length * count
   described.set(body, sum)
   if (sum > describedMax)
     refuse(`${at}.description`, `it stands with each of its tools: for ${count} it is too long.`, 'tools')
   return readEach(group['tools'], `${at}.tools`, (entry, place) => {
     const member = readTool(readObject(entry, place), place, body, 'beside')
-    const description = [about, member.description].filter(Boolean).join('\n\n') || undefined
+    const texts = [about, member.description].filter((text): text is Text => text !== undefined && text !== '')
+    const description = texts.length > 0 ? joinTexts(texts, '\n\n') : undefined
     return name === plainNamespace ? { ...member, description } : { ...member, description, namespace: name }
   })
 }

@@ -1,3 +1,4 @@
+import { joinTexts } from '../../bytes/json-source.ts'
 import { splitPreamble } from '../../inference/preamble.ts'
 import type {
   DocumentPart,
@@ -24,6 +25,7 @@ import {
   readLevel,
   readObject,
   readString,
+  readText,
 } from '../requests/read-value.ts'
 import { refusals, refuse, wrongType } from '../requests/refusals.ts'
 import type { DecodeContext } from '../wire.ts'
@@ -72,7 +74,10 @@ export function readTurns(body: Body, context: DecodeContext, losses: Losses): R
   const input = body.fields[field]
   const read: ReadTurns = { turns: [], tools: [] }
   if (typeof input === 'string') {
-    return { ...splitPreamble([{ by: 'user', parts: [{ type: 'text', text: input }] }]), tools: [] }
+    return {
+      ...splitPreamble([{ by: 'user', parts: [{ type: 'text', text: readText(body, input, field) }] }]),
+      tools: [],
+    }
   }
   for (const [index, entry] of readArray(input, field).entries()) {
     const at = `${field}[${index}]`
@@ -94,14 +99,14 @@ function readItem(item: Json, at: string, into: ReadTurns, reading: ItemContext)
   const type = isAbsent(item['type']) && !isAbsent(item['role']) ? 'message' : item['type']
   switch (type) {
     case 'message':
-      readMessage(item, at, into, reading.losses)
+      readMessage(item, at, into, reading)
       return
     case 'function_call':
       addModelParts(into, [readCall(item, at, reading.body)])
       return
     case 'function_call_output': {
       const callId = readString(item['call_id'], `${at}.call_id`)
-      const parts = readContent(item['output'], `${at}.output`, 'input_text', readUserPart)
+      const parts = readContent(reading.body, item['output'], `${at}.output`, 'input_text', readUserPart)
       const said = parts.filter((part) => part.type !== 'text' || part.text !== '')
       into.turns.push({ by: 'user', parts: [{ type: 'tool_result', callId, parts: said, isError: false }] })
       return
@@ -153,23 +158,25 @@ function readUpdate(item: Json, at: string, { body, losses }: ItemContext) {
   }
 }
 
-function readMessage(item: Json, at: string, into: ReadTurns, losses: Losses) {
+function readMessage(item: Json, at: string, into: ReadTurns, { body, losses }: ItemContext) {
   const { role, content } = item
   const place = `${at}.content`
   switch (role) {
     case 'system':
     case 'developer': {
-      const texts = readContent(content, place, 'input_text', readOperatorText)
+      const texts = readContent(body, content, place, 'input_text', readOperatorText)
       into.turns.push({ by: 'operator', level: role, texts })
       return
     }
     case 'user':
-      into.turns.push({ by: 'user', parts: readContent(content, place, 'input_text', readUserPart) })
+      into.turns.push({ by: 'user', parts: readContent(body, content, place, 'input_text', readUserPart) })
       return
     case 'assistant':
       addModelParts(
         into,
-        readContent(content, place, 'input_text', (part, where) => readModelPart(part, where, losses)).flat(),
+        readContent(body, content, place, 'input_text', (part, where) =>
+          readModelPart(part, where, body, losses),
+        ).flat(),
       )
       return
   }
@@ -186,13 +193,13 @@ function addModelParts(into: ReadTurns, parts: ModelPart[]) {
 /** Clients mix the three names of text up; it is text all the same. */
 const textTypes = new Set<unknown>(['input_text', 'output_text', 'text'])
 
-function readOperatorText(part: Json, at: string): OperatorText {
+function readOperatorText(part: Json, at: string, body: Body): OperatorText {
   if (!textTypes.has(part['type'])) refuse(at, 'system and developer messages have text parts only.')
-  return { text: readString(part['text'], `${at}.text`) }
+  return { text: readText(body, part['text'], `${at}.text`) }
 }
 
-function readUserPart(part: Json, at: string): TextPart | ImagePart | DocumentPart {
-  if (textTypes.has(part['type'])) return { type: 'text', text: readString(part['text'], `${at}.text`) }
+function readUserPart(part: Json, at: string, body: Body): TextPart | ImagePart | DocumentPart {
+  if (textTypes.has(part['type'])) return { type: 'text', text: readText(body, part['text'], `${at}.text`) }
   if (part['type'] === 'input_image') {
     if (isAbsent(part['image_url'])) refuse(at, refusals.remoteFile)
     const detail = optional(readString, part['detail'], `${at}.detail`)
@@ -202,8 +209,8 @@ function readUserPart(part: Json, at: string): TextPart | ImagePart | DocumentPa
   refuse(at, 'this model cannot be given a part of this type; text, images and files can be sent.')
 }
 
-function readModelPart(part: Json, at: string, losses: Losses): ModelPart[] {
-  if (textTypes.has(part['type'])) return [{ type: 'text', text: readString(part['text'], `${at}.text`) }]
+function readModelPart(part: Json, at: string, body: Body, losses: Losses): ModelPart[] {
+  if (textTypes.has(part['type'])) return [{ type: 'text', text: readText(body, part['text'], `${at}.text`) }]
   if (part['type'] === 'refusal') return [{ type: 'refusal', text: readString(part['refusal'], `${at}.refusal`) }]
   losses.add(field, 'dropped', 'an assistant part of a kind that only its provider knows')
   return []
@@ -221,13 +228,13 @@ function readCall(item: Json, at: string, body: Body): ModelPart {
 }
 
 /** R-HIST: the text is for models that want theirs back, the envelope opens only for the account and model it is of. */
-function readReasoning(item: Json, at: string, { context, losses }: ItemContext): ModelPart[] {
+function readReasoning(item: Json, at: string, { body, context, losses }: ItemContext): ModelPart[] {
   const textsOf = (key: string) =>
     optionalEach(item[key], `${at}.${key}`, (part, place) =>
-      readString(readObject(part, place)['text'], `${place}.text`),
+      readText(body, readObject(part, place)['text'], `${place}.text`),
     )
   const summary = textsOf('summary')
-  const text = (summary.length > 0 ? summary : textsOf('content')).join('\n\n')
+  const text = joinTexts(summary.length > 0 ? summary : textsOf('content'), '\n\n')
   const envelope = optional(readString, item['encrypted_content'], `${at}.encrypted_content`)
   const sealed = envelope ? context.unseal(envelope) : undefined
   if (sealed) return [{ type: 'reasoning', text, sealed }]

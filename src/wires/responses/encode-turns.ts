@@ -1,3 +1,4 @@
+import { isBlank, joinTexts, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { textToBase64, writeDataUrl } from '../../inference/data-url.ts'
 import type {
@@ -25,14 +26,14 @@ export function encodeInput(
   request: InferenceRequest,
   prepared: Prepared,
   profile: Profile,
-): { instructions?: string; input: InputItem[] } {
+): { instructions?: Text; input: InputItem[] } {
   const encode = createTurnEncoder(request, prepared, profile)
   const input: InputItem[] = []
   const preamble = request.tellsLevels ? prepared.preamble : []
   for (const turn of [...preamble, ...prepared.turns]) for (const item of encode(turn)) input.push(item)
   if (request.tellsLevels || prepared.preamble.length === 0) return { input }
   const texts = prepared.preamble.flatMap((turn) => turn.texts.map((text) => text.text))
-  return { instructions: texts.join('\n\n'), input }
+  return { instructions: joinTexts(texts, '\n\n'), input }
 }
 
 function createTurnEncoder(
@@ -67,7 +68,7 @@ function createTurnEncoder(
   function encodeModelPart(part: ModelPart): InputItem[] {
     switch (part.type) {
       case 'tool_call': {
-        const args = part.argumentsText.trim() === '' ? '{}' : part.argumentsText
+        const args = isBlank(part.argumentsText) ? '{}' : part.argumentsText
         return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: args }]
       }
       case 'reasoning':
@@ -92,7 +93,7 @@ function createTurnEncoder(
       if (part.type === 'text') return [part.text]
       return part.type === 'document' && part.text !== undefined ? [inlineText(part)] : []
     })
-    if (texts.length === result.parts.length) return { ...item, output: failedText(result, texts.join('\n')) }
+    if (texts.length === result.parts.length) return { ...item, output: failedText(result, joinTexts(texts, '\n')) }
     return { ...item, output: failedParts(result).map(encodePart) }
   }
 

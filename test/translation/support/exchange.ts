@@ -97,7 +97,7 @@ export function decode(from: ClientWire, body: unknown, setting: Setting = {}): 
 
 /** What is checked whatever the model's wire. */
 export function checkBody(from: ClientWire, body: unknown): ClientBody {
-  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
   const checked = new ClientBody(bytes, wires[from].client.keptKeys)
   readModelId(checked)
   readConversationKey(wires[from].client, checked, () => undefined)
@@ -116,7 +116,8 @@ export type Translated = { body: Upstream; text: string; encoded: EncodedRequest
 
 export function translate(from: ClientWire, to: ClientWire, body: unknown, setting: Setting = {}): Translated {
   const encoded = encode(to, decode(from, body, setting), setting)
-  return { body: JSON.parse(encoded.body), text: encoded.body, encoded }
+  const text = encoded.body.toString()
+  return { body: JSON.parse(text), text, encoded }
 }
 
 /** The refusal a request gets. */
