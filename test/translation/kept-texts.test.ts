@@ -12,7 +12,7 @@ import { fullBodies } from './support/bodies.ts'
 import { decode, encode, modelOf } from './support/exchange.ts'
 
 const numRuns = Number(process.env['TRIWIRE_RUNS'] ?? 500)
-const pairs = (['messages'] as const).flatMap((from) =>
+const pairs = clientWireNames.flatMap((from) =>
   clientWireNames.filter((to) => to !== from).map((to) => [from, to] as const),
 )
 

@@ -23,10 +23,10 @@ import type { DecodeContext } from '../wire.ts'
 import { readTurns } from './decode-turns.ts'
 import { chatFields } from './fields.ts'
 
-/** Schemas and the arguments of calls. */
+/** Schemas, the arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
-  texts: [],
+  texts: ['text', 'content', 'reasoning_content', 'reasoning', 'description', 'arguments'],
 }
 
 /** A client's chat request as the hub says it (translation 2.4, 2.5). */

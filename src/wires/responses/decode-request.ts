@@ -22,10 +22,10 @@ import { readTools } from './decode-tools.ts'
 import { readTurns } from './decode-turns.ts'
 import { responsesFields } from './fields.ts'
 
-/** Schemas and the arguments of calls. */
+/** Schemas, the arguments of calls, and texts. */
 export const keptKeys: KeptKeys = {
   containers: ['parameters', 'schema', 'arguments'],
-  texts: [],
+  texts: ['text', 'content', 'instructions', 'input', 'output', 'description', 'arguments'],
 }
 
 /** A client's responses request as the hub says it (translation 2.6, 2.7). */
