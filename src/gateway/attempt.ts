@@ -1,4 +1,5 @@
 import { tierHeader } from '../catalog/base-service.ts'
+import type { Config } from '../config/config.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Listed } from '../registers.ts'
 import { readRetryAfter } from '../upstream/refusal.ts'
@@ -9,7 +10,7 @@ import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/rela
 import type { Exchange } from './exchange.ts'
 import type { Flow, Held } from './fairness/places.ts'
 import type { Ticking } from './gateway.ts'
-import { Pace } from './pace.ts'
+import { Pace } from './read-on.ts'
 
 /** The largest answer that is not a stream, and the number of bytes read of a refusal (reliability §3). */
 const wholeBytesMax = 32 * 1_048_576
@@ -41,22 +42,13 @@ type AttemptParts = {
   target: Target
   /** Sends the request on a new connection (`UpstreamRequest`, faults F-U6). */
   isFresh: boolean
-  /** The trace header that the upstream gets. */
   traceparent?: string | undefined
-  timeouts: AttemptTimeouts
+  timeouts: Pick<Config['timeouts'], 'firstByteStreamMs' | 'firstByteJsonMs' | 'idleMs' | 'progressMs'>
   flow: Flow
   /** Unix milliseconds, to interpret dates in an upstream's headers. */
   nowMs: () => number
   /** Monotonic. */
   clockMs: () => number
-}
-
-/** Limits on an upstream's silence, in ms: before its head, between two bytes, and between two events that count. */
-type AttemptTimeouts = {
-  firstByteStreamMs: number
-  firstByteJsonMs: number
-  idleMs: number
-  progressMs: number
 }
 
 /**
@@ -85,7 +77,6 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   readonly target: Target
   /** The tier of service that the head of the answer names (ruling Y17). */
   tier: string | undefined
-  /** Records how the model spent the time of the attempt. */
   readonly pace: Pace
   /** Time at which the answer's head came, by the monotonic clock. */
   headMs: number | undefined

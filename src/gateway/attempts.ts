@@ -2,7 +2,7 @@ import type { ApiKey } from '../accounts/account.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { AnswerForm } from '../upstream/first-bytes.ts'
-import type { ChosenTarget, Customer, Pool, Search, Stay } from '../upstream/pool.ts'
+import type { ChosenTarget, Search, Stay } from '../upstream/pool.ts'
 import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
@@ -56,13 +56,10 @@ export class Attempts {
 
   /** @param asking is kept only while the request may have to be sent */
   constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
-    const { snapshot, model, affinity, call, key } = parts
     this.#parts = parts
     this.#listener = listener
     this.exchange = asking.exchange
-    const form = asking.exchange.asksForStream ? 'stream' : 'json'
-    const { pool } = snapshot
-    this.#failover = new Failover({ pool, model, customer: key.account, affinity, requestId: call.requestId, form })
+    this.#failover = new Failover(parts, asking.exchange.asksForStream ? 'stream' : 'json')
     this.#exchangeFor = asking.exchangeFor
   }
 
@@ -270,20 +267,9 @@ export type Failed = { failure: Failure; verdict: Verdict; target: Target | unde
 /** The order in which failures are reported: the first is the most useful to a client (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
 
-type FailoverParts = {
-  pool: Pool
-  model: Model
-  /** The account whose request it is. */
-  customer: Customer
-  affinity: string | undefined
-  requestId: string
-  /** The form in which the upstream is asked for the answer. */
-  form: AnswerForm
-}
-
 /** Decides which targets a request may still be sent to, and keeps its failures so far (rulings U1, U2). */
 class Failover {
-  readonly #parts: FailoverParts
+  readonly #parts: AttemptsParts
   readonly #search: { -readonly [Name in keyof Search]: Search[Name] }
   attempts = 0
   /** The reason for which the last `next` returned undefined. */
@@ -292,7 +278,6 @@ class Failover {
   stay: Stay | undefined
   /** No other request had failed at the account at the same time before this one. */
   #isFirst = true
-  /** The only account was asked once more. */
   #isOnlyAgain = false
   #choice: ChosenTarget | undefined
   /** Whether the choice counts against the budget of retries. */
@@ -304,15 +289,15 @@ class Failover {
   /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
   #hasRaced = false
 
-  constructor(parts: FailoverParts) {
-    const { customer, affinity, requestId, form } = parts
+  constructor(parts: AttemptsParts, form: AnswerForm) {
+    const { call, key, affinity } = parts
     this.#parts = parts
-    this.#search = { requestId, customer, affinity, tried: [], isLast: false, form }
+    this.#search = { requestId: call.requestId, customer: key.account, affinity, tried: [], isLast: false, form }
   }
 
   /** Call before the first attempt. @param request has the history in which a sealed item is looked for */
   continues(request: { lastSealed(): string | undefined }): void {
-    if (this.#looksForSeals) this.#search.sealed = this.#nameBySeal(request.lastSealed())
+    this.#search.sealed = this.#nameBySeal(request)
   }
 
   /**
@@ -323,12 +308,11 @@ class Failover {
     if (this.#isOnlyAgain || this.#size !== 1 || alarm !== undefined) return undefined
     if (cause === 'upstream_connect') return 0
     // One request waits for an account that cools, since one alone is let through when that is over. The others are answered now.
-    if (!this.#isFirst || !this.#parts.pool.mayRetry(this.#choice!.target)) return undefined
+    if (!this.#isFirst || !this.#parts.snapshot.pool.mayRetry(this.#choice!.target)) return undefined
     const isShort = retryAfterSeconds !== undefined && retryAfterSeconds <= waitMaxSeconds
     return refusing.has(cause) && isShort ? retryAfterSeconds * 1_000 : undefined
   }
 
-  /** Chooses the only account once more, as `next` does. */
   onlyAgain(): ChosenTarget | undefined {
     this.#isOnlyAgain = true
     this.#search.tried = []
@@ -344,10 +328,10 @@ class Failover {
   next(): ChosenTarget | undefined {
     if (this.attempts >= attemptsMax) return this.#stop('attempts')
     this.#search.isLast = this.attempts === attemptsMax - 1
-    const { pool, model } = this.#parts
-    const choice = pool.choose(model, this.#search)
+    const { snapshot, model } = this.#parts
+    const choice = snapshot.pool.choose(model, this.#search)
     if (choice === undefined) return this.#stop('nobody')
-    if (this.attempts > 0 && !pool.mayRetry(choice.target)) return this.#stop('budget')
+    if (this.attempts > 0 && !snapshot.pool.mayRetry(choice.target)) return this.#stop('budget')
     this.#choice = choice
     this.#isRetry = this.attempts > 0
     return choice
@@ -356,7 +340,7 @@ class Failover {
   /** Call when the attempt at the chosen target begins. */
   enter(): void {
     this.attempts++
-    this.stay = this.#parts.pool.enter(this.#choice!, this.#search, this.#isRetry)
+    this.stay = this.#parts.snapshot.pool.enter(this.#choice!, this.#search, this.#isRetry)
   }
 
   /** Whether the same target may be tried once more, after a failure that was not its own. */
@@ -390,7 +374,7 @@ class Failover {
    * @param isUnsealed whether the request was sent without its sealed items
    */
   continuesAs(answer: { lastSealed?(): string | undefined }, isUnsealed: boolean): void {
-    const sealed = this.#looksForSeals ? this.#nameBySeal(answer.lastSealed?.()) : undefined
+    const sealed = this.#nameBySeal(answer)
     if (sealed !== undefined) this.stay?.continuesAs(sealed, isUnsealed)
   }
 
@@ -404,15 +388,17 @@ class Failover {
     const isRaceAgain = verdict.elsewhere === 'any' && this.#hasRaced
     this.#hasRaced ||= verdict.elsewhere === 'any'
     if (verdict.elsewhere === 'another' || isRaceAgain) this.#search.tried = [...this.#search.tried, target]
-    this.#remember({ failure, verdict, target })
+    this.#worstBefore = this.#worst
+    const rank = tellOrder.indexOf(verdict.tell)
+    if (!this.#worst || rank <= tellOrder.indexOf(this.#worst.verdict.tell)) this.#worst = { failure, verdict, target }
     return isRaceAgain ? { ...verdict, elsewhere: 'another' } : verdict
   }
 
   /** The failure that the client gets when no target is left. */
   get told(): Failed {
     const worst = this.#worst
-    const { pool, model, customer } = this.#parts
-    const { tell, retryAfterSeconds } = pool.outlook(model, customer)
+    const { snapshot, model, key } = this.#parts
+    const { tell, retryAfterSeconds } = snapshot.pool.outlook(model, key.account)
     const isForCapacity =
       worst?.verdict.tell === 'capacity' || (worst?.verdict.tell === 'account' && tell === 'capacity')
     if (worst && !isForCapacity) return worst
@@ -430,8 +416,8 @@ class Failover {
 
   /** The number of enabled accounts that serve the customer. */
   get #size(): number {
-    const { pool, model, customer } = this.#parts
-    return pool.sizeOf(model, customer)
+    const { snapshot, model, key } = this.#parts
+    return snapshot.pool.sizeOf(model, key.account)
   }
 
   #stop(reason: Stopped): undefined {
@@ -439,21 +425,12 @@ class Failover {
     return undefined
   }
 
-  /** Whether a sealed item can show which account a conversation without a key belongs to: several serve the model (ruling U13). */
-  get #looksForSeals(): boolean {
-    return this.#search.affinity === undefined && this.#size > 1
-  }
-
-  /** Makes a conversation name of a sealed digest. It is scoped to the account, so no other account can share it. */
-  #nameBySeal(sealed: string | undefined): string | undefined {
-    return sealed && `${this.#parts.customer.id} ${sealed}`
-  }
-
-  #remember(failed: Failed): void {
-    const known = this.#worst
-    this.#worstBefore = known
-    const isWorse =
-      known === undefined || tellOrder.indexOf(failed.verdict.tell) <= tellOrder.indexOf(known.verdict.tell)
-    if (isWorse) this.#worst = failed
+  /**
+   * Names a conversation without a key by what was sealed last. The account that sealed it is looked for if
+   * several serve the model (ruling U13). The name is scoped to the account of ours, so no other can share it.
+   */
+  #nameBySeal(said: { lastSealed?(): string | undefined }): string | undefined {
+    const sealed = this.#search.affinity === undefined && this.#size > 1 ? said.lastSealed?.() : undefined
+    return sealed && `${this.#parts.key.account.id} ${sealed}`
   }
 }

@@ -4,7 +4,6 @@ import type { Fault } from '../inference/answer.ts'
 import { noUsage, type Usage } from '../inference/usage.ts'
 import type { Listed } from '../registers.ts'
 import { type Failure, failureOf, judge } from '../upstream/verdict.ts'
-import type { ErrorFacts } from '../wires/answers/faults.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Attempt, AttemptListener } from './attempt.ts'
 import { Attempts, type AttemptsParts, type Failed, type UpstreamRequests } from './attempts.ts'
@@ -78,8 +77,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #stalledMs: number | undefined
   /** Set while the answer is over for the client, and the upstream is read on for its usage. */
   #readingOn: ReadingOn | undefined
-  #resolve!: () => void
-  #reject!: (error: Error) => void
+  readonly #end = Promise.withResolvers<void>()
 
   /** @param asking is kept only while the request may have to be sent */
   constructor(parts: DeliveryParts, asking: UpstreamRequests) {
@@ -96,20 +94,13 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   /** Resolves when the request is over and settled. @throws GatewayError if nothing of an answer was shown. */
   run(): Promise<void> {
     const { gateway, call } = this.#parts
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#resolve = resolve
-    this.#reject = reject
     gateway.deliveries.add(this)
     call.listener = this
     this.#contain(() => {
-      if (call.isGone) {
-        this.#leave()
-        return
-      }
-      const failed = this.#attempts.start()
+      const failed = call.isGone ? this.#leave() : this.#attempts.start()
       if (failed) this.#refuse(failed)
     })
-    return promise
+    return this.#end.promise
   }
 
   onAnswer(): void {
@@ -158,7 +149,6 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #takeFailure(failure: Failure): void {
     const isSeen = this.#state !== 'held' || this.#readingOn !== undefined
     if (!isSeen) {
-      // The text of the failed attempt is dropped with it.
       this.#relay = undefined
       this.#unseen = ''
     }
@@ -271,14 +261,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     this.#attempts.forget()
     if (relay.hasShown) this.#attempts.succeeded()
     this.#parts.call.begin()
-    const first = this.#takeUnseen() + text
-    this.#write(relay, first === '' ? relay.keepAlive() : first)
-  }
-
-  #takeUnseen(): string {
-    const text = this.#unseen
+    const first = this.#unseen + text
     this.#unseen = ''
-    return text
+    this.#write(relay, first === '' ? relay.keepAlive() : first)
   }
 
   #write(relay: StreamRelay, text: string): void {
@@ -299,7 +284,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const isFirst = this.#state === 'held' && relay.hasShown && !this.#isGone()
     if (isFirst) this.#open(relay, text)
     const wasHeld = this.#state === 'held'
-    const rest = this.#takeUnseen() + (isFirst ? '' : text)
+    const rest = this.#unseen + (isFirst ? '' : text)
+    this.#unseen = ''
     this.#settleComplete(relay, (usage) => {
       const end = rest + relay.finish(usage)
       return () => {
@@ -321,7 +307,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     }
   }
 
-  #leave(): void {
+  #leave(): undefined {
     if (this.#isEnding() || this.#isGone()) return
     if (this.#readingOn) {
       this.record.outcome = 'client_abort'
@@ -408,19 +394,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #cutStream(error: GatewayError, outcome: RequestOutcome): void {
     const { call, snapshot } = this.#parts
     const relay = this.#relay!
-    const { status, code, message, param, details } = error
-    const facts: ErrorFacts = { status, code, message, param, details }
     this.#attempt?.abandon()
     // The stream was opened for keep-alives only. A failure before any output costs nothing (ruling C4).
     if (!relay.hasShown) {
       this.record.outcome = outcome
-      call.end(relay.failure(facts, noUsage), relay.encoding)
+      call.end(relay.failure(error, noUsage), relay.encoding)
       this.#over()
       return
     }
     const isWaived = snapshot.config.billing.cutAnswers === 'waive' && outcome !== 'shutdown'
     this.#settle({ ...evidenceOf(relay), isComplete: false, outcome, isWaived }, (usage) => {
-      const end = relay.failure(facts, usage)
+      const end = relay.failure(error, usage)
       return () => call.end(end, relay.encoding)
     })
   }
@@ -514,8 +498,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       else this.#attempt?.abandon()
     } finally {
       // The request is over even if the code above throws.
-      if (error) this.#reject(error)
-      else this.#resolve()
+      if (error) this.#end.reject(error)
+      else this.#end.resolve()
     }
   }
 

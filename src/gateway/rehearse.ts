@@ -98,8 +98,8 @@ export async function rehearse(rehearsal: Rehearsal, bytes: Buffer, received = b
 const requestId = `req_${'0'.repeat(20)}`
 
 function tell(error: GatewayError, wire: ClientWire): ToldError {
-  const { status, code, param, message, details } = error
-  const body = wires[wire].client.envelope({ status, code, message, param, details }, requestId)
+  const { status, code, param, message } = error
+  const body = wires[wire].client.envelope(error, requestId)
   return { status, code, param, message, body }
 }
 

@@ -6,8 +6,8 @@ import { composeFilters, type FilterOptions } from '../inference/filters/index.t
 import { createFold } from '../inference/fold.ts'
 import { Meter, type Spoken, type Stage } from '../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../inference/usage.ts'
-import type { Decoder } from '../wires/answers/decode-frames.ts'
 import { type ErrorFacts, faultOfFacts } from '../wires/answers/faults.ts'
+import type { Decoder } from '../wires/answers/read-answer.ts'
 import type { RelayState, StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { AnswerHead, ClientHalf, Encoder, ModelHalf } from '../wires/wire.ts'
 

@@ -68,9 +68,9 @@ export class Guests {
 
   /** @returns false if all connections are in use. */
   #makeRoom(): boolean {
-    const answered = find(this.#known, (guest) => guest.isAnswered)
+    const answered = this.#known.values().find((guest) => guest.isAnswered)
     const isIdle = (guest: Guest) => guest.isIdle
-    const spare = answered ?? find(this.#silent, isIdle) ?? find(this.#known, isIdle)
+    const spare = answered ?? this.#silent.values().find(isIdle) ?? this.#known.values().find(isIdle)
     if (!spare) return false
     this.leave(spare)
     if (answered) answered.destroy()
@@ -87,9 +87,4 @@ export class Guests {
     if (this.#leaving.delete(idle)) idle.destroy()
     else if (this.#silent.size + this.#known.size > this.#max) this.#makeRoom()
   }
-}
-
-function find(guests: Set<Guest>, isSpare: (guest: Guest) => boolean): Guest | undefined {
-  for (const guest of guests) if (isSpare(guest)) return guest
-  return undefined
 }

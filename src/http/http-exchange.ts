@@ -120,16 +120,14 @@ export class HttpExchange {
     else if (typeof body === 'string') this.#finish(head + body, bytes === body.length ? 'latin1' : 'utf8')
     else {
       const piece = inOnePiece(head, body)
-      if (piece === undefined) this.#finishInTwo(head, body)
-      else this.#finish(piece, 'latin1')
+      if (piece !== undefined) this.#finish(piece, 'latin1')
+      else {
+        this.socket.cork()
+        this.socket.write(head, 'latin1')
+        this.#finish(body)
+        this.socket.uncork()
+      }
     }
-  }
-
-  #finishInTwo(head: string, body: Uint8Array): void {
-    this.socket.cork()
-    this.socket.write(head, 'latin1')
-    this.#finish(body)
-    this.socket.uncork()
   }
 
   /** Sends a whole answer while the request is still arriving. The client can read it, but it is not over before `end('')`. */

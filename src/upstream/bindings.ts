@@ -43,11 +43,7 @@ export class Bindings {
     const kept = this.#kept.get(conversation)
     this.#kept.delete(conversation)
     this.#kept.set(conversation, move(kept, place, isUnsealed, isSlow))
-    if (this.#kept.size <= conversationsMax) return
-    for (const oldest of this.#kept.keys()) {
-      this.#kept.delete(oldest)
-      return
-    }
+    if (this.#kept.size > conversationsMax) this.#kept.delete(this.#kept.keys().next().value!)
   }
 }
 

@@ -56,7 +56,8 @@ export class Health {
   /** The number of cooldowns so far. The result of a request from before a cooldown says nothing about the time after it. */
   #era = 0
   #keyVersion: number | undefined
-  #isDisabled = false
+  /** Whether an operator has disabled the account. Everything known of its health stays. */
+  isDisabled = false
   readonly #onCooled: ((cooling: Cooling) => void) | undefined
 
   /**
@@ -71,7 +72,7 @@ export class Health {
   }
 
   get state(): HealthState {
-    if (this.#isDisabled) return 'disabled'
+    if (this.isDisabled) return 'disabled'
     if (this.#untilMs === undefined) return this.firstBytes.isOnTrial() ? 'trial' : 'ready'
     return this.#clockMs() < this.#untilMs ? 'cooling' : 'trial'
   }
@@ -85,7 +86,7 @@ export class Health {
 
   /** Whether a request may be sent now. */
   get isOpen(): boolean {
-    if (this.#isDisabled) return false
+    if (this.isDisabled) return false
     if (this.#untilMs === undefined) return true
     const nowMs = this.#clockMs()
     if (nowMs < this.#untilMs) return false
@@ -104,11 +105,6 @@ export class Health {
   /** Whether the cooldown comes from another replica. */
   get isHeard(): boolean {
     return this.#untilMs !== undefined && this.#isHeard
-  }
-
-  /** Sets whether an operator has disabled the account. Everything known of its health stays. */
-  disable(isDisabled: boolean): void {
-    this.#isDisabled = isDisabled
   }
 
   /** Lets the next request try the account, whatever the cooldown. Its next cooldown is as short as a first one. */

@@ -5,8 +5,7 @@ import { hashText, mayLeave, scoreOf } from './bindings.ts'
 import { type AnswerForm, type FirstBytes, Usual, type Wait } from './first-bytes.ts'
 import { type Health, type HealthState, hangingCause, maySpare, type Visit } from './health.ts'
 import { fixedKey, type KeyFinder } from './keyring.ts'
-import { type Heard, type PoolMemory, placeOf } from './pool-memory.ts'
-import type { RetryBudget } from './retry-budget.ts'
+import { type Heard, type PoolMemory, placeOf, type RetryBudget } from './pool-memory.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
 import { covers, type Meant, type Steering } from './wishes.ts'
@@ -29,7 +28,7 @@ export type Search = {
 }
 
 /** An account of ours, as the configuration names it: by name or id. */
-export type Customer = { readonly id: string; readonly name: string }
+type Customer = { readonly id: string; readonly name: string }
 
 /** The names by which a conversation is known, the form of the answer, and whose it is. */
 type Named = Pick<Search, 'affinity' | 'sealed' | 'form' | 'customer'>
@@ -129,7 +128,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       return new Stay({ place, places, conversation, isRemembered, memory, isRetry, form: search.form ?? 'json' })
     },
     /** Whether the upstream's traffic allows another retry (ruling U1). */
-    mayRetry: (target: Target): boolean => placesByTarget.get(target)!.budget.mayRetry,
+    mayRetry: (target: Target): boolean => placesByTarget.get(target)!.budget.left > 0,
     /** The number of accounts of the model that are enabled and serve the customer. */
     sizeOf: (model: Model, customer?: Customer): number => servedBy(placesOf(model), customer).filter(isOn).length,
     outlook: (model: Model, customer?: Customer): Outlook => outlookOf(servedBy(placesOf(model), customer)),

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Exchange } from '../../src/gateway/exchange.ts'
-import { Pace } from '../../src/gateway/pace.ts'
-import { tellsLate, withoutLaterOutput } from '../../src/gateway/read-on.ts'
+import { Pace, tellsLate, withoutLaterOutput } from '../../src/gateway/read-on.ts'
 import type { UsageReport } from '../../src/inference/usage.ts'
 import { listOf, modelOf, plainPrices } from '../native/models.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { Leftovers, type Unwanted } from '../../src/http/leftovers.ts'
+import { Leftovers, type Unwanted } from '../../src/http/answer.ts'
 
 const piece = 65_536
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { scrub } from '../../src/upstream/scrub.ts'
-import { failedCode } from '../../src/wires/responses/response.ts'
+import { failedCode } from '../../src/wires/responses/output-item.ts'
 import { nothing } from './scrub-context.ts'
 
 const say = (text: string, code?: string, upstreamModel = 'up-1') =>

@@ -1,9 +1,16 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { SseFrame } from '../../bytes/sse.ts'
 import type { Profile } from '../../catalog/profile.ts'
-import { AnswerDecoder, type OnAnswer } from '../answers/decode-frames.ts'
 import { faultOfError, truncatedFault } from '../answers/faults.ts'
-import { keptSources, newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import {
+  AnswerDecoder,
+  keptSources,
+  newPart,
+  type OnAnswer,
+  objectsOf,
+  stringOf,
+  unreadable,
+} from '../answers/read-answer.ts'
 import { contentOf, formOf, listOfCalls, partsOf, reasoningOf } from './content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'

@@ -17,7 +17,7 @@ import { checkReach, isSelfContained } from '../requests/reach.ts'
 import { mayHideReasoning } from '../requests/reasoning-wish.ts'
 import { refuse, wrongType } from '../requests/refusals.ts'
 import type { MemberValues } from '../requests/routing.ts'
-import { choicesMax } from './produced.ts'
+import { choicesMax } from './native-json.ts'
 
 /** Its author's tools are functions; some providers run one of their own. */
 const hostedWords = ['_search']

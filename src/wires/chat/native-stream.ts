@@ -25,7 +25,7 @@ import {
   textWithin,
 } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
-import { choicesMax, type NamedCalls, producedTexts, saysAnswer } from './produced.ts'
+import { choicesMax, type NamedCalls, producedTexts, saysAnswer } from './native-json.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**

@@ -7,7 +7,7 @@ import { factsOfFault } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
 import { envelope } from './envelope.ts'
 import { encodeStopReason } from './stop-reasons.ts'
-import { callMembers, deltaMembers, encodeWholeUsage, messageMembers, textMembers } from './vendor-members.ts'
+import { encodeUsage } from './usage.ts'
 
 /** A block that has started while another was open, with what has come for it. */
 type QueuedBlock = { block: AnswerBlock; text: string; isStopped: boolean }
@@ -184,4 +184,36 @@ function encodeBlock({ block, text }: FoldedBlock): string {
   if (block.kind !== 'tool_call') return JSON.stringify({ type: 'text', text, ...textMembers })
   const call = { type: 'tool_use', id: block.callId, name: block.name, ...callMembers }
   return `${JSON.stringify(call).slice(0, -1)},"input":${objectOfArguments(text)}}`
+}
+
+/*
+ * Members that the types of the vendor's SDK require and a translated model has nothing for (ruling Y3). They are null or empty,
+ * as these types allow. The source is `resources/messages/messages.d.ts` of @anthropic-ai/sdk 1.12.
+ */
+
+/** Of a message. The event `message_delta` repeats those that `deltaMembers` has. */
+const messageMembers = { container: null, diagnostics: null, stop_details: null }
+const deltaMembers = { container: null, stop_details: null }
+
+/** Of a text. Another SDK takes no null here (message-wire §7). */
+const textMembers = { citations: [] }
+
+/** Of a call: the model called it, and no tool of a provider did. */
+const callMembers = { caller: { type: 'direct' } }
+
+/** All counters of a translated answer. */
+function encodeWholeUsage(usage: Usage): object {
+  const { cacheWriteTokens, cacheWrite1hTokens, reasoningTokens } = usage
+  return {
+    cache_creation: {
+      ephemeral_5m_input_tokens: cacheWriteTokens - cacheWrite1hTokens,
+      ephemeral_1h_input_tokens: cacheWrite1hTokens,
+    },
+    output_tokens_details: { thinking_tokens: reasoningTokens },
+    server_tool_use: null,
+    service_tier: null,
+    inference_geo: null,
+    speed: null,
+    ...encodeUsage(usage),
+  }
 }

@@ -1,5 +1,7 @@
 import { apiKeyHeader } from '../../catalog/credentials.ts'
 import { wirePlaces } from '../../catalog/wire-names.ts'
+import type { ClientBody } from '../requests/client-body.ts'
+import { invalidField } from '../requests/refusals.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
 import { countTokens } from './count-tokens.ts'
 import { MessagesDecoder } from './decode-answer.ts'
@@ -11,7 +13,6 @@ import { messagesFields, messagesScalars } from './fields.ts'
 import { readAnswer } from './native-json.ts'
 import { adaptRequest } from './native-request.ts'
 import { MessagesNativeStream } from './native-stream.ts'
-import { refuseThread } from './thread.ts'
 
 const request: RequestFacts = {
   conversation: { field: 'messages', kinds: 'an array of messages', mayBeText: false },
@@ -56,4 +57,17 @@ export const messages: SharedWire = {
     createDecoder: (profile, onAnswer) => new MessagesDecoder(profile, onAnswer),
   },
   native: { adaptRequest, openStream: (head) => new MessagesNativeStream(head), readAnswer },
+}
+
+/**
+ * Refuses a thread: a conversation that the provider keeps. Nothing is kept between requests, at the provider neither
+ * (spec 1.7). The vendor's SDKs look for the details: their tool runner then sends the whole conversation instead. The
+ * value `false` asks for no thread.
+ * @throws GatewayError 400 `invalid_body` on every model (ruling T22).
+ */
+function refuseThread(body: ClientBody): void {
+  if (!body.has('thread') || body.value('thread') === false) return
+  const message = 'The field thread is not supported: nothing is stored here, send the whole conversation in messages.'
+  const details = { error_code: 'thread_unsupported_request', unsupported: ['thread'] }
+  throw invalidField('thread', message, details)
 }

@@ -3,8 +3,7 @@ import type { Answer, AnswerBlock, BilledEvent } from '../../inference/answer.ts
 import type { Usage } from '../../inference/usage.ts'
 import { factsOfFault } from '../answers/faults.ts'
 import type { AnswerHead, Encoder } from '../wire.ts'
-import { createItem, encodeItem, type OutputItem } from './output-item.ts'
-import { createResponse, failedCode } from './response.ts'
+import { createItem, createResponse, encodeItem, failedCode, type OutputItem } from './output-item.ts'
 import { encodeIncomplete } from './stop-reasons.ts'
 
 /** The stream for a client: every event of the official sequence, since SDK helpers build on each (ruling T12). */
