@@ -58,20 +58,10 @@ export type Made = { asked: string; result: string; madeMs: number }
 /** One thing to be written. Servers learn that the account has changed, where it is about one. */
 export type BookWrite =
   | { kind: 'insert_account'; account: AccountRow }
-  | { kind: 'set_state'; accountId: string; state: AccountRow['state'] }
-  | { kind: 'set_name'; accountId: string; name: string }
+  | { kind: 'set_account'; accountId: string; fields: Partial<Pick<AccountRow, 'name' | 'state'>> }
   | { kind: 'post_credit'; accountId: string; amountNanos: bigint; reference: string }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
-  | { kind: 'expire_key'; accountId: string; keyId: string; expiresMs: number }
-  | { kind: 'revoke_key'; accountId: string; keyId: string; revokedMs: number }
-  | { kind: 'set_label'; accountId: string; keyId: string; label: string | undefined }
-  | {
-      kind: 'set_end'
-      accountId: string
-      keyId: string
-      expiresMs: number | undefined
-      ownExpiresMs: number | undefined
-    }
+  | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
   | { kind: 'set_bounds'; accountId: string; scope: string; bounds: KeyBounds }
   | ({ kind: 'set_spend'; accountId: string; scope: string } & TimeSpan & SpendBase)
   | { kind: 'clear_spend'; accountId: string; scope: string }
@@ -145,15 +135,11 @@ export function updateAccount(
       const accountId = account.id
       const result = { ...account, name: name ?? account.name, state: state ?? account.state }
       const [isRenamed, isMoved] = [result.name !== account.name, result.state !== account.state]
-      const writes: BookWrite[] = []
-      if (isRenamed) writes.push({ kind: 'set_name', accountId, name: result.name })
-      if (isMoved) writes.push({ kind: 'set_state', accountId, state: result.state })
-      const pick = (row: AccountRow): ActDetails => ({
-        ...(isRenamed && { name: row.name }),
-        ...(isMoved && { state: row.state }),
-      })
-      const trail = { operation: 'account.update', object: accountId, before: pick(account), after: pick(result) }
-      return { writes, result, trail }
+      if (!isRenamed && !isMoved) return { writes: [], result }
+      const pick = (row: AccountRow) => ({ ...(isRenamed && { name: row.name }), ...(isMoved && { state: row.state }) })
+      const [before, after] = [pick(account), pick(result)]
+      const trail = { operation: 'account.update', object: accountId, before, after }
+      return { writes: [{ kind: 'set_account', accountId, fields: after }], result, trail }
     },
   }
 }
@@ -222,7 +208,8 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
     decide(facts) {
       const key = theKey(facts, idOrPrefix)
       if (key.revokedMs !== undefined) return { writes: [], result: key }
-      const write: BookWrite = { kind: 'revoke_key', accountId: key.accountId, keyId: key.id, revokedMs: nowMs }
+      const { accountId, id: keyId } = key
+      const write: BookWrite = { kind: 'set_key', accountId, keyId, fields: { revokedMs: nowMs } }
       const trail = { operation: 'key.revoke', object: key.id, after: { prefix: key.prefix, revoked: true } }
       return { writes: [write], result: { ...key, revokedMs: nowMs }, trail }
     },
@@ -255,11 +242,9 @@ export function updateKey(
       const changed = Object.keys(before).filter((name) => before[name] !== after[name])
       if (changed.length === 0) return { writes: [], result: key }
       const writes: BookWrite[] = []
-      if (changed.includes('label')) writes.push({ kind: 'set_label', accountId, keyId, label: result.label })
-      if (changed.includes('expires')) {
-        const { expiresMs, ownExpiresMs } = result
-        writes.push({ kind: 'set_end', accountId, keyId, expiresMs, ownExpiresMs })
-      }
+      const { label, expiresMs, ownExpiresMs } = result
+      if (changed.includes('label') || changed.includes('expires'))
+        writes.push({ kind: 'set_key', accountId, keyId, fields: { label, expiresMs, ownExpiresMs } })
       if (changed.some((name) => name in tellBounds(unbounded)))
         writes.push({ kind: 'set_bounds', accountId, scope, bounds: result.bounds })
       const { budget } = result.bounds
@@ -308,7 +293,7 @@ export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<Issue
       // The old one's grace is not the new one's end.
       const { write, issued } = issueKey(old, nowMs)
       return {
-        writes: [{ kind: 'expire_key', accountId: old.accountId, keyId: old.id, expiresMs }, write],
+        writes: [{ kind: 'set_key', accountId: old.accountId, keyId: old.id, fields: { expiresMs } }, write],
         result: issued,
         trail: {
           operation: 'key.rotate',

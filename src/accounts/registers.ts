@@ -14,7 +14,6 @@ type Columns = Readonly<Record<string, RegisterColumn<unknown>>>
 /** `created_ms` is the field `createdMs`. */
 type Camel<S extends string> = S extends `${infer A}_${infer B}` ? `${A}${Capitalize<Camel<B>>}` : S
 
-/** The row of a register as the books have it. */
 type RegisterFields<C extends Columns> = {
   [Name in keyof C & string as Camel<Name>]: ReturnType<C[Name]['read']>
 }
@@ -74,6 +73,9 @@ export const registers = {
 
 export type RegisterName = keyof typeof registers
 
+/** A row of a register as the books have it. */
+export type RegisterRow<N extends RegisterName> = RegisterFields<(typeof registers)[N]>
+
 /** All columns of a register, whose kinds both schemas have. */
 export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {
   const bounds = Object.entries(name === 'keys' ? boundColumns : {})
@@ -89,9 +91,20 @@ export function readFields<C extends Columns>(columns: C, row: Readonly<Record<s
 
 /** The inverse: values by columns. */
 export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<C>): Record<keyof C & string, Stored> {
+  return valuesOf(Object.keys(columns), fields) as Record<keyof C & string, Stored>
+}
+
+/** The same of those fields alone that change. */
+export function changesOf<C extends Columns>(columns: C, fields: Partial<RegisterFields<C>>): Record<string, Stored> {
+  return valuesOf(
+    Object.keys(columns).filter((name) => fieldOf(name) in fields),
+    fields,
+  )
+}
+
+function valuesOf(columns: readonly string[], fields: object): Record<string, Stored> {
   const of = fields as Record<string, Stored | undefined>
-  const values = Object.keys(columns).map((name) => [name, of[fieldOf(name)] ?? null])
-  return Object.fromEntries(values) as Record<keyof C & string, Stored>
+  return Object.fromEntries(columns.map((name) => [name, of[fieldOf(name)] ?? null]))
 }
 
 /** A value as a database takes it. */

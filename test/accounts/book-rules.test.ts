@@ -175,7 +175,7 @@ test('a key is named by what fits one only', () => {
 
 test('a key is revoked once, at the time of the first', () => {
   const { writes, result } = decide(revokeKey('key_1', 50), { keys: [key] })
-  assert.deepEqual(writes, [{ kind: 'revoke_key', accountId: 'acct_1', keyId: 'key_1', revokedMs: 50 }])
+  assert.deepEqual(writes, [{ kind: 'set_key', accountId: 'acct_1', keyId: 'key_1', fields: { revokedMs: 50 } }])
   assert.equal(result.revokedMs, 50)
   assert.deepEqual(decide(revokeKey('key_1', 90), { keys: [result] }), { writes: [], result })
 })
@@ -183,8 +183,8 @@ test('a key is revoked once, at the time of the first', () => {
 test('a rotation never lengthens the life of the old key, by the time of the store, and a revoked one is not rotated', () => {
   const ends = (expiresMs: number | undefined, graceMs: number) => {
     const { writes } = decide(rotateKey('key_1', graceMs), { keys: [{ ...key, expiresMs }], nowMs: 1_000 })
-    assert.ok(writes[0]?.kind === 'expire_key')
-    return writes[0].expiresMs
+    assert.ok(writes[0]?.kind === 'set_key')
+    return writes[0].fields.expiresMs
   }
   assert.deepEqual([ends(undefined, 500), ends(1_200, 500), ends(9_000, 500)], [1_500, 1_200, 1_500])
   const { trail } = decide(rotateKey('key_1', 500), { keys: [key], nowMs: 1_000 })

@@ -1,9 +1,9 @@
 import type { Zone } from '../../accounts/calendar.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { type Dialect, insertAll, type SqlValue, statement } from '../sql/dialect.ts'
+import { type Dialect, insertAll, type SqlValue } from '../sql/dialect.ts'
 import { raiseMoment, readMoved } from '../sql/head.ts'
-import { rowOf, rowsOf, runAll, type StoreStep } from '../sql/step.ts'
+import { ask, askOne, runAll, type StoreStep } from '../sql/step.ts'
 import { readUsageState, rezone } from '../sql/usage-keep.ts'
 import {
   type ChainEnd,
@@ -36,7 +36,7 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
   }
 
   function* readTails(): StoreStep<ChainEnd[]> {
-    const rows = yield* rowsOf({ text: chainEnds, values: [] })
+    const rows = yield* ask(dialect, () => chainEnds)
     return rows.map(({ account_id, seq, balance, digest }) => ({
       accountId: account_id as string,
       seq: Number(seq),
@@ -48,25 +48,22 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
   function* readRegisters(): StoreStep<Registers> {
     const rows = {} as Record<CopiedRegister, RegisterRow[]>
     for (const name of copiedRegisters)
-      rows[name] = yield* rowsOf({ text: `SELECT ${columns(name).join(', ')} FROM ${schema}.${name}`, values: [] })
-    const head = yield* rowOf({ text: `SELECT moment_ms FROM ${schema}.head`, values: [] })
+      rows[name] = yield* ask(dialect, () => `SELECT ${columns(name).join(', ')} FROM ${schema}.${name}`)
+    const head = yield* askOne(dialect, () => `SELECT moment_ms FROM ${schema}.head`)
     return { ...rows, headMs: Number(head?.['moment_ms'] ?? 0) }
   }
 
   function* count(): StoreStep<{ entries: number; numbered: number; references: number }> {
-    const { entries, numbered, referred } = (yield* rowOf({
-      text: `SELECT (SELECT count(*) FROM ${schema}.entries) AS entries, (SELECT sum(seq) FROM ${dialect.ends} e) AS numbered,
+    const { entries, numbered, referred } = (yield* askOne(
+      dialect,
+      () => `SELECT (SELECT count(*) FROM ${schema}.entries) AS entries, (SELECT sum(seq) FROM ${dialect.ends} e) AS numbered,
         (SELECT count(reference) FROM ${dialect.credits}) AS referred`,
-      values: [],
-    }))!
+    ))!
     return { entries: Number(entries), numbered: Number(numbered ?? 0), references: Number(referred) }
   }
 
   function* readOldestMs(): StoreStep<number | undefined> {
-    const { oldest } = (yield* rowOf({
-      text: `SELECT min(posted_ms) AS oldest FROM ${schema}.entries`,
-      values: [],
-    }))!
+    const { oldest } = (yield* askOne(dialect, () => `SELECT min(posted_ms) AS oldest FROM ${schema}.entries`))!
     return oldest === null ? undefined : Number(oldest)
   }
 
@@ -91,9 +88,7 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
   function* write({ accounts, headMs, ...rows }: ChangedRegisters): StoreStep<void> {
     // Names that were exchanged are in nobody's way: no name begins with a blank.
     for (const { id } of accounts)
-      yield* rowsOf(
-        statement(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`),
-      )
+      yield* ask(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`)
     const named = accounts.map((row) => ({ ...row, revision: 0 }))
     const sets = `name = excluded.name, state = excluded.state, revision = ${nextRevision}`
     yield* runAll(insertRows('accounts', named, `ON CONFLICT (id) DO UPDATE SET ${sets}`, ['revision']))
@@ -103,7 +98,7 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
     }
     yield* runAll(insertRows('audit', rows.audit, 'ON CONFLICT DO NOTHING'))
     for (const name of replacedRegisters) {
-      yield* rowsOf({ text: `DELETE FROM ${schema}.${name}`, values: [] })
+      yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
       yield* runAll(insertRows(name, rows[name], ''))
     }
     yield* raiseMoment(dialect, headMs)

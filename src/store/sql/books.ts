@@ -7,27 +7,24 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
+import type { OperatorRow } from '../../accounts/operators.ts'
+import { columnsOf, registers } from '../../accounts/registers.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { readClock, readNowMs } from './clock.ts'
-import { type Dialect, insert, type Put, statement, update } from './dialect.ts'
+import { type Dialect, insert, type Put, update } from './dialect.ts'
 import { pageKeys } from './key-pages.ts'
 import {
-  insertAudit,
   lowerAscii,
-  query,
   selectAccountPage,
   selectAudit,
   selectKeyByDigest,
-  selectMade,
-  selectOperators,
-  selectSession,
-  touchSession,
+  selectRegister,
   whereAll,
   writeStatements,
-} from './operators.ts'
+} from './registers.ts'
 import { keysWithSpends, lockAccount, setSpend, sumSpend } from './spends.ts'
-import { all, first, type Query, rowOf, rowsOf, runAll, type StoreStep } from './step.ts'
+import { all, ask, askOne, execute, first, type Query, query, rowsOf, runAll, type StoreStep } from './step.ts'
 import { readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
 
@@ -44,11 +41,12 @@ export function createQuestions(dialect: Dialect) {
     findKeys: (name: string, accountId?: string) =>
       all(selectKeys(dialect, { id: name, prefix: name, label: name }, { accountId, most: keysNamedMax + 1 })),
     sumSpend: (of: Parameters<typeof sumSpend>[1]) => sumSpend(dialect, of),
-    listOperators: () => all(selectOperators(dialect)),
-    findOperator: (by: { id: string } | { digest: string }) => first(selectOperators(dialect, by)),
+    listOperators: () => all(selectRegister(dialect, 'operators', {}, { order: 'ORDER BY created_ms, id' })),
+    findOperator: (by: { id: string } | { digest: string }) => first(selectRegister(dialect, 'operators', by)),
     findKeyByDigest: (digest: string) => first(selectKeyByDigest(dialect, digest)),
-    findSession: (digest: string) => first(selectSession(dialect, digest)),
-    touchSession: (digest: string, seenMs: number) => runAll([touchSession(dialect, digest, seenMs)]),
+    findSession: (digest: string) => first(selectRegister(dialect, 'sessions', { digest })),
+    touchSession: (digest: string, seenMs: number) =>
+      runAll([update(dialect, 'sessions', { seen_ms: seenMs }, { digest })]),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
   }
@@ -95,21 +93,21 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     accountNamed: accountName === undefined ? undefined : yield* first(query(dialect, readAccountRow, named)),
     keys: key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key })),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
-    operators: operator === undefined ? [] : yield* all(selectOperators(dialect, { id: operator, name: operator })),
-    made: once === undefined ? undefined : yield* first(selectMade(dialect, once)),
+    operators: operator === undefined ? [] : yield* all(namedOperators(dialect, operator)),
+    made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
     nowMs: yield* readNowMs(dialect),
   }
 }
 
+function namedOperators(dialect: Dialect, name: string): Query<OperatorRow> {
+  return selectRegister(dialect, 'operators', { id: name, name }, { word: 'OR', order: 'ORDER BY created_ms, id' })
+}
+
 function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['credit']> {
-  const row = yield* rowOf(
-    statement(
-      dialect,
-      (put) => `SELECT account_id, amount FROM ${dialect.credits} WHERE reference = ${put(reference)}`,
-    ),
-  )
+  const select = (put: Put) => `SELECT account_id, amount FROM ${dialect.credits} WHERE reference = ${put(reference)}`
+  const row = yield* askOne(dialect, select)
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
 }
 
@@ -117,43 +115,36 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
 function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   const state = yield* readUsageState(dialect, 'UPDATE')
   const { livingReplicas } = dialect
-  const servers = livingReplicas === undefined ? [] : yield* rowsOf({ text: livingReplicas, values: [] })
+  const servers = livingReplicas === undefined ? [] : yield* ask(dialect, () => livingReplicas)
   const names = servers.map(({ id, name }) => `${name} (${id})`)
   return { timeZone: state.timeZone, isRecorded: isRecorded(state), servers: names }
 }
 
 /** Writes what a change decided, in its transaction. Each engine posts credits itself. */
 export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_credit' }>): StoreStep<void> {
-  const { schema } = dialect
   switch (write.kind) {
-    case 'insert_account': {
-      const { id, name, state, createdMs } = write.account
-      yield* rowsOf(insert(dialect, 'accounts', { id, name, state, revision: 0, created_ms: createdMs }))
-      if (dialect.isShared) yield* rowsOf(insert(dialect, 'balances', { account_id: id }))
+    case 'insert_account':
+      yield* rowsOf(insert(dialect, 'accounts', { ...columnsOf(registers.accounts, write.account), revision: 0 }))
+      if (dialect.isShared) yield* rowsOf(insert(dialect, 'balances', { account_id: write.account.id }))
       return
-    }
-    case 'set_state':
-      return yield* runAll([update(dialect, 'accounts', { state: write.state }, { id: write.accountId })])
-    case 'set_name':
-      return yield* runAll([update(dialect, 'accounts', { name: write.name }, { id: write.accountId })])
     case 'set_zone':
       return yield* rezone(dialect, { timeZone: write.timeZone })
     case 'set_spend':
       return yield* setSpend(dialect, write)
     case 'clear_spend':
       yield* lockAccount(dialect, write.accountId)
-      return yield* runAll([
-        statement(dialect, (put) => `DELETE FROM ${schema}.spends WHERE scope = ${put(write.scope)}`),
-      ])
+      return yield* execute(dialect, (put) => `DELETE FROM ${dialect.schema}.spends WHERE scope = ${put(write.scope)}`)
     case 'set_bounds':
       // No debit of the account is posted by what its keys were a moment ago.
       yield* lockAccount(dialect, write.accountId)
-      return yield* runAll([...writeStatements(dialect, write)!, rearm(dialect, write.scope)])
+      yield* runAll(writeStatements(dialect, write))
+      return yield* rearm(dialect, write.scope)
     case 'post_audit': {
       const last = yield* first(selectAudit(dialect, { limit: 1 }))
-      return yield* runAll([insertAudit(dialect, placeAudit(write.row, write.nowMs, last))])
+      const placed = placeAudit(write.row, write.nowMs, last)
+      return yield* runAll([insert(dialect, 'audit', columnsOf(registers.audit, placed))])
     }
     default:
-      return yield* runAll(writeStatements(dialect, write) ?? [])
+      return yield* runAll(writeStatements(dialect, write))
   }
 }

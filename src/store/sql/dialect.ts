@@ -37,6 +37,10 @@ export type Statement = { text: string; values: readonly SqlValue[]; isApart?: b
 /** Adds a value to a statement. @returns its name there. */
 export type Put = (value: SqlValue | null) => string
 
+export function isOneOf(put: Put, column: string, ids: readonly string[]): string {
+  return ids.length === 0 ? 'FALSE' : `${column} IN (${ids.map((id) => put(id)).join(', ')})`
+}
+
 export function statement({ parameter }: Dialect, write: (put: Put) => string): Statement {
   const values: (SqlValue | null)[] = []
   const text = write((value) => parameter(values.push(value)))

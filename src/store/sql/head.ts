@@ -1,11 +1,11 @@
 import { findWrongMoment } from '../../accounts/chain.ts'
 import type { Moved } from '../files/store-error.ts'
-import { type Dialect, insert, statement } from './dialect.ts'
-import { rowOf, rowsOf, type StoreStep } from './step.ts'
+import { type Dialect, insert } from './dialect.ts'
+import { ask, askOne, rowsOf, type StoreStep } from './step.ts'
 
 /** @returns undefined for a store whose content is here. */
-export function* readMoved({ schema }: Dialect): StoreStep<Moved | undefined> {
-  const row = yield* rowOf({ text: `SELECT to_store, moved_ms FROM ${schema}.moved`, values: [] })
+export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
+  const row = yield* askOne(dialect, () => `SELECT to_store, moved_ms FROM ${dialect.schema}.moved`)
   return row && { to: row['to_store'] as string, movedMs: Number(row['moved_ms']) }
 }
 
@@ -22,8 +22,7 @@ export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[
  */
 export function* fixMoment(dialect: Dialect): StoreStep<number> {
   const { now } = yield* readMoment(dialect)
-  const select = `SELECT max(posted_ms) AS newest FROM ${dialect.schema}.entries`
-  const { newest } = (yield* rowOf({ text: select, values: [] }))!
+  const { newest } = (yield* askOne(dialect, () => `SELECT max(posted_ms) AS newest FROM ${dialect.schema}.entries`))!
   return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
 }
 
@@ -37,16 +36,15 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 export function* raiseMoment(dialect: Dialect, ms: number): StoreStep<number> {
   const { moment } = yield* readMoment(dialect)
   if (moment !== null && moment >= BigInt(ms)) return Number(moment)
-  const update = statement(dialect, (put) => `UPDATE ${dialect.schema}.head SET moment_ms = ${put(ms)}`)
-  yield* rowsOf(moment === null ? insert(dialect, 'head', { moment_ms: ms }) : update)
+  if (moment === null) yield* rowsOf(insert(dialect, 'head', { moment_ms: ms }))
+  else yield* ask(dialect, (put) => `UPDATE ${dialect.schema}.head SET moment_ms = ${put(ms)}`)
   return ms
 }
 
 function* readMoment(dialect: Dialect) {
-  const { schema } = dialect
-  const select = statement(
+  const row = yield* askOne(
     dialect,
-    (put) => `SELECT ${dialect.now(put)} AS now, (SELECT moment_ms FROM ${schema}.head) AS moment`,
+    (put) => `SELECT ${dialect.now(put)} AS now, (SELECT moment_ms FROM ${dialect.schema}.head) AS moment`,
   )
-  return (yield* rowOf(select)) as { now: bigint | number; moment: bigint | null }
+  return row as { now: bigint | number; moment: bigint | null }
 }

@@ -1,8 +1,8 @@
 import { type KeyPage, type KeyRow, type KeyState, readKeyRow } from '../../accounts/book-rows.ts'
-import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
-import { beginsWith, isOneOf, query, startsWith, whereAll } from './operators.ts'
+import { type Dialect, isOneOf, type Put } from './dialect.ts'
+import { isLike, startsWith, whereAll } from './registers.ts'
 import { keysWithSpends } from './spends.ts'
-import { all, rowOf, type StoreStep } from './step.ts'
+import { all, askOne, query, type StoreStep } from './step.ts'
 
 /**
  * Keys that match one filter are found and sorted if there are at most so many of them. If more match, one key after the other is
@@ -60,7 +60,7 @@ const searched = ['k.id', 'k.prefix', 'k.label'] as const
 function beginning(q: string): KeyFilter {
   return {
     parts: searched.map((column) => (put) => startsWith(put, column, q)),
-    test: (put) => searched.map((column) => beginsWith(put, column, q)).join(' OR '),
+    test: (put) => searched.map((column) => isLike(put, column, q)).join(' OR '),
   }
 }
 
@@ -68,20 +68,16 @@ function beginning(q: string): KeyFilter {
 function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]): StoreStep<KeyFilter | undefined> {
   for (const filter of filters.filter(({ parts }) => parts.length > 0)) {
     let found = 0
-    for (const part of filter.parts)
-      if (found <= foundMax) found += Number((yield* rowOf(count(dialect, part, foundMax + 1 - found)))?.['n'] ?? 0)
+    for (const part of filter.parts) if (found <= foundMax) found += yield* count(dialect, part, foundMax + 1 - found)
     // An index has the keys of an account in their order.
     if (found <= foundMax) return page.accountId !== undefined && filter === filters[0] ? undefined : filter
   }
   return undefined
 }
 
-function count(dialect: Dialect, part: Condition, most: number): Statement {
-  return statement(
-    dialect,
-    (put) =>
-      `SELECT count(*) AS n FROM (SELECT 1 FROM ${dialect.schema}.keys k WHERE ${part(put)} LIMIT ${put(most)}) few`,
-  )
+function* count(dialect: Dialect, part: Condition, most: number): StoreStep<number> {
+  const few = (put: Put) => `SELECT 1 FROM ${dialect.schema}.keys k WHERE ${part(put)} LIMIT ${put(most)}`
+  return Number((yield* askOne(dialect, (put) => `SELECT count(*) AS n FROM (${few(put)}) few`))!['n'])
 }
 
 /** @param few the keys of a filter are found and sorted. All others are read in the order of an index. */

@@ -11,7 +11,7 @@ import {
   type Total,
 } from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
-import { type Dialect, isText, statement } from './dialect.ts'
+import { type Dialect, isOneOf, isText, type Put } from './dialect.ts'
 import {
   conditions,
   type Direction,
@@ -22,7 +22,7 @@ import {
   selectNamed,
   selectSums,
 } from './entries.ts'
-import { first, rowOf, rowsOf, type StoreStep } from './step.ts'
+import { ask, askOne, first, query, rowsOf, type StoreStep } from './step.ts'
 
 /** How many entries are read, summed and verified at once. */
 export type SliceSizes = { readMax: number; sumMax: number; verifyMax: number }
@@ -34,17 +34,15 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
 
   function findEntry(requestId: string): StoreStep<ListedEntry | undefined> {
     const text = selectNamed(dialect)
-    const found = statement(dialect, (put) => `${text} WHERE ${dialect.isOfRequest(put, requestId)}`)
-    return first({ ...found, read: readListed })
+    return first(query(dialect, readListed, (put) => `${text} WHERE ${dialect.isOfRequest(put, requestId)}`))
   }
 
   function* findDebit(requestId: string): StoreStep<FoundDebit | undefined> {
     const entry = yield* findEntry(requestId)
     if (!entry?.bill) return undefined
     const { bill } = entry
-    const select = (put: (value: string) => string) =>
-      `SELECT * FROM ${schema}.prices WHERE version = ${put(bill.priceVersion)}`
-    const prices = yield* first({ ...statement(dialect, select), read: readPrices })
+    const select = (put: Put) => `SELECT * FROM ${schema}.prices WHERE version = ${put(bill.priceVersion)}`
+    const prices = yield* first(query(dialect, readPrices, select))
     return { entry: { ...entry, bill }, prices, isReturned: yield* isReturned(requestId) }
   }
 
@@ -52,9 +50,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
   function* isReturned(requestId: string): StoreStep<boolean> {
     for (let number = 1; ; number++) {
       const reference = returnReference(requestId, number)
-      const row = yield* rowOf(
-        statement(dialect, (put) => `SELECT e.* FROM ${dialect.creditEntry} = ${put(reference)}`),
-      )
+      const row = yield* askOne(dialect, (put) => `SELECT e.* FROM ${dialect.creditEntry} = ${put(reference)}`)
       if (!row || readEntry(row).returned) return row !== undefined
     }
   }
@@ -104,7 +100,7 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     while (size < Infinity) {
       const { where, values } = conditions(dialect, filter, rest)
       const text = `SELECT e.${column} AS place FROM ${schema}.entries e ${where} ORDER BY ${order} OFFSET ${size} LIMIT 1`
-      const end = yield* rowOf({ text, values })
+      const [end] = yield* rowsOf({ text, values })
       if (!end) break
       const place = end['place'] as bigint
       if (!(yield* work(isOldest ? { ...rest, through: place } : { ...rest, after: place - 1n }))) return
@@ -122,12 +118,8 @@ export function createListing(dialect: Dialect, { readMax, sumMax }: Pick<SliceS
     const texts = [accountId, model, ...(keyIds ?? [])]
     if (texts.some((text) => text !== undefined && !isText(text)) || keyIds?.length === 0) return undefined
     if (!keyIds || accountId !== undefined) return filter
-    const rows = yield* rowsOf(
-      statement(
-        dialect,
-        (put) => `SELECT DISTINCT account_id FROM ${schema}.keys WHERE id IN (${keyIds.map(put).join(', ')})`,
-      ),
-    )
+    const select = (put: Put) => `SELECT DISTINCT account_id FROM ${schema}.keys WHERE ${isOneOf(put, 'id', keyIds)}`
+    const rows = yield* ask(dialect, select)
     return rows.length === 1 ? { ...filter, accountId: rows[0]!['account_id'] as string } : filter
   }
 }

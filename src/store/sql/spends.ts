@@ -2,8 +2,8 @@ import type { SpendBase } from '../../accounts/book-rules.ts'
 import type { Spend, TimeSpan } from '../../accounts/budget.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
-import { type Dialect, insert, type Put, type Statement, statement } from './dialect.ts'
-import { rowOf, rowsOf, type StoreStep } from './step.ts'
+import { type Dialect, insert, type Put } from './dialect.ts'
+import { ask, askOne, rowsOf, type StoreStep } from './step.ts'
 import { rearm } from './warnings.ts'
 
 /*
@@ -47,16 +47,13 @@ type SpendOf = { accountId: string; scope: string } & TimeSpan
 type SpendSlice = SpendOf & { after: number; through: number }
 
 /** Debits less what was given back of them; `first`: the earliest time at which an entry of the slice was posted. */
-function sumSlice({ schema, parameter: put }: Dialect, slice: SpendSlice): Statement {
-  const { accountId, scope, after, through, fromMs, untilMs } = slice
-  return {
-    text: `SELECT CAST(sum(CASE WHEN e.posted_ms < ${put(1)} OR e.posted_ms >= ${put(2)} THEN 0
-          WHEN k.id IS NULL THEN 0 WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent,
-        min(e.posted_ms) AS first
-      FROM ${schema}.entries e LEFT JOIN ${schema}.keys k ON k.id = e.key_id AND coalesce(k.scope, k.id) = ${put(3)}
-      WHERE e.account_id = ${put(4)} AND e.seq > ${put(5)} AND e.seq <= ${put(6)}`,
-    values: [fromMs, untilMs, scope, accountId, after, through],
-  }
+function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
+  return (put: Put) => `SELECT min(e.posted_ms) AS first, CAST(sum(
+        CASE WHEN e.posted_ms < ${put(fromMs)} OR e.posted_ms >= ${put(untilMs)} OR k.id IS NULL THEN 0
+          WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
+      FROM ${schema}.entries e
+      LEFT JOIN ${schema}.keys k ON k.id = e.key_id AND coalesce(k.scope, k.id) = ${put(scope)}
+      WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)}`
 }
 
 /** Entries in one statement, which takes far less than a second. */
@@ -68,11 +65,12 @@ const sliceMax = 20_000
  */
 export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreStep<SpendBase & { throughSeq: number }> {
   const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(of.accountId)}`
-  const throughSeq = Number((yield* rowOf(statement(dialect, select)))?.['seq'] ?? 0)
+  const throughSeq = Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
   let spentNanos = 0n
   for (let through = throughSeq; through > afterSeq; through -= sliceMax) {
     const slice = { ...of, after: Math.max(afterSeq, through - sliceMax), through }
-    const { spent, first } = (yield* rowOf(sumSlice(dialect, slice))) as { spent: bigint | null; first: bigint | null }
+    const row = yield* askOne(dialect, sumSlice(dialect, slice))
+    const { spent, first } = row as { spent: bigint | null; first: bigint | null }
     spentNanos += spent ?? 0n
     // No entry was posted before the one before it in its account (ruling C15).
     if (first === null || Number(first) < of.fromMs) break
@@ -92,14 +90,14 @@ export function* setSpend(
   const { text, values } = insert(dialect, 'spends', row)
   const sets = ['from_ms', 'until_ms', 'spent', 'warned'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
-  yield* rowsOf(rearm(dialect, scope))
+  yield* rearm(dialect, scope)
 }
 
 /** Until the end of the transaction nobody posts a debit of the account. In SQLite nobody else writes in a transaction. */
 export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<void> {
   if (!dialect.isShared) return
   const lock = (put: Put) => `SELECT FROM triwire.balances WHERE account_id = ${put(accountId)} FOR NO KEY UPDATE`
-  yield* rowsOf(statement(dialect, lock))
+  yield* ask(dialect, lock)
 }
 
 /** Counted spending of budgets, each with its account and the keys of its line. */

@@ -1,4 +1,4 @@
-import type { Statement } from './dialect.ts'
+import { type Dialect, type Put, type Statement, statement } from './dialect.ts'
 
 /** A row as a driver returns it, by the names of its columns. Integers of 64 bits are bigint. */
 export type Row = Record<string, unknown>
@@ -15,12 +15,23 @@ export type StoreStep<T> = Generator<Statement | Transacted, T, unknown>
 /** A statement, and how one of its rows is read. */
 export type Query<T> = Statement & { read(row: Row): T }
 
-export function* rowsOf(statement: Statement): StoreStep<Row[]> {
-  return (yield statement) as Row[]
+export function query<T>(dialect: Dialect, read: (row: Row) => T, write: (put: Put) => string): Query<T> {
+  return { ...statement(dialect, write), read }
 }
 
-export function* rowOf(statement: Statement): StoreStep<Row | undefined> {
-  return (yield* rowsOf(statement))[0]
+/** Runs a statement. @returns its rows */
+export function* rowsOf(one: Statement): StoreStep<Row[]> {
+  return (yield one) as Row[]
+}
+
+/** The same for a statement that is written here, with its values put in. */
+export function ask(dialect: Dialect, write: (put: Put) => string): StoreStep<Row[]> {
+  return rowsOf(statement(dialect, write))
+}
+
+/** The same for a statement that has one row at most, or whose first row is wanted. */
+export function* askOne(dialect: Dialect, write: (put: Put) => string): StoreStep<Row | undefined> {
+  return (yield* ask(dialect, write))[0]
 }
 
 export function* all<T>(query: Query<T>): StoreStep<T[]> {
@@ -34,6 +45,11 @@ export function* first<T>(query: Query<T>): StoreStep<T | undefined> {
 /** Runs statements one after the other. */
 export function* runAll(statements: Iterable<Statement>): StoreStep<void> {
   for (const one of statements) yield* rowsOf(one)
+}
+
+/** Runs a statement whose rows nobody wants. */
+export function* execute(dialect: Dialect, write: (put: Put) => string): StoreStep<void> {
+  yield* ask(dialect, write)
 }
 
 /** Inside a transaction that is open already, the step joins it. */

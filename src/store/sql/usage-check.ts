@@ -2,8 +2,8 @@ import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
 import { findDifferences, findKeyDifferences } from '../../accounts/usage/check.ts'
 import type { UsageState } from '../../accounts/usage/question.ts'
 import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
-import { type Dialect, type Put, statement } from './dialect.ts'
-import { inSnapshot, rowOf, rowsOf, type StoreStep } from './step.ts'
+import type { Dialect, Put } from './dialect.ts'
+import { ask, askOne, inSnapshot, type StoreStep } from './step.ts'
 import { selectSummed } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
 import { createWords } from './words.ts'
@@ -25,13 +25,13 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     for (const finding of found) findings.push(finding)
   }
   for (let from = state.keptFrom; ; ) {
-    const next = statement(dialect, (put) => {
+    const next = (put: Put) => {
       const at = `CAST(${put(from)} AS integer)`
       return `SELECT min(at) AS at FROM (SELECT min(quarter) AS at FROM ${schema}.usage_q WHERE quarter >= ${at}
         UNION ALL SELECT min(day) FROM ${schema}.usage_t WHERE day >= ${at}
         UNION ALL SELECT min(posted_ms) / 900000 FROM ${schema}.entries WHERE posted_ms >= ${at} * CAST(900000 AS bigint)) next`
-    })
-    const { at } = (yield* rowOf(next))!
+    }
+    const { at } = (yield* askOne(dialect, next))!
     if (at === null) break
     const { startMs, endMs } = calendar.periodOf(Number(at) * quarterMs, 'day')
     const day = { from: Math.max(from, startMs / quarterMs), to: endMs / quarterMs }
@@ -41,12 +41,11 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   }
   progress?.('verifying: the figures of each account')
   for (let after = ''; ; ) {
-    const next = statement(
+    const account = yield* askOne(
       dialect,
       (put) => `SELECT account_id FROM ${ends} e WHERE account_id > ${put(after)} ${isShared ? 'AND seq > 0' : ''}
         ORDER BY account_id LIMIT 1`,
     )
-    const account = yield* rowOf(next)
     if (!account) return findings
     after = account['account_id'] as string
     note(yield* inSnapshot(checkKeys(after)))
@@ -64,26 +63,26 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
       usage_d: yield* readRows('usage_d', within('day')),
       usage_t: yield* readRows('usage_t', within('day')),
     }
-    const entries = yield* rowsOf(statement(dialect, (put) => selectSummed(marked, posted(put))))
+    const entries = yield* ask(dialect, (put) => selectSummed(marked, posted(put)))
     return findDifferences({ from, to, entries, rows }, calendar)
   }
 
   function* checkKeys(accountId: string): StoreStep<string[]> {
-    const end = statement(
+    const end = yield* askOne(
       dialect,
       (put) => `SELECT e.seq, coalesce(m.seq, 0) AS mark, w.id FROM ${ends} e
         LEFT JOIN ${schema}.usage_marks m ON m.account_id = e.account_id
         LEFT JOIN ${schema}.usage_words w ON w.kind = 'account' AND w.word = e.account_id WHERE e.account_id = ${put(accountId)}`,
     )
-    const { seq, mark, id } = (yield* rowOf(end)) as { seq: bigint; mark: bigint; id: number | bigint | null }
+    const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
     const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}`
-    const entries = yield* rowsOf(statement(dialect, (put) => selectSummed(`${schema}.entries e`, below(put), false)))
+    const entries = yield* ask(dialect, (put) => selectSummed(`${schema}.entries e`, below(put), false))
     const rows = id === null ? [] : yield* readRows('usage_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })
   }
 
   function* readRows(table: UsageTable, where: (put: Put) => string): StoreStep<SumRow[]> {
-    const rows = yield* rowsOf(statement(dialect, (put) => `SELECT * FROM ${schema}.${table} WHERE ${where(put)}`))
+    const rows = yield* ask(dialect, (put) => `SELECT * FROM ${schema}.${table} WHERE ${where(put)}`)
     const columns = usageTables[table]
     const isTime = (column: string) => column === 'quarter' || column === 'day'
     const named = columns.filter((column) => !isTime(column))

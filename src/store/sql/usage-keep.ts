@@ -4,8 +4,8 @@ import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
 import { readNowMs } from './clock.ts'
-import { type Dialect, insertAll, type SqlValue, statement } from './dialect.ts'
-import { inTransaction, type Row, rowOf, rowsOf, runAll, type StoreStep } from './step.ts'
+import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
+import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 
 /*
  * Figures for reports as time goes on, and the zone whose days they are kept by.
@@ -14,9 +14,9 @@ import { inTransaction, type Row, rowOf, rowsOf, runAll, type StoreStep } from '
 const quartersOfDay = 96
 
 /** @param lock until the end of the transaction, so that nobody makes the days anew meanwhile */
-export function* readUsageState({ schema, isShared }: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
-  const text = `SELECT time_zone, week_starts, kept_from FROM ${schema}.usage_state`
-  const row = yield* rowOf({ text: isShared && lock ? `${text} FOR ${lock}` : text, values: [] })
+export function* readUsageState(dialect: Dialect, lock?: 'SHARE' | 'UPDATE'): StoreStep<UsageState> {
+  const text = `SELECT time_zone, week_starts, kept_from FROM ${dialect.schema}.usage_state`
+  const row = yield* askOne(dialect, () => (dialect.isShared && lock ? `${text} FOR ${lock}` : text))
   return {
     timeZone: spellZone((row?.['time_zone'] ?? 'UTC') as string),
     weekStarts: (row?.['week_starts'] ?? 'monday') as Zone['weekStarts'],
@@ -73,12 +73,11 @@ export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
 }
 
 function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState): StoreStep<void> {
-  const set = statement(
+  return execute(
     dialect,
     (put) => `UPDATE ${dialect.schema}.usage_state SET time_zone = ${put(timeZone)}, week_starts = ${put(weekStarts)},
       kept_from = ${put(keptFrom)}`,
   )
-  return runAll([set])
 }
 
 /** Day by day, since an index has the quarters of each day together. */
@@ -86,11 +85,12 @@ function* remakeDays(dialect: Dialect, zone: Zone): StoreStep<void> {
   const { schema } = dialect
   const calendar = createCalendar(zone)
   for (const name of ['usage_d', 'usage_t', 'traffic_d', 'traffic_t'])
-    yield* rowsOf({ text: `DELETE FROM ${schema}.${name}`, values: [] })
-  const quarters = yield* rowsOf({
-    text: `SELECT DISTINCT quarter FROM ${schema}.usage_q UNION SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`,
-    values: [],
-  })
+    yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
+  const quarters = yield* ask(
+    dialect,
+    () =>
+      `SELECT DISTINCT quarter FROM ${schema}.usage_q UNION SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`,
+  )
   let end = 0
   for (const { quarter } of quarters) {
     if (Number(quarter) < end) continue
@@ -105,19 +105,18 @@ function* remakeDay(dialect: Dialect, day: number, end: number): StoreStep<void>
   const sums = sumColumns.map((column) => `sum(${column})`).join(', ')
   for (const name of ['usage_d', 'usage_t'] as const) {
     const columns = usageTables[name].filter((column) => column !== 'day').join(', ')
-    const insert = statement(
+    yield* ask(
       dialect,
       (put) => `INSERT INTO ${schema}.${name} (day, ${columns}, ${sumColumns.join(', ')})
         SELECT CAST(${put(day)} AS integer), ${columns}, ${sums} FROM ${schema}.usage_q
         WHERE quarter >= ${put(day)} AND quarter < ${put(end)} GROUP BY ${columns}`,
     )
-    yield* rowsOf(insert)
   }
-  const select = statement(
+  const quarters = yield* ask(
     dialect,
     (put) => `SELECT * FROM ${schema}.traffic_q WHERE quarter >= ${put(day)} AND quarter < ${put(end)}`,
   )
-  const cells = (yield* rowsOf(select)).map((row) => readCell(row, day))
+  const cells = quarters.map((row) => readCell(row, day))
   for (const name of ['traffic_d', 'traffic_t'] as const) {
     const columns = trafficTables[name]
     const rows = joinCells(cells, columns).map(({ place, requests, first_byte, total }) => [
@@ -146,9 +145,9 @@ export function* pruneSome(dialect: Dialect): StoreStep<boolean> {
 function* pruneTable(dialect: Dialect, table: string, keptFrom: number): StoreStep<boolean> {
   const time = table.endsWith('_q') ? 'quarter' : 'day'
   const from = `FROM ${dialect.schema}.${table}`
-  const oldest = (yield* rowOf({ text: `SELECT min(${time}) AS oldest ${from}`, values: [] }))!['oldest']
+  const oldest = (yield* askOne(dialect, () => `SELECT min(${time}) AS oldest ${from}`))!['oldest']
   if (oldest === null || Number(oldest) >= keptFrom) return false
   const end = Math.min(keptFrom, Number(oldest) + quartersOfDay)
-  yield* rowsOf(statement(dialect, (put) => `DELETE ${from} WHERE ${time} < ${put(end)}`))
+  yield* ask(dialect, (put) => `DELETE ${from} WHERE ${time} < ${put(end)}`)
   return true
 }

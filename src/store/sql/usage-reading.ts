@@ -9,8 +9,8 @@ import {
   unfoldedMax,
 } from '../../accounts/usage/question.ts'
 import { wordsOf } from '../../accounts/usage/rollup.ts'
-import { type Dialect, statement } from './dialect.ts'
-import { inSnapshot, rowOf, rowsOf, type StoreStep } from './step.ts'
+import type { Dialect } from './dialect.ts'
+import { ask, askOne, inSnapshot, rowsOf, type StoreStep } from './step.ts'
 import {
   findRows,
   selectMost,
@@ -60,7 +60,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   }
 
   function* readFolding(): StoreStep<FoldProgress> {
-    const row = (yield* rowOf({ text: usage.progress, values: [] }))!
+    const row = (yield* askOne(dialect, () => usage.progress))!
     return { folded: Number(row['folded']), entries: Number(row['entries']) }
   }
 
@@ -99,7 +99,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
 
   /** The whole cost of a key, in nano-credits, less what was given back. */
   function* readSpent(accountId: string, keyId: string): StoreStep<bigint> {
-    const row = yield* rowOf(selectSpent(dialect, accountId, keyId))
+    const [row] = yield* rowsOf(selectSpent(dialect, accountId, keyId))
     return BigInt((row?.['spent'] as bigint | string | undefined) ?? 0)
   }
 
@@ -108,11 +108,11 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     const { from, where } = usage.tail
     const { folded, entries } = yield* readFolding()
     const unfolded = `UNION SELECT e.model FROM ${from} WHERE ${where} AND e.model IS NOT NULL`
-    const select = statement(
+    const models = yield* ask(
       dialect,
       () => `SELECT word AS model FROM ${schema}.usage_words WHERE kind = 'model'
         ${entries - folded > tailMax ? '' : unfolded} ORDER BY 1`,
     )
-    return (yield* rowsOf(select)).map(({ model }) => model as string)
+    return models.map(({ model }) => model as string)
   }
 }

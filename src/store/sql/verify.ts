@@ -5,11 +5,10 @@ import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { readNowMs } from './clock.ts'
-import { type Dialect, type Put, type SqlValue, statement } from './dialect.ts'
+import { type Dialect, isOneOf, type Put, type SqlValue } from './dialect.ts'
 import { joinNames, readingColumns, readReading } from './entries.ts'
-import { isOneOf } from './operators.ts'
 import { readSpend, readSpendRows, selectBudgeted, selectSpends } from './spends.ts'
-import { type Row, rowOf, rowsOf, type StoreStep } from './step.ts'
+import { ask, askOne, type Row, type StoreStep } from './step.ts'
 import { findUsageDifferences } from './usage-check.ts'
 
 /** A table `e` that is read by pages. @property order columns that tell each row from all others @property joins what is read beside it */
@@ -48,9 +47,9 @@ export function* verifyLedger(
     for (const finding of found) findings.push(finding)
   }
   const eachPage = pagesOf(dialect, verified.pageMax)
-  const spends = readSpendRows(yield* rowsOf({ text: selectSpends(schema), values: [] }))
+  const spends = readSpendRows(yield* ask(dialect, () => selectSpends(schema)))
   note(yield* readUncounted(dialect))
-  const { n } = (yield* rowOf({ text: `SELECT sum(seq) AS n FROM ${tails} e`, values: [] }))!
+  const { n } = (yield* askOne(dialect, () => `SELECT sum(seq) AS n FROM ${tails} e`))!
   const prices = new Map<string, Debit['prices']>()
   const returns: Entry[] = []
   yield* eachPage(verified.references, [returnReference('')], readReturns)
@@ -93,7 +92,7 @@ export function* verifyLedger(
       if (ends.has(id as string) || (seq === 0n && balance === 0n)) continue
       // One that was made, or has its first entry, since the entries were read.
       const entry = (put: Put) => `SELECT 1 FROM ${schema}.entries WHERE account_id = ${put(id as string)} LIMIT 1`
-      if (yield* rowOf(statement(dialect, entry))) continue
+      if (yield* askOne(dialect, entry)) continue
       const end = { id: id as string, balanceNanos: (balance as bigint) ?? 0n, seq: Number(seq ?? Number.NaN) }
       ends.set(end.id, end)
     }
@@ -115,7 +114,7 @@ function pagesOf(dialect: Dialect, pageMax: number) {
       const select = (put: Put) => `SELECT ${marks}, ${columns}
         FROM (SELECT * FROM ${table} e WHERE (${by}) > (${place.map(put).join(', ')}) ORDER BY ${by} LIMIT ${pageMax}) e
         ${joins} ORDER BY ${by}`
-      const rows = yield* rowsOf(statement(dialect, select))
+      const rows = yield* ask(dialect, select)
       const worked = work(rows)
       const isMore = typeof worked === 'boolean' ? worked : yield* worked
       if (!isMore || rows.length < pageMax) return
@@ -134,10 +133,11 @@ function readingsOf(dialect: Dialect, { ends: { columns, joins } }: VerifyDialec
 }
 
 /** Budgets that nobody counts, and counts of no budget, of one moment. */
-function* readUncounted({ schema }: Dialect): StoreStep<Iterable<string>> {
+function* readUncounted(dialect: Dialect): StoreStep<Iterable<string>> {
+  const { schema } = dialect
   const both = `SELECT 'budgeted' AS kind, b.scope FROM (${selectBudgeted(schema)}) b
     UNION ALL SELECT 'counted', s.scope FROM ${schema}.spends s`
-  const rows = yield* rowsOf({ text: both, values: [] })
+  const rows = yield* ask(dialect, () => both)
   const scopes = (kind: string) => rows.filter((row) => row['kind'] === kind).map(({ scope }) => scope as string)
   return findUncounted(scopes('budgeted'), new Set(scopes('counted')))
 }
@@ -147,7 +147,7 @@ function* readPricesOf(dialect: Dialect, rows: readonly Row[], prices: Map<strin
   const unknown = [...asked].filter((version) => version !== null && !prices.has(version)) as string[]
   if (unknown.length === 0) return
   const select = (put: Put) => `SELECT * FROM ${dialect.schema}.prices WHERE ${isOneOf(put, 'version', unknown)}`
-  for (const row of yield* rowsOf(statement(dialect, select))) prices.set(row['version'] as string, readPrices(row))
+  for (const row of yield* ask(dialect, select)) prices.set(row['version'] as string, readPrices(row))
 }
 
 /**
@@ -167,7 +167,7 @@ function* readSpendEnds(
         WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${isOneOf(put, 'e.key_id', keyIds)}
           AND e.posted_ms >= s.from_ms AND e.posted_ms < s.until_ms) AS bigint) AS tail
       FROM ${schema}.spends s WHERE s.scope = ${put(scope)}`
-    const row = yield* rowOf(statement(dialect, select))
+    const row = yield* askOne(dialect, select)
     if (row) spent.push({ ...readSpend(row), tailNanos: row['tail'] as bigint })
   }
   return spent

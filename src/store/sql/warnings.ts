@@ -6,8 +6,8 @@ import {
   type Watched,
   warningKeptMs,
 } from '../../accounts/warnings.ts'
-import { type Dialect, insert, type Statement, statement } from './dialect.ts'
-import { all, inTransaction, rowOf, rowsOf, runAll, type StoreStep } from './step.ts'
+import { type Dialect, insert, type Put } from './dialect.ts'
+import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './step.ts'
 
 /*
  * Warnings that wait to be sent, and the levels that the store warns of.
@@ -34,41 +34,35 @@ export function createWarnings(dialect: Dialect) {
 
   /** The oldest of those that are due. Servers ask often, so it writes nothing if there are none. */
   function* takeWarnings(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
-    const due = statement(
-      dialect,
-      (put) => `SELECT 1 FROM ${schema}.outbox WHERE next_ms <= ${dialect.now(put)} LIMIT 1`,
-    )
-    return (yield* rowOf(due)) ? yield* inTransaction(take(leaseMs, limit)) : []
+    const due = (put: Put) => `SELECT 1 FROM ${schema}.outbox WHERE next_ms <= ${dialect.now(put)} LIMIT 1`
+    return (yield* askOne(dialect, due)) ? yield* inTransaction(take(leaseMs, limit)) : []
   }
 
   function* take(leaseMs: number, limit: number): StoreStep<StoredWarning[]> {
     // SQLite's are removed as new ones come.
     if (isShared)
-      yield* rowsOf(
-        statement(
-          dialect,
-          (put) => `DELETE FROM triwire.outbox WHERE at_ms < triwire.now_ms() - ${put(untoldMs)}::bigint`,
-        ),
+      yield* ask(
+        dialect,
+        (put) => `DELETE FROM triwire.outbox WHERE at_ms < triwire.now_ms() - ${put(untoldMs)}::bigint`,
       )
-    const taken = statement(dialect, (put) => {
+    const taken = (put: Put) => {
       const now = dialect.now(put)
       return `UPDATE ${schema}.outbox SET next_ms = ${now} + ${put(leaseMs)} WHERE id IN (
           SELECT id FROM ${schema}.outbox WHERE next_ms <= ${now} ORDER BY at_ms, id LIMIT ${put(limit)}
           ${isShared ? 'FOR UPDATE SKIP LOCKED' : ''})
         RETURNING id, event, data, at_ms, tries`
-    })
-    return yield* all({ ...taken, read: readWarning })
+    }
+    return (yield* ask(dialect, taken)).map(readWarning)
   }
 
   /** @param next undefined: it is over */
   function settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): StoreStep<void> {
-    const settled = statement(dialect, (put) =>
+    return execute(dialect, (put) =>
       next === undefined
         ? `DELETE FROM ${schema}.outbox WHERE id = ${put(id)}`
         : `UPDATE ${schema}.outbox SET tries = ${put(next.tries)}, next_ms = ${dialect.now(put)} + ${put(next.afterMs)}
            WHERE id = ${put(id)}`,
     )
-    return runAll([settled])
   }
 }
 
@@ -84,9 +78,9 @@ export function readWatched(rows: readonly StoreRow[]): Watched {
 }
 
 /** Another budget has other levels: what a window has reached of it already warns nobody (ruling X15). */
-export function rearm(dialect: Dialect, scope: string): Statement {
+export function rearm(dialect: Dialect, scope: string): StoreStep<void> {
   const { schema } = dialect
-  return statement(
+  return execute(
     dialect,
     (put) => `UPDATE ${schema}.spends SET warned = coalesce((
         SELECT CASE WHEN spends.spent >= k.budget THEN 100 WHEN spends.spent >= k.budget - k.budget / 5 THEN 80 ELSE 0 END

@@ -1,6 +1,6 @@
 import type { SumRow } from '../../accounts/usage/rollup.ts'
-import { type Dialect, insertAll, statement } from './dialect.ts'
-import { rowsOf, type StoreStep } from './step.ts'
+import { type Dialect, insertAll, type Put } from './dialect.ts'
+import { ask, rowsOf, type StoreStep } from './step.ts'
 
 /** Words that are remembered at once; each takes some 100 bytes. */
 const wordsMax = 200_000
@@ -34,11 +34,11 @@ export function createWords(dialect: Dialect) {
     const unknown = asked.filter(([kind, word]) => word !== '' && !ids.has(wordKey(kind, word)))
     if (ids.size > wordsMax) ids.clear()
     for (const list of slices(unknown)) {
-      const select = statement(dialect, (put) => {
+      const select = (put: Put) => {
         const pairs = list.map(([kind, word]) => `(${put(kind)}, ${put(word)})`)
         return `SELECT id, kind, word FROM ${schema}.usage_words WHERE (kind, word) IN (VALUES ${pairs.join(', ')})`
-      })
-      for (const { id, kind, word } of yield* rowsOf(select))
+      }
+      for (const { id, kind, word } of yield* ask(dialect, select))
         ids.set(wordKey(kind as string, word as string), Number(id))
     }
     return new Map(
@@ -76,7 +76,7 @@ export function createWords(dialect: Dialect) {
     words.set(0, '')
     for (const list of slices([...new Set(asked)].filter((id) => !words.has(id)))) {
       const text = `SELECT id, word FROM ${schema}.usage_words WHERE id IN (${list.join(', ')})`
-      for (const { id, word } of yield* rowsOf({ text, values: [] })) words.set(Number(id), word as string)
+      for (const { id, word } of yield* ask(dialect, () => text)) words.set(Number(id), word as string)
     }
     return words
   }

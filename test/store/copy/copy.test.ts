@@ -193,7 +193,10 @@ test('a copy goes on beside a server, follows it, and waits for it to stop', { s
     if (rounds === 1)
       store.change({
         about: { account: 'one' },
-        decide: ({ account }) => ({ writes: [{ kind: 'set_name', accountId: account!.id, name: 'uno' }], result: 0 }),
+        decide: ({ account }) => ({
+          writes: [{ kind: 'set_account', accountId: account!.id, fields: { name: 'uno' } }],
+          result: 0,
+        }),
       })
     if (rounds === 2) store.createKey(store.createAccount('one', 5n).id)
     if (rounds < 12) store.postDebits([createDebitRow(requestId(100 + rounds), store.findAccount('uno').id)])

@@ -1,0 +1,169 @@
+import {
+  type AccountPage,
+  type AccountRow,
+  type KeyRow,
+  readAccountRow,
+  readKeyRow,
+  type StoreRow,
+} from '../../accounts/book-rows.ts'
+import type { BookWrite } from '../../accounts/book-rules.ts'
+import { boundValues } from '../../accounts/key-bounds.ts'
+import { onceMs } from '../../accounts/on-behalf.ts'
+import { type SessionRow, sessionsMax } from '../../accounts/operators.ts'
+import {
+  changesOf,
+  columnsOf,
+  type RegisterName,
+  type RegisterRow,
+  readFields,
+  registers,
+} from '../../accounts/registers.ts'
+import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
+import { type Dialect, insert, isOneOf, type Put, type SqlValue, type Statement, statement, update } from './dialect.ts'
+import { keysWithSpends } from './spends.ts'
+import { type Query, query } from './step.ts'
+
+/*
+ * Statements about registers: operators, the audit trail, pages of accounts and keys. Both databases understand them.
+ */
+
+/** Writes that need to read nothing; see `make` for the others. */
+type PlainWrite = Exclude<
+  BookWrite,
+  { kind: 'insert_account' | 'post_credit' | 'set_zone' | 'set_spend' | 'clear_spend' | 'post_audit' }
+>
+
+export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[] {
+  const remove = (rows: (put: Put) => string) =>
+    statement(dialect, (put) => `DELETE FROM ${dialect.schema}.${rows(put)}`)
+  switch (write.kind) {
+    case 'set_account':
+      return [update(dialect, 'accounts', changesOf(registers.accounts, write.fields), { id: write.accountId })]
+    case 'insert_operator':
+      return [insert(dialect, 'operators', columnsOf(registers.operators, write.operator))]
+    case 'revoke_operator':
+      return [
+        update(dialect, 'operators', { revoked_ms: write.revokedMs }, { id: write.operatorId }),
+        remove((put) => `sessions WHERE operator_id = ${put(write.operatorId)}`),
+      ]
+    case 'insert_session':
+      return [
+        remove((put) => `sessions WHERE expires_ms <= ${put(write.session.createdMs)}`),
+        ...forgetOldest(dialect, write.session),
+        insert(dialect, 'sessions', columnsOf(registers.sessions, write.session)),
+      ]
+    case 'delete_session':
+      return [remove((put) => `sessions WHERE digest = ${put(write.digest)}`)]
+    case 'insert_made': {
+      const { actor, key, made } = write
+      const until = made.madeMs - onceMs
+      return [
+        remove((put) => `made WHERE made_ms <= ${put(until)} OR (actor = ${put(actor)} AND once = ${put(key)})`),
+        insert(dialect, 'made', columnsOf(registers.made, { actor, once: key, ...made })),
+      ]
+    }
+    case 'insert_key':
+      return [insert(dialect, 'keys', { ...columnsOf(registers.keys, write.key), ...boundValues(write.key.bounds) })]
+    case 'set_key':
+      return [update(dialect, 'keys', changesOf(registers.keys, write.fields), { id: write.keyId })]
+    case 'set_bounds':
+      return [update(dialect, 'keys', boundValues(write.bounds), { account_id: write.accountId, scope: write.scope })]
+  }
+}
+
+/** An operator who has too many sessions is signed out of the oldest ones. */
+function forgetOldest(dialect: Dialect, { operatorId, keyId }: SessionRow): Statement[] {
+  const sessions = `${dialect.schema}.sessions`
+  const [column, owner] = operatorId === undefined ? ['key_id', keyId] : ['operator_id', operatorId]
+  if (owner === undefined) return []
+  const old = (put: Put) => `DELETE FROM ${sessions} WHERE ${column} = ${put(owner)} AND digest NOT IN (
+    SELECT digest FROM ${sessions} WHERE ${column} = ${put(owner)}
+    ORDER BY created_ms DESC, digest LIMIT ${sessionsMax - 1})`
+  return [statement(dialect, old)]
+}
+
+/** Rows of a register that have these values in all, or in any, of these columns. */
+export function selectRegister<N extends RegisterName>(
+  dialect: Dialect,
+  name: N,
+  by: Readonly<Record<string, SqlValue>> = {},
+  { word = 'AND', order = '' }: { word?: 'AND' | 'OR'; order?: string } = {},
+): Query<RegisterRow<N>> {
+  const read = (row: StoreRow) => readFields(registers[name], row) as RegisterRow<N>
+  return query(dialect, read, (put) => {
+    const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
+    return `SELECT * FROM ${dialect.schema}.${name} ${whereAll(parts, word)} ${order}`
+  })
+}
+
+export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRow> {
+  return query(dialect, readKeyRow, (put) => {
+    const found = `(SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)})`
+    return `SELECT * FROM ${keysWithSpends(dialect, found)}`
+  })
+}
+
+/** Conditions of the audit trail, by the fields of a filter. */
+const auditConditions = {
+  actor: 'actor =',
+  operation: 'operation =',
+  object: 'object =',
+  sinceMs: 'at_ms >=',
+  untilMs: 'at_ms <',
+  beyond: 'seq <',
+}
+
+export function selectAudit(
+  dialect: Dialect,
+  { limit, ...filter }: AuditFilter & { limit: number; beyond?: number | undefined },
+): Query<AuditRow> {
+  return query(
+    dialect,
+    (row) => readFields(registers.audit, row),
+    (put) => {
+      const given = Object.entries(filter).filter(([, value]) => value !== undefined)
+      const parts = given.map(([name, value]) => `${auditConditions[name as keyof typeof filter]} ${put(value)}`)
+      return `SELECT * FROM ${dialect.schema}.audit ${whereAll(parts)} ORDER BY seq DESC LIMIT ${put(limit)}`
+    },
+  )
+}
+
+export function selectAccountPage(dialect: Dialect, page: AccountPage): Query<AccountRow> {
+  const { q, state, ids, sort, beyond, limit } = page
+  return query(dialect, readAccountRow, (put) => {
+    const parts: string[] = []
+    if (state !== undefined) parts.push(`a.state = ${put(state)}`)
+    if (ids !== undefined) parts.push(isOneOf(put, 'a.id', ids))
+    if (q !== undefined) parts.push(`(${isLike(put, 'a.name', q, '%')} OR ${isLike(put, 'a.id', q)})`)
+    const [columns, word] =
+      sort === 'name' ? ['a.name, a.id', ''] : ['a.created_ms, a.id', sort === 'created' ? '' : ' DESC']
+    if (beyond) parts.push(`(${columns}) ${word ? '<' : '>'} (${beyond.map(put).join(', ')})`)
+    const order = columns.replace(', ', `${word}, `) + word
+    return `${dialect.accounts} ${whereAll(parts)} ORDER BY ${order} LIMIT ${put(limit)}`
+  })
+}
+
+/**
+ * Finds a text that people typed at the beginning of a column, in any case of A to Z, by an index of `lower(column)`. Texts sort
+ * by their bytes in both databases.
+ */
+export function startsWith(put: Put, column: string, q: string): string {
+  const low = lowerAscii(q)
+  // No text has a character above this one.
+  return `lower(${column}) >= ${put(low)} AND lower(${column}) < ${put(`${low}\u{10ffff}`)}`
+}
+
+/** As both databases do it: `lower` of SQLite, and of PostgreSQL for texts that sort by their bytes. */
+export function lowerAscii(text: string): string {
+  return text.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+}
+
+/** The same without an index. @param before `%` finds the text anywhere in the column */
+export function isLike(put: Put, column: string, q: string, before: '' | '%' = ''): string {
+  const text = lowerAscii(q).replace(/[\\%_]/g, '\\$&')
+  return `lower(${column}) LIKE ${put(`${before}${text}%`)} ESCAPE '\\'`
+}
+
+export function whereAll(parts: readonly string[], word: 'AND' | 'OR' = 'AND'): string {
+  return parts.length ? `WHERE ${parts.join(` ${word} `)}` : ''
+}
