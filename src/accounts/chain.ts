@@ -18,38 +18,49 @@ import { datedMax } from './clock.ts'
  * entries with calls have it.
  */
 
-/** The columns that form 1 covers, in this order. */
-export const chainedColumns = [
-  'account_id',
-  'seq',
-  'kind',
-  'amount',
-  'balance_after',
-  'reference',
-  'request_id',
-  'key_id',
-  'client_wire',
-  'model',
-  'model_wire',
-  'upstream',
-  'upstream_account',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'priced_calls',
-  'usage_source',
-  'price_version',
-  'outcome',
-  'created_ms',
-  'posted_ms',
-] as const
+/** The columns of an entry beside its id and digest, with the kinds of their values. A digest covers them in this order. */
+export const entryKinds = {
+  account_id: 'text',
+  seq: 'integer',
+  kind: 'text',
+  amount: 'integer',
+  balance_after: 'integer',
+  reference: 'text',
+  request_id: 'text',
+  key_id: 'text',
+  client_wire: 'text',
+  model: 'text',
+  model_wire: 'text',
+  upstream: 'text',
+  upstream_account: 'text',
+  input_tokens: 'integer',
+  cache_read_tokens: 'integer',
+  cache_write_tokens: 'integer',
+  cache_write_1h_tokens: 'integer',
+  output_tokens: 'integer',
+  reasoning_tokens: 'integer',
+  priced_calls: 'integer',
+  calls: 'text',
+  usage_source: 'text',
+  price_version: 'text',
+  outcome: 'text',
+  created_ms: 'integer',
+  posted_ms: 'integer',
+} as const
 
-export type ChainedRow = { readonly [Column in (typeof chainedColumns)[number]]: unknown } & {
-  readonly calls?: unknown
-}
+export type EntryColumn = keyof typeof entryKinds
+
+/** Columns that a later form covers, after all others. */
+const laterColumns = ['calls'] as const
+
+type ChainedColumn = Exclude<EntryColumn, (typeof laterColumns)[number]>
+
+/** The columns that form 1 covers, in their order. */
+export const chainedColumns = Object.keys(entryKinds).filter(
+  (column) => !(laterColumns as readonly string[]).includes(column),
+) as ChainedColumn[]
+
+export type ChainedRow = { readonly [Column in ChainedColumn]: unknown } & { readonly calls?: unknown }
 
 /**
  * The form, a colon and a SHA-256 in base 64, which covers field(form), field(previous), and a field for each column.

@@ -1,8 +1,9 @@
 import { formatCalls, parseCalls } from './calls.ts'
-import { type ChainedRow, chainedColumns } from './chain.ts'
+import { type ChainedRow, type EntryColumn, entryKinds } from './chain.ts'
 import { type Entry, readReturnReference } from './entries.ts'
 import type { Debit, Origin } from './ledger.ts'
 import type { DebitRow } from './poster.ts'
+import type { registers } from './registers.ts'
 
 /** An entry that is verified, with the data that it is compared with. */
 export type VerifiedEntry = {
@@ -16,7 +17,7 @@ export type VerifiedEntry = {
 }
 
 /** All columns of an entry except its id and digest. */
-export const fieldColumns = [...chainedColumns, 'calls'] as const
+export const fieldColumns = Object.keys(entryKinds) as EntryColumn[]
 
 type ColumnValue = null | number | bigint | string
 
@@ -36,10 +37,7 @@ export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): Co
 }
 
 /** A row in which every column is null. */
-const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<
-  (typeof fieldColumns)[number],
-  ColumnValue
->
+const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<EntryColumn, ColumnValue>
 
 /** A row without its place in the chain, which is assigned when it is posted. */
 export type UnplacedRow = typeof blankRow
@@ -48,23 +46,13 @@ export function creditRow(amountNanos: bigint, reference: string, createdMs: num
   return { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
 }
 
+const originColumns = ['key_id', 'client_wire', 'model', 'model_wire', 'upstream', 'upstream_account'] as const
+
 /** Has the debit's own origin and outcome, so that sums by key, model or outcome come to zero. */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
-  const { key_id, client_wire, model, model_wire, upstream, upstream_account, outcome } = debit as Record<
-    string,
-    ColumnValue
-  >
-  return {
-    ...creditRow(debit.amount as bigint, reference, createdMs),
-    key_id: key_id!,
-    client_wire: client_wire!,
-    model: model!,
-    model_wire: model_wire!,
-    upstream: upstream!,
-    upstream_account: upstream_account!,
-    usage_source: 'waived',
-    outcome: outcome!,
-  }
+  const row = { ...creditRow(debit.amount as bigint, reference, createdMs), usage_source: 'waived' }
+  for (const column of [...originColumns, 'outcome'] as const) row[column] = debit[column] as ColumnValue
+  return row
 }
 
 export function debitRow(debit: DebitRow): UnplacedRow {
@@ -95,19 +83,16 @@ export function debitRow(debit: DebitRow): UnplacedRow {
   }
 }
 
-const integers = [
-  'amount',
-  'input_tokens',
-  'cache_read_tokens',
-  'cache_write_tokens',
-  'cache_write_1h_tokens',
-  'output_tokens',
-  'reasoning_tokens',
-  'priced_calls',
-  'created_ms',
-] as const
-const place = ['seq', 'balance_after', 'posted_ms'] as const
-const texts = fieldColumns.filter((column) => ![...integers, ...place].some((other) => other === column))
+/** Columns that follow from the place of an entry in the chain. */
+const placeColumns: readonly string[] = ['seq', 'balance_after', 'posted_ms']
+
+/** All others: what a debit or credit itself says. */
+export const givenColumns = fieldColumns.filter((column) => !placeColumns.includes(column))
+
+const [integers, texts] = [
+  givenColumns.filter((column) => entryKinds[column] === 'integer'),
+  givenColumns.filter((column) => entryKinds[column] === 'text'),
+]
 
 /** Whether the database keeps each value unchanged: a converted value would not match the digest. */
 export function isWellTyped(row: UnplacedRow): boolean {
@@ -177,11 +162,24 @@ export function readPrices(row: Record<string, unknown>): Debit['prices'] {
   }
 }
 
+/** The inverse: the columns of a price version. */
+export function priceRow(version: string, prices: Debit['prices']) {
+  return {
+    version,
+    input: prices.inputNanos,
+    cache_read: prices.cacheReadNanos,
+    cache_write: prices.cacheWriteNanos,
+    cache_write_1h: prices.cacheWrite1hNanos,
+    output: prices.outputNanos,
+    terms: formatTerms(prices),
+  } satisfies Record<keyof (typeof registers)['prices'], unknown>
+}
+
 /**
  * The parts of prices that have no column, as one text (ruling C11): steps and calls. Amounts are decimal digits, since
  * JSON numbers cannot hold them.
  */
-export function formatTerms({ steps, calls }: Debit['prices']): string | null {
+function formatTerms({ steps, calls }: Debit['prices']): string | null {
   if (steps === undefined && calls === undefined) return null
   return JSON.stringify({ steps, calls }, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }

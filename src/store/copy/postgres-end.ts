@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { entryColumns } from '../../accounts/entry-row.ts'
+import { entryKinds } from '../../accounts/chain.ts'
+import { entryColumns, fieldColumns } from '../../accounts/entry-row.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from '../postgres/database.ts'
 import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate.ts'
@@ -28,13 +29,8 @@ const tellingMs = 30_000
 
 const types: Readonly<Record<string, string>> = {
   id: 'uuid',
-  ...Object.fromEntries(entryColumns.map((column) => [column, 'text'])),
-  ...Object.fromEntries(
-    [
-      ...['seq', 'amount', 'balance_after', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens'],
-      ...['cache_write_1h_tokens', 'output_tokens', 'reasoning_tokens', 'priced_calls', 'created_ms', 'posted_ms'],
-    ].map((column) => [column, 'bigint']),
-  ),
+  ...Object.fromEntries(fieldColumns.map((name) => [name, entryKinds[name] === 'text' ? 'text' : 'bigint'])),
+  digest: 'text',
 }
 
 type PostgresPlace = { url: string; shown: string }

@@ -1,40 +1,16 @@
+import { entryKinds } from '../../accounts/chain.ts'
 import { apartMaxMs } from '../../accounts/clock.ts'
 import { nanosMax } from '../../accounts/credit.ts'
+import { givenColumns } from '../../accounts/entry-row.ts'
+import { registers } from '../../accounts/registers.ts'
 import { defineFunction, locks } from './migrate.ts'
 
-/** Columns of an entry that come as they are, with their types. All others follow from its place in the chain. */
-export const givenColumns = {
-  id: 'uuid',
-  account_id: 'text',
-  kind: 'text',
-  amount: 'bigint',
-  reference: 'text',
-  request_id: 'text',
-  key_id: 'text',
-  client_wire: 'text',
-  model: 'text',
-  model_wire: 'text',
-  upstream: 'text',
-  upstream_account: 'text',
-  input_tokens: 'bigint',
-  cache_read_tokens: 'bigint',
-  cache_write_tokens: 'bigint',
-  cache_write_1h_tokens: 'bigint',
-  output_tokens: 'bigint',
-  reasoning_tokens: 'bigint',
-  priced_calls: 'bigint',
-  calls: 'text',
-  usage_source: 'text',
-  price_version: 'text',
-  outcome: 'text',
-  created_ms: 'bigint',
-} as const
+/** Columns of an entry that come as they are. All others follow from its place in the chain. */
+const names = ['id', ...givenColumns]
+const typed = ['id uuid', ...givenColumns.map((name) => `${name} ${entryKinds[name] === 'text' ? 'text' : 'bigint'}`)]
 
 /** Of what a price version stands for. Named: a later version of the schema may have more, which have defaults. */
-const priceColumns = ['version', 'input', 'cache_read', 'cache_write', 'cache_write_1h', 'output', 'terms']
-
-const names = Object.keys(givenColumns)
-const typed = Object.entries(givenColumns).map(([name, type]) => `${name} ${type}`)
+const priceColumns = Object.keys(registers.prices)
 
 /** SQLSTATE of our own: an entry falls into none of the given windows. */
 export const noWindow = 'TR200'

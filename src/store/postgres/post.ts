@@ -5,8 +5,9 @@ import {
   creditRow,
   debitRow,
   fieldColumns,
-  formatTerms,
+  givenColumns,
   isWellTyped,
+  priceRow,
   readEntry,
   returnRow,
   type UnplacedRow,
@@ -17,7 +18,7 @@ import { isText } from '../sql/dialect.ts'
 import type { Row } from '../sql/step.ts'
 import type { Database, Transaction } from './database.ts'
 import { locks } from './migrate.ts'
-import { givenColumns, post } from './post-function.ts'
+import { post } from './post-function.ts'
 import { dialect, entryIdOf, newEntryId, run } from './run.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { codeOf } from './trouble.ts'
@@ -193,29 +194,22 @@ async function postTo(
 ): Promise<PostOutcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
-  const priceRows = Array.from(prices, ([version, rates]) => ({
-    version: version.toWellFormed(),
-    input: `${rates.inputNanos}`,
-    cache_read: `${rates.cacheReadNanos}`,
-    cache_write: `${rates.cacheWriteNanos}`,
-    cache_write_1h: `${rates.cacheWrite1hNanos}`,
-    output: `${rates.outputNanos}`,
-    terms: formatTerms(rates),
-  }))
-  const values = [`[${rows.join()}]`, JSON.stringify(priceRows), windows.text, windows.clock?.expectedMs]
+  const priceRows = Array.from(prices, ([version, rates]) => priceRow(version.toWellFormed(), rates))
+  const priceJson = JSON.stringify(priceRows, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+  const values = [`[${rows.join()}]`, priceJson, windows.text, windows.clock?.expectedMs]
   const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3, $4)`, values, post.name)
   const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
   return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
 }
 
-/** Columns as members of a JSON object begin. */
-const members = Object.keys(givenColumns).map((column) => [column, `,"${column}":`] as const)
+/** Columns as members of a JSON object begin; the account comes with the id. */
+const members = givenColumns.flatMap((column) => (column === 'account_id' ? [] : [[column, `,"${column}":`] as const]))
 
 /** Integers of 64 bits as texts, for no number of JSON holds them; nulls not at all. */
 function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string {
   let text = `{"id":"${id}","account_id":${JSON.stringify(accountId)},"ends_account":${endsAccount}`
   for (const [column, begin] of members) {
-    const value = (row as Record<string, unknown>)[column]
+    const value = row[column]
     if (typeof value === 'string') text += begin + JSON.stringify(value.toWellFormed())
     else if (typeof value === 'bigint') text += `${begin}"${value}"`
     else if (value !== null && value !== undefined) text += begin + value
@@ -229,9 +223,8 @@ function newDebit(debit: DebitRow): NewEntry | undefined {
   if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
   if (!isWellTyped(row) || !fieldColumns.every((column) => isStorable(row[column])) || (row.amount as bigint) < 0n)
     return undefined
-  const { inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos } = debit.prices
-  for (const rate of [inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos])
-    if (typeof rate !== 'bigint' || !isStorable(rate)) return undefined
+  const { version: _, terms: __, ...rates } = priceRow('', debit.prices)
+  if (!Object.values(rates).every((rate) => typeof rate === 'bigint' && isStorable(rate))) return undefined
   return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row }
 }
 

@@ -77,7 +77,7 @@ function* findFew(dialect: Dialect, page: KeyPage, filters: readonly KeyFilter[]
 
 function* count(dialect: Dialect, part: Condition, most: number): StoreStep<number> {
   const few = (put: Put) => `SELECT 1 FROM ${dialect.schema}.keys k WHERE ${part(put)} LIMIT ${put(most)}`
-  return Number((yield* askOne(dialect, (put) => `SELECT count(*) AS n FROM (${few(put)}) few`))!['n'])
+  return Number((yield* askOne(dialect, (put) => `SELECT count(*) AS n FROM (${few(put)}) few`))?.['n'] ?? 0)
 }
 
 /** @param few the keys of a filter are found and sorted. All others are read in the order of an index. */

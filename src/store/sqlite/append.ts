@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { digestEntry, postedMs } from '../../accounts/chain.ts'
-import { formatTerms, insertEntrySql, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
+import { insertEntrySql, priceRow, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
 import type { DebitRow, Posted } from '../../accounts/poster.ts'
+import { registers } from '../../accounts/registers.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 import { transact } from './open.ts'
@@ -149,17 +150,19 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   }
 }
 
+const priceColumns = Object.keys(registers.prices) as (keyof typeof registers.prices)[]
+
 function createPrices(db: DatabaseSync) {
   const insertPrices = db.prepare(
-    `INSERT INTO prices (version, input, cache_read, cache_write, cache_write_1h, output, terms)
-     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (version) DO NOTHING`,
+    `INSERT INTO prices (${priceColumns.join(', ')}) VALUES (${priceColumns.map(() => '?')}) ON CONFLICT (version) DO NOTHING`,
   )
   return notePrices
 
   /** Writes the prices of a version, once for each. */
   function notePrices({ versions }: AppendBatch, { priceVersion, prices }: DebitRow): void {
     if (versions.has(priceVersion)) return
-    insertPrices.run(...priceValues(priceVersion, prices))
+    const row = priceRow(priceVersion, prices)
+    insertPrices.run(...priceColumns.map((column) => row[column]))
     versions.add(priceVersion)
   }
 }
@@ -171,12 +174,6 @@ function toTail({ seq, balance, posted_ms, digest }: Record<string, unknown>): T
     postedMs: Number(posted_ms ?? 0),
     digest: digest as string | null,
   }
-}
-
-function priceValues(version: string, prices: DebitRow['prices']) {
-  const { inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos } = prices
-  const rates = [inputNanos, cacheReadNanos, cacheWriteNanos, cacheWrite1hNanos, outputNanos]
-  return [version, ...rates, formatTerms(prices)]
 }
 
 function nothingKnown(): LockedStore {
