@@ -12,11 +12,11 @@ import { priceNanos } from '../../src/catalog/model.ts'
 import { newRequestId } from '../../src/ids/request-id.ts'
 import { openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { openDatabase } from '../../src/store/postgres/database.ts'
-import { createFolding, createWords } from '../../src/store/postgres/fold.ts'
+import { createFolding } from '../../src/store/postgres/fold.ts'
 import { giveBack, postDebits } from '../../src/store/postgres/post.ts'
 import { dialect, run, usageDialect } from '../../src/store/postgres/run.ts'
 import { SpendWindows } from '../../src/store/postgres/spend-windows.ts'
-import { createUsageKeeping } from '../../src/store/postgres/usage-desk.ts'
+import { adoptReporting } from '../../src/store/sql/usage-keep.ts'
 import { createUsageReading } from '../../src/store/sql/usage-reading.ts'
 import { createDialect, createRun, usageDialect as fileDialect } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
@@ -194,8 +194,8 @@ function readAllOf(db: DatabaseSync, question: UsageQuestion): UsageAnswer {
 async function openDatabaseToFill(url: string): Promise<Proven> {
   const opened = await openPostgresBooks(url, { shown: url })
   const database = openDatabase({ url, max: 4, patienceMs: 600_000, purpose: 'trial' })
-  await createUsageKeeping(database).adoptReporting(berlin)
-  const { fold } = createFolding(database, createWords(database))
+  await run(database, adoptReporting(dialect, berlin))
+  const { fold } = createFolding(database)
   const reading = createUsageReading(dialect, usageDialect, Infinity)
   const windows = new SpendWindows(utc)
   return {

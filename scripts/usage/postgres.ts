@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { createBooks } from '../../src/accounts/books.ts'
 import { openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts'
-import { createFolding, createTrafficWriting, createWords } from '../../src/store/postgres/fold.ts'
+import { createFolding } from '../../src/store/postgres/fold.ts'
 import { dialect, run } from '../../src/store/postgres/run.ts'
 import { findUsageDifferences } from '../../src/store/sql/usage-check.ts'
 import { startPostgres } from '../../test/support/postgres.ts'
@@ -60,12 +60,10 @@ async function fill(url: string, folder: string, entries: number): Promise<void>
   await writeEntries(database, made, steps.tell)
   await database.query('ANALYZE')
   steps.end('written')
-  const words = createWords(database)
-  const { fold } = createFolding(database, words)
+  const { fold, writeTraffic } = createFolding(database)
   const before = await countFolded(database)
   for (let n = 1; await fold(); n++) steps.tell(n * 500)
   steps.end('folded', (await countFolded(database)) - before)
-  const { writeTraffic } = createTrafficWriting(database, words)
   let at = 0
   for (const cells of made.traffic(countedAtOnce)) {
     if (at++ < progress.counted) continue

@@ -1,35 +1,13 @@
 import { hash } from 'node:crypto'
 import type { Spend } from './budget.ts'
 import { type KeyBounds, readBoundColumns, tellBounds } from './key-bounds.ts'
-import { readFields, registers } from './registers.ts'
+import { type BookRow, readFields, registers } from './registers.ts'
 
-/** An account as the books have it. */
-export type AccountRow = {
-  id: string
-  name: string
-  state: 'active' | 'suspended'
-  /** Sum of its entries. */
-  balanceNanos: bigint
-  createdMs: number
-}
+/** @property balanceNanos the sum of its entries */
+export type AccountRow = BookRow<'accounts'> & { balanceNanos: bigint }
 
-/** A key as the books have it: by its digest, never itself. Times in Unix milliseconds. */
-export type KeyRow = {
-  id: string
-  accountId: string
+export type KeyRow = BookRow<'keys'> & {
   accountName: string | undefined
-  digest: string
-  prefix: string
-  /** The name that the owner gave it. Several keys may have the same: a rotated one and its successor do. */
-  label: string | undefined
-  createdMs: number
-  /** Its own end, or that of its grace where it was rotated and that is earlier. */
-  expiresMs: number | undefined
-  /** The end that people gave it: what its successor has too. */
-  ownExpiresMs: number | undefined
-  revokedMs: number | undefined
-  lastUsedMs: number | undefined
-  /** The id of the first key of its line of rotations, which shares its bounds and what was spent. */
   scope: string
   bounds: KeyBounds
   /** Of its budget, in the window of the last entry; none where it has none. */

@@ -15,6 +15,7 @@ import { readReturnReference } from './entries.ts'
 import { type BoundWishes, boundsAfter, type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import type { OperatorRow, SessionRow } from './operators.ts'
+import type { BookRow } from './registers.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
 /** The facts that a change asks about. */
@@ -52,8 +53,8 @@ export type Facts = {
   clock: ClockFacts | undefined
 }
 
-/** The result of a creation that may be asked for again. @property result as JSON, without secrets */
-export type Made = { asked: string; result: string; madeMs: number }
+/** The result of a creation that may be asked for again. */
+export type Made = Omit<BookRow<'made'>, 'actor' | 'once'>
 
 /** One thing to be written. Servers learn that the account has changed, where it is about one. */
 export type BookWrite =

@@ -66,68 +66,13 @@ export type Principal =
   | { kind: 'owner'; key: KeyRow; account: AccountRow }
 
 /** Questions that the books pass on to the store. */
-interface BookReadings {
-  listAccounts(): Promise<AccountRow[]>
-  pageAccounts(page: AccountPage): Promise<AccountRow[]>
-  pageKeys(page: KeyPage): Promise<KeyRow[]>
-  /** By id, first characters or label: several keys may have one label. At most `keysNamedMax` + 1, those of the label last. */
-  findKeys(name: string, accountId?: string): Promise<KeyRow[]>
-  /** The debit of a request. */
-  findEntry(requestId: string): Promise<ListedEntry | undefined>
-  /** The same with its prices, and whether it was given back. */
-  findDebit(requestId: string): Promise<FoundDebit | undefined>
-  /** The newest first by default. */
-  listEntries(which: EntryPage): Promise<ListedEntry[]>
-  /**
-   * One row for each group that has entries, in the order of the groupings. Without groupings, one row.
-   * @param shifts the zone of the days; UTC's without them
-   */
-  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
-  /** The models that the ledger has entries of; of those that are folded, while reports leave out the others. */
-  listModels(): Promise<string[]>
-  /** The zone by whose days figures are kept, and since when. */
-  readUsageState(): Promise<UsageState>
-  /** How much of the ledger is folded into figures for reports. */
-  readFolding(): Promise<FoldProgress>
-  /**
-   * Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. While more than
-   * `unfoldedMax` entries are not folded, only what is.
-   */
-  readUsage(question: UsageQuestion): Promise<UsageAnswer>
-  /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
-  rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
-  /** The whole cost of a key, in nano-credits, less what was given back. */
-  readSpent(accountId: string, keyId: string): Promise<bigint>
-  /** Findings in words. An empty list means that the books are right. */
-  verify(options: VerifyOptions): Promise<string[]>
-  /** The same, and if nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
-  audit(options: VerifyOptions): Promise<Audited>
-  listOperators(): Promise<OperatorRow[]>
-  /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
-  watch(what: Watched): Promise<void>
-  /** Warnings that are due. Nobody else is given them for so long. */
-  takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
-  /** Notes what became of a warning: all have got it, or it is tried again. */
-  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
-  /** Records of the audit trail, the newest first. @param beyond only records before this number */
-  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
-}
+const readingNames = [
+  ...(['listAccounts', 'pageAccounts', 'pageKeys', 'findKeys', 'findEntry', 'findDebit', 'listEntries'] as const),
+  ...(['sumEntries', 'listModels', 'readUsageState', 'readFolding', 'readUsage', 'rankSpent', 'readSpent'] as const),
+  ...(['verify', 'audit', 'listOperators', 'watch', 'takeWarnings', 'settleWarning', 'listAudit'] as const),
+]
 
-const readingNames = Object.keys({
-  ...{ listAccounts: 1, pageAccounts: 1, pageKeys: 1, findKeys: 1, findEntry: 1, findDebit: 1, listEntries: 1 },
-  ...{
-    sumEntries: 1,
-    listModels: 1,
-    readUsageState: 1,
-    readFolding: 1,
-    readUsage: 1,
-    rankSpent: 1,
-    readSpent: 1,
-    verify: 1,
-    audit: 1,
-  },
-  ...{ listOperators: 1, watch: 1, takeWarnings: 1, settleWarning: 1, listAudit: 1 },
-} satisfies Record<keyof BookReadings, 1>) as (keyof BookReadings)[]
+type BookReadings = Pick<BookStore, (typeof readingNames)[number]>
 
 /**
  * Accounts, keys, credits and entries, as the command line and other tools of an operator use them. They are the same on every
@@ -193,7 +138,51 @@ export interface Books extends BookReadings {
 }
 
 /** A store as the books use it: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
-export interface BookStore extends BookReadings {
+export interface BookStore {
+  listAccounts(): Promise<AccountRow[]>
+  pageAccounts(page: AccountPage): Promise<AccountRow[]>
+  pageKeys(page: KeyPage): Promise<KeyRow[]>
+  /** By id, first characters or label: several keys may have one label. At most `keysNamedMax` + 1, those of the label last. */
+  findKeys(name: string, accountId?: string): Promise<KeyRow[]>
+  /** The debit of a request. */
+  findEntry(requestId: string): Promise<ListedEntry | undefined>
+  /** The same with its prices, and whether it was given back. */
+  findDebit(requestId: string): Promise<FoundDebit | undefined>
+  /** The newest first by default. */
+  listEntries(which: EntryPage): Promise<ListedEntry[]>
+  /**
+   * One row for each group that has entries, in the order of the groupings. Without groupings, one row.
+   * @param shifts the zone of the days; UTC's without them
+   */
+  sumEntries(filter: EntryFilter, by: readonly Grouping[], shifts?: readonly DayShift[]): Promise<Total[]>
+  /** The models that the ledger has entries of; of those that are folded, while reports leave out the others. */
+  listModels(): Promise<string[]>
+  /** The zone by whose days figures are kept, and since when. */
+  readUsageState(): Promise<UsageState>
+  /** How much of the ledger is folded into figures for reports. */
+  readFolding(): Promise<FoldProgress>
+  /**
+   * Figures for reports, as exact as the ledger: what is folded and what is not yet, in one snapshot. While more than
+   * `unfoldedMax` entries are not folded, only what is.
+   */
+  readUsage(question: UsageQuestion): Promise<UsageAnswer>
+  /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
+  rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
+  /** The whole cost of a key, in nano-credits, less what was given back. */
+  readSpent(accountId: string, keyId: string): Promise<bigint>
+  /** Findings in words. An empty list means that the books are right. */
+  verify(options: VerifyOptions): Promise<string[]>
+  /** The same, and if nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
+  audit(options: VerifyOptions): Promise<Audited>
+  listOperators(): Promise<OperatorRow[]>
+  /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
+  watch(what: Watched): Promise<void>
+  /** Warnings that are due. Nobody else is given them for so long. */
+  takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
+  /** Notes what became of a warning: all have got it, or it is tried again. */
+  settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
+  /** Records of the audit trail, the newest first. @param beyond only records before this number */
+  listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /**
    * In one transaction that nobody else's writes come between: finds what the change asks about, lets it decide, and
    * writes what it says. @throws what `decide` throws, with nothing written.

@@ -1,41 +1,13 @@
 import { randomText } from '../ids/base62.ts'
 import { digestKey } from './keys.ts'
+import type { BookRow } from './registers.ts'
 
-/** The roles of operators: a `viewer` reads, an `admin` also changes. */
-export const operatorRoles = ['admin', 'viewer'] as const
+export type OperatorRole = OperatorRow['role']
 
-export type OperatorRole = (typeof operatorRoles)[number]
+export const operatorRoles = ['admin', 'viewer'] as const satisfies readonly OperatorRole[]
 
-/** A person who may operate the gateway. The books have the digest of the token, never the token. Times in Unix milliseconds. */
-export type OperatorRow = {
-  id: string
-  name: string
-  role: OperatorRole
-  digest: string
-  /** The token's first characters. */
-  prefix: string
-  createdMs: number
-  expiresMs: number
-  revokedMs: number | undefined
-}
-
-/**
- * A browser that has shown a token or a key, known by its cookie, or the command line with a token of one minute. A
- * session ends with the operator or key that it was made for.
- */
-export type SessionRow = {
-  digest: string
-  kind: 'cookie' | 'command'
-  operatorId: string | undefined
-  keyId: string | undefined
-  /** For a `command`: the person who runs it, as named in the audit trail. */
-  actor: string | undefined
-  createdMs: number
-  /** Time of the last request, to within some minutes. */
-  seenMs: number
-  /** The session ends then, however often it is used. */
-  expiresMs: number
-}
+export type OperatorRow = BookRow<'operators'>
+export type SessionRow = BookRow<'sessions'>
 
 /** A cookie ends after the first time if it is not used, and after the second in any case, in ms (operate §6). */
 export const [sessionIdleMs, sessionMaxMs] = [12 * 3_600_000, 7 * 86_400_000]

@@ -1,5 +1,4 @@
 import { boundColumns } from './key-bounds.ts'
-import type { OperatorRole, SessionRow } from './operators.ts'
 
 /*
  * The registers: what a store keeps beside entries and figures for reports. Their columns are written once, here. Statements that
@@ -39,42 +38,97 @@ function column<T>(kind: 'text' | 'integer', read: (value: unknown) => T): Regis
 }
 
 export const registers = {
-  accounts: { id: text(), name: text(), state: text<'active' | 'suspended'>(), created_ms: number() },
-  /** Beside these, keys have the columns of their bounds. */
+  /** Customers. */
+  accounts: {
+    id: text(),
+    name: text(),
+    state: text<'active' | 'suspended'>(),
+    created_ms: number(),
+  },
+  /** Keys by their digests, never themselves. Beside these they have the columns of their bounds. */
   keys: {
-    ...{ id: text(), account_id: text(), digest: text(), prefix: text(), label: optional(text()) },
-    ...{ created_ms: number(), expires_ms: optional(number()), revoked_ms: optional(number()) },
-    ...{ last_used_ms: optional(number()), scope: optional(text()), own_expires_ms: optional(number()) },
+    id: text(),
+    account_id: text(),
+    digest: text(),
+    prefix: text(),
+    /** The name that the owner gave it. Several keys may have the same: a rotated one and its successor do. */
+    label: optional(text()),
+    created_ms: number(),
+    /** Its own end, or that of its grace where it was rotated and that is earlier. */
+    expires_ms: optional(number()),
+    revoked_ms: optional(number()),
+    last_used_ms: optional(number()),
+    /** The id of the first key of its line of rotations, which shares its bounds and what was spent. */
+    scope: optional(text()),
+    /** The end that people gave it: what its successor has too. */
+    own_expires_ms: optional(number()),
   },
+  /** The content of price versions. */
   prices: {
-    ...{ version: text(), input: amount(), cache_read: amount(), cache_write: amount() },
-    ...{ cache_write_1h: amount(), output: amount(), terms: optional(text()) },
+    version: text(),
+    input: amount(),
+    cache_read: amount(),
+    cache_write: amount(),
+    cache_write_1h: amount(),
+    output: amount(),
+    /** Steps and calls, see `formatTerms`. */
+    terms: optional(text()),
   },
+  /** Persons who may operate the gateway. The books have the digest of a token, never the token. */
   operators: {
-    ...{ id: text(), name: text(), role: text<OperatorRole>(), digest: text(), prefix: text() },
-    ...{ created_ms: number(), expires_ms: number(), revoked_ms: optional(number()) },
+    id: text(),
+    name: text(),
+    /** A `viewer` reads, an `admin` also changes. */
+    role: text<'admin' | 'viewer'>(),
+    digest: text(),
+    /** The token's first characters. */
+    prefix: text(),
+    created_ms: number(),
+    expires_ms: number(),
+    revoked_ms: optional(number()),
   },
+  /**
+   * A browser that has shown a token or a key, known by its cookie, or the command line with a token of one minute. A
+   * session ends with the operator or key that it was made for.
+   */
   sessions: {
-    ...{ digest: text(), kind: text<SessionRow['kind']>(), operator_id: optional(text()), key_id: optional(text()) },
-    ...{ actor: optional(text()), created_ms: number(), seen_ms: number(), expires_ms: number() },
+    digest: text(),
+    kind: text<'cookie' | 'command'>(),
+    operator_id: optional(text()),
+    key_id: optional(text()),
+    /** For a `command`: the person who runs it, as named in the audit trail. */
+    actor: optional(text()),
+    created_ms: number(),
+    /** Time of the last request, to within some minutes. */
+    seen_ms: number(),
+    /** The session ends then, however often it is used. */
+    expires_ms: number(),
   },
   /** Spending of keys with budgets. */
   spends: { scope: text(), from_ms: number(), until_ms: number(), spent: amount(), warned: number() },
   /** Warnings that wait to be sent. */
   outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
-  /** Results of creations that may be asked for again (Idempotency-Key). */
+  /** Results of creations that may be asked for again (Idempotency-Key), as JSON without secrets. */
   made: { actor: text(), once: text(), asked: text(), result: text(), made_ms: number() },
   /** The audit trail; its records are never changed. */
   audit: {
-    ...{ seq: number(), at_ms: number(), actor: text(), address: nullable(text()), operation: text(), object: text() },
-    ...{ before: nullable(text()), after: nullable(text()), digest: text() },
+    seq: number(),
+    at_ms: number(),
+    actor: text(),
+    address: nullable(text()),
+    operation: text(),
+    object: text(),
+    /** JSON objects with what has changed; null if there was, or is, nothing. */
+    before: nullable(text()),
+    after: nullable(text()),
+    digest: text(),
   },
 } satisfies Record<string, Columns>
 
 export type RegisterName = keyof typeof registers
 
-/** A row of a register as the books have it. */
-export type RegisterRow<N extends RegisterName> = RegisterFields<(typeof registers)[N]>
+/** A row of a register as the books have it: times in Unix milliseconds, amounts in nano-credits. */
+export type BookRow<N extends RegisterName> = RegisterFields<(typeof registers)[N]>
 
 /** All columns of a register, whose kinds both schemas have. */
 export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {

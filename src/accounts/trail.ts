@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { field } from './chain.ts'
+import type { BookRow } from './registers.ts'
 
 /*
  * The audit trail records what operators have changed, in the commit that changed it. Like the ledger it is append-only
@@ -30,37 +31,25 @@ export type Trail = {
 
 export type ActDetails = Readonly<Record<string, string | number | boolean | null>>
 
-/** A record without its place in the chain. */
-export type NewAuditRow = {
-  actor: string
-  address: string | null
-  operation: string
-  object: string
-  /** JSON objects with what has changed; null if there was, or is, nothing. */
-  before: string | null
-  after: string | null
-}
-
 /** A record of the audit trail. */
-export type AuditRow = NewAuditRow & { seq: number; atMs: number; digest: string }
+export type AuditRow = BookRow<'audit'>
+
+/** A record without its place in the chain. */
+export type NewAuditRow = Omit<AuditRow, 'seq' | 'atMs' | 'digest'>
 
 const chained = ['actor', 'address', 'operation', 'object', 'before', 'after'] as const
 
 /** Like `digestEntry`, but of form a1. @param previous the digest of the record before it, null for the first one. */
-export function digestAudit(row: NewAuditRow & { seq: number; atMs: number }, previous: string | null): string {
+export function digestAudit(row: Omit<AuditRow, 'digest'>, previous: string | null): string {
   let text = field('a1') + field(previous) + field(row.seq) + field(row.atMs)
   for (const name of chained) text += field(row[name])
   return `a1:${hash('sha256', text, 'base64')}`
 }
 
 /** Places a record after `last`. Its time is never before that of `last`. */
-export function placeAudit(
-  row: NewAuditRow,
-  nowMs: number,
-  last: { seq: number; atMs: number; digest: string } | undefined,
-) {
+export function placeAudit(row: NewAuditRow, nowMs: number, last: AuditRow | undefined): AuditRow {
   const placed = { ...row, seq: (last?.seq ?? 0) + 1, atMs: Math.max(nowMs, last?.atMs ?? 0) }
-  return { ...placed, digest: digestAudit(placed, last?.digest ?? null) } satisfies AuditRow
+  return { ...placed, digest: digestAudit(placed, last?.digest ?? null) }
 }
 
 export function auditRow({ actor, address }: Act, { operation, object, before, after }: Trail): NewAuditRow {

@@ -8,10 +8,11 @@ import type { Reporting } from '../../src/accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../src/store/postgres/books.ts'
 import { type Database, openDatabase } from '../../src/store/postgres/database.ts'
-import { createFolding, createTrafficWriting, createWords } from '../../src/store/postgres/fold.ts'
+import { createFolding } from '../../src/store/postgres/fold.ts'
 import { giveBack, postDebits } from '../../src/store/postgres/post.ts'
+import { dialect, run } from '../../src/store/postgres/run.ts'
 import { SpendWindows } from '../../src/store/postgres/spend-windows.ts'
-import { createUsageKeeping } from '../../src/store/postgres/usage-desk.ts'
+import { adoptReporting, pruneSome } from '../../src/store/sql/usage-keep.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { atEnd } from '../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
@@ -151,7 +152,6 @@ function openUrl(
   const database = openDatabase({ url, max: 4, patienceMs, purpose: 'test' })
   atEnd(() => database.close())
   const store = createPostgresBooks(database)
-  const words = createWords(database)
   // By the clock of whoever posts, and not by the database's: it finds the right window all the same.
   const windows = new SpendWindows(zone)
   return {
@@ -159,9 +159,9 @@ function openUrl(
     change: async (change) => store.change(change),
     postDebits: async (rows) => (await postDebits(database, rows, windows)).postings,
     giveBack: async (requestIds) => (await giveBack(database, requestIds, windows)).returned,
-    ...createFolding(database, words),
-    ...createTrafficWriting(database, words),
-    ...createUsageKeeping(database),
+    ...createFolding(database),
+    adoptReporting: (reporting) => run(database, adoptReporting(dialect, reporting)),
+    pruneSome: () => run(database, pruneSome(dialect)),
     async turn(ms) {
       clock.atMs = ms
       postgres.run(`UPDATE turned.clock SET ms = ${ms}`, name)

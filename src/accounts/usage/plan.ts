@@ -16,19 +16,19 @@ import { type SummedEntries, wordsOf } from './rollup.ts'
 /** Tables of figures: of quarters, of days by account and key, of days. */
 export type Grain = 'q' | 'd' | 't'
 
-/** A reading that a store makes for an answer. All readings of one answer see one snapshot. */
-export type UsageRead =
-  | { kind: 'state' }
-  /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart: see `UsageTail`. */
-  | { kind: 'tail'; from: number; to: number }
-  | RowReading
+/** The readings that a store makes for an answer, all of one snapshot. `S` is what its steps yield. */
+type UsageReader<S> = {
+  state(): Generator<S, UsageState, unknown>
+  /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
+  tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
+  rows(reading: RowReading): Generator<S, FoundRow[], unknown>
+}
 
 /** @property folding set if the entries are too many to be read, and `rows` has none of them */
 export type UsageTail = { rows: readonly SummedEntries[]; folding?: FoldProgress | undefined }
 
 /** Rows of a table summed by buckets and groups; where times are wanted, as they are. */
 export type RowReading = {
-  kind: 'rows'
   table: 'usage' | 'traffic'
   grain: Grain
   bounds: readonly number[]
@@ -52,15 +52,15 @@ export type FoundRow = {
 const ofTraffic: readonly SumName[] = ['requests', 'errors']
 
 /**
- * Names the readings, one after the other, and makes the answer of them. Rows and the tail above the watermarks count, so
+ * Makes the readings, one after the other, and the answer of them. Rows and the tail above the watermarks count, so
  * figures are as exact as the ledger at any moment. The named groups and `other` add up to the total.
  */
-export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageAnswer, unknown> {
+export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): Generator<S, UsageAnswer, unknown> {
   const { by, only, sums, times, sort } = question
-  const state = (yield { kind: 'state' }) as UsageState
+  const state = yield* reader.state()
   const bounds = question.bounds.map((bound) => Math.max(bound, state.keptFrom))
   const [from, to] = [bounds[0]!, bounds.at(-1)!]
-  const { rows: tail, folding } = (yield { kind: 'tail', from, to }) as UsageTail
+  const { rows: tail, folding } = yield* reader.tail({ from, to })
   const isNarrow = [...by, ...Object.keys(only)].some((name) => name === 'account' || name === 'key')
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
   const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'q'
@@ -70,7 +70,7 @@ export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageA
   if (!isNarrow || by.length === 0 || isPlain) {
     const all = new Groups(question)
     all.addTail(tail)
-    yield* readInto(all, { ...asked, by })
+    yield* readInto(reader, all, { ...asked, by })
     return { ...all.answer(), keptFrom: state.keptFrom, folding }
   }
   const ranked = new Groups({
@@ -80,26 +80,30 @@ export function* planUsage(question: UsageQuestion): Generator<UsageRead, UsageA
     times: [],
   })
   ranked.addTail(tail)
-  yield* readInto(ranked, { ...asked, by, bounds: [from, to], sums: ranked.sums, times: [] })
+  yield* readInto(reader, ranked, { ...asked, by, bounds: [from, to], sums: ranked.sums, times: [] })
   const first = ranked.first()
   const wanted = new Groups(question)
   wanted.addTail(tail, new Set(first.map(keyOf)))
-  yield* readInto(wanted, { ...asked, by, within: first })
+  yield* readInto(reader, wanted, { ...asked, by, within: first })
   const whole = new Groups({ ...question, by: [] })
   whole.addTail(tail)
   const hasAll = Object.keys(only).every((name) => name !== 'account' && name !== 'key')
-  yield* readInto(whole, { ...asked, by: [], grain: isDays && hasAll ? 't' : grain })
+  yield* readInto(reader, whole, { ...asked, by: [], grain: isDays && hasAll ? 't' : grain })
   return { ...wanted.answerOf(whole, ranked.size), keptFrom: state.keptFrom, folding }
 }
 
 /** Usage, and of traffic what is asked of it. */
-function* readInto(groups: Groups, asked: Omit<RowReading, 'kind' | 'table'>): Generator<UsageRead, void, unknown> {
+function* readInto<S>(
+  reader: UsageReader<S>,
+  groups: Groups,
+  asked: Omit<RowReading, 'table'>,
+): Generator<S, void, unknown> {
   const { sums, times, only } = asked
   if (sums.length > 0 && (only.code === undefined || only.code.includes('')))
-    groups.add((yield { kind: 'rows', table: 'usage', ...asked, times: [] }) as FoundRow[], sums, [])
+    groups.add(yield* reader.rows({ table: 'usage', ...asked, times: [] }), sums, [])
   const counted = sums.filter(isOfTraffic)
   if (counted.length + times.length > 0)
-    groups.add((yield { kind: 'rows', table: 'traffic', ...asked, sums: counted }) as FoundRow[], counted, times)
+    groups.add(yield* reader.rows({ table: 'traffic', ...asked, sums: counted }), counted, times)
 }
 
 function isOfTraffic(name: SumName): boolean {

@@ -1,11 +1,10 @@
-import { createCalendar } from '../../accounts/calendar.ts'
 import { foldedMax } from '../../accounts/usage/reporting.ts'
-import { rollUp, tableNames } from '../../accounts/usage/rollup.ts'
-import { spreadTraffic, type TrafficCell, type TrafficTable } from '../../accounts/usage/traffic.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
+import { inTransaction } from '../sql/step.ts'
 import { selectSummed } from '../sql/usage.ts'
 import { readUsageState } from '../sql/usage-keep.ts'
-import { addSums, addTraffic } from '../sql/usage-write.ts'
-import { createWords as createSharedWords, type Words } from '../sql/words.ts'
+import { addEntries, addTraffic } from '../sql/usage-write.ts'
+import { createWords } from '../sql/words.ts'
 import type { Database, Transaction } from './database.ts'
 import { dialect, run } from './run.ts'
 
@@ -15,11 +14,22 @@ const accountsMax = 200
 /** An account with entries above its mark. @property mark null where it has none yet */
 type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
-/** Folds the ledger into figures for reports. Several servers may do it at once: who has an account's mark folds it. */
-export function createFolding(database: Database, words: WordNumbers) {
+/**
+ * Folds the ledger into figures for reports. Several servers may do it at once: who has an account's mark folds it. New words are
+ * committed apart, on a connection that is free whatever transactions are under way. All else of a transaction is asked on its own:
+ * if it took another connection of the same pool, all could wait for one that none of them gives back.
+ */
+export function createFolding(database: Database) {
+  const words = createWords(dialect)
+  const lane: Transaction = database
   /** Accounts are gone through in their order, round and round: this one was the last. */
   let after = ''
-  return { fold }
+  return {
+    fold,
+    /** Adds what was counted, by all servers together, in one commit. */
+    writeTraffic: (cells: readonly TrafficCell[]) =>
+      run({ ...database, lane }, inTransaction(addTraffic(dialect, words, cells))),
+  }
 
   /**
    * So many entries at most in one commit: rows, and the marks of their accounts.
@@ -46,7 +56,7 @@ export function createFolding(database: Database, words: WordNumbers) {
   async function foldThese(taken: readonly Taken[]): Promise<number> {
     return database.transact(async (transaction) => {
       const { query } = transaction
-      const connections = { query, lane: words.lane }
+      const connections = { query, lane }
       const state = await run(connections, readUsageState(dialect, 'SHARE'))
       const fresh = taken.flatMap(({ account_id, mark }) => (mark === null ? [account_id] : []))
       if (fresh.length > 0)
@@ -61,8 +71,8 @@ export function createFolding(database: Database, words: WordNumbers) {
         ranges.map((range) => String(range.from)),
         ranges.map((range) => String(range.to)),
       ]
-      const rollup = rollUp(await query(selectRanges, [accounts, from, to]), createCalendar(state), state.keptFrom)
-      for (const name of tableNames) await run(connections, addSums(dialect, words, name, rollup[name]))
+      const entries = await query(selectRanges, [accounts, from, to])
+      await run(connections, addEntries(dialect, words, entries, state))
       await query(
         `UPDATE triwire.usage_marks m SET seq = n.seq FROM unnest($1::text[], $2::bigint[]) AS n (account_id, seq)
          WHERE m.account_id = n.account_id AND m.seq < n.seq`,
@@ -118,29 +128,3 @@ const selectRanges = selectSummed(
    ) e`,
   'true',
 )
-
-/** Keeps counters of what costs nothing, of all servers together. */
-export function createTrafficWriting(database: Database, words: WordNumbers) {
-  return { writeTraffic }
-
-  /** Adds what was counted, in one commit. */
-  async function writeTraffic(cells: readonly TrafficCell[]): Promise<void> {
-    await database.transact(async ({ query }) => {
-      const connections = { query, lane: words.lane }
-      const tables = spreadTraffic(cells, createCalendar(await run(connections, readUsageState(dialect, 'SHARE'))))
-      for (const [name, rows] of Object.entries(tables))
-        await run(connections, addTraffic(dialect, words, name as TrafficTable, rows))
-    })
-  }
-}
-
-type WordNumbers = Words & { lane: Transaction }
-
-/**
- * A step inside a transaction reads words on its own connection. If it took another one of the same pool, all could wait for a
- * connection that none of them gives back.
- * @param lane commits new words, and has a connection free whatever transactions are under way
- */
-export function createWords(lane: Transaction): WordNumbers {
-  return { ...createSharedWords(dialect), lane }
-}

@@ -256,7 +256,7 @@ async function newReturns({ query }: Transaction, debits: readonly Row[]): Promi
 }
 
 /** In the order of `sortByAccount`. */
-export async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
+async function lockAccounts({ query }: Transaction, accountIds: readonly string[]): Promise<void> {
   await query(
     'SELECT FROM triwire.balances WHERE account_id = ANY ($1) ORDER BY account_id COLLATE "C" FOR NO KEY UPDATE',
     [accountIds],

@@ -14,7 +14,7 @@ const goneMs = 60_000
 const livingMs = 30_000
 
 /** A living replica says so in a table that a crash leaves alone every so often, in ms. */
-export const seenMs = 20_000
+const seenMs = 20_000
 
 /** So many rows of a table are taken away at once: it must be quick, and what comes of an attack is much. */
 export const sweptMax = 20_000

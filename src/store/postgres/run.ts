@@ -30,7 +30,7 @@ export const sliceSizes: SliceSizes = { readMax: 2_000, sumMax: 50_000, verifyMa
  * Connections to answer a step on. Without `transact` it is one inside a transaction.
  * @property lane for statements apart: it has a connection free whatever transactions are under way
  */
-type Connections = Pick<Transaction, 'query'> & Partial<Pick<Database, 'transact'>> & { lane?: Transaction }
+type Connections = Pick<Transaction, 'query'> & Partial<Pick<Database, 'transact'>> & { lane?: Transaction | undefined }
 
 /** The driver of PostgreSQL. */
 export async function run<T>(connections: Connections, step: StoreStep<T>): Promise<T> {
@@ -54,7 +54,7 @@ async function together<T>(connections: Connections, step: StoreStep<T>, isWriti
   if (!connections.transact) return run(connections, step)
   return connections.transact(async (transaction) => {
     if (!isWriting) await transaction.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY')
-    return run({ query: transaction.query }, step)
+    return run({ query: transaction.query, lane: connections.lane }, step)
   })
 }
 

@@ -7,7 +7,7 @@ import type { Say } from '../serving/protocol.ts'
 import { adoptReporting, findOtherZone, pruneSome, readUsageState } from '../sql/usage-keep.ts'
 import type { Desk } from './control.ts'
 import { type Database, openDatabase } from './database.ts'
-import { createFolding, createTrafficWriting, createWords } from './fold.ts'
+import { createFolding } from './fold.ts'
 import { dialect, run } from './run.ts'
 import { codeOf } from './trouble.ts'
 
@@ -57,12 +57,7 @@ export class UsageDesk implements Desk {
     this.#options = options
     const { url, patienceMs } = options
     this.#database = openDatabase({ url, patienceMs, statementMs, max: lanes, purpose: 'usage', settings: byIndex })
-    const words = createWords(this.#database)
-    this.#folding = {
-      ...createFolding(this.#database, words),
-      ...createTrafficWriting(this.#database, words),
-      ...createUsageKeeping(this.#database),
-    }
+    this.#folding = createFolding(this.#database)
   }
 
   async onReached(): Promise<void> {
@@ -106,8 +101,9 @@ export class UsageDesk implements Desk {
     const isStart = this.#prunedMs === Number.NEGATIVE_INFINITY
     const { reporting } = this.#options
     const zone = isStart ? reporting : await run(this.#database, readUsageState(dialect))
-    await this.#folding.adoptReporting({ ...zone, keepMonths: reporting.keepMonths })
-    while (!this.#isClosed && (await this.#folding.pruneSome())) {}
+    const kept = { ...zone, keepMonths: reporting.keepMonths }
+    await run(this.#database, adoptReporting(dialect, kept))
+    while (!this.#isClosed && (await run(this.#database, pruneSome(dialect)))) {}
     this.#prunedMs = nowMs
   }
 
@@ -153,21 +149,12 @@ export class UsageDesk implements Desk {
   }
 }
 
-/** Figures for reports as time goes on, and the zone whose days they are kept by. */
-export function createUsageKeeping(database: Database) {
-  return {
-    adoptReporting: (reporting: Reporting) => run(database, adoptReporting(dialect, reporting)),
-    pruneSome: () => run(database, pruneSome(dialect)),
-  }
-}
-
 /**
  * Records the zone that a server says, if none is recorded.
  * @param shown the store, as it may be shown. @throws StoreError if another zone is recorded (ruling X12).
  */
 export async function settleZone(database: Database, reporting: Reporting, shown: string): Promise<void> {
-  if (!isRecorded(await run(database, readUsageState(dialect))))
-    await createUsageKeeping(database).adoptReporting(reporting)
+  if (!isRecorded(await run(database, readUsageState(dialect)))) await run(database, adoptReporting(dialect, reporting))
   await refuseOtherZone(database, reporting.timeZone, shown)
 }
 

@@ -11,10 +11,10 @@ import { boundValues } from '../../accounts/key-bounds.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type SessionRow, sessionsMax } from '../../accounts/operators.ts'
 import {
+  type BookRow,
   changesOf,
   columnsOf,
   type RegisterName,
-  type RegisterRow,
   readFields,
   registers,
 } from '../../accounts/registers.ts'
@@ -88,8 +88,8 @@ export function selectRegister<N extends RegisterName>(
   name: N,
   by: Readonly<Record<string, SqlValue>> = {},
   { word = 'AND', order = '' }: { word?: 'AND' | 'OR'; order?: string } = {},
-): Query<RegisterRow<N>> {
-  const read = (row: StoreRow) => readFields(registers[name], row) as RegisterRow<N>
+): Query<BookRow<N>> {
+  const read = (row: StoreRow) => readFields(registers[name], row) as BookRow<N>
   return query(dialect, read, (put) => {
     const parts = Object.entries(by).map(([column, value]) => `${column} = ${put(value)}`)
     return `SELECT * FROM ${dialect.schema}.${name} ${whereAll(parts, word)} ${order}`

@@ -1,10 +1,9 @@
 import { createCalendar, quarterMs } from '../../accounts/calendar.ts'
-import { type FoundRow, planUsage, type RowReading, type UsageRead, type UsageTail } from '../../accounts/usage/plan.ts'
+import { type FoundRow, type RowReading, readUsage, type UsageTail } from '../../accounts/usage/plan.ts'
 import {
   type FoldProgress,
   type RankedSpend,
   type SpendRanking,
-  type UsageAnswer,
   type UsageQuestion,
   unfoldedMax,
 } from '../../accounts/usage/question.ts'
@@ -31,24 +30,13 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   const { schema } = dialect
   const words = createWords(dialect)
   return {
-    readUsage: (question: UsageQuestion) => inSnapshot(readUsage(question)),
+    readUsage: (question: UsageQuestion) =>
+      inSnapshot(readUsage({ state: () => readUsageState(dialect), tail: readTail, rows: readRows }, question)),
     rankSpent: (ranking: SpendRanking) => inSnapshot(rankSpent(ranking)),
     readUsageState: () => readUsageState(dialect),
     readFolding,
     readSpent,
     listModels,
-  }
-
-  function* readUsage(question: UsageQuestion): StoreStep<UsageAnswer> {
-    const plan = planUsage(question)
-    let turn = plan.next()
-    while (!turn.done) turn = plan.next(yield* read(turn.value))
-    return turn.value
-  }
-
-  function* read(reading: UsageRead): StoreStep<unknown> {
-    if (reading.kind === 'state') return yield* readUsageState(dialect)
-    return yield* reading.kind === 'tail' ? readTail(reading) : readRows(reading)
   }
 
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {

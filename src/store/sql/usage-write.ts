@@ -1,15 +1,43 @@
-import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
-import { joinCounts, type TrafficCell, type TrafficTable, trafficTables } from '../../accounts/usage/traffic.ts'
+import { createCalendar } from '../../accounts/calendar.ts'
+import type { UsageState } from '../../accounts/usage/question.ts'
+import {
+  rollUp,
+  type SummedEntries,
+  type SumRow,
+  sumColumns,
+  tableNames,
+  type UsageTable,
+  usageTables,
+} from '../../accounts/usage/rollup.ts'
+import {
+  joinCounts,
+  spreadTraffic,
+  type TrafficCell,
+  type TrafficTable,
+  trafficTables,
+} from '../../accounts/usage/traffic.ts'
 import { type Dialect, insertAll } from './dialect.ts'
 import { type Row, rowsOf, runAll, type StoreStep } from './step.ts'
+import { readUsageState } from './usage-keep.ts'
 import { slices, type Words } from './words.ts'
 
 /*
  * Rows of figures for reports, in the caller's transaction.
  */
 
+/** Adds entries that are folded to the rows of all tables. */
+export function* addEntries(
+  dialect: Dialect,
+  words: Words,
+  entries: Iterable<SummedEntries>,
+  state: UsageState,
+): StoreStep<void> {
+  const rollup = rollUp(entries, createCalendar(state), state.keptFrom)
+  for (const name of tableNames) yield* addSums(dialect, words, name, rollup[name])
+}
+
 /** Adds sums to the rows of a table. */
-export function* addSums(dialect: Dialect, words: Words, name: UsageTable, rows: readonly SumRow[]): StoreStep<void> {
+function* addSums(dialect: Dialect, words: Words, name: UsageTable, rows: readonly SumRow[]): StoreStep<void> {
   const columns = usageTables[name]
   const places = yield* words.placesOf(rows, columns)
   const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`)
@@ -20,13 +48,14 @@ export function* addSums(dialect: Dialect, words: Words, name: UsageTable, rows:
 
 const counted = ['requests', 'first_byte', 'total'] as const
 
-/** Adds counters of what costs nothing. Servers that write at once lock rows in one order. */
-export function* addTraffic(
-  dialect: Dialect,
-  words: Words,
-  name: TrafficTable,
-  cells: readonly TrafficCell[],
-): StoreStep<void> {
+/** Adds counters of what costs nothing to the rows of all tables. */
+export function* addTraffic(dialect: Dialect, words: Words, cells: readonly TrafficCell[]): StoreStep<void> {
+  const tables = spreadTraffic(cells, createCalendar(yield* readUsageState(dialect, 'SHARE')))
+  for (const [name, rows] of Object.entries(tables)) yield* addCells(dialect, words, name as TrafficTable, rows)
+}
+
+/** Servers that write at once lock rows in one order. */
+function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: readonly TrafficCell[]): StoreStep<void> {
   const columns = trafficTables[name]
   const all = [...columns, ...counted]
   const places = yield* words.placesOf(cells, columns)

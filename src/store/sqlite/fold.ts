@@ -1,13 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite'
-import { type Calendar, createCalendar, type Zone } from '../../accounts/calendar.ts'
-import { rollUp, tableNames } from '../../accounts/usage/rollup.ts'
-import { spreadTraffic, type TrafficCell, type TrafficTable } from '../../accounts/usage/traffic.ts'
+import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 import type { Dialect } from '../sql/dialect.ts'
+import { inTransaction, type StoreStep } from '../sql/step.ts'
 import { selectSummed } from '../sql/usage.ts'
 import { readUsageState } from '../sql/usage-keep.ts'
-import { addSums, addTraffic } from '../sql/usage-write.ts'
+import { addEntries, addTraffic } from '../sql/usage-write.ts'
 import { createWords } from '../sql/words.ts'
-import { transact } from './open.ts'
 import type { Run } from './run.ts'
 
 /** The mark decides what is folded, whatever was looked at before. */
@@ -29,48 +27,34 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const mark = db.prepare('INSERT INTO usage_marks VALUES (?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq')
   const setFolded = db.prepare('UPDATE usage_state SET folded_id = ?')
   const words = createWords(dialect)
-  let calendar: Calendar | undefined
-  return { fold, writeTraffic }
-
-  /**
-   * Folds so many entries at most, in one commit: rows, and the marks of their accounts.
-   * @returns how many were looked at.
-   */
-  function fold(entriesMax: number): number {
-    if (isBehind.get()!['is_behind'] === 0n) return 0
-    return numbering(() => {
-      const state = run(readUsageState(dialect))
-      const { last, entries } = range.get(entriesMax) as { last: bigint | null; entries: bigint }
-      if (last === null) return 0
-      const rollup = rollUp(above.iterate(last), calendarOf(state), state.keptFrom)
-      const moved = marks.all(last) as { account_id: string; seq: bigint }[]
-      for (const name of tableNames) run(addSums(dialect, words, name, rollup[name]))
-      for (const { account_id: accountId, seq } of moved) mark.run(accountId, seq)
-      setFolded.run(last)
-      return Number(entries)
-    })
+  return {
+    /**
+     * Folds so many entries at most, in one commit: rows, and the marks of their accounts.
+     * @returns how many were looked at.
+     */
+    fold: (entriesMax: number) => (isBehind.get()!['is_behind'] === 0n ? 0 : numbering(foldSome(entriesMax))),
+    /** Adds what was counted, in one commit. */
+    writeTraffic: (cells: readonly TrafficCell[]) => numbering(addTraffic(dialect, words, cells)),
   }
 
-  /** Adds what was counted, in one commit. */
-  function writeTraffic(cells: readonly TrafficCell[]): void {
-    numbering(() => {
-      const tables = spreadTraffic(cells, calendarOf(run(readUsageState(dialect))))
-      for (const [name, rows] of Object.entries(tables)) run(addTraffic(dialect, words, name as TrafficTable, rows))
-    })
+  function* foldSome(entriesMax: number): StoreStep<number> {
+    const state = yield* readUsageState(dialect)
+    const { last, entries } = range.get(entriesMax) as { last: bigint | null; entries: bigint }
+    if (last === null) return 0
+    yield* addEntries(dialect, words, above.iterate(last), state)
+    const moved = marks.all(last) as { account_id: string; seq: bigint }[]
+    for (const { account_id: accountId, seq } of moved) mark.run(accountId, seq)
+    setFolded.run(last)
+    return Number(entries)
   }
 
-  /** In one transaction. */
-  function numbering<T>(work: () => T): T {
+  /** Words that a transaction has numbered are forgotten with it. */
+  function numbering<T>(step: StoreStep<T>): T {
     try {
-      return transact(db, work)
+      return run(inTransaction(step))
     } catch (error) {
       words.forget()
       throw error
     }
-  }
-
-  function calendarOf({ timeZone, weekStarts }: Zone): Calendar {
-    if (calendar?.timeZone !== timeZone) calendar = createCalendar({ timeZone, weekStarts })
-    return calendar
   }
 }
