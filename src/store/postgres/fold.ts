@@ -16,8 +16,8 @@ type Behind = { account_id: string; mark: bigint | null; entries: bigint }
 
 /**
  * Folds the ledger into figures for reports. Several servers may do it at once: who has an account's mark folds it. New words are
- * committed apart, on a connection that is free whatever transactions are under way. All else of a transaction is asked on its own:
- * if it took another connection of the same pool, all could wait for one that none of them gives back.
+ * committed apart, on a connection that is free whatever transactions are under way. All else of a transaction is asked on its own
+ * connection. If it took another one of the same pool, all could wait for a connection that none of them gives back.
  */
 export function createFolding(database: Database) {
   const words = createWords(dialect)
