@@ -5,6 +5,7 @@ import type { ApiKey } from '../../src/accounts/account.ts'
 import { type AdmissionRefusal, type Admitted, createAdmission, type Entered } from '../../src/accounts/admission.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
 import type { Budget } from '../../src/accounts/budget.ts'
+import type { KeyBounds } from '../../src/accounts/key-bounds.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 
@@ -203,6 +204,20 @@ test('R15 of several things wrong the account is told first, then the budget, th
   assert.equal(whyOf(await enter(narrow)), 'all_held')
   state.blocked.add('acct_1')
   assert.equal(whyOf(await enter(narrow)), 'unwritable')
+})
+
+test('R15 STR-9 each bound of a key refuses what passes it, except those that are judged with the body', async () => {
+  const cases: Record<keyof KeyBounds, { bound: Parameters<typeof createBound>[0]; second: string }> = {
+    budget: { bound: { budgetNanos: 0n }, second: 'budget_spent' },
+    requestsPerMinute: { bound: { requestsPerMinute: 1 }, second: 'key_rate' },
+    // The gateway judges models: a request names its model in the body.
+    models: { bound: {}, second: 'ok' },
+  }
+  for (const [name, { bound, second }] of Object.entries(cases)) {
+    const { narrow, enter } = createBound(bound)
+    await enter(narrow)
+    assert.equal(whyOf(await enter(narrow)), second, name)
+  }
 })
 
 test('R15 what the window of a key refuses uses no place of its account’s, and the other way round', async () => {

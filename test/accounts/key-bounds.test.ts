@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import test from 'node:test'
-import { formatModels, mayUse, modelsMax, parseModels } from '../../src/accounts/key-bounds.ts'
+import { formatModels, mayUse, modelsMax, parseModels, tellBounds, unbounded } from '../../src/accounts/key-bounds.ts'
 
 test('R15 models are ids and beginnings of ids, as they are asked for', () => {
   const models = parseModels(' large , small-*,large')
@@ -19,3 +20,10 @@ test('R15 a list of models that would say something else than it seems is refuse
   assert.throws(() => parseModels(many.join()), RangeError)
   assert.equal(parseModels(many.slice(1).join()).length, modelsMax)
 })
+
+for (const file of ['src/cli/said.ts', 'console/src/pages/keys.tsx', 'console/src/pages/key-fields.tsx'])
+  test(`STR-9 each bound of a key is in ${file}, where people read or set it`, () => {
+    const text = readFileSync(file, 'utf8')
+    const missing = Object.keys(tellBounds(unbounded)).filter((name) => !new RegExp(`\\b${name}\\b`).test(text))
+    assert.deepEqual(missing, [])
+  })

@@ -1,4 +1,4 @@
-import type { DeskAnswer, DeskVerdict, KeyFigures } from '../../accounts/desk.ts'
+import type { DeskAnswer, DeskVerdict, KeyFigures, KeyScope } from '../../accounts/desk.ts'
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
@@ -55,16 +55,17 @@ function scopesOf(account: AccountShares): Scope[] {
   for (const share of keys.values()) {
     const key = asks.findLast((ask) => ask.key?.id === share.scope)?.key
     if (!key && !isDirty(share)) continue
-    scopes.push({
-      share,
-      limit: limitOf(key),
-      budget: key?.budgetNanos ?? '',
-      isKey: true,
-      asks: [],
-    })
+    const [limit, budget] = [limits.requestsPerMinute(key), limits.budgetNanos(key)]
+    scopes.push({ share, limit, budget, isKey: true, asks: [] })
   }
   return scopes
 }
+
+/** Each limit of a key as `admit` takes it. */
+const limits = {
+  requestsPerMinute: limitOf,
+  budgetNanos: (key: KeyScope | undefined): bigint | '' => key?.budgetNanos ?? '',
+} satisfies { [Name in Exclude<keyof KeyScope, 'id'>]: (key: KeyScope | undefined) => number | bigint | '' }
 
 /** The database counts in 32 bits. A limit beyond that is no limit. */
 function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): number | '' {
