@@ -252,6 +252,37 @@ test('BRK-9 chunks as three vendors send them are not parsed, or the law above s
   }
 })
 
+test('BRK-9 I9 of counters in every chunk of a piece those count that count when each chunk is parsed', () => {
+  const rows = [
+    ['{"prompt_tokens":9,"completion_tokens":8}', '{"prompt_tokens":9,"completion_tokens":9}'],
+    ['{"prompt_tokens":9,"completion_tokens":9}', '{"prompt_tokens":9,"completion_tokens":10}'],
+    ['{"prompt_tokens":9,"completion_tokens":8}', '{"prompt_tokens":0,"completion_tokens":0}'],
+    ['{"prompt_tokens":5}', '{"prompt_tokens":9}', '{"prompt_tokens":8}', '{"prompt_tokens":0}'],
+    ['{"completion_tokens":8,"prompt_tokens":9}', '{"prompt_tokens":7,"completion_tokens":6}'],
+    ['{"prompt_tokens":9,"x1":"a","completion_tokens":8}', '{"prompt_tokens":7,"x2":"a","completion_tokens":6}'],
+    ['{"prompt_tokens":9,"completion_tokens":8,"a":"1"}', '{"prompt_tokens":9,"completion_tokens":8,"a":"2"}'],
+    ['{"prompt_tokens":9,"completion_tokens":8}', '{"prompt_tokens":9,"completion_tokens":-}'],
+    ['{"prompt_tokens":5,"service_tier":"default"}', '{"prompt_tokens":6,"service_tier":"flex123"}'],
+  ]
+  const chunk = (usage: string, i: number) =>
+    `data: ${JSON.stringify({ ...vendorChunks.gemini(`w${i}`, i), usage: 0 }).replace('"usage":0', `"usage":${usage}`)}\n\n`
+  for (const row of rows) {
+    const usages = [row[0]!, row[0]!, ...row]
+    const frames = usages.map(chunk)
+    // With other blanks each of them is parsed.
+    const parsed = frames.map((frame, i) => frame.replace('data:', `data:${' '.repeat(i + 1)}`))
+    const apart = play(
+      Buffer.from(parsed.join('')),
+      parsed.map(({ length }) => length),
+      false,
+    )
+    for (const first of [1, 2, 3]) {
+      const shared = play(Buffer.from(frames.join('')), [frames.slice(0, first).join('').length, 9_999], false)
+      assert.deepEqual([shared.report, shared.state], [apart.report, apart.state], row.join())
+    }
+  }
+})
+
 test("U3 no member of a chat chunk names the upstream's model to the client, before the choices or behind them", () => {
   fc.assert(
     fc.property(anyStream, ({ chunks, lineEnd, sizes }) => {

@@ -28,6 +28,8 @@ export class FrameMould {
   /** The values in the holes of the last frame that fitted, as they stood there. */
   text = ''
   usage = ''
+  /** The counters, which are not all 0, differ from those of the frame before in digits alone. */
+  isAlike = false
   /** The position after that frame. */
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
@@ -75,7 +77,9 @@ export class FrameMould {
   fill(piece: string, from: number): string | undefined {
     let at = from
     let shown = ''
+    const before = this.usage
     this.usage = ''
+    this.isAlike = false
     for (let i = 0; i < this.#literals.length; i++) {
       const literal = this.#literals[i]!
       // Slices are compared four times as fast as `startsWith` compares.
@@ -84,6 +88,12 @@ export class FrameMould {
       shown += literal.shown
       const hole = this.#holes[i]
       if (hole === undefined) break
+      if (hole.name === 'usage' && differsInDigits(before, piece, at)) {
+        this.isAlike = true
+        this.usage = piece.slice(at, at + before.length)
+        at += before.length
+        continue
+      }
       const end = endOfValue(piece, hole.name === 'text' ? at - 1 : at) - (hole.name === 'text' ? 1 : 0)
       const value = piece.slice(at, end)
       if (end <= at - 1 || end >= piece.length || /[\r\n]/.test(value) || (!hole.mayBeNull && value === 'null'))
@@ -99,6 +109,18 @@ export class FrameMould {
     this.end = at
     return shown
   }
+}
+
+/** Whether a text of counters comes again at a position of a piece, with other digits, not all of them 0. No known name has a digit. */
+function differsInDigits(before: string, piece: string, at: number): boolean {
+  let isSaid = false
+  for (let i = 0; i < before.length; i++) {
+    const code = piece.charCodeAt(at + i)
+    const isDigit = code >= 0x30 && code <= 0x39
+    isSaid ||= isDigit && code > 0x30
+    if (code !== before.charCodeAt(i) && !(isDigit && /\d/.test(before[i]!))) return false
+  }
+  return isSaid
 }
 
 /** A part of the data with its edits, in latin1. An edit that begins in the part is written there. */

@@ -126,25 +126,29 @@ export class ChatNativeStream extends NativeStream {
   #fill(piece: string): string | undefined {
     if (this.#mould === undefined) return undefined
     const { mould, stage } = this.#mould
-    const usages: [told: Record<string, unknown>, report: UsageReport][] = []
+    const told: string[] = []
     let [shown, words, events, at] = ['', '', 0, 0]
     for (; at < piece.length; at = mould.end) {
       const one = mould.fill(piece, at)
-      const usage = mould.usage === '' ? undefined : parseAnswer(decodeUtf8(mould.usage))
-      if (one === undefined || (mould.usage !== '' && usage === undefined)) return undefined
-      const report = usage && this.#decodeUsage(usage)
-      // Of two services, that of the chunk is named first.
-      if (report?.service) return undefined
-      if (report) usages.push([usage!, report])
+      if (one === undefined) return undefined
+      // Of counters that differ in their figures alone the last ones count (I9).
+      if (mould.usage !== '') {
+        if (mould.isAlike) told.pop()
+        told.push(mould.usage)
+      }
       shown += one
       words += mould.text
       events++
     }
+    const usages = told.map((text) => parseAnswer(decodeUtf8(text)))
+    const reports = usages.map((usage) => usage && this.#decodeUsage(usage))
+    // Of two services, that of the chunk is named first.
+    if (reports.some((report) => report === undefined || report.service)) return undefined
     this.#mould.isUsed = true
     this.events += events
     if (words !== '' && this.stage !== stage) this.enter(stage)
     this.produced.addRaw(words)
-    for (const [told, report] of usages) this.#learnUsage(told, report)
+    for (const [i, report] of reports.entries()) this.#learnUsage(usages[i]!, report!)
     return shown
   }
 
