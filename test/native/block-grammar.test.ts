@@ -300,6 +300,24 @@ for (const [what, blocks, content] of read)
     )
   })
 
+test('Y3 a delta like the one before is not parsed, whatever its line ends, and however its block is numbered', () => {
+  for (const lineEnd of ['\n', '\r\n', '\r'])
+    for (const number of [0, 3]) {
+      const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
+      const relay = wires.messages.native.openStream({ ...head, model: modelOf('messages') })
+      const push = (frames: string) => relay.push(Buffer.from(frames.replaceAll('\n', lineEnd)))
+      push(start + blockStart(number, { type: 'text', text: '' }) + blockDelta(number, words('Hi')))
+      // An escape that JSON does not have: whoever parses it breaks the answer off.
+      const odd = blockDelta(number, words('odd')).replace('odd', String.raw`\x`)
+      const shown = push(odd + odd) + push(blockDelta(number, words(' there')))
+      assert.equal(relay.state, 'shown', JSON.stringify([lineEnd, number]))
+      assert.equal(shown.split(String.raw`\x`).length, 3)
+      assert.match(shown, /"index":0/)
+      push(odd.replace('data: ', 'data:  ') + blockStop(number))
+      assert.equal(relay.state, 'failed')
+    }
+})
+
 test('Y5 a broken call that another block follows fails the answer at once', () => {
   const head = { requestId: 'req_1', createdSeconds: 1_795_000_000, inputTokensEstimate: 11 }
   const relay = wires.messages.native.openStream({ ...head, model: modelOf('messages') })

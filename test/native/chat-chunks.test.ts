@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { wires } from '../../src/wires/wires.ts'
 import { answers } from '../support/native.ts'
 import { checkChatStream } from '../translation/grammar.ts'
+import { modelOf } from './models.ts'
 import { playNatively } from './same-wire.ts'
 
 /* BUG-8: clients read `choices` of each chunk, and join chunks by their id (spec 6.2). */
@@ -81,3 +83,25 @@ for (const [what, pieces, expected] of followed)
     const args = told.flatMap(({ delta }) => delta.tool_calls ?? []).map((call) => call.function?.arguments ?? '')
     assert.equal(args.join(''), expected)
   })
+
+test('Y4 after a whole call in one chunk, texts and other calls are not parsed, and the call is still watched', () => {
+  const other = (args: string, more = {}) =>
+    line({ ...head, choices: [choice({ tool_calls: [{ index: 1, ...more, function: { arguments: args } }] })] })
+  const begun = { id: 'g', type: 'function' }
+  for (const [piece, opened] of [
+    [text, ''],
+    [other, other('', begun)],
+  ] as const) {
+    // An escape that JSON does not have: whoever parses it breaks the answer off.
+    const odd = piece('odd').replace('odd', String.raw`\x`)
+    const script = [begin, named('{"a":1}'), opened, piece('b'), piece('c'), piece('d'), odd, odd + odd]
+    const head = { requestId: 'req_1', createdSeconds: 1, inputTokensEstimate: 11, model: modelOf('chat') }
+    const relay = wires.chat.native.openStream(head)
+    for (const one of script) relay.push(Buffer.from(one))
+    assert.equal(relay.state, 'shown')
+    const again = relay.push(Buffer.from(fn('{"a":1}'))) + relay.push(Buffer.from(fn('{"a"') + fn(':1}')))
+    assert.equal(again.split('"arguments":""').length, 4)
+    relay.push(Buffer.from(odd.replace('data: ', 'data:  ')))
+    assert.equal(relay.state, 'failed')
+  }
+})

@@ -16,10 +16,6 @@ export class BegunCalls {
   /** Those whose arguments may still be repeated. */
   readonly #watched = new Set<string>()
 
-  get areWatched(): boolean {
-    return this.#watched.size > 0
-  }
-
   /** Whether this choice has a call. */
   hasIn(choice: unknown): boolean {
     return this.#calls.keys().some((key) => key.startsWith(`${choice}/`))
@@ -28,7 +24,7 @@ export class BegunCalls {
   /** Whether no call in these choices begins, or may be repeated. */
   areKnown(choices: readonly JsonObject[]): boolean {
     return choices.every((choice) =>
-      callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.areWatched),
+      callsIn(choice).every(([key, call]) => !this.#begins(key, call) && !this.#watched.has(key)),
     )
   }
 

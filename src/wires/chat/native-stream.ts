@@ -219,7 +219,7 @@ export class ChatNativeStream extends NativeStream {
     // The learned chunks name another service, and the last one counts (ruling Y17).
     if (service !== this.report.service) this.#prefix = this.#shape = this.#plain = this.#mould = undefined
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
-    if (this.#calls.areWatched) this.#shape = this.#plain = this.#mould = undefined
+    if (!this.#calls.areKnown(objectsOf(choices))) this.#shape = this.#plain = this.#mould = undefined
     for (const choice of choices) this.#lookAt(asObject(choice))
     const texts = this.#count(objectsOf(choices))
 

@@ -302,7 +302,7 @@ const waitingMax = 32 * 1_048_576
 function aroundText(frame: RawFrame, member: string, value: unknown): AroundText | undefined {
   const needle = `"${member}":`
   const raw = stringBehind(frame, needle)
-  if (raw === '' || decodeString(raw) !== value || frame.includes('\r')) return undefined
+  if (raw === '' || decodeString(raw) !== value) return undefined
   const at = frame.indexOf('"', frame.indexOf(needle) + needle.length) + 1
   return { start: frame.slice(0, at), end: frame.slice(at + raw.length) }
 }
