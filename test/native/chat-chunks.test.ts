@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { noUsage } from '../../src/inference/usage.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { answers } from '../support/native.ts'
 import { checkChatStream } from '../translation/grammar.ts'
@@ -46,6 +47,7 @@ test('BUG-8 spec 6.2 a chunk without choices, or without members of its head, ha
     { choices: [choice({ content: '!' })] },
     { ...head, choices: [{ delta: { content: '!' }, finish_reason: null }] },
     { ...head, choices: { index: 0, delta: { content: '!' }, finish_reason: null } },
+    { ...head, choices: { delta: { content: '!' }, finish_reason: null, usage } },
   ]
   const frames = [begin, text('a'), text('b'), text('c'), reason, done]
   for (const other of others)
@@ -63,6 +65,36 @@ test('BUG-8 spec 6.2 a chunk without choices, or without members of its head, ha
         assert.equal(said.replaceAll('!', ''), 'abc')
         assert.equal(said.length, 3 + ('choices' in other && other.choices ? again : 0))
       }
+})
+
+test('Y5 spec 4.3 each choice of one answer has its number, and a single one stands in a list', () => {
+  const choice = (content: string, more = {}) => ({ message: { role: 'assistant', content }, ...more })
+  const rows: [choices: unknown, told: [number, string][] | undefined][] = [
+    [choice('Hé'), [[0, 'Hé']]],
+    [choice('Hé', { index: 0 }), [[0, 'Hé']]],
+    [
+      [choice('a'), choice('b')],
+      [
+        [0, 'a'],
+        [1, 'b'],
+      ],
+    ],
+    [[choice('a', { index: 1 })], [[1, 'a']]],
+    [{}, undefined],
+    [[], undefined],
+  ]
+  for (const [choices, told] of rows) {
+    const head = { requestId: 'req_1', createdSeconds: 1, inputTokensEstimate: 11, model: modelOf('chat') }
+    const read = wires.chat.native.readAnswer(Buffer.from(JSON.stringify({ ...answers.chat, choices })), head)
+    assert.equal(read.state, told ? 'finished' : 'failed')
+    if (read.state !== 'finished') continue
+    const shown = JSON.parse(Buffer.from(read.encode(noUsage)).toString())
+    const seen = shown.choices.map((one: { index: number; message: { content: string } }) => [
+      one.index,
+      one.message.content,
+    ])
+    assert.deepEqual(seen, told)
+  }
 })
 
 const fn = (args: string, more: object = {}) =>

@@ -48,6 +48,12 @@ const chunk = (choice: Json) =>
 const chatEnd = (finish = 'stop') => reason(finish) + usage(counts(9, 2)) + done
 const chatChoice = (choice: Json) =>
   completion({}, 'stop', { choices: [{ index: 0, finish_reason: 'stop', ...choice }] })
+/** A single choice, without its number, in place of the list. */
+const alone = (said: Json, finish = 'stop'): Script[] => [
+  { json: completion({}, finish, { choices: { message: said, finish_reason: finish } }) },
+  { stream: raw(JSON.stringify({ choices: { delta: said } })) + chatEnd(finish) },
+  { stream: raw(JSON.stringify({ choices: { message: said, finish_reason: finish } })) + done },
+]
 /** The same message as JSON, as one delta, and as `message` in a chunk. */
 const chat = (said: Json, finish = 'stop'): Script[] => [
   { json: completion(said, finish) },
@@ -131,6 +137,7 @@ const readable: Record<ClientWire, Script[]> = {
   chat: [
     ...chat({ content: 'ok' }),
     ...chat({ content: ['ok'] }),
+    ...alone({ content: 'ok' }),
     ...chat({ content: ['o', 'k'] }),
     ...chat({ content: [{ type: 'text', text: 'o' }, { text: 'k' }] }),
     ...chat({ content: { type: 'text', text: 'ok' } }),
@@ -309,6 +316,7 @@ const readableCalls: Record<ClientWire, Script[]> = {
     ...chat({ tool_calls: [{ id: 'c', type: 'function', function: f }] }, 'tool_calls'),
     ...[[], {}].flatMap((content) => chat({ content, tool_calls: [{ id: 'c', function: f }] }, 'tool_calls')),
     ...chat({ tool_calls: [{ id: 'c', type: 'function', ...f }] }, 'tool_calls'),
+    ...alone({ tool_calls: [{ id: 'c', function: { ...f, arguments: { a: 1 } } }] }, 'tool_calls'),
     ...chat({ tool_calls: [{ id: 'c', function: { name: 'f', arguments: '' }, arguments: '{"a":1}' }] }, 'tool_calls'),
     ...chat({ tool_calls: [{ id: 'c', function: { name: 'f', arguments: '{}' }, input: { a: 1 } }] }, 'tool_calls'),
     ...chat(

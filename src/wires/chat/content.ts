@@ -25,6 +25,11 @@ function detailsOf(delta: JsonObject): string {
   return text
 }
 
+/** The choices of a chunk or an answer: a list, or a single one instead of it (ruling Y5). An empty object has no choice. */
+export function choicesOf({ choices }: JsonObject): JsonObject[] {
+  return Array.isArray(choices) ? objectsOf(choices) : objectsOf([choices]).filter((one) => Object.keys(one).length > 0)
+}
+
 /** The content of a delta or a message, in any form that has one reading (ruling Y5). */
 type ChatContent = {
   text: string

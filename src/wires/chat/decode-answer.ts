@@ -11,7 +11,7 @@ import {
   stringOf,
   unreadable,
 } from '../answers/read-answer.ts'
-import { contentOf, formOf, listOfCalls, partsOf, reasoningOf } from './content.ts'
+import { choicesOf, contentOf, formOf, listOfCalls, partsOf, reasoningOf } from './content.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { argumentsHolder, ToolCalls } from './tool-calls.ts'
 import { decodeUsage } from './usage.ts'
@@ -53,7 +53,7 @@ export class ChatDecoder extends AnswerDecoder {
     if (this.#findError(body)) return
     if (isBareError(body, undefined)) return this.narrator.fail(faultOfError(body))
     // A choice without anything that it says is no answer, and none is invented (I10).
-    if (!objectsOf(body['choices']).some(hasMessage)) return this.narrator.fail(unreadable())
+    if (!choicesOf(body).some(hasMessage)) return this.narrator.fail(unreadable())
     this.narrator.start()
     this.#choices(body, 'message', text)
     this.close(true)
@@ -61,7 +61,7 @@ export class ChatDecoder extends AnswerDecoder {
 
   /** Whether an error stands in a chunk, which then ends the answer. */
   #findError(chunk: JsonObject): boolean {
-    const error = chunk['error'] || asObject(objectsOf(chunk['choices'])[0])?.['error']
+    const error = chunk['error'] || choicesOf(chunk)[0]?.['error']
     if (!error) return false
     this.narrator.fail(faultOfError(error))
     return true
@@ -69,7 +69,7 @@ export class ChatDecoder extends AnswerDecoder {
 
   /** @param text the chunk as it came, for arguments that stand in it as objects */
   #choices(chunk: JsonObject, key: 'delta' | 'message', text: string) {
-    for (const choice of objectsOf(chunk['choices'])) {
+    for (const choice of choicesOf(chunk)) {
       if (!isOurs(choice)) continue
       this.#hasChoice = true
       this.#choice(choice, key, text)
@@ -191,7 +191,7 @@ function isOurs(choice: JsonObject): boolean {
 
 /** The functions of each choice that calls any: that of the call outside of the list, then those of the list. */
 function functionsIn(root: JsonObject, key: string): (JsonObject | undefined)[] {
-  return objectsOf(root['choices']).flatMap((choice) => {
+  return choicesOf(root).flatMap((choice) => {
     const message = isOurs(choice) ? asObject(choice[key]) : undefined
     const own = listOfCalls(message?.['tool_calls'])
     const listed = objectsOf(own.length > 0 ? own : partsOf(message?.['content']).calls).map(argumentsHolder)

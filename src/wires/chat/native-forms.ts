@@ -2,11 +2,12 @@ import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { AnswerForms } from '../answers/native-stream.ts'
 import { objectsOf } from '../answers/read-answer.ts'
+import { choicesOf } from './content.ts'
 
 /** Each choice of a completion is one delta, and a choice's deltas are one message. */
 export const completionForms: AnswerForms = {
   unfold(answer) {
-    const choices = objectsOf(answer['choices']).map(({ message, text, ...choice }, index) => {
+    const choices = choicesOf(answer).map(({ message, text, ...choice }, index) => {
       const delta = asObject(message) ?? { content: message ?? text }
       const calls = objectsOf(delta['tool_calls']).map((call, at) => ({ index: at, ...call }))
       return { index, ...choice, delta: calls.length > 0 ? { ...delta, tool_calls: calls } : delta }

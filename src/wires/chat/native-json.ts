@@ -1,13 +1,14 @@
-import { asObject } from '../../bytes/json.ts'
+import { asObject, memberText } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { callsMax } from '../../inference/narrator.ts'
 import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
+import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
-import { partsOf, reasoningOf } from './content.ts'
+import { choicesOf, partsOf, reasoningOf } from './content.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /** A chat model's whole answer for a chat client (ruling P2). */
@@ -15,6 +16,8 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   const opened = openAnswer(body)
   if (opened.state === 'failed') return opened
   const { patch } = opened
+  const listed = withListedChoice(patch)
+  if (listed) return readAnswer(listed, head)
   const answer = patch.value
   const choices = answer['choices']
   if (!Array.isArray(choices) || choices.length === 0) {
@@ -29,6 +32,9 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     estimateOutput: (enough) => estimateTexts(textsOf(choices, chat.reasoningField), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-'))
+      for (const [place, choice] of choices.entries())
+        if (asObject(choice)?.['index'] === undefined)
+          patch.set(['choices', `${place}`], new Map([['index', `${place}`]]))
       const counters = encodeUsage(billed)
       const isKept = isBelieved(report, billed, usage, wantedUsage(counters))
       if (usage && holdsMoreThanTokens(usage))
@@ -96,3 +102,12 @@ function keyWord(value: unknown): string {
 
 /** So many answers a request may ask for, as the wire's author has it. */
 export const choicesMax = 128
+
+/** A chunk or an answer whose single choice is put into a list; undefined for any other. */
+export function withListedChoice(patch: JsonPatch): Buffer | undefined {
+  const member = patch.members.findLast(({ key }) => key === 'choices')
+  if (!member || !asObject(patch.value['choices'])) return undefined
+  const one = choicesOf(patch.value).length > 0 ? memberText(patch.bytes, member) : ''
+  patch.set([], new Map([['choices', `[${one}]`]]))
+  return patch.result()
+}

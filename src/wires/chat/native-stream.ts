@@ -3,7 +3,6 @@ import { asObject } from '../../bytes/json.ts'
 import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Stage } from '../../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
-import { listOf } from '../answers/content-parts.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
@@ -25,7 +24,7 @@ import {
   textWithin,
 } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
-import { choicesMax, type NamedCalls, producedTexts, saysAnswer } from './native-json.ts'
+import { choicesMax, type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
 
 /**
@@ -202,11 +201,10 @@ export class ChatNativeStream extends NativeStream {
   #takeChunk(frame: RawFrame, data: string): string {
     const patch = this.parse(data)
     if (patch === undefined) return ''
+    const listed = withListedChoice(patch)?.toString('latin1')
+    if (listed !== undefined) return this.#takeChunk(withData(frame, listed), listed)
     const chunk = patch.value
-    const told = listOf(chunk['choices'])
-    const choices = Array.isArray(chunk['choices'])
-      ? told
-      : told.filter((one) => Object.keys(asObject(one) ?? {}).length > 0)
+    const choices: unknown[] = Array.isArray(chunk['choices']) ? chunk['choices'] : []
     const wrapped = chunk['error'] ?? asObject(choices[0])?.['error']
     const error = wrapped ?? (isBareError(chunk, eventOf(frame)) ? chunk : undefined)
     if (error != null) {
@@ -223,7 +221,7 @@ export class ChatNativeStream extends NativeStream {
     for (const choice of choices) this.#lookAt(asObject(choice))
     const texts = this.#count(objectsOf(choices))
 
-    patch.set([], this.#headOf(chunk, choices))
+    patch.set([], this.#headOf(chunk))
     for (const [place, choice] of choices.entries()) {
       // SDKs pass over a choice without its number.
       if (asObject(choice)?.['index'] === undefined) patch.set(['choices', `${place}`], firstChoice)
@@ -247,7 +245,7 @@ export class ChatNativeStream extends NativeStream {
    * The members that every chunk has (spec 6.2), where the upstream's own may not be shown or are missing. One answer has
    * one id (ruling P3), and clients read the choices of each chunk.
    */
-  #headOf(chunk: Record<string, unknown>, choices: readonly unknown[]): Map<string, string | undefined> {
+  #headOf(chunk: Record<string, unknown>): Map<string, string | undefined> {
     const values = headValues(this.head, chunk, 'chatcmpl-')
     this.#shownHead ??= {
       id: values.has('id') ? mintAnswerId('chatcmpl-', this.head) : (chunk['id'] as string),
@@ -259,7 +257,7 @@ export class ChatNativeStream extends NativeStream {
     if (chunk['id'] !== id) values.set('id', JSON.stringify(id))
     if (chunk['object'] !== chunkObject) values.set('object', JSON.stringify(chunkObject))
     if (this.#isDated && typeof chunk['created'] !== 'number') values.set('created', `${created}`)
-    if (!Array.isArray(chunk['choices'])) values.set('choices', JSON.stringify(choices))
+    if (!Array.isArray(chunk['choices'])) values.set('choices', '[]')
     return values
   }
 
