@@ -294,6 +294,7 @@ const unreadable: Record<ClientWire, Script[]> = {
   messages: [
     ...messages(5),
     ...messages([5]),
+    ...messagesBlocks({}),
     ...messagesBlocks({ type: 'unheard_of', body: 'ok' }),
     ...messagesBlocks({ type: 'text', body: 'ok' }),
     ...messagesBlocks({ type: 'thinking', thinking: 'hm', signature: '' }, { type: 'unheard_of' }),
@@ -306,6 +307,10 @@ const unreadable: Record<ClientWire, Script[]> = {
     ...[5, ['a'], true].flatMap((item) => responses(item)),
     { json: responsesBody({ output: [null] }) },
     { stream: onlyTerminal({ output: [null] }) },
+    ...responses({}),
+    ...responses({ id: 'msg_0' }),
+    ...responses({ type: 'message', role: 'assistant' }),
+    { json: responsesBody({ output: {} }) },
     ...responses(said([{ type: 'output_text', body: 'ok' }])),
   ],
 }

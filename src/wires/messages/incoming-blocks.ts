@@ -64,7 +64,7 @@ export class IncomingBlocks {
     if (incoming.kind !== 'tool_call') this.#speaking = incoming
     if (incoming.kind === 'text') {
       const words = wordsIn(block)
-      if (words === undefined && Object.keys(block).length > 1) this.#narrator.miss('part', unreadable())
+      if (words === undefined && Object.keys(block).length !== 1) this.#narrator.miss('part', unreadable())
       this.#begin(incoming, words)
     } else if (incoming.kind === 'tool_call') incoming.initial = initialOf(block, input)
     else if (block['type'] === 'redacted_thinking') {

@@ -149,6 +149,8 @@ export class ItemTeller {
       else if (part.kind !== 'reasoning' && part.text) return [{ kind: part.kind, place: `${index}`, text: part.text }]
       return []
     })
+    // An object that has no content is no message, be it called one.
+    if (item['content'] === undefined && item['text'] === undefined) this.#narrator.miss('part', unreadable())
     if (incoming.told.size === 0) {
       for (const { kind, place, text } of parts) this.write(incoming, kind, place, text)
       return
