@@ -99,9 +99,7 @@ async function live(path: string, filler: string): Promise<Row[]> {
 
 async function stopped(): Promise<Row[]> {
   const rows: Row[] = []
-  // The last events of responses repeat all text: the gateway keeps what the kernel took before the reader stopped (decision 52).
-  const mostOf: Record<string, number> = { '/v1/chat/completions': 300, '/v1/messages': 300, '/v1/responses': 600 }
-  for (const [path, most] of Object.entries(mostOf)) {
+  for (const path of ['/v1/chat/completions', '/v1/messages', '/v1/responses']) {
     await start()
     await warmUp()
     const before = rss()
@@ -110,7 +108,7 @@ async function stopped(): Promise<Row[]> {
     rows.push({
       what: `${readers} readers stopped, ${path}`,
       is: rss() - before,
-      most: (most * readers) / 1_000,
+      most: (300 * readers) / 1_000,
       unit: 'MB more',
     })
     for (const { socket } of crowd) socket.destroy()

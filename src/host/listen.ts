@@ -2,6 +2,7 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import type { AddressInfo, Server } from 'node:net'
 import { hostname } from 'node:os'
 import type { Address } from '../config/config.ts'
+import { boundUnsent } from './unsent.ts'
 
 /**
  * The most connections that wait to be accepted; the system has a limit of its own (on Linux `net.core.somaxconn`, 4,096 by
@@ -17,6 +18,7 @@ export function listen(server: Server, { host, port }: Address, { isShared = fal
     server.once('error', reject)
     server.listen({ port, host, backlog, exclusive: true, reusePort: isShared }, () => {
       server.off('error', reject)
+      boundUnsent(server)
       resolve({ host, port: (server.address() as AddressInfo).port })
     })
   })

@@ -27,6 +27,9 @@ export interface ExchangeHost {
 /** Publishes each exchange that begins, for tests. */
 const begun = channel('triwire:http:exchange')
 
+/** Longer texts are encoded here, in characters. */
+const textMax = 8_192
+
 /** The time between two checks that a slow client still reads its answer, in ms. */
 const lookMs = 1_000
 
@@ -156,7 +159,12 @@ export class HttpExchange {
    */
   write(text: string, encoding: BufferEncoding): boolean {
     corkForTurn(this.socket)
-    const isTaken = this.socket.write(this.#takeHead() + this.#frame(text, encoding), encoding)
+    const piece = this.#takeHead() + this.#frame(text, encoding)
+    // Of a text in UTF-8 that the system does not take at once, Node keeps room for three bytes a character.
+    const isTaken =
+      encoding === 'utf8' && piece.length > textMax
+        ? this.socket.write(Buffer.from(piece, encoding))
+        : this.socket.write(piece, encoding)
     if (!isTaken) this.#backlog = new Backlog(this.socket)
     return isTaken
   }
