@@ -15,14 +15,6 @@ const root = join(import.meta.dirname, '..')
 const manifest = join(root, 'package.json')
 const kept = join(root, 'package.json.tmp')
 
-/** The programs and threads, by the names that the launcher and the starters of threads use. */
-const programs = {
-  cli: 'cli/cli.js',
-  ledger: 'store/sqlite/worker.js',
-  books: 'store/books-worker.js',
-  store: 'store/postgres/worker.js',
-}
-
 const [part] = process.argv.slice(2)
 restore()
 if (part === 'prepack') await prepare()
@@ -32,7 +24,7 @@ async function prepare(): Promise<void> {
   const checkout: Manifest = JSON.parse(readFileSync(manifest, 'utf8'))
   const stems = Object.values(checkout.exports).flatMap((path) => /^\.\/src\/(.*)\.ts$/.exec(String(path))?.[1] ?? [])
   compile(root, stems)
-  await bundle(root, programs)
+  await bundle(join(root, 'lib'), join(root, 'lib/program'), { packages: 'external' })
   await buildConsole()
   // The manifest is replaced last, so that nothing is changed if a step before fails.
   copyFileSync(manifest, kept)

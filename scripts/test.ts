@@ -13,7 +13,8 @@ import {
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { availableMemory } from 'node:process'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { bundle, programs } from './package/bundle.ts'
 import { findChangedTests, listChanged } from './support/changed-tests.ts'
 import { lookAtMachine, nameMissingPrograms } from './support/missing-programs.ts'
 import { groupTests } from './support/test-groups.ts'
@@ -53,6 +54,9 @@ const compiled = fileURLToPath(new URL('../node_modules/.cache/triwire/compiled'
 const weights = fileURLToPath(new URL('support/test-seconds.json', import.meta.url))
 const secondsOf: Record<string, number> = JSON.parse(readFileSync(weights, 'utf8'))
 
+/** The program and its threads for processes that tests start (support/quick-start.mjs). */
+const bundled = fileURLToPath(new URL('../node_modules/.cache/triwire/program', import.meta.url))
+
 /** With --quick (`npm run check`) files with these words are left out, and listed. */
 const lengthy = 'Left to npm test: '
 
@@ -72,6 +76,7 @@ const chosen = (named.length > 0 ? named : ['test']).flatMap(findFiles)
 const found = changedOption === undefined ? chosen : findAffected(chosen, changedOption.split('=')[1])
 const leftOut = args.includes('--quick') ? found.filter((file) => says(file, lengthy)) : []
 const toRun = found.filter((file) => !leftOut.includes(file))
+const quickStart = await prepareQuickStart()
 // Two more at once than there are cores: files that wait for a deadline leave their cores to others.
 let status = toRun.length === 0 ? 0 : run(groupTests(root, toRun, secondsOf), availableParallelism() + 2)
 if (args.includes('--weigh') && status === 0) writeWeights()
@@ -97,6 +102,23 @@ if (leaks.length > 0) {
 const missing = nameMissingPrograms(lookAtMachine(), isUsed)
 if (missing.length > 0) console.error(`\n${missing.join('\n')}`)
 process.exitCode = leaks.length > 0 ? 1 : status
+
+/** Bundles the program. @returns the environment in which every process of the tests starts quickly */
+async function prepareQuickStart(): Promise<NodeJS.ProcessEnv> {
+  rmSync(bundled, { recursive: true, force: true })
+  // Packages that are not modules ask for `require`.
+  const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)" }
+  await bundle(join(root, 'src'), bundled, { extension: '.mjs', banner })
+  const bundles = Object.entries(programs).map(([name, path]) => [
+    `${path}.ts`,
+    pathToFileURL(join(bundled, `${name}.mjs`)).href,
+  ])
+  const hooks = new URL('support/quick-start.mjs', import.meta.url)
+  return {
+    NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --import=${hooks}`.trim(),
+    TRIWIRE_TEST_BUNDLES: JSON.stringify(Object.fromEntries(bundles)),
+  }
+}
 
 /**
  * The folder is in memory if enough is free, because a test's store waits for the disk some twenty times. No test here is
@@ -163,7 +185,7 @@ function run(files: readonly string[], atOnce: number): number {
     {
       stdio: 'inherit',
       cwd: root,
-      env: { ...process.env, TRIWIRE_TEST_DIR: folder, NODE_COMPILE_CACHE: compiled },
+      env: { ...process.env, TRIWIRE_TEST_DIR: folder, NODE_COMPILE_CACHE: compiled, ...quickStart },
     },
   )
   return status ?? 1

@@ -1,52 +1,61 @@
 import { readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
-import { build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Plugin } from 'esbuild'
 
-/** The program and its threads, by their modules below `lib`. */
-export type Programs = Readonly<Record<string, string>>
+/** The program and its threads, by the names of their bundles. The modules are below `src` and `lib`, without an extension. */
+export const programs: Readonly<Record<string, string>> = {
+  cli: 'cli/cli',
+  ledger: 'store/sqlite/worker',
+  books: 'store/books-worker',
+  store: 'store/postgres/worker',
+}
 
 /** Matches the code by which a module starts a thread, or finds a file relative to itself. */
-const places = /new URL\('(\.[^']*\.js)', import\.meta\.url\)|import\.meta\.url/g
+const places = /new URL\('(\.[^']*)\.[jt]s', import\.meta\.url\)|import\.meta\.url/g
+
+type Options = Pick<BuildOptions, 'packages' | 'banner'> & { extension?: '.js' | '.mjs' }
 
 /**
- * Bundles the modules that the program reads at its start into a few files in `lib/program`. It then reads one file
- * instead of a hundred. Modules that are loaded on demand stay apart, and so do packages.
- * @param root the folder whose `lib` is compiled
+ * Bundles the modules that the program reads at its start into a few files. It then reads one file instead of a hundred.
+ * Modules that the command line loads on demand stay apart. A thread is one file, since it needs all of its code at once.
+ * @param from the folder of the modules: `src`, or `lib` after it was compiled
+ * @param outdir the folder of the bundles, which have the names of `programs`
  */
-export async function bundle(root: string, programs: Programs): Promise<void> {
-  const lib = join(root, 'lib')
-  await build({
-    entryPoints: Object.fromEntries(Object.entries(programs).map(([name, module]) => [name, join(lib, module)])),
-    outdir: join(lib, 'program'),
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    packages: 'external',
-    sourcemap: true,
-    logLevel: 'error',
-    plugins: [keepPlaces(lib, programs)],
-  })
+export async function bundle(from: string, outdir: string, { extension = '.js', ...options }: Options): Promise<void> {
+  for (const [name, module] of Object.entries(programs))
+    await build({
+      ...options,
+      entryPoints: { [name]: join(from, module) },
+      outdir,
+      bundle: true,
+      splitting: name === 'cli',
+      format: 'esm',
+      platform: 'node',
+      target: 'node22',
+      outExtension: { '.js': extension },
+      sourcemap: true,
+      logLevel: 'error',
+      plugins: [keepPlaces(from, outdir, extension)],
+    })
 }
 
 /** Modules have another place in a bundle: their relative paths are resolved from where they were before. */
-function keepPlaces(lib: string, programs: Programs): Plugin {
+function keepPlaces(from: string, outdir: string, extension: string): Plugin {
   return {
     name: 'places',
     setup({ onLoad }) {
-      onLoad({ filter: /\.js$/, namespace: 'file' }, ({ path }) => {
-        const module = relative(lib, path)
+      onLoad({ filter: /\.[jt]s$/, namespace: 'file' }, ({ path }) => {
+        const module = relative(from, path)
         if (module.startsWith('..')) return undefined
         const text = readFileSync(path, 'utf8')
         const contents = text.replace(places, (_, started?: string) => {
-          if (started === undefined) return `new URL('../${module}', import.meta.url).href`
+          if (started === undefined) return `new URL('${relative(outdir, path)}', import.meta.url).href`
           const thread = normalize(join(dirname(module), started))
           const [name] = Object.entries(programs).find(([, of]) => of === thread) ?? []
           if (name === undefined) throw new Error(`${module} starts ${thread}, which is not in the table of programs`)
-          return `new URL('./${name}.js', import.meta.url)`
+          return `new URL('./${name}${extension}', import.meta.url)`
         })
-        return { contents, resolveDir: dirname(path), loader: 'js' }
+        return { contents, resolveDir: dirname(path), loader: path.endsWith('.ts') ? 'ts' : 'js' }
       })
     },
   }

@@ -19,6 +19,7 @@ const everywhere = [
   'package-lock.json',
   'scripts/test.ts',
   'test/support/watch.ts',
+  'scripts/support/quick-start.mjs',
   'bin/node.mjs',
   'bin/launch.mjs',
 ]

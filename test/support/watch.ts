@@ -1,4 +1,3 @@
-import { after, beforeEach } from 'node:test'
 import { isMainThread } from 'node:worker_threads'
 
 /*
@@ -8,9 +7,11 @@ import { isMainThread } from 'node:worker_threads'
 
 const { TRIWIRE_TEST_FILE_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000', NODE_TEST_CONTEXT } = process.env
 
-if (isMainThread && NODE_TEST_CONTEXT) watch()
+// A thread of a test has no tests, and would load the runner for nothing.
+if (isMainThread && NODE_TEST_CONTEXT) await watch()
 
-function watch(): void {
+async function watch(): Promise<void> {
+  const { after, beforeEach } = await import('node:test')
   let running = 'nothing yet'
   beforeEach((test) => {
     running = test.name
