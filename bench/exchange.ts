@@ -38,6 +38,7 @@ function modelOf(wire: ClientWire): Model {
     ...{ id: 'm', entryId: 'm', aliases: [], wire, routes: [], upstreamModel: 'upstream-model' },
     ...{ contextWindow: undefined, outputTokensMax: 8192, allowedFields: new Set<string>() },
     prices: createPriceList([{ fromMs: 0, bands: [], sets: [new Map([[' ', set]])] }]),
+    expectedTiers: [],
     profile: resolveProfile(wire),
     ...{ hostedTools: 'pass', implicitKey: 'off', remoteMedia: 'pass', storedFiles: 'pass' },
   }

@@ -123,6 +123,8 @@ export type Model = Serving & {
   /** Tokens of input and output together; undefined if not configured. Never enforced (spec 8), but given to agents. */
   contextWindow: number | undefined
   prices: PriceList
+  /** Tiers that accounts of its upstreams choose unasked, for holds. */
+  expectedTiers: readonly Tier[]
   /** Fields and betas that raise the price, or choose another model, and may pass all the same (rulings C7, Y13); in lower case. */
   allowedFields: ReadonlySet<string>
   /** The key that is sent for the provider's prompt cache where the client sends none (ruling Y18). */

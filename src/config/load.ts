@@ -362,7 +362,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
     digest: origin.digest,
-    catalog: file.catalog ? readCatalog(file.catalog, file.calendars) : builtInCatalog(),
+    catalog: file.catalog ? readCatalog(file.catalog, file) : builtInCatalog(),
     upstreams: new Map(
       Object.entries(file.upstreams).map(([name, entry]) => [name, readUpstream(name, entry, origin)]),
     ),
@@ -428,11 +428,8 @@ function showWebhook(url: string): string {
   return origin + pathname.replace(/[^/]{9,}/g, (part) => `${part.slice(0, 3)}…`)
 }
 
-function readCatalog(
-  catalog: NonNullable<ConfigFile['catalog']>,
-  calendars: ConfigFile['calendars'],
-): Config['catalog'] {
-  const models = catalog.models.map((entry): Model => readModel(entry, calendars))
+function readCatalog(catalog: NonNullable<ConfigFile['catalog']>, file: ConfigFile): Config['catalog'] {
+  const models = catalog.models.map((entry): Model => readModel(entry, file))
   return createCatalog(models, Date.parse(catalog.pinned) / 1000, catalog.owner)
 }
 

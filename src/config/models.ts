@@ -1,18 +1,20 @@
 import { parseCredits } from '../accounts/credit.ts'
 import { asObject } from '../bytes/json.ts'
 import { builtInScripts } from '../catalog/built-in-scripts.ts'
-import { type Catalog, createCatalog, type Model, type Route } from '../catalog/model.ts'
+import { type Catalog, createCatalog, type Model, type Route, type Tier } from '../catalog/model.ts'
 import { type Profile, setKeys } from '../catalog/profile.ts'
 import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { foldName } from '../catalog/routing-fields.ts'
 import { camelCase, snakeCase } from './document.ts'
 import type { ProfileMap } from './fields.ts'
 import { readPriceList } from './price-list.ts'
-import type { Calendars } from './price-schema.ts'
-import type { ModelEntry, RouteEntry } from './schema.ts'
+import type { ConfigFile, ModelEntry, RouteEntry } from './schema.ts'
+
+/** The parts of the file beside the catalog that prices depend on. */
+type PricedBy = Partial<Pick<ConfigFile, 'calendars' | 'upstreams'>>
 
 /** Makes a model of an entry of the file, with every default filled in. */
-export function readModel(entry: ModelEntry, calendars: Calendars = {}): Model {
+export function readModel(entry: ModelEntry, file: PricedBy = {}): Model {
   const routes = readRoutes(entry)
   return {
     id: entry.id,
@@ -23,11 +25,17 @@ export function readModel(entry: ModelEntry, calendars: Calendars = {}): Model {
     ...routes[0]!.serving,
     outputTokensMax: entry.max_output_tokens,
     contextWindow: entry.context_window,
-    prices: readPriceList(entry.prices, calendars),
+    prices: readPriceList(entry.prices, file.calendars),
+    expectedTiers: expectedTiers(routes, file.upstreams),
     allowedFields: new Set(entry.allow.map(foldName)),
     hostedTools: entry.hosted_tools,
     implicitKey: entry.implicit_key,
   }
+}
+
+function expectedTiers(routes: readonly Route[], upstreams: ConfigFile['upstreams'] = {}): Tier[] {
+  const accounts = routes.flatMap(({ upstream }) => upstreams[upstream]?.accounts ?? [])
+  return [...new Set(accounts.flatMap(({ expected_tiers: tiers = [] }) => tiers))]
 }
 
 /** Returns the routes in the order of their priorities. Settings that a route does not have come from the model. */

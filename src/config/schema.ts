@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { weekStarts } from '../accounts/calendar.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
-import { costFieldNames, implicitKeys } from '../catalog/model.ts'
+import { costFieldNames, implicitKeys, tiers } from '../catalog/model.ts'
 import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
@@ -142,6 +142,12 @@ const account = z
       .optional()
       .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
     enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
+    expected_tiers: z
+      .array(oneOf(tiers), { error: `must be a list of ${tiers.join(', ')}` })
+      .optional()
+      .describe(
+        'Tiers that the account may be served by without being asked, such as a default of its project: holds then take their prices. Default: the base, and the tier that a request asks for.',
+      ),
     isolation: z
       .array(filled('must be the name or the id of an account of triwire'), {
         error: 'must be a list of names or ids of accounts of triwire',

@@ -29,7 +29,7 @@ export function findWarnings(
 ): ConfigWarning[] {
   const models = file.catalog?.models ?? []
   const ofModels = models.flatMap((entry, index) => {
-    const model = readModel(entry, file.calendars)
+    const model = readModel(entry, file)
     const found = [
       ...warnOfRates(entry),
       ...warnOfWrites(entry, model),
@@ -249,7 +249,7 @@ const longWrites = [
 /** The provider's own tools run on native models even without a price (ruling C11). Makes one warning for all models. */
 function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
   const silent = (catalog?.models ?? []).flatMap((entry, index) =>
-    isSilentOfCalls(readModel(entry, calendars)) ? [{ id: entry.id, index }] : [],
+    isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],
   )
   if (silent.length === 0) return []
   const ids = silent.slice(0, idsMax).map(({ id }) => id)

@@ -5,7 +5,8 @@ import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { WindowFigures } from '../accounts/limits.ts'
 import type { LiveBounds } from '../accounts/live-bounds.ts'
-import { dearestCallNanos, type Model, priceNanos } from '../catalog/model.ts'
+import { askedTiers } from '../catalog/base-service.ts'
+import { dearestCallNanos, type Model, priceNanos, type Tier } from '../catalog/model.ts'
 import { type CacheWrites, holdPrices } from '../catalog/price-list.ts'
 import { wirePlaces } from '../catalog/wire-names.ts'
 import type { Config } from '../config/config.ts'
@@ -95,7 +96,7 @@ export async function takeHold(
     reasoningTokens: 0,
     estimated: true,
   }
-  const prices = holdPrices(model.prices, record.startedMs, [], writesOf(model, exchange))
+  const prices = holdPrices(model.prices, record.startedMs, servedBy(model, exchange), writesOf(model, exchange))
   // The number of tool calls is not known in advance. One is assumed if the model may call tools at all (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   const holdNanos = priceNanos(prices, usage) + callNanos
@@ -103,6 +104,11 @@ export async function takeHold(
   if (!answer.ok) throw explain(answer, key)
   record.holdNanos = holdNanos
   return answer.release
+}
+
+/** The tiers that may serve a request besides the base: those that it asks for, and those that its accounts may choose. */
+function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readonly Tier[] {
+  return service === undefined ? expectedTiers : [...expectedTiers, ...askedTiers(service, wire)]
 }
 
 /**

@@ -1,6 +1,7 @@
 import { free } from '../bytes/free.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
+import type { ServiceWords } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
@@ -38,6 +39,8 @@ export type Exchange = Outgoing & {
   credential: CredentialHeaders
   /** The headers of the request. The credential is added later, in `upstream/`, for one target. */
   headersFor(target: Target): [name: string, value: string][]
+  /** The tier, speed and geography that the model is asked for, by their member (ruling Y17); undefined if none. */
+  service: ServiceWords | undefined
   /** Whether the client wants an event stream. */
   stream: boolean
   /** The model is asked for a stream. */

@@ -1,3 +1,4 @@
+import type { ServiceWords } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
@@ -19,7 +20,12 @@ const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOut
 export function exchangeNatively(asked: CheckedRequest): Exchange {
   const { gateway, call, model, body, scopedKey, implicitKey } = asked
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
-  const adapted = wires[call.wire].native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal })
+  const adapted = wires[call.wire].native.adaptRequest(body, model, {
+    scopedKey,
+    implicitKey,
+    isOurSeal,
+    nowMs: gateway.nowMs(),
+  })
   return new NativeExchange(asked, adapted)
 }
 
@@ -28,6 +34,7 @@ class NativeExchange extends Outgoing implements Exchange {
   readonly profile: Profile
   readonly credential: CredentialHeaders
   readonly headersFor: Exchange['headersFor']
+  readonly service: ServiceWords | undefined
   readonly stream: boolean
   readonly asksForStream: boolean
   readonly outputTokensCap: number
@@ -50,6 +57,7 @@ class NativeExchange extends Outgoing implements Exchange {
     this.credential = credential
     const { headersFor, losses } = upstreamHeaders(call, model)
     this.headersFor = headersFor
+    this.service = adapted.service
     this.stream = adapted.stream
     this.asksForStream = adapted.stream
     this.outputTokensCap = adapted.outputTokensCap

@@ -2,7 +2,7 @@ import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
 import type { Debit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
-import { isUnpriced } from '../catalog/base-service.ts'
+import { readService } from '../catalog/base-service.ts'
 import { type Model, type PriceSet, priceNanos } from '../catalog/model.ts'
 import { setAt } from '../catalog/price-list.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
@@ -82,13 +82,14 @@ export function weigh(
     outputTokensCap: exchange.outputTokensCap,
     bounds: exchange.bounds,
   })
-  const set = setAt(model.prices, { at })
+  const said = answered.tier === undefined ? report.service : { ...report.service, service_tier: answered.tier }
+  const served = said || exchange.service ? readService(said, exchange.service, model, at) : undefined
+  const set = setAt(model.prices, { ...served, at })
   const { prices } = set
   const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
   if (called) flags.push(...called.flags)
   if (report.models?.some((name) => !isAnsweredBy(name, answered.target.model))) flags.push('model_differs')
-  const service = answered.tier === undefined ? report.service : { ...report.service, service_tier: answered.tier }
-  if (service && isUnpriced(service, model.wire)) flags.push('tier_unpriced')
+  if (served?.isUnpriced) flags.push('tier_unpriced')
   return {
     usage,
     usageSource: isWaived ? 'waived' : source,

@@ -1,5 +1,9 @@
 import { envelopePrefix } from '../accounts/seal.ts'
+import { type ServiceWords, spellTier, tierFieldOf, tierScalar } from '../catalog/base-service.ts'
+import type { Model } from '../catalog/model.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
+import type { InferenceRequest, Loss } from '../inference/request.ts'
 import { boundsOf } from '../inference/usage.ts'
 import { decodeRefusal } from '../wires/answers/error-body.ts'
 import { inClientWords } from '../wires/requests/client-words.ts'
@@ -21,10 +25,11 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     callIdPrefix,
     request: { echo },
   } = client
-  const request = client.decodeRequest(body, {
+  const decoded = client.decodeRequest(body, {
     cacheKey: scopedKey ?? implicitKey,
     unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
   })
+  const { request, service } = withTier(decoded, call.wire, model, gateway.nowMs())
   const encoded = source.encodeRequest(request, model)
   const { isShown, wantsSealed } = request.reasoning
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
@@ -42,12 +47,13 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix, wantsWholeCalls }
-  const plan: AnswerPlan = { source, profile: model.profile, filters, toolNames }
+  const plan: AnswerPlan = { source, wire: model.wire, profile: model.profile, filters, toolNames }
   const bytes = encoded.body
   return Object.assign(new Outgoing(bytes, model), {
     profile: model.profile,
     credential: source.credential,
     headersFor: upstreamHeaders(call, model).headersFor,
+    service,
     stream: request.stream,
     asksForStream: request.stream || model.profile.preferStream,
     outputTokensCap: encoded.outputTokensCap,
@@ -66,6 +72,23 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     inClientWords: (text: string) => inClientWords(text, source.speech, client.request),
     readRefusal: decodeRefusal,
   })
+}
+
+/** A request with its tier in the words of the model's wire, or without it and with a loss (ruling C7). */
+function withTier(
+  decoded: InferenceRequest,
+  from: ClientWire,
+  model: Model,
+  nowMs: number,
+): { request: InferenceRequest; service: ServiceWords | undefined } {
+  const { [tierScalar]: word, ...scalars } = decoded.scalars
+  if (typeof word !== 'string') return { request: decoded, service: undefined }
+  const service = spellTier(word, from, model, nowMs)
+  const [[field, said]] = Object.entries(service ?? { '': '' }) as [[string, string]]
+  if (service && !model.profile.drops.has(field))
+    return { request: { ...decoded, scalars: { ...scalars, [tierScalar]: said } }, service }
+  const loss: Loss = { field: tierFieldOf(from), what: 'dropped', why: 'the model’s default holds' }
+  return { request: { ...decoded, scalars, losses: [...decoded.losses, loss] }, service: undefined }
 }
 
 /**

@@ -1,6 +1,8 @@
 import { ownCopy } from '../bytes/own-copy.ts'
 import { createSseReader, cutFrame } from '../bytes/sse.ts'
+import { type RetoldService, retellService } from '../catalog/base-service.ts'
 import type { Profile } from '../catalog/profile.ts'
+import type { ModelWire } from '../catalog/wire-names.ts'
 import type { AnswerEvent, Fault, ShownEvent, StopReason } from '../inference/answer.ts'
 import { composeFilters, type FilterOptions } from '../inference/filters/index.ts'
 import { createFold } from '../inference/fold.ts'
@@ -26,6 +28,8 @@ const oversize: Fault = { kind: 'broken', text: '', unread: 'oversize' }
 export type AnswerPlan = {
   /** The model's side of its wire. */
   source: ModelHalf
+  /** The wire of the model. */
+  wire: ModelWire
   profile: Profile
   filters: Omit<FilterOptions, 'profile'>
   /** The tools that the model was given, as it knows them. */
@@ -43,6 +47,7 @@ abstract class TranslatedAnswer {
   protected readonly reader = createSseReader()
   protected readonly decoder: Decoder
   readonly #filters
+  readonly #wire: ModelWire
   #named: UsageReport = {}
   /** Whether the model has finished or failed, so that nothing more can be learned from it. */
   isSpent = false
@@ -51,6 +56,7 @@ abstract class TranslatedAnswer {
   #shownTokens: number | undefined
 
   constructor(plan: AnswerPlan) {
+    this.#wire = plan.wire
     this.#filters = composeFilters({ ...plan.filters, profile: plan.profile })
     this.decoder = plan.source.createDecoder(plan.profile, this.#noteAnswer, plan.toolNames)
   }
@@ -129,6 +135,9 @@ abstract class TranslatedAnswer {
     return shown
   }
 
+  /** Returns the service that the model has reported so far, for clients of another wire. */
+  protected readonly service = (): RetoldService => retellService(this.report.service, this.#wire)
+
   readonly #noteAnswer = (answer: Record<string, unknown>) => {
     this.#named = noteAnswer(this.#named, answer)
   }
@@ -147,7 +156,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
 
   constructor(plan: AnswerPlan, target: ClientHalf, head: AnswerHead) {
     super(plan)
-    this.#encoder = target.createEncoder(head)
+    this.#encoder = target.createEncoder({ ...head, service: this.service })
   }
 
   get reason(): StopReason | undefined {
@@ -223,7 +232,7 @@ export class TranslatedWhole extends TranslatedAnswer implements StreamFold {
   constructor(plan: AnswerPlan, target: ClientHalf, head: AnswerHead) {
     super(plan)
     this.#target = target
-    this.#head = head
+    this.#head = { ...head, service: this.service }
   }
 
   whole(): WholeAnswer {

@@ -1,4 +1,5 @@
 import type { KeptKeys } from '../bytes/scan.ts'
+import type { RetoldService } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
@@ -187,6 +188,8 @@ export type AnswerHead = {
   inputTokensEstimate: number
   /** The members that the client's wire repeats of the request, see `Echo`; '' if there are none. */
   echo: string
+  /** Returns the tier, speed and geography that the answer has reported so far (ruling Y17). */
+  service?: () => RetoldService
   /** Puts a proof of reasoning into the envelope of ruling T7; undefined where it was not asked for. */
   seal?: (sealed: Sealed) => string
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { mistakesOf, warningsOf } from '../support/price-lists.ts'
+import { loadText } from '../../src/config/load.ts'
+import { configOf, mistakesOf, warningsOf } from '../support/price-lists.ts'
 
 /* Every mistake of a price list has its line and a cure; a calendar that ends is a warning. */
 
@@ -285,4 +286,14 @@ test('C11 a calendar that ends within 45 days, or is over, is a warning where a 
     else assert.match(found.join('\n'), warning)
     assert.deepEqual(warningsOf(`{ ${rates} }`, calendar(dayAt(days))), [])
   }
+})
+
+test('Y17 expected_tiers of accounts are those of the models that they serve, each once', () => {
+  const text = configOf('{ input: "1", output: "1", tiers: { priority: "2" } }').replace(
+    'key: k',
+    'key: k, expected_tiers: [priority, flex, priority]',
+  )
+  assert.deepEqual(loadText(text, 'x', {}, {}).catalog.entries[0]!.expectedTiers, ['priority', 'flex'])
+  const wrong = text.replace('[priority, flex, priority]', '[fast]')
+  assert.throws(() => loadText(wrong, 'x', {}, {}), /expected_tiers\[0\] must be one of: flex, priority, ultrafast/)
 })

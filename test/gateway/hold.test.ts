@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Entered } from '../../src/accounts/admission.ts'
+import type { Tier } from '../../src/catalog/model.ts'
 import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
 import type { Exchange } from '../../src/gateway/exchange.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import { listOf, modelOf, plainPrices } from '../native/models.ts'
+import { listFrom } from '../support/price-lists.ts'
 
 /** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
 const key = { account: { name: 'tester' } } as ApiKey
@@ -105,4 +107,27 @@ test('C11 money.md 1 g: a hold prices input as a write where the request may wri
   assert.equal(await hold('messages', '{"text":"1h"}'), 100n)
   assert.equal(await hold('chat', '{}'), 125n)
   assert.equal(await hold('chat', '{"prompt_cache_options":{"ttl":"12h"}}'), 200n)
+})
+
+test('Y17 a hold takes the dearest of the base, the tier that is asked for, and those that accounts choose unasked', async () => {
+  const list = listFrom('{ input: "1", output: "0", tiers: { flex: "0.5", priority: "2", ultrafast: "6" } }')
+  const hold = async (expectedTiers: Tier[], service: Record<string, string> | undefined) => {
+    let heldNanos = 0n
+    const entered = {
+      admit: async (nanos: bigint) => {
+        heldNanos = nanos
+        return { ok: true, release() {} }
+      },
+    } as unknown as Entered
+    const exchange = { outputTokensCap: 1, choices: 1, inputTokensEstimate: 1_000_000, service } as Exchange
+    const config = { billing: { holdOutputTokens: 1 } } as Config
+    const model = modelOf('chat', { prices: list, expectedTiers })
+    await takeHold(config, key, entered, model, exchange, { startedMs: 0 } as CallRecord)
+    return heldNanos / 1_000_000_000n
+  }
+  assert.equal(await hold([], undefined), 1n)
+  assert.equal(await hold([], { service_tier: 'flex' }), 1n)
+  assert.equal(await hold([], { service_tier: 'fast' }), 2n)
+  assert.equal(await hold(['priority'], undefined), 2n)
+  assert.equal(await hold(['priority'], { service_tier: 'ultrafast' }), 6n)
 })

@@ -33,6 +33,7 @@ export function modelOf(wire: ClientWire, more: Partial<Model> = {}, setting: Pr
     outputTokensMax: 8192,
     contextWindow: undefined,
     prices: listOf(plainPrices),
+    expectedTiers: [],
     allowedFields: new Set(),
     hostedTools: 'pass',
     implicitKey: 'off',

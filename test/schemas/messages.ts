@@ -18,6 +18,8 @@ export function messagesSchemas(mode: Mode) {
       'model_context_window_exceeded',
     ]),
   )
+  const retold = (words: [string, ...string[]]) =>
+    mode === 'native' ? nothing : (z.enum(words).nullable() as unknown as z.ZodNull)
   const usage = object({
     input_tokens: count,
     output_tokens: count,
@@ -27,9 +29,10 @@ export function messagesSchemas(mode: Mode) {
     cache_creation: ours(object({ ephemeral_5m_input_tokens: count, ephemeral_1h_input_tokens: count })),
     output_tokens_details: ours(object({ thinking_tokens: count })),
     server_tool_use: ours(nothing),
-    service_tier: ours(nothing),
-    inference_geo: ours(nothing),
-    speed: ours(nothing),
+    // In the words of this wire (ruling Y17).
+    service_tier: ours(retold(['standard'])),
+    inference_geo: ours(mode === 'native' ? nothing : (z.string().nullable() as unknown as z.ZodNull)),
+    speed: ours(retold(['fast', 'standard'])),
   })
   // Translated thinking has an empty signature and no other (ruling T10).
   const signature = mode === 'native' ? z.string() : z.string().max(0)

@@ -87,7 +87,7 @@ export function responsesSchemas(mode: Mode) {
       prompt_cache_key: ours(z.string().nullable()),
       reasoning: ours(object({ effort: ours(z.string().nullable()), summary: ours(z.string().nullable()) })),
       safety_identifier: ours(z.string().nullable()),
-      service_tier: ours(isNative ? (z.string() as unknown as z.ZodLiteral<'default'>) : z.literal('default')),
+      service_tier: ours(z.string().nullable() as unknown as z.ZodLiteral<'default'>),
       temperature: ours(z.number()),
       text: ours(object({ format: ours(z.looseObject({ type: someText })), verbosity: z.string().nullish() })),
       tool_choice: ours(z.union([z.enum(['none', 'auto', 'required']), z.looseObject({ type: someText })])),

@@ -92,7 +92,7 @@ const response = {
   prompt_cache_key: null,
   reasoning: { effort: null, summary: null },
   safety_identifier: null,
-  service_tier: 'default',
+  service_tier: null,
   store: false,
   temperature: 1,
   text: { format: { type: 'text' } },

@@ -5,6 +5,7 @@ import type { Explanation } from '../../src/operations/shapes.ts'
 import { runWarm } from '../cli/run.ts'
 import { answerNanos, answers, frames, type Native, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
+import { inFrame, type Said, withService } from '../support/served.ts'
 
 /*
  * Y17, money.md 1 b: an answer that was served by a tier, at a speed or in a geography that has no price is flagged, counted,
@@ -19,10 +20,6 @@ before(async () => {
   native = await startNative()
 })
 after(() => native.close())
-
-type Service = Record<string, unknown>
-/** What the answer says of its service in its own members, and in its usage. */
-type Said = { answer?: Service; usage?: Service }
 
 const cases: Record<ClientWire, [said: Said, isUnpriced: boolean][]> = {
   chat: [
@@ -137,23 +134,6 @@ test('Y17 explain shows it, and the debit is made', async () => {
   const { settlement } = JSON.parse(stdout) as Explanation
   assert.deepEqual([settlement.flags, settlement.state], [['tier_unpriced'], 'in the ledger'])
 })
-
-/** An answer, a chunk, a message or a response that says it. Of the usage only where there is one. */
-function withService(object: Service, { answer, usage }: Said): Service {
-  const counted = object['usage'] as Service | undefined
-  return { ...object, ...answer, ...(counted && { usage: { ...counted, ...usage } }) }
-}
-
-/** A frame whose answer, or part of one, says it. */
-function inFrame(frame: string, said: Said): string {
-  const at = frame.indexOf('{')
-  if (at < 0) return frame
-  const event = JSON.parse(frame.slice(at)) as Service
-  for (const holder of ['message', 'response'])
-    if (event[holder]) event[holder] = withService(event[holder] as Service, said)
-  const isAnswer = event['choices'] !== undefined || event['type'] === 'message_delta'
-  return `${frame.slice(0, at)}${JSON.stringify(isAnswer ? withService(event, said) : event)}\n\n`
-}
 
 function balance(): bigint {
   return native.gateway.store.findAccount('tester').balanceNanos

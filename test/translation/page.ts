@@ -66,6 +66,7 @@ export function modelOf(wire: ClientWire, setting: ProfileSetting | undefined): 
     outputTokensMax: 4096,
     contextWindow: undefined,
     prices: listOf(plainPrices),
+    expectedTiers: [],
     profile: resolveProfile(wire, setting),
     allowedFields: new Set(),
     hostedTools: 'refuse',

@@ -133,6 +133,7 @@ function settingOf(client: ClientWire, source: ModelHalf, own: Profile, options:
     client,
     plan: {
       source,
+      wire: client,
       profile: { ...own, ...options.profile },
       ...(options.toolNames && { toolNames: options.toolNames }),
       filters: {

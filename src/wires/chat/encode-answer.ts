@@ -14,6 +14,7 @@ export class ChatEncoder implements Encoder {
   /** The members that all chunks begin with. */
   readonly #envelope: string
   readonly #deltaStart: string
+  readonly #service: AnswerHead['service']
   /** The bytes around the text of an open block's deltas. */
   readonly #frames = new Map<number, { start: string; end: string }>()
   #hasStarted = false
@@ -29,6 +30,7 @@ export class ChatEncoder implements Encoder {
       created: head.createdSeconds,
       model: head.modelId,
     }).slice(0, -1)
+    this.#service = head.service
     this.#deltaStart = `data: ${this.#envelope},"choices":[{"index":0,"delta":`
   }
 
@@ -92,8 +94,10 @@ export class ChatEncoder implements Encoder {
   #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
     const reason = JSON.stringify(encodeStopReason(event.reason))
     const usage = JSON.stringify(encodeUsage(event.usage))
-    const last = `${this.#deltaStart}{},"logprobs":null,"finish_reason":${reason}}]}\n\n`
-    return `${this.#begin()}${last}data: ${this.#envelope},"choices":[],"usage":${usage}}\n\ndata: [DONE]\n\n`
+    const tier = this.#service?.().tier ?? undefined
+    const member = tier === undefined ? '' : `,"service_tier":${JSON.stringify(tier)}`
+    const last = `${this.#deltaStart}{},"logprobs":null,"finish_reason":${reason}}]${member}}\n\n`
+    return `${this.#begin()}${last}data: ${this.#envelope},"choices":[]${member},"usage":${usage}}\n\ndata: [DONE]\n\n`
   }
 }
 
@@ -126,6 +130,7 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
     created: head.createdSeconds,
     model: head.modelId,
     choices: [{ index: 0, message, logprobs: null, finish_reason: encodeStopReason(answer.reason) }],
+    service_tier: head.service?.().tier ?? undefined,
     usage: encodeUsage(usage),
   })
 }

@@ -53,7 +53,7 @@ export const chatFields: FieldTable = fieldTable([
   field('safety_identifier', ['mapped', '`metadata.user_id`'], ['carried', '`safety_identifier` or `user`']),
   dropped('metadata', 'bookkeeping'),
   dropped('store', 'nothing is stored'),
-  dropped('service_tier', 'the model’s default holds'),
+  scalar('service_tier', 'text', { note: ' where it has a price, else dropped' }),
   dropped('prediction', 'a hint'),
   dropped('moderation', 'of the vendor'),
   field('n', ['refused', 'above 1; else nothing to send'], ['refused', 'above 1; else nothing to send']),

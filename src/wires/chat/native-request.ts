@@ -9,6 +9,7 @@ import {
   commonValues,
   droppedFields,
   sentFields,
+  sentService,
   setCacheKey,
   setInside,
 } from '../requests/adapt-bytes.ts'
@@ -26,7 +27,7 @@ const capFields = ['max_completion_tokens', 'max_tokens'] as const
 
 /** A chat request for a chat model (ruling P1). */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
-  const values = commonValues(body, model)
+  const values = commonValues(body, model, context)
   const stream = body.value('stream') === true
   refuseAudio(body)
   // Nothing of a request is stored (spec 1.7).
@@ -45,6 +46,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     body: adaptBody(body, values, edits),
     stream,
     isSelfContained: isSelfContained(body, hostedWords),
+    service: sentService(body, values),
     outputTokensCap,
     choices,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),

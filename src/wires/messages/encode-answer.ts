@@ -70,7 +70,7 @@ export class MessagesEncoder implements Encoder {
       stop_sequence: null,
       ...messageMembers,
       // The true figures follow in message_delta; a zero here would blind the context meters of agents (ruling T1).
-      usage: encodeWholeUsage({ ...noUsage, inputTokens: this.#head.inputTokensEstimate }),
+      usage: encodeWholeUsage({ ...noUsage, inputTokens: this.#head.inputTokensEstimate }, this.#head),
     }
     return sseText('message_start', JSON.stringify({ type: 'message_start', message }))
   }
@@ -102,7 +102,7 @@ export class MessagesEncoder implements Encoder {
   #finish(event: Extract<BilledEvent, { type: 'finish' }>): string {
     const stopReason = encodeStopReason(event.reason, this.#refuses)
     const delta = { ...deltaMembers, stop_reason: stopReason, stop_sequence: stopSequenceOf(event) }
-    const usage = encodeWholeUsage(event.usage)
+    const usage = encodeWholeUsage(event.usage, this.#head)
     return (
       this.#begin() +
       sseText('message_delta', JSON.stringify({ type: 'message_delta', delta, usage })) +
@@ -173,7 +173,7 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
     stop_reason: encodeStopReason(answer.reason, refuses),
     stop_sequence: stopSequenceOf(answer),
     ...messageMembers,
-    usage: encodeWholeUsage(usage),
+    usage: encodeWholeUsage(usage, head),
   }
   const content = answer.blocks.map(encodeBlock).join(',')
   return `${JSON.stringify(startOfMessage(head)).slice(0, -1)},"content":[${content}],${JSON.stringify(end).slice(1)}`
@@ -202,7 +202,8 @@ const textMembers = { citations: [] }
 const callMembers = { caller: { type: 'direct' } }
 
 /** All counters of a translated answer. */
-function encodeWholeUsage(usage: Usage): object {
+function encodeWholeUsage(usage: Usage, { service }: Pick<AnswerHead, 'service'>): object {
+  const { speed = null, capacity = null, geo = null } = service?.() ?? {}
   const { cacheWriteTokens, cacheWrite1hTokens, reasoningTokens } = usage
   return {
     cache_creation: {
@@ -211,9 +212,9 @@ function encodeWholeUsage(usage: Usage): object {
     },
     output_tokens_details: { thinking_tokens: reasoningTokens },
     server_tool_use: null,
-    service_tier: null,
-    inference_geo: null,
-    speed: null,
+    service_tier: capacity,
+    inference_geo: geo,
+    speed,
     ...encodeUsage(usage),
   }
 }

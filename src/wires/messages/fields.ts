@@ -46,7 +46,7 @@ export const messagesFields: FieldTable = fieldTable([
   ),
   dropped('cache_control', 'marks exist on the messages wire only; prefixes stay identical anyway'),
   dropped('service_tier', 'the model’s default holds'),
-  dropped('speed', 'the model’s default holds'),
+  scalar('speed', 'text', { name: 'service_tier', note: ' where it has a price, else dropped' }),
   dropped('inference_geo', 'the model’s default holds'),
   dropped('context_management', 'editing of old turns is optional'),
   dropped('compaction', 'compaction of old turns is optional'),

@@ -10,6 +10,7 @@ import {
   commonValues,
   droppedFields,
   sentFields,
+  sentService,
   setInside,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
@@ -28,7 +29,7 @@ const thinkingBudgetMin = 1_024
 
 /** A messages request for a messages model (ruling P1). */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
-  const values = commonValues(body, model)
+  const values = commonValues(body, model, context)
   const asked = body.value('max_tokens') as number
   const outputTokensCap = capTokens(model, asked)
   if (outputTokensCap !== asked) values.set('max_tokens', String(outputTokensCap))
@@ -49,6 +50,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     isSelfContained: isSelfContained(body, hostedWords),
+    service: sentService(body, values),
     outputTokensCap,
     choices: 1,
     mayHideReasoning: mayHideReasoning(sentFields(body, values), model.profile),

@@ -1,7 +1,9 @@
 import { type Edit, splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
+import { isPricedWord, type ServiceWords } from '../../catalog/base-service.ts'
 import type { CostField, Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
+import { serviceMembers } from '../../inference/usage.ts'
 import type { ClientBody } from './client-body.ts'
 import type { HiddenReasoning } from './reasoning-wish.ts'
 import { dropRouting, MemberValues } from './routing.ts'
@@ -10,6 +12,8 @@ import { dropRouting, MemberValues } from './routing.ts'
 export type AdaptedRequest = {
   body: Buffer
   stream: boolean
+  /** The tier, speed and geography that it asks for, by their member; undefined if none. */
+  service: ServiceWords | undefined
   /** The body is all that the model reads, and the cap bounds all that it writes (ruling C14). */
   isSelfContained: boolean
   /** The cap that is sent, or the model's maximum where none is, in tokens. */
@@ -28,6 +32,8 @@ export type AdaptContext = {
   scopedKey: string | undefined
   /** The key to send all the same if the request names none (ruling Y18). */
   implicitKey?: string | undefined
+  /** Unix milliseconds: which services have a price depends on the time. Default: none has one. */
+  nowMs?: number
   /** Whether an `encrypted_content` is an envelope of ours (ruling T7). */
   isOurSeal: (text: string) => boolean
 }
@@ -42,8 +48,8 @@ export function setCacheKey(body: ClientBody, { profile }: Model, values: Member
 }
 
 /**
- * Fields that cost beyond the token price, or get around a cap: only these values pass unless the model's entry allows the
- * field (ruling C7). The last four are of servers beside the wires' authors.
+ * Fields that cost beyond the token price, or get around a cap (ruling C7). Only these values pass, and those that the model's list
+ * prices, unless its entry allows the field. The last four are of servers beside the wires' authors.
  */
 const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, readonly unknown[]>([
   ['service_tier', ['auto', 'default', 'standard_only', 'standard']],
@@ -56,13 +62,15 @@ const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, r
 ])
 
 /** The edits that every wire has: the model's name, cost fields, what would choose another one, what the profile does not take. */
-export function commonValues(body: ClientBody, model: Model): MemberValues {
+export function commonValues(body: ClientBody, model: Model, { nowMs }: Pick<AdaptContext, 'nowMs'>): MemberValues {
   const values = new MemberValues()
   if (model.upstreamModel !== model.id) values.set('model', JSON.stringify(model.upstreamModel))
   for (const { key } of body.members) {
     const free = costFields.get(key)
     if (!free || values.has(key) || !body.has(key) || model.allowedFields.has(key)) continue
-    if (!free.includes(body.value(key))) values.set(key, undefined)
+    const value = body.value(key)
+    if (free.includes(value) || (nowMs !== undefined && isPricedWord(key, value, model, nowMs))) continue
+    values.set(key, undefined)
   }
   dropRouting(body, model, values)
   for (const field of model.profile.drops) if (body.has(field)) values.set(field, undefined)
@@ -93,6 +101,16 @@ export function sentFields(body: ClientBody, values: MemberValues): (field: stri
     const text = values.get(field)
     return text === undefined ? undefined : JSON.parse(text)
   }
+}
+
+/** The words of a request as it is sent by which it asks for a service; undefined if it has none (ruling Y17). */
+export function sentService(body: ClientBody, values: MemberValues): ServiceWords | undefined {
+  let words: Record<string, string> | undefined
+  for (const member of serviceMembers) {
+    const word = body.has(member) && !values.has(member) ? body.value(member) : undefined
+    if (typeof word === 'string') words = { ...words, [member]: word }
+  }
+  return words
 }
 
 /** Which fields of the client's were taken out, and not moved to another place. */

@@ -47,7 +47,6 @@ function echoOf(echo: EchoSource): Record<string, unknown> {
     prompt_cache_key: echo['prompt_cache_key'] ?? null,
     reasoning: { effort: reasoning?.['effort'] ?? null, summary: reasoning?.['summary'] ?? null },
     safety_identifier: echo['safety_identifier'] ?? null,
-    service_tier: 'default',
     store: false,
     temperature: numberOf(echo['temperature'], 1),
     text: {

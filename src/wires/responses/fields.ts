@@ -55,7 +55,7 @@ export const responsesFields: FieldTable = fieldTable([
   ),
   dropped('metadata', 'echoed in the answer, not sent'),
   dropped('client_metadata', 'bookkeeping'),
-  dropped('service_tier', 'the model’s default holds'),
+  scalar('service_tier', 'text', { note: ' where it has a price, else dropped' }),
   dropped('truncation', 'an over-long prompt is the model’s to refuse'),
   dropped('context_management', 'editing of old turns is optional'),
   dropped('moderation', 'of the vendor'),

@@ -11,6 +11,7 @@ import {
   commonValues,
   droppedFields,
   sentFields,
+  sentService,
   setCacheKey,
 } from '../requests/adapt-bytes.ts'
 import type { ClientBody } from '../requests/client-body.ts'
@@ -23,7 +24,7 @@ const hostedEndings = ['mcp', 'shell', 'computer'] as const
 
 /** A responses request for a responses model (ruling P1). @throws GatewayError 400 for a reference to a stored item. */
 export function adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest {
-  const values = commonValues(body, model)
+  const values = commonValues(body, model, context)
   values.set('store', 'false')
   let outputTokensCap = model.outputTokensMax
   if (body.has('max_output_tokens') && !model.profile.drops.has('max_output_tokens')) {
@@ -39,6 +40,7 @@ export function adaptRequest(body: ClientBody, model: Model, context: AdaptConte
     body: adaptBody(body, values, edits),
     stream: body.value('stream') === true,
     isSelfContained: isSelfContained(body, hostedWords, hostedEndings),
+    service: sentService(body, values),
     outputTokensCap,
     choices: 1,
     mayHideReasoning: mayHideReasoning(

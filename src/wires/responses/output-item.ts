@@ -173,7 +173,7 @@ export function createResponse(head: AnswerHead): { begun(): string; ended(endin
     const counters = usage ? JSON.stringify(encodeUsage(usage)) : 'null'
     return (
       `${start}"completed_at":${completedAt},"status":"${status}","error":${JSON.stringify(error)},` +
-      `"incomplete_details":${JSON.stringify(incomplete)},"output":[${output.join(',')}],"usage":${counters},${echo}`
+      `"incomplete_details":${JSON.stringify(incomplete)},"output":[${output.join(',')}],"usage":${counters},"service_tier":${JSON.stringify(head.service?.().tier ?? null)},${echo}`
     )
   }
 }

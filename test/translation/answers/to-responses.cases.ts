@@ -239,7 +239,7 @@ export const cases: readonly Case[] = [
       store: false,
       error: null,
       parallel_tool_calls: true,
-      service_tier: 'default',
+      service_tier: null,
       instructions: 'Be brief.',
       temperature: 0.5,
       metadata: { a: 'b' },

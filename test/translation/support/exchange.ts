@@ -76,6 +76,7 @@ export function modelOf(wire: ClientWire, setting: Setting = {}): Model {
     outputTokensMax: setting.outputTokensMax ?? 8192,
     contextWindow: undefined,
     prices: listOf(plainPrices),
+    expectedTiers: [],
     profile: resolveProfile(
       wire,
       typeof setting.profile === 'string' ? setting.profile : { ...plainProfile, ...ofWire, ...setting.profile },
