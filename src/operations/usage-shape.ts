@@ -170,8 +170,8 @@ function tellTimes(buckets: readonly BucketCounts[], isKept: (at: number) => boo
   }
 }
 
-const groups = ['account', 'key', 'model', 'wires', 'upstream', 'outcome', 'code'] as const
-const percentiles = ['p50', 'p95', 'p99'] as const
+const groups = Object.keys(grouped) as (keyof typeof grouped)[]
+const percentiles = Object.keys(shares) as (keyof typeof shares)[]
 
 type UsageRow = ToldUsage['series'][number] | NonNullable<ToldUsage['other']> | ToldUsage['total']
 type Cell = { value: string | number | null; isNumber: boolean }

@@ -13,7 +13,7 @@ import { readSealKey } from '../host/seal-key.ts'
 import { within } from '../host/timers.ts'
 import { formClientError } from '../http/answer.ts'
 import { createRouter } from '../http/routes.ts'
-import { createEdge, type Edge, type EdgeLimits, type EdgeRefusal } from '../http/server.ts'
+import { createEdge, type Edge, type EdgeRefusal } from '../http/server.ts'
 import { createRecents, type Recents } from '../live/recents.ts'
 import { createTrafficWriter } from '../live/traffic-writer.ts'
 import { UpstreamDates } from '../live/upstream-dates.ts'
@@ -144,7 +144,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...{ nowMs, clockMs, lastAnswers, scopeKey, reportBug },
   }
   const edge = createEdge({
-    limits: edgeLimits(config),
+    limits: { ...config.timeouts, ...config.limits, headerBytesMax, headersMax },
     tls: config.tls,
     ...{ handle: createRouter(gateway, listeners), formError: formClientError },
     onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
@@ -231,17 +231,6 @@ function openMemory({ memory, store }: ServerParts, clockMs: () => number): Pool
 async function listenOnBoth({ config, role }: ServerParts, edge: Edge, admin: Pick<AdminSide, 'begin'>) {
   const address = await listen(edge.server, role?.listen ?? config.listen, { isShared: role !== undefined })
   return { address, ...(await admin.begin()) }
-}
-
-function edgeLimits({ timeouts, limits }: Config): EdgeLimits {
-  return {
-    headersMs: timeouts.headersMs,
-    keepAliveMs: timeouts.keepAliveMs,
-    lingerMs: timeouts.lingerMs,
-    connectionsMax: limits.connectionsMax,
-    headerBytesMax,
-    headersMax,
-  }
 }
 
 /** The time of connections, which a test may move. */

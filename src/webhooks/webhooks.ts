@@ -65,24 +65,17 @@ type Queued = { message: WebhookMessage; tries: Tries; dueMs: number }
 type Keep = (next: Next | undefined) => Promise<void>
 
 export function openWebhooks({ config, ...parts }: WebhookParts): Webhooks {
-  const deliveries = new Counter(families.webhooks)
-  const own = { families: [deliveries] }
   const nothing = async () => {}
-  if (config.webhooks.length === 0) return { ...own, list: () => [], begin: nothing, look: nothing, close: nothing }
-  const teller = new Teller(config.webhooks, { ...parts, deliveries })
-  return {
-    ...own,
-    list: () => teller.list(),
-    begin: () => teller.begin(),
-    look: () => teller.look(),
-    close: () => teller.close(),
-  }
+  if (config.webhooks.length > 0) return new Teller(config.webhooks, parts)
+  return { families: [new Counter(families.webhooks)], list: () => [], begin: nothing, look: nothing, close: nothing }
 }
 
-type TellerParts = Omit<WebhookParts, 'config'> & { deliveries: Counter }
+type TellerParts = Omit<WebhookParts, 'config'>
 
-class Teller {
+class Teller implements Webhooks {
   readonly #parts: TellerParts
+  readonly #deliveries = new Counter(families.webhooks)
+  readonly families = [this.#deliveries]
   readonly #receivers: readonly Receiver[]
   readonly #watched: Watched
   readonly #sender: ReturnType<typeof createSender>
@@ -303,7 +296,7 @@ class Teller {
       one.failed++
       one.lastFailure = one.last
     }
-    this.#parts.deliveries.add(1, result)
+    this.#deliveries.add(1, result)
     return result
   }
 
