@@ -13,7 +13,7 @@ import { pathOf } from './paths.ts'
 import { plain } from './peer.ts'
 
 /** Limits of a listener (reliability §3). Times in ms, the first two counted in whole seconds; sizes in bytes. */
-export type EdgeLimits = {
+type EdgeLimits = {
   headersMs: number
   keepAliveMs: number
   lingerMs: number

@@ -56,7 +56,7 @@ const families: [name: string, models: readonly object[], args: readonly string[
     ['gpt-6.2-sol', 'claude-opus-5-5', 'claude-sonnet-5-5', 'gpt-6.2-sol', 'claude-haiku-5-5'],
   ],
   [
-    'the cheapest for small work if there is no family for it, and the model itself if it is none dearer',
+    'the cheapest for small work if it has no family, unless the model itself costs as little',
     [gpt('a'), gpt('b', { input: '1', output: '2' }), claude('c', { input: '1', output: '1' }), claude('d', dear)],
     ['--model', 'd'],
     ['d', 'd', 'd', 'd', 'c'],

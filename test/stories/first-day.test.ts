@@ -137,7 +137,7 @@ test('X8 a store of an earlier release beside the file, and none in the working 
   assert.equal(named.code, 0)
 })
 
-test('N-F18 a key that cannot be printed is told with its id, so that it can be revoked', async () => {
+test('N-F18 the id of a key that cannot be printed is shown, so that it can be revoked', async () => {
   const cwd = testFolder('full')
   await runWarm(['account', 'create', 'one', '--store', 's.db'], { cwd })
   const cli = resolve(import.meta.dirname, '../../src/cli/cli.ts')

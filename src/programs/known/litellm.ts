@@ -2,14 +2,14 @@ import type { ClientWire } from '../../catalog/wire-names.ts'
 import { type Access, type Figures, json, type Program } from '../program.ts'
 
 /** The variables that litellm and the vendors' Python SDKs read: with /v1 for one vendor, without for the other. */
-export function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<string, string> {
+function litellmEnv({ origin, key }: Access, wire: ClientWire): Record<string, string> {
   return wire === 'messages'
     ? { ANTHROPIC_API_KEY: key, ANTHROPIC_BASE_URL: origin, ANTHROPIC_API_BASE: origin }
     : { OPENAI_API_KEY: key, OPENAI_BASE_URL: `${origin}/v1`, OPENAI_API_BASE: `${origin}/v1` }
 }
 
 /** The name of a model in those programs. */
-export function litellmModel({ model }: Pick<Access, 'model'>, wire: ClientWire): string {
+function litellmModel({ model }: Pick<Access, 'model'>, wire: ClientWire): string {
   return `${wire === 'messages' ? 'anthropic' : 'openai'}/${model}`
 }
 
