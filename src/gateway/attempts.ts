@@ -104,7 +104,6 @@ export class Attempts {
     return this.#failover.told
   }
 
-  /** The first byte of an answer came. */
   firstByte(): void {
     this.#failover.stay?.firstByte()
   }
@@ -319,7 +318,6 @@ class Failover {
     return this.next()
   }
 
-  /** Whether another attempt could follow the one under way. */
   get hasMore(): boolean {
     return this.attempts < attemptsMax && this.#size > this.#search.tried.length + 1
   }

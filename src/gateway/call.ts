@@ -20,7 +20,6 @@ export interface Call {
    * @throws ClientGone if the client leaves before the body is complete
    */
   readBody(share: BodyShare): Promise<Buffer>
-  /** Sends one whole answer. */
   reply(status: number, contentType: string, body: string | Uint8Array): void
   /** Prepares the head of an event stream, status 200. It goes out with the first write. */
   begin(): void

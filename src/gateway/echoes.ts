@@ -6,7 +6,6 @@ const runCharacters = 20
 /** Larger requests are not searched, so that many failures do not hold up the others; one reading of this takes 4 ms. */
 const requestBytesMax = 262_144
 
-/** In place of an echo. */
 const omitted = '…'
 
 /**

@@ -41,9 +41,7 @@ export type Exchange = Outgoing & {
   headersFor(target: Target): [name: string, value: string][]
   /** The tier, speed and geography that the model is asked for, by their member (ruling Y17); undefined if none. */
   service: ServiceWords | undefined
-  /** Whether the client wants an event stream. */
   stream: boolean
-  /** The model is asked for a stream. */
   asksForStream: boolean
   /** The cap that was sent, or the model's maximum. */
   outputTokensCap: number
@@ -166,7 +164,6 @@ export function upstreamHeaders(
 
 const betaDropped: Loss = { field: 'beta', what: 'dropped', why: 'raises the price, or lets another model answer' }
 
-/** Returns the first spelling that was sent. */
 function sent(call: Pick<Call, 'header'>, { spellings }: VersionHeaders, name: string): string | undefined {
   return spellings.map((spelling) => call.header(`${spelling}-${name}`)).find((value) => value !== undefined)
 }

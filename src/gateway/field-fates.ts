@@ -16,7 +16,6 @@ type SentToModel = {
   wire: ClientWire
   bytes: Buffer
   model: Model
-  /** The body that the model is sent. */
   body: Buffer
   losses: readonly Loss[]
 }

@@ -20,7 +20,6 @@ export type Gateway = {
   directory: Directory
   /** Ids of accounts that this process treats as suspended, whatever the store says. */
   barred: ReadonlySet<string>
-  /** Which models fail now. */
   lastAnswers: LastAnswers
   ledger: Ledger
   admission: Admission
@@ -37,13 +36,10 @@ export type Gateway = {
   readers: Readers
   /** The memory that request bodies hold, and how much is left for more (ruling R18). */
   bodies: Bodies
-  /** Decides whether tokens may be counted now. */
   counting: Counting
   /** True while the event loop is noticeably late. Free requests then give way to paid ones (ruling R18). */
   isStrained(): boolean
-  /** Shares out the work on streams. */
   flow: Flow
-  /** Decides which request begins when not all can. */
   turns: Turns
   /** True while new inference is refused to keep running requests alive (reliability §7). */
   isShedding(): boolean

@@ -24,7 +24,6 @@ export class LastAnswers {
   /** By model, and then by upstream and account; the model itself has the key ''. */
   readonly #models = new Map<string, Map<string, AnswerBits>>()
 
-  /** Listens to every request. */
   readonly note = ({ walk, model, outcome = 'ok', tries = [] }: CallRecord): void => {
     if (walk !== 'infer' || model === undefined) return
     const answers = this.#models.get(model) ?? new Map<string, AnswerBits>()

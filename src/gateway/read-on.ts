@@ -71,7 +71,6 @@ export class ReadingOn {
     return this.told !== undefined
   }
 
-  /** Whether the client is still there and waits for the end. */
   get isAwaited(): boolean {
     return this.end === 'ok'
   }
@@ -88,7 +87,6 @@ export class ReadingOn {
     return nowMs >= this.#untilMs || gateway.snapshots.current !== snapshot
   }
 
-  /** Gives the place back. */
   close(): void {
     const { gateway, key } = this.#parts
     gateway.readers.leave(key.account.id)

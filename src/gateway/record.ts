@@ -10,7 +10,6 @@ import type { ChoiceReason } from '../upstream/pool.ts'
 /** The trace that a request belongs to, as far as the caller has given it. */
 type Trace = {
   readonly id: string
-  /** The caller's span. */
   readonly parentId: string | undefined
   readonly isSampled: boolean
 }
@@ -24,7 +23,6 @@ export type Try = {
   /** Monotonic ms. The end is when the upstream's part was over, or its output was of no use any more. */
   readonly startedMs: number
   endMs: number | undefined
-  /** The status of the upstream's answer, if it answered. */
   status: number | undefined
   /** Why the try failed, in the words of the log. */
   cause: string | undefined
@@ -87,7 +85,6 @@ export type CallRecord = {
   upstream?: string
   upstreamAccount?: string | undefined
   attempts?: number
-  /** Why that account was chosen. */
   why?: ChoiceReason
   /** All tries in their order. The last one is in the fields above too. */
   tries?: Try[]
@@ -110,7 +107,6 @@ export type CallRecord = {
   endMs?: number
   usage?: Usage
   usageSource?: UsageSource
-  /** Calls of hosted tools that were billed. */
   calls?: Calls
   costNanos?: bigint | undefined
   /** The prices that turned `usage` into `costNanos`. */

@@ -140,7 +140,6 @@ async function deliver(
   if (bug) throw bug
 }
 
-/** A clock that stands still. */
 const standing = () => 0
 
 /** Narrows configuration and model to one account of one upstream, enabled or not. */

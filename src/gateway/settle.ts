@@ -56,7 +56,6 @@ type Bill = {
   flags: readonly string[]
 }
 
-/** The facts of the attempt that answered. */
 type AnsweringAttempt = { target: Pick<Target, 'model'>; tier?: string | undefined }
 
 /**

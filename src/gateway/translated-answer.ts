@@ -26,7 +26,6 @@ const oversize: Fault = { kind: 'broken', text: '', unread: 'oversize' }
  * refer to the request body, not even indirectly. A kept body of 1 MB would cost more memory than everything else.
  */
 export type AnswerPlan = {
-  /** The model's side of its wire. */
   source: ModelHalf
   /** The wire of the model. */
   wire: ModelWire
@@ -102,7 +101,6 @@ abstract class TranslatedAnswer {
     return this.decoder.isEnough ? this.show(this.decoder.end()) : ''
   }
 
-  /** Takes the model's one JSON body. */
   pushWhole(body: Buffer): string {
     this.events++
     return this.show(this.decoder.whole(body.toString('utf8')))

@@ -152,13 +152,11 @@ export class Leftovers {
     this.#later = later
   }
 
-  /** Begins to read the rest of a request, now or in a later turn. */
   start(request: Unwanted): void {
     if (this.#left > 0) request.resume()
     else this.#wait(request)
   }
 
-  /** A number of bytes of the request was thrown away. */
   note(request: Unwanted, bytes: number): void {
     this.#left -= bytes
     if (this.#left <= 0) this.#wait(request)

@@ -59,7 +59,6 @@ class WholeBody implements BodyReader {
   readonly #room: BodyRoom
   readonly #whole = Promise.withResolvers<Buffer>()
   readonly #joined: Buffer[] = []
-  /** Later pieces, which are not joined yet. */
   #pieces: Buffer[] = []
   readonly #deadline: NodeJS.Timeout
   readonly #gap: NodeJS.Timeout

@@ -9,7 +9,6 @@ import { type ExchangeHost, HttpExchange, type ListenerTerms } from './http-exch
 export interface ListenerHost extends ListenerTerms {
   readonly headerBytesMax: number
   readonly headersMax: number
-  /** Grows by one each second. */
   readonly second: number
   /** The head of a request has come. */
   admit(connection: Connection, exchange: HttpExchange): void
@@ -44,12 +43,10 @@ export class Connection implements ExchangeHost {
   readonly host: ListenerHost
   /** The exchange under way, until the system has taken all of its answer. */
   exchange: HttpExchange | undefined
-  /** Bytes that have come and are not read yet. */
   #ahead: Buffer | undefined
   #isAheadJudged = false
   /** The number of these bytes that were searched without finding the end of a head. */
   #lookedAt = 0
-  /** Nothing is read any more. */
   #isClosing = false
   /** The second of the host in which the connection became idle, or the current head began. */
   #since: number

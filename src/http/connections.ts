@@ -38,7 +38,6 @@ export class Guests {
     this.#silent.add(guest)
   }
 
-  /** The connection has sent a request. */
   noteRequest(guest: Guest): void {
     if (this.#silent.delete(guest) || this.#leaving.delete(guest)) this.#known.add(guest)
   }

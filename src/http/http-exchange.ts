@@ -46,9 +46,7 @@ export class HttpExchange {
   readonly body: IncomingBody
   /** Whether the connection takes another request after this one. */
   keepsAlive: boolean
-  /** The head of the answer has been made. */
   isBegun = false
-  /** All of the answer has been written. */
   isEnded = false
   /** The answer is written, and only the rest of a refused request is awaited. */
   isLingering = false
@@ -56,7 +54,6 @@ export class HttpExchange {
   readonly #connection: ExchangeHost
   /** The head of a stream, which is sent with its first piece. */
   #head = ''
-  /** Pieces of the stream are sent as chunks. */
   #isChunked = false
   #stallWatch: NodeJS.Timeout | undefined
   /** Set while the client falls behind. */
@@ -99,7 +96,6 @@ export class HttpExchange {
     return isCredential(name) ? this.fields.first(name) : this.fields.get(name)
   }
 
-  /** The declared length of the body, in bytes. */
   get declaredBytes(): number | undefined {
     const declared = this.fields.get('content-length')
     return declared === undefined ? undefined : Number(declared)
@@ -197,7 +193,6 @@ export class HttpExchange {
     this.socket.destroy()
   }
 
-  /** The client has read its whole answer. */
   taken(): void {
     this.#forget()
   }

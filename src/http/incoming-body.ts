@@ -6,9 +6,7 @@ import type { Framing } from '../http1/heads.ts'
 export interface BodyReader {
   take(piece: Buffer): void
   whole(): void
-  /** The framing is malformed. */
   broken(): void
-  /** The client left before the body was complete. */
   gone(): void
 }
 
@@ -17,15 +15,12 @@ const earlyBytesMax = 65_536
 
 /** The body of a request, handed to its reader as it arrives. Bytes that arrive before there is a reader wait. */
 export class IncomingBody {
-  /** All of the body has arrived. */
   isComplete: boolean
   /** The framing is malformed, so that the end of the body is unknown. */
   isBroken = false
-  /** The connection is closed. */
   isGone = false
   readonly #socket: Socket
   readonly #chunks: ChunkedReader | undefined
-  /** The bytes of a declared length that are still to come. */
   #left: number
   #reader: BodyReader | undefined
   #early: Buffer[] | undefined
@@ -65,7 +60,6 @@ export class IncomingBody {
     return early ? early[0] : Buffer.alloc(0)
   }
 
-  /** Stops reading the connection for now. */
   pause(): void {
     this.#socket.pause()
   }

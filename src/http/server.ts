@@ -53,12 +53,10 @@ export type EdgeRefusal = {
 
 type EdgeParts = {
   limits: EdgeLimits
-  /** Undefined for plain HTTP. */
   tls?: TlsPair | undefined
   handle: RequestHandler
   /** Makes the text of the answer to a request that is refused here. */
   formError: FormError
-  /** Called for each such request. */
   onRefusal?: (refusal: EdgeRefusal) => void
   /** While it returns true, every answer closes its connection. */
   isDraining?: () => boolean

@@ -58,7 +58,6 @@ export class Fields {
     return count
   }
 
-  /** The length of the longest value, in octets. */
   get longestValue(): number {
     const places = this.#places
     let longest = 0

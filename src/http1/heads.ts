@@ -5,7 +5,6 @@ export type RequestHead = {
   method: string
   /** As it was sent: a path, a whole URL, or `*`. */
   target: string
-  /** The minor version of HTTP/1. */
   minor: number
   fields: Fields
 }
@@ -50,7 +49,6 @@ export function mayBecomeHead(text: string, from: number): boolean {
 /** A server's response before its body. */
 export type ResponseHead = {
   status: number
-  /** The minor version of HTTP/1. */
   minor: number
   fields: Fields
 }

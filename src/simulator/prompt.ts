@@ -10,7 +10,6 @@ export type Segment = {
   text: string
   /** Tokens besides those of the text, for example of an image. */
   extraTokens?: number
-  /** The cache mark of a segment, on the messages wire. */
   mark?: '5m' | '1h'
 }
 

@@ -5,7 +5,6 @@ import { Rejection } from './prompt.ts'
 export type RecordedRequest = {
   method: string
   path: string
-  /** The query, with its question mark. */
   query: string
   headers: IncomingHttpHeaders
   body: string
@@ -13,7 +12,6 @@ export type RecordedRequest = {
   json: unknown
   /** The status of the answer; 0 before there is one. */
   status: number
-  /** The client left before the whole answer was written. */
   closedEarly: boolean
   /** The time when the connection closed, in milliseconds since 1970. */
   closedAt: number | undefined

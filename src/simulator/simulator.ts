@@ -33,7 +33,6 @@ export type AnsweredRequest = {
   path: string
   /** As the request named it; undefined if it named none. */
   model?: string
-  /** 0 if no status was sent. */
   status: number
   ms: number
   /** The client left before the answer was complete. */
@@ -54,9 +53,7 @@ export type SimulatorOptions = {
   strict?: boolean
   /** The served paths with their wires, instead of the wires' own paths: like a provider with other paths. */
   paths?: Readonly<Record<string, SimulatorWire>>
-  /** Milliseconds since 1970. */
   clock?: () => number
-  /** Makes a new id that begins with the prefix. */
   newId?: (prefix: string) => string
 }
 

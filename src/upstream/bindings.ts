@@ -9,11 +9,9 @@ const slowMax = 2
 
 /** The account that answers a conversation. */
 type Binding = {
-  /** The id of the target. */
   readonly place: string
   /** Whether another account sealed a part of the history (ruling U13). */
   readonly isMixed: boolean
-  /** The number of slow first bytes in a row. */
   readonly slow: number
 }
 

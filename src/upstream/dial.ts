@@ -18,7 +18,6 @@ type SettleDial = (error: Error | undefined, socket?: Socket) => void
 /** Opens a connection. It sets no deadline: the caller destroys what takes too long. */
 export type Dial = (intake: Intake, settle: SettleDial) => Dialing
 
-/** Which certificates are trusted. */
 type Trust = {
   /** Certificates in PEM that are trusted instead of the usual ones, by the origin and by its proxy. */
   ca?: string | undefined

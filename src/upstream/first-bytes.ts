@@ -50,7 +50,6 @@ export class Usual {
     return ms !== undefined && poolMs !== undefined && ms > Math.max(slowFactor * poolMs, poolMs + noiseMs)
   }
 
-  /** Whether the account's own usual is slow for the pool. */
   isSlowAt(form: AnswerForm, account: FirstBytes): boolean {
     this.#read()
     return this.isSlow(form, account.usualMs[form])
@@ -90,7 +89,6 @@ export class FirstBytes {
   readonly #trials = new Map<AnswerForm, 'hangs' | 'unproven'>()
   #triedMs: number | undefined
 
-  /** @param clockMs monotonic */
   constructor(clockMs: () => number) {
     this.#clockMs = clockMs
   }
@@ -137,7 +135,6 @@ export class FirstBytes {
     else this.clear()
   }
 
-  /** The request ended without a first byte. */
   left(wait: Wait, usual: Usual): void {
     const { form, sinceMs } = wait
     const isCounted = this.#waiting[form].delete(wait)
@@ -162,7 +159,6 @@ export class FirstBytes {
     return true
   }
 
-  /** Lets the next request try the account. */
   tryNow(): void {
     this.#triedMs = undefined
   }

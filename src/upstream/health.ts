@@ -27,7 +27,6 @@ const echoMs = 1_000
 /** A cooldown: its length, and its reason. */
 type Cooling = {
   forMs: number
-  /** In the words of the log. */
   cause: string
   tell: Verdict['tell']
   cool: 'now' | 'repeated'
@@ -45,7 +44,6 @@ export class Health {
   readonly firstBytes: FirstBytes
   readonly #clockMs: () => number
   readonly #random: () => number
-  /** Failures since the last success. */
   failures = 0
   #cooldowns = 0
   #untilMs: number | undefined
@@ -84,7 +82,6 @@ export class Health {
     return isOtherTrial ? 'ready' : state
   }
 
-  /** Whether a request may be sent now. */
   get isOpen(): boolean {
     if (this.isDisabled) return false
     if (this.#untilMs === undefined) return true

@@ -16,7 +16,6 @@ export type FetchRequest = DialRoute & {
 /** A response of `fetchHttp`. Its body must be read or destroyed: until then the connection stays open. */
 export type FetchResponse = {
   status: number
-  /** Whether the status is 2xx. */
   ok: boolean
   headers: ResponseHeaders
   /** Bytes as they come. Reading slowly slows the server down; an end without the whole body is an error. */

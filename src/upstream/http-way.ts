@@ -29,9 +29,7 @@ const connected = channel('triwire:upstream:connected')
 
 /** One origin, and how its connections are opened and used. */
 type WayPlace = {
-  /** The upstream's, for reports. */
   name: string
-  /** Scheme, host and port. */
   url: URL
   route: DialRoute
   /** Whether a connection serves more than one request (ruling Y14). */
@@ -41,7 +39,6 @@ type WayPlace = {
 /** A request as it is written. */
 type WayRequest = {
   method: string
-  /** Path and query. */
   path: string
   /** Names and values in turn: all but `host`, `connection` and the proxy's credentials. */
   headers: readonly string[]
@@ -67,7 +64,6 @@ export class HttpWay implements ConnectionHost {
   readonly #open = new Set<WayConnection>()
   /** Sorted by the end of their rest: the connection that has rested longest serves first (ruling Y14). */
   #idle: WayConnection[] = []
-  /** Connections that are being opened. */
   readonly #dialing = new Set<Dialing>()
   #sweeps: NodeJS.Timeout | undefined
   /** Requests that leave at the end of this turn. */
@@ -80,7 +76,6 @@ export class HttpWay implements ConnectionHost {
   #isClosed = false
   readonly #ended = Promise.withResolvers<void>()
 
-  /** Opens nothing yet. */
   constructor({ name, url, route, reuses }: WayPlace, terms: ConnectionTerms) {
     const { proxy } = route
     this.name = name

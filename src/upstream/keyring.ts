@@ -18,7 +18,6 @@ const retiredMax = 1_000
 export interface LiveKey {
   /** Undefined until the file or the command has given a key. Until then the account gets no requests. */
   readonly value: string | undefined
-  /** Counts the changes of the key. */
   readonly version: number
   /** The key and the one before it, because answers under way may still quote the old one. */
   readonly known: readonly string[]
@@ -58,11 +57,9 @@ export function createKeyring(clockMs: () => number, report: KeyReport) {
       for (const key of found) key.tick()
       await Promise.all(found.map((key) => key.first))
     },
-    /** Reads the sources that are due. */
     tick(): void {
       for (const key of renewed.values()) key.tick()
     },
-    /** Ends every command. */
     close(): void {
       for (const key of renewed.values()) key.close()
     },

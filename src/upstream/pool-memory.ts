@@ -79,7 +79,6 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         if (cause === disabled) noteWish(place, false)
       })
     },
-    /** Forgets the accounts and upstreams that a configuration no longer has. */
     keepOnly(places: ReadonlySet<string>, upstreams: ReadonlySet<string>): void {
       for (const known of [healths, groups, heard, met])
         for (const place of known.keys()) if (!places.has(place)) known.delete(place)
@@ -197,7 +196,6 @@ export class RetryBudget {
     this.#sinceMs = clockMs()
   }
 
-  /** The number of retries that are allowed now. */
   get left(): number {
     const inSight = 1 - this.#turn() / windowMs
     const sent = this.#sent + this.#sentBefore * inSight
@@ -211,7 +209,6 @@ export class RetryBudget {
     if (isRetry) this.#retried++
   }
 
-  /** A retry was answered. */
   noteAnswered(): void {
     this.#turn()
     if (this.#retried > 0) this.#retried--

@@ -71,7 +71,6 @@ export type PoolRow = {
   heard: Heard | undefined
   /** The time until the next trial, in ms. */
   waitMs: number | undefined
-  /** Failures since the last success. */
   failures: number
   /** The number of retries that its upstream still allows in this minute, for all models together (ruling U1). */
   retriesLeft: number
@@ -410,7 +409,6 @@ export class Stay {
     this.#wait = parts.place.health.firstBytes.enter(parts.form)
   }
 
-  /** The first byte of an answer came (ruling Y25). */
   firstByte(): void {
     if (this.#hasBegun) return
     this.#hasBegun = true

@@ -27,7 +27,6 @@ export type ScrubContext = {
   ownPaths: readonly string[]
   /** Whether the request contains the id; false if the request has been released (ruling U9). */
   isSent(id: string): boolean
-  /** The model's error code, if it gave one. */
   code?: string
   /** The text to use if nothing of the model's may be shown. */
   generic: string

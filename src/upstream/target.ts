@@ -12,7 +12,6 @@ export type Target = {
   readonly key: LiveKey | undefined
   /** The model with the name and the quirks that it has at this upstream. */
   readonly model: Model
-  /** Path and query of its requests. */
   readonly path: string
   readonly streamPath?: string
   /** The headers that are configured for the upstream and the model: names and values in turn. */

@@ -2,7 +2,6 @@ import type { Target, UpstreamRequest } from './target.ts'
 
 /** A failure of the connection, before it is judged. */
 export type TransportFault = {
-  /** The cause, for the log. */
   cause:
     | 'upstream_connect'
     | 'upstream_dns'

@@ -22,7 +22,6 @@ export type Failure = {
   fault: Fault
   /** The cause for the log, in fixed words without upstream text. */
   cause: string
-  /** The wait that the upstream asked for. */
   retryAfterSeconds?: number | undefined
   /** A reused connection was reset before any byte came, so that nothing was processed. */
   isReuseRace?: boolean
@@ -85,7 +84,6 @@ const byCause = new Map<string, Verdict>([
   ['upstream_reset', passing],
 ])
 
-/** Verdicts by kind, for errors without a status. */
 const byKind: Record<Fault['kind'], Verdict> = {
   rejected: caller,
   capacity: full,

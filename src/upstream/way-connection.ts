@@ -26,7 +26,6 @@ export interface ConnectionHost {
   readonly terms: ConnectionTerms
   /** Takes a connection that is free for another request. */
   giveBack(connection: WayConnection): void
-  /** Removes a connection that is closed. */
   forget(connection: WayConnection): void
   /** Closes all idle connections: one that looked alive was dead, and they have been idle for longer. */
   dropIdle(): void
@@ -80,7 +79,6 @@ export class WayConnection implements Carrier {
   #keepsAlive = true
   #keptMs = keptMs
   #idleSinceMs = 0
-  /** When it may serve again. */
   restedAtMs = 0
 
   constructor(socket: Socket, host: ConnectionHost) {
@@ -134,7 +132,6 @@ export class WayConnection implements Carrier {
     })
   }
 
-  /** Sends a request. Its body is not kept. */
   fly(flight: WayFlight, head: string, body: Buffer): void {
     this.#flight = flight
     flight.connection = this
@@ -188,7 +185,6 @@ export class WayConnection implements Carrier {
     while (at < bytes.length) {
       const flight = this.#flight
       if (flight === undefined || flight.isOver) {
-        // There are bytes after the answer, or the flight was given up.
         this.destroy()
         return
       }
@@ -323,7 +319,6 @@ export class WayConnection implements Carrier {
     this.#host.terms.onUnasked(this.#host.name, place)
   }
 
-  /** The server sends nothing more. */
   #takeEnd(): void {
     this.#keepsAlive = false
     if (this.#flight !== undefined && this.#body === 'until_close') {
@@ -349,7 +344,6 @@ export class WayConnection implements Carrier {
     return this.#flight?.isPaused === true && this.#body !== undefined && (this.#isWhole || this.#ahead !== undefined)
   }
 
-  /** The bytes that came are not an answer. */
   #break(error: Error = Object.assign(new Error('it does not answer in HTTP/1.1'), { code: 'EBADMSG' })): void {
     this.#fail(error)
     this.destroy()
@@ -371,7 +365,6 @@ export class WayConnection implements Carrier {
   }
 }
 
-/** The first octets of any answer. */
 const start = Buffer.from('HTTP/1.')
 
 function startsAsHttp(bytes: Buffer, from: number): boolean {
@@ -413,9 +406,7 @@ interface Carrier {
 /** A request on its way, while its connection is being opened and on it. */
 export class WayFlight implements Flight {
   isPaused = false
-  /** Undefined before one is being opened. */
   connection: Carrier | undefined
-  /** Gets the answer, until that is over or given up. */
   listener: UpstreamListener | undefined
 
   constructor(listener: UpstreamListener) {

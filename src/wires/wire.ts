@@ -178,13 +178,11 @@ export type EncodedRequest = {
 export type AnswerHead = {
   /** Seeds every id we mint, so that stream and JSON agree (R-ID). */
   requestId: string
-  /** The catalog id the client named. */
   modelId: string
   /** Unix seconds. */
   createdSeconds: number
   /** Unix seconds now, asked once at the end; without it the answer took no time. */
   nowSeconds?: () => number
-  /** Of the whole prompt, in tokens. */
   inputTokensEstimate: number
   /** The members that the client's wire repeats of the request, see `Echo`; '' if there are none. */
   echo: string

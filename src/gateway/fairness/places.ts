@@ -94,7 +94,6 @@ export class Bodies {
     this.#bytesMax = bytesMax
   }
 
-  /** Starts the count of one request of an account. */
   enter(accountId: string): BodyShare {
     return new BodyShare(this, accountId)
   }
@@ -178,7 +177,6 @@ export interface Held {
  * until enough turns have passed. What a model normally writes is far below the share.
  */
 export class Flow {
-  /** The number of the current turn. */
   turn = 0
   /** Bytes that one stream may bring in this turn. */
   share = turnBytes

@@ -23,7 +23,6 @@ type TurnParts = {
   clockMs(): number
   /** Calls back in the next turn of the event loop, after sockets that are ready have been handled. */
   soon(act: () => void): void
-  /** Calls back after a time. */
   after(ms: number, act: () => void): void
 }
 

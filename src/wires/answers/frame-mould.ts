@@ -8,7 +8,6 @@ type Hole = { name: 'text' | 'usage' | 'other'; isLeftOut: boolean; mayBeNull: b
 /** A frame that was looked into, with the edits that it got (rulings P2, P9). */
 type MouldSample = {
   frame: RawFrame
-  /** As the client sees it. */
   shown: string
   /** The frame's data in one line. The offsets of all others are those of this text. */
   data: string
@@ -30,7 +29,6 @@ export class FrameMould {
   usage = ''
   /** The counters, which are not all 0, differ from those of the frame before in digits alone. */
   isAlike = false
-  /** The position after that frame. */
   end = 0
   readonly #literals: { raw: string; shown: string }[] = []
   readonly #holes: Hole[] = []

@@ -14,7 +14,6 @@ const encoded = /[\\\x80-\xff]/
  * counted as text and not as the bytes and escapes in which it came. So the answer costs the same on every path.
  */
 export class ProducedText {
-  /** Whether what comes is text of the model's reasoning. */
   isReasoning = false
   readonly #meter = new TextMeter()
   #raw = ''

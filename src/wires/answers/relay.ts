@@ -25,7 +25,6 @@ export interface StreamRelay {
   readonly encoding: 'latin1' | 'utf8'
   /** Takes a piece of the upstream's body and returns what the client may see of it. */
   push(chunk: Uint8Array): string
-  /** The upstream has closed cleanly. */
   end(): string
   /**
    * The connection broke, or fell silent for good. Where the model had said why it ends, the answer is whole (ruling T19):
@@ -35,14 +34,12 @@ export interface StreamRelay {
   /** A whole JSON answer where a stream was asked for. */
   pushWhole(body: Buffer): string
   readonly state: RelayState
-  /** Of an answer that failed. */
   readonly fault: Fault | undefined
   /** Whether it came as far as `shown`, however it went on. */
   readonly hasShown: boolean
   /** Data events so far; comments and pings do not count as progress (reliability §3). */
   readonly events: number
   readonly report: UsageReport
-  /** The present activity of the model. */
   readonly stage: Stage
   /** The text of all that has come, also after a stop. */
   spoken(): Spoken
@@ -77,11 +74,8 @@ export type WholeAnswer =
 
 type ReadAnswer = {
   report: UsageReport
-  /** As of a relay. */
   readonly reason?: StopReason | undefined
-  /** As of `UsageEvidence`. */
   estimateOutput: (enough?: number) => number
-  /** As of a relay. */
   lastSealed?(): string | undefined
   /** The client's body, with the counters that were billed. */
   encode: (usage: Usage) => string | Uint8Array
@@ -91,7 +85,6 @@ type ReadAnswer = {
 export interface StreamFold {
   push(chunk: Uint8Array): unknown
   end(): unknown
-  /** As of a relay. */
   breakOff(): unknown
   readonly state: RelayState
   readonly events: number

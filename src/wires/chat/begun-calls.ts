@@ -16,7 +16,6 @@ export class BegunCalls {
   /** Those whose arguments may still be repeated. */
   readonly #watched = new Set<string>()
 
-  /** Whether this choice has a call. */
   hasIn(choice: unknown): boolean {
     return this.#calls.keys().some((key) => key.startsWith(`${choice}/`))
   }

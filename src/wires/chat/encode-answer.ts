@@ -11,7 +11,6 @@ const deltaEnd = '},"logprobs":null,"finish_reason":null}]}\n\n'
 
 /** The stream for a client: one role chunk, deltas as they come, one reason, one usage chunk, `[DONE]`. */
 export class ChatEncoder implements Encoder {
-  /** The members that all chunks begin with. */
   readonly #envelope: string
   readonly #deltaStart: string
   readonly #service: AnswerHead['service']

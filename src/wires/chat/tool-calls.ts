@@ -8,12 +8,10 @@ import { argumentsText, stringOf, unreadable } from '../answers/read-answer.ts'
 class ToolCall {
   id: string | undefined
   name: string | undefined
-  /** Its block, once its name is known. */
   block: number | undefined
   isStopped = false
   /** How many indices it has now; another call may take one over. */
   indices = 0
-  /** Argument text that waits for the name. */
   buffered = ''
   /** The first fragment is an empty object: the whole of it, or a prelude that some servers send before the real text. */
   isWithheld = false
@@ -39,7 +37,6 @@ export class ToolCalls {
   readonly #unnumbered = new Set<ToolCall>()
 
   readonly #isCumulative: boolean
-  /** The names of the tools that were declared. */
   readonly #toolNames: ReadonlySet<string>
   /** The last call, if its name may be the beginning of a longer one. */
   #pending: ToolCall | undefined

@@ -8,7 +8,6 @@ export type ItemKind = 'text' | 'refusal' | 'reasoning' | 'tool_call'
 
 /** The parts of one kind of an item that have been reported. */
 class ToldParts {
-  /** Of all of them, in characters. */
   length = 0
   readonly #texts = new Map<string, string>()
 
@@ -43,7 +42,6 @@ export class IncomingItem {
   readonly told = new Map<ItemKind, ToldParts>()
   /** Reasoning comes as summary or raw; the kind that came first is reported. */
   reasoningKind: 'summary' | 'content' | undefined
-  /** The part that the last piece belonged to. */
   lastPart: string | undefined
   /** Of a call's arguments, as their deltas came. */
   readonly shape = createArgumentShape()
@@ -80,7 +78,6 @@ export class IncomingItems {
   readonly #byIndex = new Map<number, IncomingItem>()
   #count = 0
 
-  /** No answer has more of them. */
   get isFull(): boolean {
     return this.#count > blocksMax
   }
@@ -125,7 +122,6 @@ export class IncomingItems {
     return hasText || this.#byType.has('function_call')
   }
 
-  /** The calls that no event has completed. */
   unfinished(): IncomingItem[] {
     return (this.#byType.get('function_call')?.items ?? []).filter(({ isDone }) => !isDone)
   }

@@ -37,7 +37,6 @@ export class ItemTeller {
     incoming.begun = text
   }
 
-  /** A delta of a part. */
   writeDelta(incoming: IncomingItem, kind: ItemKind, part: string, piece: string) {
     let text = piece
     if (kind === 'tool_call') text = incoming.shape.take(piece, this.#cumulative.includes('arguments'))
@@ -46,7 +45,6 @@ export class ItemTeller {
     if (text !== '') this.write(incoming, kind, part, text)
   }
 
-  /** A piece of a part. */
   write(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
     const isRepeated = incoming.begun === text
     incoming.begun = ''

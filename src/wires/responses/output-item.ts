@@ -37,7 +37,6 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
     seal(proof: Sealed): void {
       sealed = proof
     },
-    /** No delta is to come for a while. */
     compact(): void {
       text.compact()
     },
@@ -54,7 +53,6 @@ export function createItem(index: number, block: AnswerBlock, head: AnswerHead) 
       }
       return events + write('response.output_item.done', `"output_index":${index},"item":${whole}`)
     },
-    /** The item as it stands at the end, as JSON text. */
     whole(cut: boolean): string {
       const folded: FoldedBlock = { block, text: text.toString(), cut, ...(sealed && { sealed }) }
       return encodeItem(index, folded, head, cut ? 'incomplete' : 'completed')
@@ -141,7 +139,6 @@ type ResponseEnd = {
   status: 'completed' | 'incomplete' | 'failed'
   incomplete?: { reason: string } | null
   error?: { code: string; message: string }
-  /** The items as JSON text, in order. */
   output: readonly string[]
   usage: Usage | null
 }
