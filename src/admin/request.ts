@@ -2,7 +2,6 @@ import { scanObject } from '../bytes/scan.ts'
 import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/places.ts'
-import { NoRoom } from '../http/body.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
 import type { Operation } from '../operations/operation.ts'
 import { ProblemError, pointerTo } from '../operations/problem.ts'
@@ -88,7 +87,7 @@ async function readBody(
   try {
     return parse(await readBody(bytesMax, share))
   } catch (error) {
-    if (error instanceof NoRoom) throw noRoom()
+    if (error instanceof GatewayError && error.reason === 'bodies') throw noRoom()
     if (error instanceof GatewayError) throw error.status === 413 ? tooLarge(bytesMax) : problemBelow(error)
     // A client that has left gets no answer, so the text does not matter.
     throw error instanceof ClientGone ? new ProblemError('invalid_request', 'The body is not whole.') : error

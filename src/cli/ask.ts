@@ -2,7 +2,7 @@ import { asObject, parseObject } from '../bytes/json.ts'
 import { environmentProxy, parseProxy, proxyMistake } from '../config/egress.ts'
 import { ProxyRefusal } from '../upstream/dial.ts'
 import { type FetchRequest, type FetchResponse, fetchHttp } from '../upstream/http-fetch.ts'
-import type { ResponseHeaders } from '../upstream/upstreams.ts'
+import type { ResponseHeaders } from '../upstream/target.ts'
 
 /**
  * Asks a server; through a proxy if the environment has one for it, by the rules for upstreams (N-F4).

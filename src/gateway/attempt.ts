@@ -3,8 +3,14 @@ import type { Config } from '../config/config.ts'
 import type { Fault } from '../inference/answer.ts'
 import type { Listed } from '../registers.ts'
 import { readRetryAfter } from '../upstream/refusal.ts'
-import type { Target } from '../upstream/target.ts'
-import type { Flight, ResponseHeaders, TransportFault, UpstreamListener, Upstreams } from '../upstream/upstreams.ts'
+import type {
+  Flight,
+  ResponseHeaders,
+  Target,
+  TransportFault,
+  UpstreamListener,
+  Upstreams,
+} from '../upstream/target.ts'
 import type { Failure } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Exchange } from './exchange.ts'

@@ -49,7 +49,9 @@ export function takeBody({ body }: HttpExchange, bytes: Buffer, limits: BodyLimi
 /** @throws GatewayError if a body of `bytes` is too large, or no memory is left for the `added` ones among them */
 function count(bytes: number, added: number, { bodyBytesMax }: BodyLimits, room: BodyRoom): void {
   if (bytes > bodyBytesMax) throw tooLarge(bodyBytesMax)
-  if (!room.take(added)) throw new NoRoom()
+  if (room.take(added)) return
+  // The request bodies in this process already take all the memory that they may (ruling R18).
+  throw new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1, reason: 'bodies' })
 }
 
 /** Collects a body that arrives in pieces. */
@@ -124,11 +126,4 @@ function join(chunks: readonly Buffer[]): Buffer {
   const whole = Buffer.concat(chunks)
   for (const chunk of chunks) free(chunk)
   return whole
-}
-
-/** The request bodies in this process already take all the memory that they may (ruling R18). */
-export class NoRoom extends GatewayError {
-  constructor() {
-    super('rate_limit_exceeded', failureTexts.serviceFull, { retryAfterSeconds: 1, reason: 'bodies' })
-  }
 }

@@ -1,7 +1,6 @@
 import type { Socket } from 'node:net'
 import { GatewayError } from '../errors.ts'
-import { mayBecomeHead, type RequestHead, readRequestHead } from '../http1/heads.ts'
-import { ownIfLittle } from '../http1/pieces.ts'
+import { mayBecomeHead, ownIfLittle, type RequestHead, readRequestHead } from '../http1/heads.ts'
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange, type ListenerTerms } from './http-exchange.ts'
 

@@ -8,12 +8,11 @@ import { countTokens, infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { wires } from '../wires/wires.ts'
 import { answerUnread, formClientError, sendError } from './answer.ts'
-import { isDeclaredTooLarge, NoRoom } from './body.ts'
+import { isDeclaredTooLarge } from './body.ts'
 import { commonLines, preflightLines, standingLines } from './headers.ts'
 import { type CallLimits, type FormHeaders, HttpCall } from './http-call.ts'
 import type { HttpExchange } from './http-exchange.ts'
-import { baseUrlCure, findRoute, pathOf, type ServedPath, servedText, wireAt } from './paths.ts'
-import { createPeerReader } from './peer.ts'
+import { baseUrlCure, createPeerReader, findRoute, pathOf, type ServedPath, servedText, wireAt } from './paths.ts'
 
 type Router = (exchange: HttpExchange, requestId: string) => void
 
@@ -97,7 +96,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
 
     function sendRefusal(error: GatewayError): void {
       // After an error in the middle of a body, the connection cannot take another request.
-      const closes = error.status === 408 || error.status === 413 || error instanceof NoRoom
+      const closes = error.status === 408 || error.status === 413 || error.reason === 'bodies'
       const { lines, body } = formClientError(error, path, requestId)
       // An answer to an invalid key says nothing about any account.
       const more = isInference && error.status !== 401 ? formStanding(record) : ''

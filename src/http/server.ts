@@ -9,8 +9,7 @@ import { type Guest, Guests } from './connections.ts'
 import { refusal, tooLate } from './framing.ts'
 import { answerHead } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
-import { pathOf } from './paths.ts'
-import { plain } from './peer.ts'
+import { pathOf, plain } from './paths.ts'
 
 /** Limits of a listener (reliability §3). Times in ms, the first two counted in whole seconds; sizes in bytes. */
 type EdgeLimits = {

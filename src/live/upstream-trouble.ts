@@ -1,6 +1,5 @@
 import { usualWire } from '../catalog/wire-names.ts'
-import type { Target } from '../upstream/target.ts'
-import type { ResponseHeaders, TransportFault } from '../upstream/upstreams.ts'
+import type { ResponseHeaders, Target, TransportFault } from '../upstream/target.ts'
 import { judge } from '../upstream/verdict.ts'
 import { decodeRefusal, readErrorBody } from '../wires/answers/error-body.ts'
 

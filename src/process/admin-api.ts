@@ -9,7 +9,7 @@ import { createConsole } from '../admin/console.ts'
 import type { AdminOperations } from '../admin/listener.ts'
 import type { Config } from '../config/config.ts'
 import { version } from '../host/version.ts'
-import { createPeerReader } from '../http/peer.ts'
+import { createPeerReader } from '../http/paths.ts'
 import type { Edge } from '../http/server.ts'
 import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
 

@@ -11,7 +11,7 @@ import { Counter, type Family } from '../telemetry/instruments.ts'
 import { createMetrics } from '../telemetry/metrics.ts'
 import type { Otlp } from '../telemetry/otlp/otlp.ts'
 import { passOn } from '../telemetry/trace-context.ts'
-import type { ConnectionWatch } from '../upstream/upstreams.ts'
+import type { ConnectionWatch } from '../upstream/target.ts'
 
 /** The metrics and traces of a server, for its operator's monitoring. */
 export type Telemetry = {

@@ -1,7 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns'
 import { connect, isIP, type LookupFunction, type Socket } from 'node:net'
 import { type ResponseHead, readResponseHead } from '../http1/heads.ts'
-import { informationalMax } from './upstreams.ts'
+import { informationalMax } from './target.ts'
 
 /** Receives what a connection reads, from the moment it is ready for a request. */
 export interface Intake {

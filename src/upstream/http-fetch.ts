@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { DialRoute } from './dial.ts'
 import { HttpWay } from './http-way.ts'
-import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './upstreams.ts'
+import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './target.ts'
 
 /** A request of `fetchHttp`, and how its origin is reached: proxy and trusted certificates. */
 export type FetchRequest = DialRoute & {

@@ -9,17 +9,18 @@ import {
   isForwarded,
   proxyCredentials,
 } from './dial.ts'
-import { headersOf, pathFor } from './target.ts'
+import {
+  type ConnectionLimits,
+  type ConnectionTerms,
+  type ConnectionWatch,
+  type Flight,
+  headersOf,
+  pathFor,
+  type UpstreamListener,
+  type Upstreams,
+} from './target.ts'
 import { judgeDial, judgeTransport } from './transport-fault.ts'
 import { Unpacking } from './unpacking.ts'
-import type {
-  ConnectionLimits,
-  ConnectionTerms,
-  ConnectionWatch,
-  Flight,
-  UpstreamListener,
-  Upstreams,
-} from './upstreams.ts'
 import { type ConnectionHost, WayConnection, WayFlight } from './way-connection.ts'
 
 /** How often idle connections are looked through. */

@@ -1,6 +1,6 @@
 import { failureTexts, GatewayError } from '../errors.ts'
 import { keepCharacters, relayedCharactersMax, type ScrubContext, scrub } from './scrub.ts'
-import type { ResponseHeaders } from './upstreams.ts'
+import type { ResponseHeaders } from './target.ts'
 import type { Failure, Verdict } from './verdict.ts'
 
 /** Our sentence for a refusal of the model whose own text must not be shown. */

@@ -1,5 +1,5 @@
 import { ProxyRefusal } from './dial.ts'
-import type { TransportFault } from './upstreams.ts'
+import type { TransportFault } from './target.ts'
 
 /** The causes of the system's and Node's codes. A code that is missing and is not about TLS is `upstream_protocol`. */
 const causeOfCode = new Map<string, TransportFault['cause']>([

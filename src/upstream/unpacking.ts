@@ -7,7 +7,7 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from 'node:zlib'
-import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './upstreams.ts'
+import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './target.ts'
 
 /** An answer that breaks off is passed on as far as it came: its own end says whether it is whole. */
 const asFarAsItCame = { finishFlush: constants.Z_SYNC_FLUSH }

@@ -2,10 +2,8 @@ import type { Socket } from 'node:net'
 import { isProxysAnswer } from '../config/egress.ts'
 import { ChunkedReader } from '../http1/chunked.ts'
 import { canStandInHead } from '../http1/fields.ts'
-import { framingOf, type ResponseHead, readResponseHead, staysOpen } from '../http1/heads.ts'
-import { inOnePiece, ownBytes } from '../http1/pieces.ts'
+import { framingOf, inOnePiece, ownBytes, type ResponseHead, readResponseHead, staysOpen } from '../http1/heads.ts'
 import { ProxyRefusal } from './dial.ts'
-import { faultOfProxy, judgeTransport, raceMs } from './transport-fault.ts'
 import {
   type ConnectionTerms,
   type Flight,
@@ -13,7 +11,8 @@ import {
   type TransportFault,
   type UnaskedPlace,
   type UpstreamListener,
-} from './upstreams.ts'
+} from './target.ts'
+import { faultOfProxy, judgeTransport, raceMs } from './transport-fault.ts'
 
 /** The way that a connection belongs to. */
 export interface ConnectionHost {

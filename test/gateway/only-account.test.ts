@@ -3,7 +3,7 @@ import test from 'node:test'
 import { Secret } from '../../src/config/config.ts'
 import type { GatewayError } from '../../src/errors.ts'
 import { createPoolMemory } from '../../src/upstream/pool-memory.ts'
-import type { TransportFault } from '../../src/upstream/upstreams.ts'
+import type { TransportFault } from '../../src/upstream/target.ts'
 import { answers } from '../support/native.ts'
 import { type Rig, type RigOptions, startRig } from './rig.ts'
 

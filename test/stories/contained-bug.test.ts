@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { after, before } from 'node:test'
-import type { UpstreamListener } from '../../src/upstream/upstreams.ts'
+import type { UpstreamListener } from '../../src/upstream/target.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { assertQuiet } from '../support/quiet.ts'
 

@@ -2,16 +2,17 @@ import { bearer } from '../../src/catalog/credentials.ts'
 import { Secret, type Upstream } from '../../src/config/config.ts'
 import { createUpstreams } from '../../src/upstream/http-way.ts'
 import { fixedKey } from '../../src/upstream/keyring.ts'
-import type { Target, UpstreamRequest } from '../../src/upstream/target.ts'
 import type {
   ConnectionLimits,
   Flight,
   ResponseHeaders,
+  Target,
   TransportFault,
   UnaskedPlace,
   UpstreamListener,
+  UpstreamRequest,
   Upstreams,
-} from '../../src/upstream/upstreams.ts'
+} from '../../src/upstream/target.ts'
 import { modelOf } from '../native/models.ts'
 import { atEnd } from '../support/at-end.ts'
 import { upstreamAt } from '../support/upstream.ts'

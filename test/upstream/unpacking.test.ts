@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import test from 'node:test'
 import { gzipSync } from 'node:zlib'
+import type { Flight, UpstreamListener } from '../../src/upstream/target.ts'
 import { Unpacking } from '../../src/upstream/unpacking.ts'
-import type { Flight, UpstreamListener } from '../../src/upstream/upstreams.ts'
 import { until } from '../support/waiting.ts'
 
 /* A flight whose answer is decompressed (Y1): its pace and its end, beside the rows F-U34 of the faults. */

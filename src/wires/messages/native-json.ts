@@ -2,8 +2,14 @@ import { asObject, parseKeeping } from '../../bytes/json.ts'
 import { mostTokensOf } from '../../inference/estimate.ts'
 import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
-import { callsIn } from '../answers/hosted-calls.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
+import {
+  callsIn,
+  headValues,
+  isBelieved,
+  type NativeHead,
+  openAnswer,
+  renameInUsage,
+} from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'

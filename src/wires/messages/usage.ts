@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createCountReader } from '../../inference/reported-usage.ts'
 import { noteService, tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
-import { withCalls } from '../answers/hosted-calls.ts'
+import { withCalls } from '../answers/native-answer.ts'
 
 /**
  * On this wire the counters are disjoint already. Tokens written into the cache are also counted by their lifetime.

@@ -1,9 +1,15 @@
 import { asObject } from '../../bytes/json.ts'
 import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
-import { callsIn } from '../answers/hosted-calls.ts'
 import type { Wanted } from '../answers/json-patch.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer, renameInUsage } from '../answers/native-answer.ts'
+import {
+  callsIn,
+  headValues,
+  isBelieved,
+  type NativeHead,
+  openAnswer,
+  renameInUsage,
+} from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'

@@ -2,7 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
 import { noteService, type Usage, type UsageReport } from '../../inference/usage.ts'
-import { withCalls } from '../answers/hosted-calls.ts'
+import { withCalls } from '../answers/native-answer.ts'
 
 /** On this wire `input_tokens` includes the cached ones; the gateway's counters are disjoint. */
 export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageReport {
