@@ -252,6 +252,37 @@ test('BRK-9 chunks as three vendors send them are not parsed, or the law above s
   }
 })
 
+test('BRK-9 chunks of several kinds in turn are not parsed: choices, thoughts and texts, a text that is written twice', () => {
+  const chunk = (delta: object, index = 0) =>
+    `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"up","choices":${JSON.stringify([{ index, delta, finish_reason: null }])}}\n\n`
+  const twice = (text: string) => ({ content: '', reasoning: text, reasoning_details: [{ type: 't', text }] })
+  const kinds: ((word: string) => string)[][] = [
+    [(word) => chunk({ content: word }), (word) => chunk({ content: word }, 1), (word) => chunk({ content: word }, 2)],
+    [(word) => chunk({ content: word }), (word) => chunk({ reasoning_content: word })],
+    [(word) => chunk(twice(word)), (word) => chunk({ content: word })],
+  ]
+  for (const [row, makers] of kinds.entries()) {
+    const open = () =>
+      wires.chat.native.openStream({
+        ...{ requestId: 'req_1', model: modelOf('chat'), createdSeconds: 1, inputTokensEstimate: 11 },
+      })
+    const [relay, parsed] = [open(), open()]
+    const words = ['a ', 'b ', 'c ', 'd '].flatMap((word) => makers.map((make) => make(word)))
+    for (const one of words) {
+      relay.push(Buffer.from(one))
+      parsed.push(Buffer.from(one.replace('data: ', 'data:  ').replace('"id"', `${' '.repeat(row + one.length)}"id"`)))
+    }
+    assert.deepEqual([relay.spoken(), relay.stage], [parsed.spoken(), parsed.stage])
+    // An escape that JSON does not have: whoever parses it breaks the answer off.
+    const odd = makers.map((make) => make('odd').replaceAll('odd', String.raw`\x`)).join('')
+    assert.equal(relay.push(Buffer.from(odd + odd)).split('data: ').length, 1 + 2 * makers.length)
+    assert.equal(relay.state, 'shown')
+    const other = chunk(twice('odd')).replace('odd', String.raw`\x`)
+    if (row === 2) relay.push(Buffer.from(other))
+    assert.equal(relay.state, row === 2 ? 'failed' : 'shown', 'two texts that differ are read')
+  }
+})
+
 test('BRK-9 I9 of counters in every chunk of a piece those count that count when each chunk is parsed', () => {
   const rows = [
     ['{"prompt_tokens":9,"completion_tokens":8}', '{"prompt_tokens":9,"completion_tokens":9}'],

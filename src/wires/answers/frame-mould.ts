@@ -12,8 +12,8 @@ type MouldSample = {
   /** The frame's data in one line. The offsets of all others are those of this text. */
   data: string
   edits: readonly Edit[]
-  /** The inside of the string that is the delta's text. */
-  text: Range
+  /** The insides of the strings that are the delta's text, which some servers write twice. */
+  texts: readonly Range[]
   usage: Range | undefined
   /** Values that may be any others without further edits. */
   others: readonly Range[]
@@ -35,17 +35,17 @@ export class FrameMould {
 
   /** @returns undefined if the frame cannot be one */
   static of(sample: MouldSample): FrameMould | undefined {
-    const { frame, shown, data, text } = sample
+    const { frame, shown, data, texts } = sample
     const mould = new FrameMould(sample)
     // A frame whose own mould does not give what the client was shown has something in it that no mould has.
     const isRight = mould.fill(frame, 0) === shown && mould.end === frame.length
-    return isRight && mould.text === data.slice(text.start, text.end) ? mould : undefined
+    return isRight && texts.every(({ start, end }) => mould.text === data.slice(start, end)) ? mould : undefined
   }
 
-  private constructor({ frame, shown, data, edits, text, usage, others }: MouldSample) {
+  private constructor({ frame, shown, data, edits, texts, usage, others }: MouldSample) {
     const sorted = edits.toSorted((a, b) => a.start - b.start || a.end - b.end)
     const holes = [
-      { ...text, name: 'text' },
+      ...texts.map((range) => ({ ...range, name: 'text' })),
       ...(usage ? [{ ...usage, name: 'usage' }] : []),
       ...others.map((range) => ({ ...range, name: 'other' })),
     ]
@@ -75,6 +75,7 @@ export class FrameMould {
   fill(piece: string, from: number): string | undefined {
     let at = from
     let shown = ''
+    let isTold = false
     const before = this.usage
     this.usage = ''
     this.isAlike = false
@@ -96,8 +97,11 @@ export class FrameMould {
       const value = piece.slice(at, end)
       if (end <= at - 1 || end >= piece.length || /[\r\n]/.test(value) || (!hole.mayBeNull && value === 'null'))
         return undefined
-      if (hole.name === 'text') this.text = value
-      else if (hole.name === 'usage') {
+      if (hole.name === 'text') {
+        if (isTold && value !== this.text) return undefined
+        this.text = value
+        isTold = true
+      } else if (hole.name === 'usage') {
         if (value[0] !== '{') return undefined
         this.usage = value
       }

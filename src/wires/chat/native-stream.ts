@@ -11,18 +11,7 @@ import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
 import { BegunCalls } from './begun-calls.ts'
 import { isBareError } from './decode-answer.ts'
-import {
-  type DeltaShape,
-  isBegunWith,
-  isOrdinary,
-  isUnfinished,
-  mouldOf,
-  type Surrounding,
-  shapeOf,
-  sharedBeginning,
-  textsBetween,
-  textWithin,
-} from './delta-shape.ts'
+import { isBegunWith, isOrdinary, isUnfinished, mouldOf, sharedBeginning } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
 import { choicesMax, type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
@@ -31,21 +20,17 @@ import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage }
  * A chat model's stream for a chat client: bytes as they came (ruling P2). Model and id are edited if they may not be
  * shown. The usage chunk without choices is made if the upstream sends none. It and `[DONE]` wait for the bill.
  *
- * All chunks of a stream begin with the same members. That beginning is parsed once and replaced by comparison, so that
- * a chunk costs no parse. The bytes between it and the text of a delta are the same in most chunks too. They are
- * learned from a parsed chunk. If they come again, the text after them is all that the chunk has produced.
+ * Most chunks of a stream differ in a few values. Their other bytes are learned from a parsed chunk, so that the next ones
+ * cost no parse. If chunks go on to differ in more, the beginning that all share is replaced, and the rest is read.
  */
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
   /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
   #prefix: { raw: string; shown: string } | undefined
-  #shape: DeltaShape | undefined
-  /** A whole frame around the text of a delta, as the upstream writes it and as the client sees its beginning. */
-  #plain: (Surrounding & { shown: string }) | undefined
-  /** A chunk with edited members in any place, and the stage of its text. */
-  #mould: { mould: FrameMould; stage: Stage; isUsed: boolean } | undefined
-  /** Moulds that no chunk fitted. A stream in which no two chunks are alike is not learned for ever. */
-  #unused = 0
+  /** The kinds of chunks that came last, of thoughts, texts and calls, and of several choices. */
+  #moulds: LearnedChunk[] = []
+  /** A stream in which no two chunks are alike is not learned for ever. */
+  #learned = 0
   readonly #named: NamedCalls = new Set()
   readonly #calls = new BegunCalls()
   /** Head of a chunk of ours, as the upstream's chunks have it. */
@@ -78,8 +63,6 @@ export class ChatNativeStream extends NativeStream {
   override compact(): void {
     super.compact()
     this.#prefix = this.#prefix && ownTexts(this.#prefix)
-    this.#shape = this.#shape && ownTexts(this.#shape)
-    this.#plain = this.#plain && ownTexts(this.#plain)
   }
 
   /** Each choice that has begun has its reason: that of one says nothing about another. */
@@ -88,28 +71,21 @@ export class ChatNativeStream extends NativeStream {
     return this.#ended.size > 0
   }
 
-  /** Deltas that differ in their text and in nothing else. */
   protected override takePlain(text: string): string | undefined {
-    if (this.#plain === undefined) return this.#fill(text)
-    const texts = textsBetween(text, this.#plain)
-    if (texts === undefined) return undefined
-    const { shown, end } = this.#plain
-    this.events += texts.length
-    this.produced.addRaw(texts.length === 1 ? texts[0]! : texts.join(''))
-    return shown + texts.join(end + shown) + end
+    return this.#fill(text)
   }
 
   protected take(frame: RawFrame): string {
-    const { raw, shown } = this.#prefix ?? noPrefix
-    if (raw !== '' && isBegunWith(frame, raw)) {
-      const tail = frame.slice(raw.length)
-      if (this.#takeTail(tail)) {
-        this.events++
-        return shown + tail
-      }
-    }
     const filled = this.#fill(frame)
     if (filled !== undefined) return filled
+    const prefix = this.#learned > learnedMax ? this.#prefix : undefined
+    if (prefix && isBegunWith(frame, prefix.raw)) {
+      const tail = frame.slice(prefix.raw.length)
+      if (this.#takeTail(tail)) {
+        this.events++
+        return prefix.shown + tail
+      }
+    }
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
     if (data.trim() === '[DONE]') {
@@ -121,32 +97,41 @@ export class ChatNativeStream extends NativeStream {
     return this.#takeChunk(frame, data)
   }
 
-  /** A piece of whole chunks that differ from the learned one in the values of its holes; undefined for any other. */
+  /** A piece of whole chunks that differ from learned ones in the values of their holes; undefined for any other. */
   #fill(piece: string): string | undefined {
-    if (this.#mould === undefined) return undefined
-    const { mould, stage } = this.#mould
+    const runs: { stage: Stage; words: string }[] = []
     const told: string[] = []
-    let [shown, words, events, at] = ['', '', 0, 0]
-    for (; at < piece.length; at = mould.end) {
-      const one = mould.fill(piece, at)
-      if (one === undefined) return undefined
+    let [shown, events] = ['', 0]
+    let last: LearnedChunk | undefined
+    for (let at = 0; at < piece.length; at = last.mould.end) {
+      const before: LearnedChunk | undefined = last
+      let one = last?.mould.fill(piece, at)
+      for (const known of this.#moulds) {
+        if (one !== undefined) break
+        last = known
+        one = known.mould.fill(piece, at)
+      }
+      if (one === undefined || last === undefined) return undefined
+      const { mould, stage } = last
+      if (last !== before) runs.push({ stage, words: '' })
+      runs.at(-1)!.words += mould.text
       // Of counters that differ in their figures alone the last ones count (I9).
       if (mould.usage !== '') {
-        if (mould.isAlike) told.pop()
+        if (mould.isAlike && last === before) told.pop()
         told.push(mould.usage)
       }
       shown += one
-      words += mould.text
       events++
     }
     const usages = told.map((text) => parseAnswer(decodeUtf8(text)))
     const reports = usages.map((usage) => usage && this.#decodeUsage(usage))
     // Of two services, that of the chunk is named first.
     if (reports.some((report) => report === undefined || report.service)) return undefined
-    this.#mould.isUsed = true
     this.events += events
-    if (words !== '' && this.stage !== stage) this.enter(stage)
-    this.produced.addRaw(words)
+    for (const { stage, words } of runs) {
+      if (words !== '' && this.stage !== stage) this.enter(stage)
+      this.produced.addRaw(words)
+    }
     for (const [i, report] of reports.entries()) this.#learnUsage(usages[i]!, report!)
     return shown
   }
@@ -154,35 +139,20 @@ export class ChatNativeStream extends NativeStream {
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly string[]): void {
     const choices = objectsOf(patch.value['choices'])
     if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
-    if (this.#mould && !this.#mould.isUsed && ++this.#unused > unusedMax) return
+    // No two of these are alike.
+    if (/"logprobs"\s*:\s*\{/.test(frame)) this.#learned = learnedMax
+    if (++this.#learned > learnedMax) return
     const mould = mouldOf(frame, shown, patch, texts[0]!)
-    this.#mould = mould && { mould, stage: this.stage, isUsed: false }
+    if (mould) this.#moulds = [{ mould, stage: this.stage }, ...this.#moulds].slice(0, mouldsMax)
   }
 
-  /** Counts what an ordinary chunk has produced, and learns its shape. False for one that has to be looked into. */
+  /** Counts what an ordinary chunk has produced. False for one that has to be looked into. */
   #takeTail(tail: RawFrame): boolean {
-    const words = this.#shape && textWithin(tail, this.#shape)
-    // If the known text is empty, a mirror of it may not be.
-    if (words) {
-      this.produced.addRaw(words)
-      return true
-    }
     const chunk = parseAnswer(decodeUtf8(`{${tail}`))
     if (chunk === undefined || !isOrdinary(chunk)) return false
     if (!this.#calls.areKnown(objectsOf(chunk['choices']))) return false
-    const texts = this.#count(objectsOf(chunk['choices']))
-    if (texts.length === 1) this.#learn(tail, texts[0]!)
+    this.#count(objectsOf(chunk['choices']))
     return true
-  }
-
-  #learn(tail: RawFrame, text: string): void {
-    const { raw, shown } = this.#prefix ?? noPrefix
-    this.#shape = shapeOf(tail, text)
-    if (this.#shape === undefined) this.#plain = undefined
-    else {
-      const { start, end } = this.#shape
-      this.#plain = { start: raw + start, end, shown: shown + start }
-    }
   }
 
   #count(choices: readonly Record<string, unknown>[]): string[] {
@@ -215,9 +185,9 @@ export class ChatNativeStream extends NativeStream {
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
     // The learned chunks name another service, and the last one counts (ruling Y17).
-    if (service !== this.report.service) this.#prefix = this.#shape = this.#plain = this.#mould = undefined
+    if (service !== this.report.service) [this.#prefix, this.#moulds] = [undefined, []]
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
-    if (!this.#calls.areKnown(objectsOf(choices))) this.#shape = this.#plain = this.#mould = undefined
+    if (!this.#calls.areKnown(objectsOf(choices))) this.#moulds = []
     for (const choice of choices) this.#lookAt(asObject(choice))
     const texts = this.#count(objectsOf(choices))
 
@@ -333,6 +303,9 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
+/** A chunk with edited members in any place, and the stage of its text. */
+type LearnedChunk = { mould: FrameMould; stage: Stage }
+
 function isReason(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
 }
@@ -345,6 +318,6 @@ function ownTexts<Texts extends object>(texts: Texts): Texts {
 const chunkObject = 'chat.completion.chunk'
 const noArguments = new Map([['arguments', '""']])
 const firstChoice = new Map([['index', '0']])
-const unusedMax = 8
-const noPrefix = { raw: '', shown: '' }
+const mouldsMax = 4
+const learnedMax = 16
 const noUsage = new Map([['usage', 'null']])
