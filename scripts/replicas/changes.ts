@@ -59,8 +59,8 @@ async function heedChanges(setting: Setting, size: Size): Promise<Finding[]> {
     const { id } = await books.createKey(payer.account)
     await Promise.all(replicas.map((replica) => ask(replica, { key: payer.key })))
     const name = payer.account
-    await measure('suspend', payer.key, [401], () => books.setAccountState(name, 'suspended'))
-    await measure('activate', payer.key, [200], () => books.setAccountState(name, 'active'))
+    await measure('suspend', payer.key, [401], () => books.updateAccount(name, { state: 'suspended' }))
+    await measure('activate', payer.key, [200], () => books.updateAccount(name, { state: 'active' }))
     await measure('spent', payer.key, [402], () => books.credit(name, -parseCredits('2'), `spent-${i}`))
     await measure('credit', payer.key, [200], () => books.credit(name, parseCredits('3'), `more-${i}`))
     const [first] = (await books.listKeys(name)).filter((key) => key.id !== id)

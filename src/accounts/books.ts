@@ -85,15 +85,12 @@ export interface Books extends BookReadings {
   as(act: Act): Books
   /** Credit given at once is booked with the reference `create:<id>` (ruling C8). */
   createAccount(name: string, creditNanos?: bigint): Promise<AccountRow>
-  /** If the act has a version, only that one. */
+  /** If the act has a version, only that one. Its id, keys and entries stay what they are. */
   updateAccount(
     account: string,
     changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
   ): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
-  setAccountState(account: string, state: AccountRow['state']): Promise<AccountRow>
-  /** Its id, keys and entries stay what they are. */
-  renameAccount(account: string, name: string): Promise<AccountRow>
   /**
    * A top-up, or a correction when negative. The same reference with the same account and amount is the same top-up, however
    * often it is asked for (ruling C8).
@@ -219,8 +216,6 @@ export function createBooks(
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
     findAccount,
     updateAccount: (account, changes) => change(updateAccount(account, changes, act.version)),
-    setAccountState: (account, state) => change(updateAccount(account, { state })),
-    renameAccount: (account, name) => change(updateAccount(account, { name })),
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
     createKey: (account, wishes = {}) => change(createKey(account, wishes, { nowMs: nowMs(), calendar })),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),

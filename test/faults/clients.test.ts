@@ -659,7 +659,7 @@ for (const how of ['key revoked', 'account suspended'] as const) {
       await client.saw('Hé')
       const [account] = [...ledger.accounts.keys()]
       if (how === 'key revoked') store.revokeKey(bench.gateway.key.slice(0, 15))
-      else store.setAccountState('tester', 'suspended')
+      else store.updateAccount('tester', { state: 'suspended' })
       let next = await bench.ask()
       await until(async () => {
         if (next.status === 401) return true

@@ -14,7 +14,7 @@ before(async () => {
   otherKey = gateway.store.createKey('other').key
   gateway.store.createAccount('suspended', 10n ** 9n)
   suspended = gateway.store.createKey('suspended').key
-  gateway.store.setAccountState('suspended', 'suspended')
+  gateway.store.updateAccount('suspended', { state: 'suspended' })
   for (const key of [secondKey, otherKey, suspended]) await gateway.untilKnown(key)
 })
 after(() => gateway.close())

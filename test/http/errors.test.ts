@@ -28,7 +28,7 @@ before(async () => {
   gateway.simulator.script('unpaid', { status: 401, body: text('bad key') })
   gateway.simulator.script('broken', { status: 500, body: text('oops') })
   suspended = addAccount('suspended', 5n)
-  gateway.store.setAccountState('suspended', 'suspended')
+  gateway.store.updateAccount('suspended', { state: 'suspended' })
   poor = addAccount('poor', 0n)
   limited = addAccount('limited', 5_000_000_000n)
   for (const key of [suspended, poor, limited]) await gateway.untilKnown(key)

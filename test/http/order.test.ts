@@ -16,7 +16,7 @@ before(async () => {
     gateway.store.createAccount(name, nanos)
     keys[name] = gateway.store.createKey(name).key
   }
-  gateway.store.setAccountState('suspended', 'suspended')
+  gateway.store.updateAccount('suspended', { state: 'suspended' })
   for (const key of Object.values(keys)) await gateway.untilKnown(key)
 })
 after(() => gateway.close())

@@ -31,7 +31,7 @@ onEachStore((engine) => {
     assert.equal((await books.findAccount(id)).name, 'one')
     await refuses(books.findAccount('two'), 'no_account', 'two')
     await refuses(books.listKeys('two'), 'no_account', 'two')
-    assert.equal((await books.setAccountState('one', 'suspended')).state, 'suspended')
+    assert.equal((await books.updateAccount('one', { state: 'suspended' })).state, 'suspended')
     assert.equal((await books.findAccount('one')).state, 'suspended')
     assert.equal((await books.listAccounts()).length, 1)
   })
@@ -96,7 +96,7 @@ onEachStore((engine) => {
     await books.createAccount('one')
     const { id } = await books.createKey('one')
     const changes: [name: string, change: () => Promise<unknown>][] = [
-      ['suspended', () => books.setAccountState('one', 'suspended')],
+      ['suspended', () => books.updateAccount('one', { state: 'suspended' })],
       ['credited', () => books.credit('one', 5n, 'invoice')],
       ['a key more', () => books.createKey('one')],
       ['rotated', () => books.rotateKey(id, 1_000)],
@@ -146,7 +146,7 @@ onEachStore((engine) => {
     assert.deepEqual((await books.listAccounts()).map(({ name }) => name).sort(), odd.toSorted())
     const [nul, [name]] = ['with\0 in it', odd as [string]]
     await refuses(books.createAccount(nul), 'name_invalid', nul)
-    await refuses(books.renameAccount(name, nul), 'name_invalid', nul)
+    await refuses(books.updateAccount(name, { name: nul }), 'name_invalid', nul)
     await refuses(books.credit(name, 1n, nul), 'reference_invalid', nul)
     await refuses(books.credit(name, 1n, 'x'.repeat(501)), 'reference_invalid', 'x'.repeat(40))
     assert.equal(await books.credit(name, 1n, '漢'.repeat(500)), 'posted')

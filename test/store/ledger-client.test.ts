@@ -116,7 +116,7 @@ test('F-C45 F-S22 what an operator changes beside a running server counts in it 
   store.credit('one', 10n, 'invoice 2')
   await posting
   await until(() => balances.get(id)?.balanceNanos === 15n - costNanos)
-  store.setAccountState('one', 'suspended')
+  store.updateAccount('one', { state: 'suspended' })
   await until(() => accounts.get(id)?.state === 'suspended')
   assert.equal(accounts.get(id), found.account)
   store.rotateKey(keyId, 60_000)

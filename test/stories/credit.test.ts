@@ -340,7 +340,7 @@ test('F-C45 an account suspended while it streams: the stream ends in order, the
       )
   })
   const response = await native.gateway.post(paths.chat, { ...asks.chat, stream: true })
-  native.gateway.store.setAccountState('tester', 'suspended')
+  native.gateway.store.updateAccount('tester', { state: 'suspended' })
   const [account] = [...native.gateway.ledger.accounts.values()]
   await until(() => account!.state === 'suspended', 'the gateway knows that the account is suspended')
   finish()

@@ -67,11 +67,11 @@ test('F-C45 spec 5 a revoked key is refused within a second, and its running str
 test('F-C45 spec 3 a suspended account is refused within a second, its running stream ends whole; activated it works', async () => {
   const { key } = await openAccount('suspended', 10n ** 9n)
   const running = await ask(key, true)
-  gateway.store.setAccountState('suspended', 'suspended')
+  gateway.store.updateAccount('suspended', { state: 'suspended' })
   assert.equal(await codeOf(await within(401, key)), '401 account_suspended')
   letGo()
   assert.match(await running.text(), /data: \[DONE\]\n\n$/)
-  gateway.store.setAccountState('suspended', 'active')
+  gateway.store.updateAccount('suspended', { state: 'active' })
   assert.equal((await within(200, key)).status, 200)
 })
 

@@ -25,7 +25,7 @@ export type Operator = Omit<Store, keyof BookStore> &
     eachEntry(filter?: EntryFilter): Iterable<ListedEntry>
     createAccount(name: string, creditNanos?: bigint): AccountRow
     findAccount(idOrName: string): AccountRow
-    setAccountState(idOrName: string, state: 'active' | 'suspended'): AccountRow
+    updateAccount(idOrName: string, changes: { state: AccountRow['state'] }): AccountRow
     credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
     createKey(idOrName: string, wishes?: KeyWishes): IssuedKey
     updateKey(idOrPrefix: string, wishes: KeyWishes): KeyRow
@@ -50,7 +50,7 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     eachEntry: (filter = {}) => store.listEntries({ ...filter, first: 'oldest', limit: Number.MAX_SAFE_INTEGER }),
     createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
     findAccount: (idOrName) => store.findAccount(idOrName)!,
-    setAccountState: (idOrName, state) => change(updateAccount(idOrName, { state })),
+    updateAccount: (idOrName, changes) => change(updateAccount(idOrName, changes)),
     credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
     createKey: (idOrName, wishes = {}) => change(createKey(idOrName, wishes, { nowMs: nowMs(), calendar })),
     updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, calendar)),

@@ -69,7 +69,7 @@ export const outageTrials: readonly Trial[] = [
       await rig.books.credit(id, 2_500_000_000n, 'an invoice')
       await page.waitForSelector('.tile .figure >> text=12.50')
       await page.waitForSelector('tr[data-row] >> text=an invoice')
-      await rig.books.renameAccount(id, 'globex')
+      await rig.books.updateAccount(id, { name: 'globex' })
       await page.waitForSelector('h2:text("globex")')
       await rig.books.createKey(id, { label: 'made elsewhere' })
       await page.waitForSelector('td >> text=made elsewhere')

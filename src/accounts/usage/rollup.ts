@@ -73,13 +73,12 @@ export function rollUp(
     const added = sumColumns.map((column) => BigInt(entry[column] as bigint | string))
     for (const name of tableNames) if (name === 'usage_k' || quarter >= keptFrom) add(rows[name], name, all, added)
   }
-  const sorted = tableNames.map((name) => [name, sortRows(name, [...rows[name].values()])])
+  const sorted = tableNames.map((name) => [name, sortByPlace([...rows[name].values()], usageTables[name])])
   return Object.fromEntries(sorted) as Record<UsageTable, SumRow[]>
 }
 
-/** In the order of a table's key, which two who add to it at once have in common. */
-function sortRows(name: UsageTable, rows: SumRow[]): SumRow[] {
-  const columns = usageTables[name]
+/** Sorts rows of a table by its key: servers that add to it at once have that order in common. */
+export function sortByPlace<T extends Pick<SumRow, 'place'>>(rows: T[], columns: readonly string[]): T[] {
   return rows.sort((a, b) => {
     for (const column of columns) {
       const [left, right] = [a.place[column]!, b.place[column]!]

@@ -1,7 +1,7 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
 import { addEncoded, type BucketCounts, bucketOf, encodeCounts } from './histogram.ts'
 import type { Grain } from './plan.ts'
-import { dimensions, pairOf } from './rollup.ts'
+import { dimensions, pairOf, sortByPlace } from './rollup.ts'
 
 /*
  * Figures that are not in the ledger: requests that cost nothing, and the times of all requests. They are counted in
@@ -140,19 +140,7 @@ export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string
     ...{ place, requests },
     ...{ first_byte: encodeCounts(times[0]), total: encodeCounts(times[1]) },
   }))
-  return all.sort((a, b) => comparePlaces(a.place, b.place, columns))
-}
-
-function comparePlaces(
-  a: Readonly<Record<string, string | number>>,
-  b: Readonly<Record<string, string | number>>,
-  columns: readonly string[],
-): number {
-  for (const column of columns) {
-    const [left, right] = [a[column]!, b[column]!]
-    if (left !== right) return left < right ? -1 : 1
-  }
-  return 0
+  return sortByPlace(all, columns)
 }
 
 /** The sum of two encoded counts. */

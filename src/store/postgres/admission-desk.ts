@@ -2,7 +2,7 @@ import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
 import { admit, calls, tell } from './admit.ts'
 import { callOf } from './admit-call.ts'
 import type { Transaction } from './database.ts'
-import type { SqlFunction } from './migrate.ts'
+import { call, type SqlFunction } from './migrate.ts'
 import { leaseMs } from './replicas.ts'
 import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
@@ -216,15 +216,13 @@ export class AdmissionDesk {
     const { database, functions, clockMs, answer } = this.#options
     if (!this.#identity) return new Error('not registered yet')
     for (const account of batch) account.asks = account.asks.filter(({ isOver }) => !isOver)
-    const call = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
+    const asking = callOf(this.#identity.id, this.#options.leaseMs, ++this.#turn, batch)
     const asked = batch.map(({ asks }) => asks)
     // Asks that come meanwhile go with the next call.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
     try {
-      const text = callText(functions.admit, call.values.length)
-      const [row] = await database.query(text, call.values, functions.admit.name)
-      const { answers, nowMs } = call.read((row as { told: string }).told)
+      const { answers, nowMs } = asking.read(await call<string>(database, functions.admit, asking.values))
       this.noteAnswered()
       this.#heard = { databaseMs: nowMs, clockMs: clockMs() }
       if (answers.length > 0) answer(answers)
@@ -275,7 +273,7 @@ export class AdmissionDesk {
       shares.map(({ windowMs }) => windowMs),
       told.map(({ taken }) => taken),
     ]
-    await database.query(callText(functions.tell, values.length), values, functions.tell.name)
+    await call(database, functions.tell, values)
     for (const [index, share] of shares.entries()) share.told = told[index]!
   }
 
@@ -308,9 +306,4 @@ export class AdmissionDesk {
 
 function isWaitedFor({ asks }: AccountShares): boolean {
   return asks.some(({ isOver }) => !isOver)
-}
-
-function callText({ name }: SqlFunction, count: number): string {
-  const values = Array.from({ length: count }, (_, index) => `$${index + 1}`)
-  return `SELECT ${name}(${values.join(', ')}) AS told`
 }

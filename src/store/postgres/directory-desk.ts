@@ -1,5 +1,4 @@
-import { readBounds } from '../../accounts/book-rows.ts'
-import { boundColumns } from '../../accounts/key-bounds.ts'
+import { readKeyRow } from '../../accounts/book-rows.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
 import type { Say } from '../serving/protocol.ts'
 import { createListing } from '../sql/listing.ts'
@@ -130,11 +129,8 @@ export class DirectoryDesk implements Desk {
 
 /** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
 function select(accounts: string): string {
-  return `SELECT a.id AS account_id, a.name, a.state, a.revision, coalesce(b.balance, 0) AS balance,
-      k.id AS key_id, k.digest, k.prefix, k.label, k.expires_ms, k.scope,
-      ${Object.keys(boundColumns)
-        .map((column) => `k.${column}`)
-        .join(', ')}, NULL AS from_ms
+  return `SELECT a.revision, a.id AS of_id, a.name AS of_name, a.state AS of_state, coalesce(b.balance, 0) AS of_balance, k.*,
+      NULL AS from_ms
     FROM (${accounts}) a
     LEFT JOIN triwire.balances b ON b.account_id = a.id
     LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL`
@@ -146,28 +142,12 @@ const readPage = `${select(
 
 function readChanges(rows: readonly Row[]): AccountChanges {
   const accounts = new Map<unknown, AccountChanges['accounts'][number]>()
-  const keys: AccountChanges['keys'][number][] = []
-  for (const row of rows) {
-    const accountId = row.account_id as string
-    accounts.set(accountId, {
-      id: accountId,
-      name: row.name as string,
-      state: row.state as 'active' | 'suspended',
-      balanceNanos: row.balance as bigint,
-    })
-    if (row.key_id === null) continue
-    keys.push({
-      id: row.key_id as string,
-      accountId,
-      digest: row.digest as string,
-      prefix: row.prefix as string,
-      label: (row.label as string | null) ?? undefined,
-      expiresMs: row.expires_ms === null ? undefined : Number(row.expires_ms),
-      // The database is asked for the spend with each request.
-      ...readBounds({ ...row, id: row.key_id }),
-    })
+  for (const { of_id, of_name, of_state, of_balance } of rows) {
+    const state = of_state as 'active' | 'suspended'
+    accounts.set(of_id, { id: of_id as string, name: of_name as string, state, balanceNanos: of_balance as bigint })
   }
-  return { accounts: [...accounts.values()], keys }
+  // The database is asked for the spending of a key with each request.
+  return { accounts: [...accounts.values()], keys: rows.filter(({ id }) => id !== null).map(readKeyRow) }
 }
 
 /** Reads debits of requests for people, and writes when keys were last used. */

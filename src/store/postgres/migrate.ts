@@ -124,6 +124,17 @@ export function defineFunction(name: string, parts: string): SqlFunction {
   return { name: unique, create: `CREATE FUNCTION ${unique}${parts}` }
 }
 
+/** Calls a function, in a statement that each connection has read and planned once. @returns its result */
+export async function call<T>(
+  { query }: Pick<Transaction, 'query'>,
+  { name }: SqlFunction,
+  values: readonly unknown[],
+): Promise<T> {
+  const places = values.map((_, at) => `$${at + 1}`)
+  const [row] = await query(`SELECT ${name}(${places.join(', ')}) AS result`, values, name)
+  return row!['result'] as T
+}
+
 /** Makes those that are missing. Under the lock of `migrate`, since two who make the same one fail. */
 export async function installFunctions({ query }: Transaction, functions: readonly SqlFunction[]): Promise<void> {
   const rows = await query(

@@ -112,16 +112,15 @@ export async function postCredit(
   return letters === 'p' ? 'posted' : 'rejected'
 }
 
-/** Of these requests those that the ledger has no debit of. */
+/** The debits among these that the ledger has not. */
 export async function findMissing(
-  database: Pick<Database, 'query'>,
-  requestIds: readonly string[],
-): Promise<Set<string>> {
-  const rows = await database.query('SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[])', [
-    requestIds.map(entryIdOf),
-  ])
+  { query }: Pick<Database, 'query'>,
+  debits: readonly DebitRow[],
+): Promise<Set<DebitRow>> {
+  const ids = debits.map(({ requestId }) => entryIdOf(requestId))
+  const rows = await query('SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[])', [ids])
   const there = new Set(rows.map(({ id }) => (id as string).replaceAll('-', '')))
-  return new Set(requestIds.filter((requestId) => !there.has(entryIdOf(requestId))))
+  return new Set(debits.filter((_, at) => !there.has(ids[at]!)))
 }
 
 /** Of these accounts those whose ends of the chain somebody has locked now. It waits for nobody, and needs no disk. */

@@ -261,13 +261,9 @@ export class PostingDesk implements Desk {
   }
 
   async #postMissing(rows: readonly DebitRow[]): Promise<number> {
-    const ids = await findMissing(
-      this.#aside,
-      rows.map(({ requestId }) => requestId),
-    )
-    const missing = rows.filter(({ requestId }) => ids.has(requestId))
-    if (missing.length > 0) await postDebits(this.#aside, missing, this.#options.windows)
-    return missing.length
+    const missing = await findMissing(this.#aside, rows)
+    if (missing.size > 0) await postDebits(this.#aside, [...missing], this.#options.windows)
+    return missing.size
   }
 
   async #withdraw(rows: readonly DebitRow[]): Promise<Withdrawn> {
@@ -281,11 +277,8 @@ export class PostingDesk implements Desk {
     const unless = (at: number): WithdrawalFate => ((withdrawn[at]?.isDoubtful ?? doubts[at]) ? 'unknown' : 'absent')
     for (const { settle } of waiting) settle('withdrawn', undefined)
     try {
-      const missing = await findMissing(
-        this.#aside,
-        rows.map(({ requestId }) => requestId),
-      )
-      const fates = rows.map(({ requestId }, at) => (missing.has(requestId) ? unless(at) : 'booked'))
+      const missing = await findMissing(this.#aside, rows)
+      const fates = rows.map((row, at) => (missing.has(row) ? unless(at) : 'booked'))
       return { fates, balances: await readBalances(this.#aside, [...new Set(rows.map(({ accountId }) => accountId))]) }
     } catch (error) {
       this.#tell(error)

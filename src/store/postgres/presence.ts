@@ -4,6 +4,7 @@ import { StoreError } from '../files/store-error.ts'
 import type { Identity } from './admission-desk.ts'
 import { calls } from './admit.ts'
 import type { Transaction } from './database.ts'
+import { call } from './migrate.ts'
 import { beat, leave, livingReplicas, otherReplicas, register, sweep, sweptMax } from './replicas.ts'
 import { codeOf } from './trouble.ts'
 
@@ -79,13 +80,8 @@ export class Presence {
     try {
       const { id, startedMs } = this.#identity
       const { configDigest, door = null } = this.#introduction
-      const values = [id, startedMs, configDigest, door]
-      const [row] = await this.#options.database.query(
-        `SELECT ${beat.name}($1, $2, $3, $4) AS known`,
-        values,
-        beat.name,
-      )
-      if (!(row as { known: boolean }).known) await this.#tellAgain(this.#identity)
+      const isKnown = await call<boolean>(this.#options.database, beat, [id, startedMs, configDigest, door])
+      if (!isKnown) await this.#tellAgain(this.#identity)
     } catch {
       // The connection that it uses tells of it (control.ts), and the next beat tries again.
     } finally {
@@ -104,10 +100,8 @@ export class Presence {
     if (this.#isClosed || !this.#identity) return
     forgetIdle()
     try {
-      for (let gone = sweptMax; gone === sweptMax && !this.#isClosed; ) {
-        const [row] = await database.query(`SELECT ${sweep.name}($1) AS gone`, [this.#identity.id])
-        gone = (row as { gone: number }).gone
-      }
+      for (let gone = sweptMax; gone === sweptMax && !this.#isClosed; )
+        gone = await call<number>(database, sweep, [this.#identity.id])
       this.#compare((await database.query(livingReplicas)) as Living[])
     } catch {
       // The beat says so.
@@ -122,15 +116,15 @@ export class Presence {
     if (!this.#identity) return
     const { id, startedMs } = this.#identity
     // A server that cannot say that it leaves is taken for dead before long.
-    await this.#options.database.query(`SELECT ${leave.name}($1, $2)`, [id, startedMs]).catch(() => {})
+    await call(this.#options.database, leave, [id, startedMs]).catch(() => {})
   }
 
   async #register(): Promise<Identity> {
     const { name, version, configDigest, sealFingerprint } = this.#introduction
     const values = [name, version, configDigest, sealFingerprint]
     try {
-      const [row] = await this.#options.database.query(`SELECT ${register.name}($1, $2, $3, $4) AS made`, values)
-      const [id, startedMs] = (row as { made: string }).made.split(',').map(Number)
+      const made = await call<string>(this.#options.database, register, values)
+      const [id, startedMs] = made.split(',').map(Number)
       this.#identity = { id: id!, startedMs: startedMs! }
       return this.#identity
     } catch (error) {

@@ -2,7 +2,7 @@ import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown } from '../../accounts/server-store.ts'
 import { windowMs } from './admit.ts'
 import type { Transaction } from './database.ts'
-import { defineFunction } from './migrate.ts'
+import { call, defineFunction } from './migrate.ts'
 
 /**
  * Counts failed authentications (ruling R4), those of several addresses at once. They are the only numbers that the
@@ -29,12 +29,11 @@ END $$`,
 
 /** @param failures in the order of the addresses. @throws what the database throws; then they may be counted, or not. */
 export async function readFailures(
-  { query }: Transaction,
+  database: Transaction,
   failures: readonly (readonly [ipKey: string, count: number])[],
 ): Promise<CountedFailures[]> {
   const values = [failures.map(([ipKey]) => ipKey), failures.map(([, count]) => count)]
-  const [row] = await query(`SELECT ${countFailures.name}($1, $2) AS told`, values, countFailures.name)
-  return (row as { told: string }).told.split(';').map((text) => {
+  return (await call<string>(database, countFailures, values)).split(';').map((text) => {
     const [count, endsInMs] = text.split(',').map(Number)
     return { count: count!, endsInMs: endsInMs! }
   })

@@ -285,7 +285,7 @@ test('R16 a change notifies in its commit, and one that changes nothing does not
   await books.credit(id, 5n, 'invoice')
   await assert.rejects(books.credit(id, 6n, 'invoice'))
   await postDebits(database, [createDebitRow(requestId(1), id)])
-  await books.setAccountState(id, 'suspended')
+  await books.updateAccount(id, { state: 'suspended' })
   await until(() => heard.length === 3)
   assert.deepEqual(heard, ['triwire_changes 1', 'triwire_changes 2', 'triwire_changes 3'])
 })

@@ -101,18 +101,18 @@ test('F-C45 F-S22 what an operator changes counts in the server within 100 ms, b
   }
   for (let round = 0; round < 5; round++) {
     await timed(
-      () => books.setAccountState('one', 'suspended'),
+      () => books.updateAccount('one', { state: 'suspended' }),
       () => account.state === 'suspended',
     )
     await timed(
-      () => books.setAccountState('one', 'active'),
+      () => books.updateAccount('one', { state: 'active' }),
       () => account.state === 'active',
     )
     await timed(
-      () => books.renameAccount(id, `name ${round}`),
+      () => books.updateAccount(id, { name: `name ${round}` }),
       () => account.name === `name ${round}`,
     )
-    await books.renameAccount(id, 'one')
+    await books.updateAccount(id, { name: 'one' })
   }
   assert.equal(known()?.account, account)
   await timed(

@@ -223,7 +223,7 @@ test('X7 a server that took over and lacks what operators did is read anew, thou
     if (/AS known/.test(text)) return [{ known: 1, newest: revision }]
     if (/AS newest/.test(text)) return [{ newest: revision }]
     return (values[0] as bigint) < revision
-      ? [{ account_id: 'a', name: 'a', state: 'active', revision, balance: 0n, key_id: null }]
+      ? [{ of_id: 'a', of_name: 'a', of_state: 'active', of_balance: 0n, revision, id: null }]
       : []
   }
   const desk = new DirectoryDesk({ database: { query }, accountsMax: 10, say })
