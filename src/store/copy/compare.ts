@@ -3,7 +3,7 @@ import { registerColumns } from '../../accounts/registers.ts'
 import {
   type ChainEnd,
   type CopiedRegister,
-  copiedRegisters,
+  copiedNames,
   type EntryRange,
   type RegisterRow,
   type Registers,
@@ -71,7 +71,7 @@ export function changedRows(
 
 /** Of each register how many rows are not the same on both sides, in words; none where all are. */
 export function findDifferences(one: Registers, other: Registers): string[] {
-  return copiedRegisters.flatMap((name) => {
+  return copiedNames.flatMap((name) => {
     const count = changedRows(name, one[name], other[name]).length + changedRows(name, other[name], one[name]).length
     return count === 0 ? [] : [`${name}: ${count} rows differ`]
   })

@@ -9,7 +9,16 @@ import {
   sliceRanges,
   Tally,
 } from './compare.ts'
-import type { ChainEnd, CopySource, CopyTarget, EntryRange, HeldSource, Registers } from './end.ts'
+import {
+  type ChainEnd,
+  type CopySource,
+  type CopyTarget,
+  copiedNames,
+  copiedRegisters,
+  type EntryRange,
+  type HeldSource,
+  type Registers,
+} from './end.ts'
 
 /** The progress of a copy, for people. */
 export type CopyListener = {
@@ -153,11 +162,10 @@ class Copy {
     if (spooled) this.#listener.note(spooled)
     const headMs = await held.fixMoment()
     const { registers, there } = await this.catchUp()
-    const accounts = changedRows('accounts', registers.accounts, there.accounts)
-    const keys = changedRows('keys', registers.keys, there.keys)
-    const operators = changedRows('operators', registers.operators, there.operators)
-    const audit = changedRows('audit', registers.audit, there.audit)
-    await this.#target.write({ ...registers, accounts, keys, operators, audit, headMs })
+    const changed: Registers = { ...registers, headMs }
+    for (const name of copiedNames)
+      if (copiedRegisters[name] !== 'replaced') changed[name] = changedRows(name, registers[name], there[name])
+    await this.#target.write(changed)
     const [zone, zoneThere] = [await this.#source.readZone(), await this.#target.readZone()]
     const isThere = zone?.timeZone === zoneThere?.timeZone && zone?.weekStarts === zoneThere?.weekStarts
     if (zone && !isThere) await this.#target.setZone(zone)

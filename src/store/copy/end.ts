@@ -16,29 +16,27 @@ export type EntryRange = { accountId: string; after: number; upto: number }
 
 export type RegisterRow = Readonly<Record<string, unknown>>
 
-/** The registers that are copied. */
-export const copiedRegisters = [
-  'accounts',
-  'keys',
-  'prices',
-  'operators',
-  'spends',
-  'outbox',
-  'made',
-  'audit',
-] as const satisfies readonly RegisterName[]
+/**
+ * The registers that are copied. Rows that are `added` never change. Rows that are `changed` get the columns of the source. Those
+ * that are `replaced` are written whole: rows that the source does not have are removed.
+ */
+export const copiedRegisters = {
+  accounts: 'changed',
+  keys: 'changed',
+  prices: 'added',
+  operators: 'changed',
+  spends: 'replaced',
+  outbox: 'replaced',
+  made: 'replaced',
+  audit: 'added',
+} as const satisfies Partial<Record<RegisterName, 'added' | 'changed' | 'replaced'>>
 
-export type CopiedRegister = (typeof copiedRegisters)[number]
+export type CopiedRegister = keyof typeof copiedRegisters
+
+export const copiedNames = Object.keys(copiedRegisters) as CopiedRegister[]
 
 /** All that is in a store beside its entries, with the columns in which both engines agree. */
 export type Registers = Record<CopiedRegister, RegisterRow[]> & { headMs: number }
-
-/** Registers that are written whole: rows that the source does not have are removed. */
-export const replacedRegisters = ['spends', 'outbox', 'made'] as const
-
-export type ChangedRegisters = Readonly<
-  Record<Exclude<CopiedRegister, 'prices'>, readonly RegisterRow[]> & { headMs: number }
->
 
 export type CopyEnd = {
   /** For people; of a URL without its password. */
@@ -87,8 +85,8 @@ export type CopyTarget = CopyEnd & {
   addEntries(rows: readonly RegisterRow[]): Promise<void>
   /** After many entries: what makes reading them quick. */
   settle(): Promise<void>
-  /** Rows that differ, or are not there: accounts by their new names and states, keys, operators, records of the audit. */
-  write(changed: ChangedRegisters): Promise<void>
+  /** @param changed of registers that are replaced all rows; of all others those that differ, or are not there */
+  write(changed: Registers): Promise<void>
   /** Its days and weeks are those of this zone from now on. */
   setZone(zone: Zone): Promise<void>
   /** Servers may serve from the target now. */

@@ -7,21 +7,12 @@ import { ask, askOne, runAll, type StoreStep } from '../sql/step.ts'
 import { readUsageState, rezone } from '../sql/usage-keep.ts'
 import {
   type ChainEnd,
-  type ChangedRegisters,
   type CopiedRegister,
+  copiedNames,
   copiedRegisters,
   type RegisterRow,
   type Registers,
-  replacedRegisters,
 } from './end.ts'
-
-/** Columns that may change of a row that is copied already. */
-const changing = {
-  keys: Object.keys(registerColumns('keys')).filter(
-    (column) => !['id', 'account_id', 'digest', 'prefix', 'created_ms'].includes(column),
-  ),
-  operators: ['revoked_ms'],
-} as const
 
 /**
  * Questions of a copy that both databases answer; see `CopyEnd` and `CopyTarget`.
@@ -47,7 +38,7 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
 
   function* readRegisters(): StoreStep<Registers> {
     const rows = {} as Record<CopiedRegister, RegisterRow[]>
-    for (const name of copiedRegisters)
+    for (const name of copiedNames)
       rows[name] = yield* ask(dialect, () => `SELECT ${columns(name).join(', ')} FROM ${schema}.${name}`)
     const head = yield* askOne(dialect, () => `SELECT moment_ms FROM ${schema}.head`)
     return { ...rows, headMs: Number(head?.['moment_ms'] ?? 0) }
@@ -85,21 +76,18 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
     return runAll(insertRows('prices', rows, 'ON CONFLICT DO NOTHING'))
   }
 
-  function* write({ accounts, headMs, ...rows }: ChangedRegisters): StoreStep<void> {
+  function* write({ headMs, ...rows }: Registers): StoreStep<void> {
+    const { accounts } = rows
     // Names that were exchanged are in nobody's way: no name begins with a blank.
     for (const { id } of accounts)
       yield* ask(dialect, (put) => `UPDATE ${schema}.accounts SET name = ' ' || id WHERE id = ${put(id as string)}`)
     const named = accounts.map((row) => ({ ...row, revision: 0 }))
     const sets = `name = excluded.name, state = excluded.state, revision = ${nextRevision}`
     yield* runAll(insertRows('accounts', named, `ON CONFLICT (id) DO UPDATE SET ${sets}`, ['revision']))
-    for (const name of ['operators', 'keys'] as const) {
-      const changed = changing[name].map((column) => `${column} = excluded.${column}`).join(', ')
-      yield* runAll(insertRows(name, rows[name], `ON CONFLICT (id) DO UPDATE SET ${changed}`))
-    }
-    yield* runAll(insertRows('audit', rows.audit, 'ON CONFLICT DO NOTHING'))
-    for (const name of replacedRegisters) {
-      yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
-      yield* runAll(insertRows(name, rows[name], ''))
+    for (const [name, how] of Object.entries(copiedRegisters) as [CopiedRegister, string][]) {
+      if (name === 'accounts') continue
+      if (how === 'replaced') yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
+      yield* runAll(insertRows(name, rows[name], how === 'changed' ? updateById(name) : 'ON CONFLICT DO NOTHING'))
     }
     yield* raiseMoment(dialect, headMs)
   }
@@ -109,6 +97,11 @@ export function createCopyQuestions(dialect: Dialect, chainEnds: string, nextRev
     const values = rows.map((row) => all.map((column) => row[column] as SqlValue))
     return insertAll(dialect, name, all, values, rest)
   }
+}
+
+function updateById(name: CopiedRegister): string {
+  const sets = columns(name).flatMap((column) => (column === 'id' ? [] : [`${column} = excluded.${column}`]))
+  return `ON CONFLICT (id) DO UPDATE SET ${sets.join(', ')}`
 }
 
 function columns(name: CopiedRegister): string[] {

@@ -1,30 +1,15 @@
+import { registers } from '../../accounts/registers.ts'
 import type { Transaction } from './database.ts'
 import { movedCode } from './trouble.ts'
 
 type Queries = Pick<Transaction, 'query'>
 
-/** Tables that servers and operators write to, and that refuse it. A server may still say that it lives, or leave. */
+/** Tables beside the registers that servers and operators write to. */
+const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'traffic_q']
+
+/** Tables that refuse writes, and which. A server may still say that it lives, or leave. */
 const guarded = {
-  ...Object.fromEntries(
-    [
-      'accounts',
-      'keys',
-      'balances',
-      'entries',
-      'credits',
-      'prices',
-      'spends',
-      'watched',
-      'outbox',
-      'head',
-      'operators',
-      'sessions',
-      'made',
-      'audit',
-      'usage_marks',
-      'traffic_q',
-    ].map((table) => [table, 'INSERT OR UPDATE OR DELETE']),
-  ),
+  ...Object.fromEntries([...Object.keys(registers), ...others].map((table) => [table, 'INSERT OR UPDATE OR DELETE'])),
   replicas: 'INSERT',
 }
 
