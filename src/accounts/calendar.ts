@@ -25,33 +25,26 @@ export const utc: Zone = { timeZone: 'UTC', weekStarts: 'monday' }
 export const quarterMs = 900_000
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 
-export type Calendar = Zone & {
-  /**
-   * The period that contains a moment. Periods of one kind follow each other without a gap. If clocks go forward over
-   * midnight, the day begins with its first existing moment. If they go back over midnight, it still begins once.
-   * @param ms Unix milliseconds, as everywhere here
-   */
-  periodOf(ms: number, period: PeriodName): Period
-  /** The date of a moment, as `2026-11-22`. */
-  dateOf(ms: number): string
-  /** The first moment of a day. @param date as `2026-11-22` */
-  startOf(date: string): number
-}
-
 /** Most offsets to remember: enough for some years of a zone. */
 const knownMax = 10_000
 
 /** No zone changes its clocks twice within this time. */
 const chunkMs = 6 * hourMs
 
-/** @throws RangeError if there is no such zone: see `isTimeZone`. */
-export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone): Calendar {
+export type Calendar = ReturnType<typeof createCalendar>
+
+/** Times are Unix milliseconds. @throws RangeError if there is no such zone: see `isTimeZone`. */
+export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone) {
   const timeZone = spellZone(named)
   const offsetAt = zoneOffset(timeZone)
   const firstWeekday = { sunday: 0, monday: 1, saturday: 6 }[weekStart]
   const last = new Map<PeriodName, Period>()
   return { timeZone, weekStarts: weekStart, periodOf, dateOf, startOf }
 
+  /**
+   * The period that contains a moment. Periods of one kind follow each other without a gap. If clocks go forward over
+   * midnight, the day begins with its first existing moment. If they go back over midnight, it still begins once.
+   */
   function periodOf(ms: number, period: PeriodName): Period {
     const before = last.get(period)
     if (before && ms >= before.startMs && ms < before.endMs) return before
@@ -60,10 +53,12 @@ export function createCalendar({ timeZone: named, weekStarts: weekStart }: Zone)
     return found
   }
 
+  /** The date of a moment, as `2026-11-22`. */
   function dateOf(ms: number): string {
     return new Date(localOf(periodOf(ms, 'day').endMs - 1)).toISOString().slice(0, 10)
   }
 
+  /** The first moment of a day. @param date as `2026-11-22` */
   function startOf(date: string): number {
     return firstAt(Date.parse(`${date}T00:00:00.000Z`))
   }

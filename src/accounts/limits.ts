@@ -25,20 +25,15 @@ type WindowOptions = {
 
 type Window = { endsMs: number; taken: number }
 
-/** Counts per key in fixed windows: the key's first request opens a window, and all is forgotten at its end (spec 8). */
-export type Windows = {
-  /** @param most replaces the common limit for a key that has its own */
-  take(key: string, most?: number): WindowPlace
-  look(key: string, most?: number): WindowFigures
-  /** Whether `take` would refuse; takes nothing. */
-  isFull(key: string, most?: number): boolean
-}
+export type Windows = ReturnType<typeof createWindows>
 
-export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions): Windows {
+/** Counts per key in fixed windows: the key's first request opens a window, and all is forgotten at its end (spec 8). */
+export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: WindowOptions) {
   // Windows in the order of opening, which is also the order of ending.
   const windows = new Map<string, Window>()
-  return { take, look, isFull: (key, most = limit) => (findOpen(key, clockMs())?.taken ?? 0) >= most }
+  return { take, look, isFull }
 
+  /** @param most replaces the common limit for a key that has its own */
   function take(key: string, most = limit): WindowPlace {
     const nowMs = clockMs()
     const window = findOpen(key, nowMs) ?? open(key, nowMs)
@@ -62,6 +57,11 @@ export function createWindows({ limit, windowMs, clockMs, tableMax = 100_000 }: 
     if (!window) return { limit: most, left: most, resetSeconds: 0 }
     const resetSeconds = Math.ceil((window.endsMs - nowMs) / 1000)
     return { limit: most, left: Math.max(0, most - window.taken), resetSeconds }
+  }
+
+  /** Whether `take` would refuse; takes nothing. */
+  function isFull(key: string, most = limit): boolean {
+    return (findOpen(key, clockMs())?.taken ?? 0) >= most
   }
 
   function findOpen(key: string, nowMs: number): Window | undefined {

@@ -15,33 +15,18 @@ export type LiveBounds = KeyBounds & {
 /** A key as the store reports it. */
 type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
-/** The limits of all keys that have some, and the debits that are owed on their budgets. */
-export type BoundsBook = {
-  /** @returns undefined for a key without limits of its own. */
-  note(key: BoundKey): LiveBounds | undefined
-  /**
-   * Forgets keys that no longer exist. Each is kept while requests of its line run or a debit of it is owed. Call this
-   * again now and then, also without keys.
-   */
-  forget(keyIds: readonly string[]): void
-  /** Finds the limits by the id of any of their keys. */
-  of(keyId: string): LiveBounds | undefined
-  /** Sets the spending that the store reports. Debits that it does not have yet stay owed. */
-  set(scope: string, spend: Spend): void
-  /** Adds a due debit that the store has not taken; called with the negative amount once it has. */
-  owe(keyId: string, amountNanos: bigint): void
-  /** The unspent part of a budget now, in nano-credits, and the part of it that no request holds. */
-  left(bounds: LiveBounds, budget: Budget, nowMs: number): { creditNanos: bigint; freeNanos: bigint }
-}
+export type BoundsBook = ReturnType<typeof createBoundsBook>
 
-export function createBoundsBook(): BoundsBook {
+/** The limits of all keys that have some, and the debits that are owed on their budgets. */
+export function createBoundsBook() {
   const byScope = new Map<string, LiveBounds>()
   const byKey = new Map<string, LiveBounds>()
   // Counted by the key and not by its scope: a key may get or lose limits before its debit is in the ledger.
   const owed = new Map<string, bigint>()
   const leaving = new Set<string>()
-  return { note, forget, of: (keyId) => byKey.get(keyId), set, owe, left }
+  return { note, forget, of, set, owe, left }
 
+  /** @returns undefined for a key without limits of its own */
   function note({ id, scope, bounds, spend }: BoundKey): LiveBounds | undefined {
     leaving.delete(id)
     const known = byScope.get(scope)
@@ -58,6 +43,10 @@ export function createBoundsBook(): BoundsBook {
     return live
   }
 
+  /**
+   * Forgets keys that no longer exist. Each is kept while requests of its line run or a debit of it is owed. Call this
+   * again now and then, also without keys.
+   */
   function forget(gone: readonly string[]): void {
     for (const id of gone) if (byKey.has(id)) leaving.add(id)
     for (const id of leaving) {
@@ -70,17 +59,25 @@ export function createBoundsBook(): BoundsBook {
     }
   }
 
+  /** Finds the limits by the id of any of their keys. */
+  function of(keyId: string): LiveBounds | undefined {
+    return byKey.get(keyId)
+  }
+
+  /** Sets the spending that the store reports. Debits that it does not have yet stay owed. */
   function set(scope: string, spend: Spend): void {
     const live = byScope.get(scope)
     if (live) live.spend = spend
   }
 
+  /** Adds a due debit that the store has not taken; called with the negative amount once it has. */
   function owe(keyId: string, amountNanos: bigint): void {
     const sum = (owed.get(keyId) ?? 0n) + amountNanos
     if (sum === 0n) owed.delete(keyId)
     else owed.set(keyId, sum)
   }
 
+  /** The unspent part of a budget now, in nano-credits, and the part of it that no request holds. */
   function left({ spend, heldNanos, keyIds }: LiveBounds, budget: Budget, nowMs: number) {
     let creditNanos = budget.nanos - spentAt(spend, nowMs)
     if (owed.size > 0) for (const id of keyIds) creditNanos -= owed.get(id) ?? 0n

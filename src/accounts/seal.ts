@@ -2,11 +2,7 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:
 import type { Sealed } from '../inference/request.ts'
 
 /** Makes and opens envelopes for a provider's signatures (ruling T7). */
-export type Sealer = {
-  seal(sealed: Sealed, accountId: string, modelId: string): string
-  unseal(envelope: string, accountId: string, modelId: string): Sealed | undefined
-  isOurs(text: string): boolean
-}
+export type Sealer = ReturnType<typeof createSealer>
 
 /** The beginning of all our envelopes, which distinguishes them from a provider's own `encrypted_content`. */
 export const envelopePrefix = 'tw1.'
@@ -17,16 +13,16 @@ const tagBytes = 16
  * Envelopes carry a provider's signature through a client, which only returns them (ruling T7). They are encrypted with
  * AES-256-GCM and bound to the account and the model: a changed one, or another account's, does not open.
  */
-export function createSealer(key: Buffer): Sealer {
+export function createSealer(key: Buffer) {
   return {
-    seal(sealed, accountId, modelId) {
+    seal(sealed: Sealed, accountId: string, modelId: string): string {
       const iv = randomBytes(ivBytes)
       const cipher = createCipheriv('aes-256-gcm', key, iv)
       cipher.setAAD(binding(accountId, modelId))
       const text = Buffer.concat([cipher.update(JSON.stringify(sealed)), cipher.final()])
       return envelopePrefix + Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')
     },
-    unseal(envelope, accountId, modelId) {
+    unseal(envelope: string, accountId: string, modelId: string): Sealed | undefined {
       if (!envelope.startsWith(envelopePrefix)) return undefined
       const bytes = Buffer.from(envelope.slice(envelopePrefix.length), 'base64url')
       if (bytes.length <= ivBytes + tagBytes) return undefined
@@ -41,7 +37,7 @@ export function createSealer(key: Buffer): Sealer {
         return undefined
       }
     },
-    isOurs: (text) => text.startsWith(envelopePrefix),
+    isOurs: (text: string) => text.startsWith(envelopePrefix),
   }
 }
 

@@ -1,16 +1,7 @@
 import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { lockPathOf } from '../files/lock.ts'
 
-export interface FileWatch {
-  /** After each opening of the database: its log may be another one from here on. */
-  note(): void
-  /** The store's own file, which nobody may commit to once it is gone. One look at it. */
-  findLostStore(): string | undefined
-  /** Everything, in words for the operator; a few looks. @param countFrames of the log, as the database counts them. */
-  findLoss(countFrames: () => number): string | undefined
-  /** Whether the log that was opened has all its frames still, with or without a name. A hole in it reads as empty pages. */
-  isLogWhole(countFrames: () => number): boolean
-}
+export type FileWatch = ReturnType<typeof watchFiles>
 
 /** Frames that are written between two restarts of a log have the same salts, in its header and in each frame. */
 type LogState = { salts: string; frames: number }
@@ -28,7 +19,7 @@ const framesAtOnce = 16
  * Only the log is ever opened here. SQLite locks all the other files. Closing a second descriptor of a file gives up every
  * lock that the process has on it (https://www.sqlite.org/howtocorrupt.html, POSIX advisory locks).
  */
-export function watchFiles(path: string): FileWatch {
+export function watchFiles(path: string) {
   const logPath = `${path}-wal`
   const fixed = [path, lockPathOf(path)]
   const perOpening = [logPath, `${path}-shm`]
@@ -38,6 +29,7 @@ export function watchFiles(path: string): FileWatch {
   let log: number | undefined
   return { note, findLostStore, findLoss, isLogWhole }
 
+  /** After each opening of the database: its log may be another one from here on. */
   function note(): void {
     for (const file of fixed) if (known.get(file) === undefined) known.set(file, inodeOf(file))
     for (const file of perOpening) known.set(file, inodeOf(file))
@@ -46,10 +38,12 @@ export function watchFiles(path: string): FileWatch {
     log = tryOpen(logPath)
   }
 
+  /** Looks at the store's own file, which nobody may commit to once it is gone. */
   function findLostStore(): string | undefined {
     return inodeOf(path) === known.get(path) ? undefined : sayLost(path)
   }
 
+  /** Looks at everything. @param countFrames of the log, as the database counts them. @returns words for the operator */
   function findLoss(countFrames: () => number): string | undefined {
     for (const file of [...fixed, ...perOpening]) {
       const inode = inodeOf(file)
@@ -62,6 +56,7 @@ export function watchFiles(path: string): FileWatch {
     return `${logPath} was cut or overwritten while the server runs`
   }
 
+  /** Whether the log that was opened has all its frames still, with or without a name. A hole in it reads as empty pages. */
   function isLogWhole(countFrames: () => number): boolean {
     return log !== undefined && isWhole(countFrames())
   }

@@ -1,7 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { BookStore } from '../../accounts/books.ts'
 import { createCalendar, utc, type Zone } from '../../accounts/calendar.ts'
-import type { ClockFacts } from '../../accounts/clock.ts'
 import type { VerifyOptions } from '../../accounts/entries.ts'
 import type { Reporting } from '../../accounts/usage/reporting.ts'
 import type { Watched } from '../../accounts/warnings.ts'
@@ -24,33 +23,7 @@ import { createDialect, createRun, noteMoved, type Run, refuseMoved, usageDialec
 import { audit, verify } from './verify.ts'
 
 /** Everything one connection can do, each operation one transaction. The books and the server's worker share it. */
-export type Store = BookStore &
-  Omit<Accounts, 'change'> &
-  Omit<Entries, 'postCredit' | 'forget'> &
-  ReturnType<typeof createFolding> & {
-    /** The answers of `BookStore` without promises: the thread of the ledger waits for nobody. */
-    atOnce: AtOnce
-    /** The time of the store, and what that can be held against (ruling Y15). */
-    readClock(): ClockFacts
-    /** See sql/usage-keep.ts. */
-    adoptReporting(reporting: Reporting, nowMs: number): void
-    pruneSome(): boolean
-    /** @param shown the store, as people know it. @throws StoreError if another zone is recorded (ruling X12). */
-    refuseOtherZone(said: string, shown: string): void
-    /** Runs what may as well be done later: if another process has the lock it fails at once. */
-    withoutWaiting<T>(work: () => T): T
-    /** Of the write-ahead log, as this connection knows it. It changes nothing. */
-    countFrames(): number
-    /** Brings the log into the file itself, as far as readers allow. */
-    checkpoint(): void
-    /** Makes what is in the log durable, whatever syncs have failed before (B8). @throws if it cannot. */
-    makeDurable(): void
-    /** The first damage of the file that a quick look finds. Reads all of it. */
-    findDamage(): string | undefined
-    close(): void
-  }
-
-type AtOnce = ReturnType<typeof answerAtOnce>
+export type Store = ReturnType<typeof openStore>
 
 type StoreOptions = Omit<OpenOptions, 'lock'> & {
   nowMs?: () => number
@@ -61,10 +34,7 @@ type StoreOptions = Omit<OpenOptions, 'lock'> & {
 }
 
 /** @param nowMs Unix milliseconds. @throws StoreError */
-export function openStore(
-  path: string,
-  { nowMs = Date.now, isServer, zone = utc, ...options }: StoreOptions = {},
-): Store {
+export function openStore(path: string, { nowMs = Date.now, isServer, zone = utc, ...options }: StoreOptions = {}) {
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
   if (isServer) refuseMovedOrClose(db)
   else if (options.note) noteMoved(db, options.note)
@@ -75,19 +45,27 @@ export function openStore(
   // An SQLite that is too old to know the word does a passive checkpoint, which is harmless and tells the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')
   return {
+    /** The answers of `BookStore` without promises: the thread of the ledger waits for nobody. */
     atOnce,
     ...(promising(atOnce) as BookStore),
     ...accounts,
     ...entries,
     ...createFolding(db, run, dialect),
+    /** The time of the store, and what that can be held against (ruling Y15). */
     readClock: () => run(readClock(dialect)),
-    adoptReporting: (reporting, nowMs) => run(adoptReporting(dialect, reporting, nowMs)),
+    adoptReporting: (reporting: Reporting, nowMs: number) => run(adoptReporting(dialect, reporting, nowMs)),
     pruneSome: () => run(pruneSome(dialect)),
-    refuseOtherZone: (said, shown) => refuseOtherZone(run, said, shown),
-    withoutWaiting: (work) => withoutWaiting(db, work),
+    /** @throws StoreError if another zone is recorded (ruling X12). */
+    refuseOtherZone: (said: string, shown: string) => refuseOtherZone(run, said, shown),
+    /** Runs what may as well be done later: if another process has the lock it fails at once. */
+    withoutWaiting: <T>(work: () => T) => withoutWaiting(db, work),
+    /** Of the write-ahead log, as this connection knows it. It changes nothing. */
     countFrames: () => Number(lookAtLog.get()!.log),
+    /** Brings the log into the file itself, as far as readers allow. */
     checkpoint: () => db.exec('PRAGMA wal_checkpoint(PASSIVE)'),
+    /** Makes what is in the log durable, whatever syncs have failed before (B8). @throws if it cannot. */
     makeDurable: () => transact(db, () => rewriteLog(path)),
+    /** The first damage of the file that a quick look finds. Reads all of it. */
     findDamage: () => findDamage(db),
     close: () => db.close(),
   }
