@@ -9,7 +9,7 @@ import { lockAsHolder } from '../files/holder.ts'
 import { LockedError, lockStore } from '../files/lock.ts'
 import { StoreError } from '../files/store-error.ts'
 import { StoreClient } from '../serving/client.ts'
-import type { Line } from '../serving/line.ts'
+import type { Line } from '../serving/thread.ts'
 import { placeOf } from './recovery.ts'
 import type { ThreadOptions } from './worker.ts'
 

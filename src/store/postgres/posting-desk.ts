@@ -4,9 +4,8 @@ import type { Say } from '../serving/protocol.ts'
 import type { Desk } from './control.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import { findLocked, findMissing, giveBack, postDebits, readBalances } from './post.ts'
-import { PostedRows } from './posted-rows.ts'
 import { type Pending, PostingLane } from './posting-lane.ts'
-import { SlowAccounts } from './slow-accounts.ts'
+import { PostedLately, SlowAccounts } from './posting-memory.ts'
 import type { SpendWindows } from './spend-windows.ts'
 import { codeOf, isConflict } from './trouble.ts'
 
@@ -66,7 +65,8 @@ export class PostingDesk implements Desk {
   /** For what is rare: looks, returns. */
   readonly #aside: Database
   readonly #databases: Database[] = []
-  readonly #posted: PostedRows
+  readonly #posted: PostedLately<DebitRow>
+  readonly #gifts: PostedLately<string>
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
   /** Deferred ones that may be in the ledger. */
@@ -87,7 +87,8 @@ export class PostingDesk implements Desk {
 
   constructor(options: PostingOptions) {
     this.#options = options
-    this.#posted = new PostedRows(options.clockMs)
+    this.#posted = new PostedLately(options.clockMs)
+    this.#gifts = new PostedLately(options.clockMs)
     this.#lanes = [this.#openLane(0), this.#openLane(0), this.#openLane(10_000)]
     this.#aside = this.#openDatabase({ max: 2 })
   }
@@ -242,11 +243,11 @@ export class PostingDesk implements Desk {
     this.#isLooking = true
     // A loss after this line asks for another look.
     this.#mustLookAgain = false
-    const rows = this.#posted.rows()
+    const rows = this.#posted.list()
     try {
       let missing = 0
       for (let at = 0; at < rows.length; at += lookMax) missing += await this.#postMissing(rows.slice(at, at + lookMax))
-      const gifts = this.#posted.gifts()
+      const gifts = this.#gifts.list()
       if (gifts.length > 0) await giveBack(this.#aside, gifts, this.#options.windows)
       const level = missing > 0 ? 'error' : 'info'
       if (rows.length > 0)
@@ -282,9 +283,8 @@ export class PostingDesk implements Desk {
       return { fates, balances: await readBalances(this.#aside, [...new Set(rows.map(({ accountId }) => accountId))]) }
     } catch (error) {
       this.#tell(error)
-      const fates = rows.map(
-        ({ requestId }, at): WithdrawalFate => (this.#posted.has(requestId) ? 'booked' : unless(at)),
-      )
+      const posted = new Set(this.#posted.list().map(({ requestId }) => requestId))
+      const fates = rows.map(({ requestId }, at): WithdrawalFate => (posted.has(requestId) ? 'booked' : unless(at)))
       return { fates, balances: [] }
     }
   }
@@ -296,7 +296,7 @@ export class PostingDesk implements Desk {
       try {
         await this.#endAbandoned()
         const given = await giveBack(this.#aside, requestIds, this.#options.windows)
-        this.#posted.keepGifts(given.returned, this.#mustLookAgain)
+        this.#gifts.keep(given.returned, this.#mustLookAgain)
         return given
       } catch (error) {
         this.#suspect()

@@ -9,8 +9,7 @@ import type { ServerStore, ServingOptions } from '../../accounts/server-store.ts
 import { Settlement, sweepOften } from '../../accounts/settlement.ts'
 import { shareReadings } from '../../accounts/shared-reading.ts'
 import { createSpool, spoolPath } from '../files/spool.ts'
-import { Line } from './line.ts'
-import type { StoreThread, ThreadStart } from './thread.ts'
+import { Line, type StoreThread, type ThreadStart } from './thread.ts'
 
 /** How an engine serves a store: the differences between them. */
 type ServingEngine = {

@@ -1,3 +1,5 @@
+/* The posting desk's memory of its calls. */
+
 /**
  * Accounts for whose locks a call waited in vain. In a call with others they make the others wait too, and those of other
  * servers that wait for the others. So they go by themselves, on a lane that no other account uses (ruling Y16).
@@ -37,5 +39,33 @@ export class SlowAccounts {
   /** Of a call that worked. */
   acquit(accountIds: ReadonlySet<string>): void {
     if (this.#slow.size > 0) for (const accountId of accountIds) this.#slow.delete(accountId)
+  }
+}
+
+/** A server that takes over from another one may lack what was committed there in the last seconds: far fewer than these. */
+const keptMs = 60_000
+
+/**
+ * Debits or returns that the database reported as posted in the last minute. They are looked up again after a lost connection: the server found
+ * then may be another one, to which everything came late (docs/scaling.md).
+ */
+export class PostedLately<Value> {
+  readonly #clockMs: () => number
+  #kept: { atMs: number; values: readonly Value[] }[] = []
+
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs
+  }
+
+  /** @param isHolding nothing is forgotten meanwhile. */
+  keep(values: readonly Value[], isHolding: boolean): void {
+    const nowMs = this.#clockMs()
+    if (values.length > 0) this.#kept.push({ atMs: nowMs, values })
+    if (isHolding || this.#kept[0] === undefined || nowMs - this.#kept[0].atMs < 2 * keptMs) return
+    this.#kept = this.#kept.filter(({ atMs }) => nowMs - atMs < keptMs)
+  }
+
+  list(): Value[] {
+    return this.#kept.flatMap(({ values }) => values)
   }
 }
