@@ -1,3 +1,4 @@
+import { copyFileSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, suite } from 'node:test'
 import type { BookChange } from '../../src/accounts/book-rules.ts'
@@ -22,6 +23,7 @@ import { type Forger, forgeFile } from './forge.ts'
 
 /** A store of a test, whichever its engine: its books, and what only a server does with it. Closed after the test. */
 export type TestStore = Books & {
+  close(): Promise<void>
   change: <T>(change: BookChange<T>) => Promise<T>
   postDebits(rows: readonly DebitRow[]): Promise<readonly Posting[]>
   giveBack(requestIds: readonly string[]): Promise<readonly string[]>
@@ -49,9 +51,11 @@ export type Engine = {
   place: 'the file' | 'the database'
   skip: string | false
   start(): Promise<void>
-  stop(): void
+  stop(): void | Promise<void>
   /** @param options.atMs where its clock stands still; without it the clock is the system's. `zone`: whose days budgets are of. */
   open(options?: { atMs?: number; zone?: Zone }): Promise<TestStore>
+  /** Fills a store once. @returns opens a copy of it each time */
+  prepare(fill: (store: TestStore) => Promise<void>): Promise<() => Promise<TestStore>>
 }
 
 /** Defines the same tests for each engine. Where PostgreSQL is not installed its tests are skipped and say so. */
@@ -75,6 +79,17 @@ function createSqlite(): Engine {
     async open({ atMs, zone } = {}) {
       return openFile(createPath(), { atMs }, zone)
     },
+    async prepare(fill) {
+      const path = createPath()
+      const store = openFile(path)
+      await fill(store)
+      await store.close()
+      return async () => {
+        const copy = createPath()
+        copyFileSync(path, copy)
+        return openFile(copy)
+      }
+    },
   }
 }
 
@@ -86,8 +101,10 @@ export function openFile(
 ): TestStore {
   const nowMs = () => clock.atMs ?? Date.now()
   const store = openStore(path, { nowMs, zone })
-  atEnd(() => store.close())
+  const close = once(async () => store.close())
+  atEnd(close)
   return {
+    close,
     ...createBooks(store, nowMs, undefined, createCalendar(zone)),
     change: async (change) => store.change(change),
     postDebits: async (rows) => store.postDebits(rows),
@@ -119,25 +136,42 @@ export function openFile(
 /** One cluster for a file of tests, and a copy of a database with the schema in it for each test. */
 function createPostgres(): Engine {
   let postgres: Postgres
+  let admin: Database
   let count = 0
+  const copy = async (template: string) => {
+    const name = `store_${++count}`
+    await admin.query(postgres.copying(template, name))
+    return { name, url: postgres.url.replace(/postgres$/, name) }
+  }
   return {
     name: 'PostgreSQL',
     place: 'the database',
     skip: withoutPostgres(),
     async start() {
-      // The machine will not lose its power in the middle of it.
-      postgres = await startPostgres({ settings: ['fsync = off'] })
+      postgres = await startPostgres()
       const url = postgres.createDatabase('made')
       await (await openPostgresBooks(url, { shown: url })).close()
+      admin = openDatabase({ url: postgres.url, max: 1, patienceMs, purpose: 'copies', idleMs: 0 })
     },
-    stop: () => postgres.remove(),
+    async stop() {
+      await admin.close()
+      postgres.remove()
+    },
     async open({ atMs, zone } = {}) {
-      const name = `store_${++count}`
-      postgres.run(`CREATE DATABASE ${name} TEMPLATE made`)
-      const url = postgres.url.replace(/postgres$/, name)
+      const { name, url } = await copy('made')
       const clock = { atMs }
       if (atMs !== undefined) stopClock(postgres, name, atMs)
       return openUrl(postgres, url, name, clock, zone)
+    },
+    async prepare(fill) {
+      const { name, url } = await copy('made')
+      const store = openUrl(postgres, url, name, { atMs: undefined })
+      await fill(store)
+      await store.close()
+      return async () => {
+        const made = await copy(name)
+        return openUrl(postgres, made.url, made.name, { atMs: undefined })
+      }
     },
   }
 }
@@ -150,11 +184,13 @@ function openUrl(
   zone = utc,
 ): TestStore {
   const database = openDatabase({ url, max: 4, patienceMs, purpose: 'test' })
-  atEnd(() => database.close())
+  const close = once(() => database.close())
+  atEnd(close)
   const store = createPostgresBooks(database)
   // By the clock of whoever posts, and not by the database's: it finds the right window all the same.
   const windows = new SpendWindows(zone)
   return {
+    close,
     ...createBooks(store, () => clock.atMs ?? Date.now(), undefined, createCalendar(zone)),
     change: async (change) => store.change(change),
     postDebits: async (rows) => (await postDebits(database, rows, windows)).postings,
@@ -173,6 +209,12 @@ function openUrl(
     beside: async () => openUrl(postgres, url, name, clock, zone),
     readChanges: (after) => readChanges(database, after),
   }
+}
+
+/** A test may close a store before its end does. */
+function once(close: () => Promise<void>): () => Promise<void> {
+  let closing: Promise<void> | undefined
+  return () => (closing ??= close())
 }
 
 async function readChanges({ query }: Database, after: bigint): ReturnType<TestStore['readChanges']> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import test, { type TestContext } from 'node:test'
+import test, { before, type TestContext } from 'node:test'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { formatCredits } from '../../src/accounts/credit.ts'
 import type { LogLine } from '../../src/accounts/entries.ts'
@@ -280,14 +280,23 @@ type Ids = { a: string; b: string; keyA: string; keyB: string }
 
 type Case = { store: TestStore; log: LogLine[]; ids: Ids; head: string }
 
+/** Opens a copy of the store of a case. */
+type Prepared = Omit<Case, 'store'> & { open(): Promise<TestStore> }
+
 onEachStore((engine) => {
+  let ours: Prepared
+  before(async () => {
+    ours = await prepareOurs(engine)
+  })
+  const createOurs = async (): Promise<Case> => ({ ...ours, store: await ours.open() })
+
   test('C15 nothing is found before a forgery', async () => {
-    await checkUntouched(await createOurs(engine))
+    await checkUntouched(await createOurs())
   })
   for (const { name, on = engine.name, play, finds } of forgeries) {
     if (on !== engine.name) continue
     test(`C15 ${name}: found by ${finds.join(', ')}`, async () => {
-      assert.deepEqual(await findersOf(await createOurs(engine), play), finds)
+      assert.deepEqual(await findersOf(await createOurs(), play), finds)
     })
   }
 })
@@ -347,16 +356,19 @@ async function findersOf({ store, log, ids, head }: Case, play: Play): Promise<F
 }
 
 /** Two accounts, three bills each, a head, and one bill each after it. */
-async function createOurs(engine: Engine): Promise<Case> {
-  const store = await engine.open()
-  const { id: a } = await store.createAccount('one', 9_000_000n)
-  const { id: b } = await store.createAccount('two', 9_000_000n)
-  const ids = { a, b, keyA: (await store.createKey(a)).id, keyB: (await store.createKey(b)).id }
-  const lines: string[] = []
-  for (const bill of before) lines.push(await post(store, ids, bill))
-  const { head } = await store.audit(verifyOptions)
-  for (const bill of after) lines.push(await post(store, ids, bill))
-  return { store, ids, log: lines.map((line) => readLogLine(line)!), head: head! }
+async function prepareOurs(engine: Engine): Promise<Prepared> {
+  let made: Omit<Case, 'store'> | undefined
+  const open = await engine.prepare(async (store) => {
+    const { id: a } = await store.createAccount('one', 9_000_000n)
+    const { id: b } = await store.createAccount('two', 9_000_000n)
+    const ids = { a, b, keyA: (await store.createKey(a)).id, keyB: (await store.createKey(b)).id }
+    const lines: string[] = []
+    for (const bill of earlier) lines.push(await post(store, ids, bill))
+    const { head } = await store.audit(verifyOptions)
+    for (const bill of later) lines.push(await post(store, ids, bill))
+    made = { ids, log: lines.map((line) => readLogLine(line)!), head: head! }
+  })
+  return { ...made!, open }
 }
 
 /** The same, but the first release made it up to the head. */
@@ -366,23 +378,23 @@ async function createOld(t: TestContext): Promise<Case> {
   const entries: OldEntry[] = [
     { accountId: ids.a, creditNanos: 9_000_000n, reference: 'create:acct_a' },
     { accountId: ids.b, creditNanos: 9_000_000n, reference: 'create:acct_b' },
-    ...before.map(({ whose, requestId }) => ({ accountId: ids[whose], requestId })),
+    ...earlier.map(({ whose, requestId }) => ({ accountId: ids[whose], requestId })),
   ]
   createFirstRelease(path, { acct_a: 'one', acct_b: 'two' }, entries)
   const store = openFile(path)
   const { head } = await store.audit(verifyOptions)
-  const lines = before.map(oldLine)
-  for (const bill of after) lines.push(await post(store, ids, bill))
+  const lines = earlier.map(oldLine)
+  for (const bill of later) lines.push(await post(store, ids, bill))
   return { store, ids, log: lines.map((line) => readLogLine(line)!), head: head! }
 }
 
 type Bill = { whose: 'a' | 'b'; requestId: string }
 
-const before: Bill[] = ['a', 'b', 'a', 'b', 'a', 'b'].map((whose, i) => ({
+const earlier: Bill[] = ['a', 'b', 'a', 'b', 'a', 'b'].map((whose, i) => ({
   whose: whose as 'a',
   requestId: `req_${i + 1}`,
 }))
-const after: Bill[] = [
+const later: Bill[] = [
   { whose: 'a', requestId: 'req_7' },
   { whose: 'b', requestId: 'req_8' },
 ]

@@ -28,6 +28,8 @@ export type Postgres = {
   folder: string
   /** Creates an empty database. @returns its URL */
   createDatabase(name: string): string
+  /** The statement that copies a database to which nobody is connected. */
+  copying(template: string, name: string): string
   /** Runs statements as the superuser; `postgres` is a database too. */
   run(sql: string, database?: string): string
   start(): void
@@ -105,6 +107,8 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
       `unix_socket_directories = '${folder}'`,
       `max_connections = 100`,
       `shared_buffers = '64MB'`,
+      // No test is about a power cut.
+      'fsync = off',
       ...settings,
       '',
     ].join('\n'),
@@ -114,9 +118,10 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
     folder,
     url: urlOf('postgres'),
     createDatabase(name) {
-      run(`CREATE DATABASE "${name}"`)
+      run(copying('template1', name))
       return urlOf(name)
     },
+    copying,
     run,
     start: () => pgCtl(data, 'start', '-w', '-l', join(folder, 'log')),
     stop: (mode = 'fast') => pgCtl(data, 'stop', '-w', '-m', mode),
@@ -150,6 +155,12 @@ export async function startPostgres({ settings = [], diskMb }: PostgresOptions =
     const own = mkdtempSync(`${made}-`)
     if (copy(data, own) && !existsSync(made)) renameSync(own, made)
     else rmSync(own, { recursive: true, force: true })
+  }
+
+  /** Copies files: through the log, the usual way since release 15, a copy takes twice the processor's time. */
+  function copying(template: string, name: string): string {
+    const isOld = Number(basename(dirname(bin!))) < 15
+    return `CREATE DATABASE "${name}" TEMPLATE "${template}"${isOld ? '' : ' STRATEGY FILE_COPY'}`
   }
 
   function urlOf(database: string): string {
