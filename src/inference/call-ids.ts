@@ -16,7 +16,8 @@ export function renameCallIds(
   turns: readonly Turn[],
   style: CallIdStyle,
   upstreamName: (call: ToolCallPart) => string,
-): Turn[] {
+): readonly Turn[] {
+  if (style !== 'fn_index' && areTaken(turns, style)) return turns
   const used = new Set<string>()
   // Per client id the calls without a result, a group per turn: the nearest turn is last, its first call is next.
   const waiting = new Map<string, { turn: number; ids: string[]; next: number }[]>()
@@ -72,6 +73,21 @@ export function renameCallIds(
     used.add(id)
     return id
   }
+}
+
+/** Whether all ids stay as they are: no two calls have the same id, and each result comes after a call with its id. */
+function areTaken(turns: readonly Turn[], style: Exclude<CallIdStyle, 'fn_index'>): boolean {
+  const calls = new Set<string>()
+  for (const turn of turns) {
+    if (turn.by === 'operator') continue
+    for (const part of turn.parts) {
+      if (part.type !== 'tool_call' && part.type !== 'tool_result') continue
+      const { callId } = part
+      if (calls.has(callId) !== (part.type === 'tool_result') || !suits(callId, style)) return false
+      calls.add(callId)
+    }
+  }
+  return true
 }
 
 function fit(original: string, occurrence: number, style: Exclude<CallIdStyle, 'fn_index'>): string {

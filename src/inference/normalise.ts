@@ -21,7 +21,8 @@ export function normalise(request: InferenceRequest): InferenceRequest {
     }
     for (const ordered of orderResults(calls, following)) turns.push(ordered)
     turns.push(turn)
-    calls = turn.parts.flatMap((part) => (part.type === 'tool_call' ? [part.callId] : []))
+    calls = []
+    for (const part of turn.parts) if (part.type === 'tool_call') calls.push(part.callId)
     following = []
   }
   for (const ordered of orderResults(calls, following)) turns.push(ordered)
@@ -29,7 +30,9 @@ export function normalise(request: InferenceRequest): InferenceRequest {
 }
 
 function withoutBlankTexts(turn: OperatorTurn): OperatorTurn {
-  return { ...turn, texts: turn.texts.filter(({ text }) => !isBlank(text)) }
+  return turn.texts.some(({ text }) => isBlank(text))
+    ? { ...turn, texts: turn.texts.filter(({ text }) => !isBlank(text)) }
+    : turn
 }
 
 function isReasoningOnly({ parts }: ModelTurn): boolean {
@@ -38,6 +41,12 @@ function isReasoningOnly({ parts }: ModelTurn): boolean {
 
 /** The turns after a model turn up to the next one, with the results of its calls in front. */
 function orderResults(calls: string[], following: Turn[]): Turn[] {
+  if (calls.length === 0) return following
+  const [begun, next, ...later] = following
+  if (begun?.by === 'user' && beginsWithResults(begun.parts, calls)) {
+    if (begun.parts.length > calls.length || next?.by !== 'user') return following
+    return [{ by: 'user', parts: [...begun.parts, ...next.parts] }, ...later]
+  }
   const results = takeResults(calls, following)
   if (results.size === 0) return following
   const found = new Set<UserPart>(results)
@@ -53,6 +62,13 @@ function orderResults(calls: string[], following: Turn[]): Turn[] {
   const [first, ...others] = rest
   if (first?.by === 'user') return [{ ...first, parts: [...results, ...first.parts] }, ...others]
   return [{ by: 'user', parts: [...results] }, ...rest]
+}
+
+function beginsWithResults(parts: readonly UserPart[], calls: readonly string[]): boolean {
+  return calls.every((call, i) => {
+    const part = parts[i]
+    return part?.type === 'tool_result' && part.callId === call
+  })
 }
 
 /** For each call in order the first result with its id that no earlier call of the turn has taken (R-PAIR 3). */

@@ -1,5 +1,5 @@
 import { joinTexts } from '../bytes/json-source.ts'
-import type { OperatorText, OperatorTurn, TextPart, Turn } from './request.ts'
+import type { ModelPart, OperatorText, OperatorTurn, TextPart, Turn, UserPart } from './request.ts'
 
 /**
  * Operator text in the middle of a conversation, for a wire that does not take it in its place (R-SYS 3 and 4). It
@@ -52,11 +52,17 @@ function reminder({ text }: OperatorText): TextPart {
 /** Neighbours of one side as one turn, for a wire on which sides alternate (R-PAIR 2). */
 export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   const merged: Turn[] = []
+  // The last turn, if it is a copy to which parts can be added.
+  let copy: Turn | undefined
   for (const turn of turns) {
     const last = merged.at(-1)
-    if (last?.by === 'user' && turn.by === 'user') for (const part of turn.parts) last.parts.push(part)
-    else if (last?.by === 'model' && turn.by === 'model') for (const part of turn.parts) last.parts.push(part)
-    else merged.push(turn.by === 'operator' ? turn : ({ ...turn, parts: [...turn.parts] } as Turn))
+    if (turn.by === 'operator' || last?.by !== turn.by) {
+      merged.push(turn)
+      continue
+    }
+    const parts: (ModelPart | UserPart)[] = last === copy ? last.parts : [...last.parts]
+    for (const part of turn.parts) parts.push(part)
+    if (last !== copy) merged[merged.length - 1] = copy = { ...last, parts } as Turn
   }
   return merged
 }

@@ -128,8 +128,8 @@ function withoutThoughts(turn: Turn, prepared: Prepared, profile: Profile): Turn
   if (turn.by !== 'model') return turn
   const isReplayed = replays(turn, profile)
   const parts = turn.parts.filter((part) => part.type !== 'reasoning' || (isReplayed && part.text !== ''))
-  if (parts.length < turn.parts.length)
-    prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning of earlier turns')
+  if (parts.length === turn.parts.length) return turn
+  prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning of earlier turns')
   return { ...turn, parts }
 }
 

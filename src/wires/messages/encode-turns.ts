@@ -54,19 +54,15 @@ function toPart({ text }: OperatorText): TextPart {
 /** This wire refuses text without a word, which a user's may be, and thinking that its model has not signed (R-EMPTY, R-HIST). */
 function withoutUnsayable(turn: Turn, prepared: Prepared): Turn {
   if (turn.by === 'operator') return turn
-  if (turn.by === 'user')
-    return { ...turn, parts: turn.parts.filter((part) => part.type !== 'text' || part.text !== '') }
-  return {
-    ...turn,
-    parts: turn.parts.filter((part) => {
-      if (part.type === 'reasoning') {
-        if (part.sealed) return true
-        prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
-        return false
-      }
-      return part.type === 'tool_call' || !isBlank(part.text)
-    }),
-  }
+  const parts = (turn.parts as (UserPart | ModelPart)[]).filter((part) => {
+    if (part.type === 'reasoning' && !part.sealed) {
+      prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
+      return false
+    }
+    if (part.type !== 'text' && part.type !== 'refusal') return true
+    return turn.by === 'user' ? part.text !== '' : !isBlank(part.text)
+  })
+  return parts.length === turn.parts.length ? turn : ({ ...turn, parts } as Turn)
 }
 
 function isSomething(turn: Turn): boolean {

@@ -34,7 +34,10 @@ export function resolveChoice(
     if (wish.parallel !== undefined) losses.add('parallel_tool_calls', 'dropped', 'there are no tools')
     return { tools: [], mode: 'default' }
   }
-  const declared = tools.map((tool) => ({ ...tool, name: names.upstreamOf(tool) }))
+  const declared = tools.map((tool) => {
+    const name = names.upstreamOf(tool)
+    return name === tool.name ? tool : { ...tool, name }
+  })
   const byName = Map.groupBy(tools, (tool) => tool.name)
   const upstreamOf = (name: string) => onlyOne(byName.get(name) ?? [], names)
   const parallel = wish.parallel === undefined ? {} : { parallel: wish.parallel }

@@ -20,7 +20,7 @@ export type Prepared = {
   /** The last of the preamble where it has lines of ours, which nobody has said. */
   own: OperatorTurn | undefined
   /** In order (R-PAIR), with the upstream's call ids and tool names. */
-  turns: Turn[]
+  turns: readonly Turn[]
   names: Names
   choice: OfferedTools
   format: OutputFormat
@@ -59,7 +59,7 @@ export function prepareRequest(request: InferenceRequest, model: Model, limits: 
     conversationField: request.conversationField,
     preamble: own ? [...ordered.preamble, own] : ordered.preamble,
     own,
-    turns: renamed.map((turn) => withUpstreamNames(turn, names)),
+    turns: names.restore.size === 0 ? renamed : renamed.map((turn) => withUpstreamNames(turn, names)),
     names,
     choice,
     format,
