@@ -21,10 +21,6 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
   const { client } = wires[call.wire]
   const { model: source } = wires[model.wire]
   const { sealer } = gateway
-  const {
-    callIdPrefix,
-    request: { echo },
-  } = client
   const decoded = client.decodeRequest(body, {
     cacheKey: scopedKey ?? implicitKey,
     unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
@@ -40,13 +36,13 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     createdSeconds: Math.floor(gateway.nowMs() / 1000),
     nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
     inputTokensEstimate,
-    echo: echo ? echo.write(body.values(echo.fields)) : '',
+    echo: request.echo ?? '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
   const { names, toolNames, stops, localStops } = encoded
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const wantsWholeCalls = request.stream && client.streamsObjects === true
-  const filters = { ...shown, requestId: call.requestId, callIdPrefix, wantsWholeCalls }
+  const filters = { ...shown, requestId: call.requestId, callIdPrefix: client.callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, wire: model.wire, profile: model.profile, filters, toolNames }
   const bytes = encoded.body
   return Object.assign(new Outgoing(bytes, model), {

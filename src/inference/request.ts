@@ -31,6 +31,11 @@ export type InferenceRequest = {
   identity: { user?: string; safetyId?: string; either?: string }
   /** The client's conversation key, already checked and scoped to its account (R-CACHE); undefined if it has none. */
   cacheKey?: string
+  /**
+   * The members of the answer that repeat the request, if the client's wire has such (ruling T12), as JSON text without the braces
+   * around them. They are written when the request is read: a stream must not keep its request for them.
+   */
+  echo?: string
   /** The fields that decoding dropped, clamped or rewrote: field names for the log, never content (ruling T9). */
   losses: Loss[]
 }

@@ -96,21 +96,8 @@ export type RequestFacts = WireSpeech & {
   isCapRequired: boolean
   /** The field that names the conversation, where the wire has one (spec 4.1). */
   cacheKey?: string
-  /** The members of a request that its answers repeat, if the wire has such (ruling T12). */
-  echo?: Echo
   /** @throws GatewayError 400 for what this wire alone refuses on every pair. */
   check?: (body: ClientBody) => void
-}
-
-/**
- * The members of an answer that repeat the request. They are written once, when the request is read, from those fields
- * alone: a stream must not keep its request for them.
- */
-export type Echo = {
-  /** The top-level fields that are looked at. */
-  fields: readonly string[]
-  /** @returns the members as JSON text, without the braces around them. */
-  write(sent: Readonly<Record<string, unknown>>): string
 }
 
 /** `<spelling>-version` and `<spelling>-beta`: of two spellings that a client sent the first counts. */
@@ -184,7 +171,7 @@ export type AnswerHead = {
   /** Unix seconds now, asked once at the end; without it the answer took no time. */
   nowSeconds?: () => number
   inputTokensEstimate: number
-  /** The members that the client's wire repeats of the request, see `Echo`; '' if there are none. */
+  /** `InferenceRequest.echo`; '' if there is none. */
   echo: string
   /** Returns the tier, speed and geography that the answer has reported so far (ruling Y17). */
   service?: () => RetoldService

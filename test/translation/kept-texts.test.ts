@@ -7,6 +7,7 @@ import { scanObject } from '../../src/bytes/scan.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { Body } from '../../src/wires/requests/read-value.ts'
+import { echoOf } from '../../src/wires/responses/echo.ts'
 import { wires } from '../../src/wires/wires.ts'
 import { fullBodies } from './support/bodies.ts'
 import { decode, encode, modelOf } from './support/exchange.ts'
@@ -79,10 +80,7 @@ test('T16 a carried text is, says, begins with and joins to what its string does
         for (const one of [...texts, joined, joinTexts([joined, ...texts], between)]) {
           const value = one.toString()
           // Code that takes a carried text for a string reads it.
-          assert.deepEqual(
-            [`${one}`, '' + one, [one].join(), JSON.parse(JSON.stringify(one))],
-            [value, value, value, value],
-          )
+          assert.deepEqual([`${one}`, [one].join(), JSON.parse(JSON.stringify(one))], [value, value, value])
           assert.equal(Boolean(one), value !== '')
           assert.equal(isBlank(one), value.trim() === '')
           for (const word of ['error', 'x-'])
@@ -120,8 +118,35 @@ test('T16 no token leaves the gateway: a reader that takes one for a string make
   assert.throws(() => writeJson({ text: `some ${token} more` }), /was read as a string/)
   // A member that is written while others are: it sees the token, and what it makes of it stands for nothing.
   const text = sourceOf('x', [false])
-  assert.throws(() => writeJson({ text, more: { toJSON: () => text.toJSON() + 'more' } }), /stands for nothing/)
+  assert.throws(() => writeJson({ text, more: { toJSON: () => `${text.toJSON()}more` } }), /stands for nothing/)
   assert.equal(writeJson({ text }).toString(), '{"text":"x"}')
+})
+
+test('T12 T16 an answer repeats texts and schemas of its request, on one line', () => {
+  const schema = { type: 'object', properties: { a: { description: `${'é"\\\n'.repeat(40)}\ud800` } } }
+  const asked = {
+    ...{ model: 'm', input: 'Hi', instructions: `${'a line\n'.repeat(20)}😀`, user: 'u'.repeat(99), temperature: 0.5 },
+    tools: [{ type: 'function', name: 'f', description: 'd'.repeat(99), parameters: schema }, { name: 'g' }],
+    metadata: { description: 'm'.repeat(99), content: 5 },
+    text: { format: { type: 'json_schema', name: 'n', schema, description: 'd'.repeat(99) } },
+  }
+  const expected = JSON.parse(JSON.stringify(echoOf(asked)))
+  for (const space of [undefined, 2, '\t']) {
+    const { echo } = decode('responses', JSON.stringify(asked, undefined, space))
+    assert.deepEqual(JSON.parse(`{${echo}}`), expected)
+    assert.doesNotMatch(`${echo}`, /[\r\n]/)
+  }
+  // Digits and order stay as they were written.
+  assert.match(
+    `${decode('responses', '{"model":"m","input":"a","tools":[{"name":"f","parameters":{"b":1.0,"a":12345678901234567890}}]}').echo}`,
+    /\{"b":1\.0,"a":12345678901234567890\}/,
+  )
+  // A configuration update holds from its place on, and is no part of what was asked at first.
+  const update = { type: 'configuration_update', reasoning: { effort: 'low' } }
+  assert.match(
+    `${decode('responses', { ...asked, input: [{ role: 'user', content: 'a' }, update] }).echo}`,
+    /"effort":null/,
+  )
 })
 
 const long = 'All the words of a user. '.repeat(10)

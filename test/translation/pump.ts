@@ -9,6 +9,7 @@ import { type Usage, weighUsage } from '../../src/inference/usage.ts'
 import { refusalOf } from '../../src/upstream/refusal.ts'
 import { judge } from '../../src/upstream/verdict.ts'
 import type { ErrorFacts } from '../../src/wires/answers/faults.ts'
+import { echoOf } from '../../src/wires/responses/echo.ts'
 import type { AnswerHead, ClientHalf, ModelHalf } from '../../src/wires/wire.ts'
 import { wires as spoken } from '../../src/wires/wires.ts'
 import { checkAnswer } from '../schemas/check-answer.ts'
@@ -152,7 +153,7 @@ function settingOf(client: ClientWire, source: ModelHalf, own: Profile, options:
       modelId: 'catalog/model',
       createdSeconds: 1_795_000_000,
       inputTokensEstimate,
-      echo: spoken[client].client.request.echo?.write(options.echo ?? {}) ?? '',
+      echo: client === 'responses' ? JSON.stringify(echoOf(options.echo ?? {})).slice(1, -1) : '',
       ...(options.seal && { seal: options.seal }),
     },
     target: {

@@ -116,11 +116,6 @@ export class ClientBody {
     return members.map((member) => JSON.parse(memberText(this.bytes, member)))
   }
 
-  /** Those of the fields that are there, parsed. */
-  values(keys: readonly string[]): Record<string, unknown> {
-    return Object.fromEntries(keys.filter((key) => this.has(key)).map((key) => [key, this.value(key)]))
-  }
-
   /**
    * The members of an object inside.
    * @throws GatewayError 400 `invalid_body` when they are more than are kept track of (B21).

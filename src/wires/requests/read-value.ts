@@ -32,8 +32,15 @@ export class Body {
   raw(value: unknown): RawJson {
     const range = this.#rangeOf(value)
     if (range) return new JsonSource([{ bytes: this.#bytes, ...range }])
-    const source = JSON.stringify(value) ?? 'null'
-    return { source: source.replaceAll(tokens, (token) => this.raw(JSON.parse(token)).source) }
+    return { source: this.write(value) }
+  }
+
+  /** A value as JSON on one line, with the sources of what is kept in it. */
+  write(value: unknown): string {
+    return (JSON.stringify(value) ?? 'null').replaceAll(tokens, (token) => {
+      const { source } = this.raw(JSON.parse(token))
+      return /[\n\r]/.test(source) ? JSON.stringify(JSON.parse(source)) : source
+    })
   }
 
   /** A string that was kept; undefined for any other value. */

@@ -20,6 +20,7 @@ import { readScalars } from '../requests/scalars.ts'
 import type { DecodeContext } from '../wire.ts'
 import { readTools } from './decode-tools.ts'
 import { readTurns } from './decode-turns.ts'
+import { echoOf } from './echo.ts'
 import { responsesFields } from './fields.ts'
 
 /** Schemas, the arguments of calls, and texts. */
@@ -34,6 +35,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
   const { fields } = body
   const losses = createLosses()
   applyFieldTable(fields, responsesFields, losses)
+  const echo = body.write(echoOf(fields)).slice(1, -1)
   const conversation = readTurns(body, context, losses)
   const text = optional(readObject, fields['text'], 'text') ?? {}
   return {
@@ -57,6 +59,7 @@ export function decodeRequest(asked: ClientBody, context: DecodeContext): Infere
       safetyId: optional(readString, fields['safety_identifier'], 'safety_identifier'),
     },
     cacheKey: context.cacheKey,
+    echo,
     losses: losses.list,
   }
 }

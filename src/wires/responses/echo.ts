@@ -1,38 +1,12 @@
 import { asObject } from '../../bytes/json.ts'
 import { objectsOf } from '../answers/read-answer.ts'
-import type { Echo } from '../wire.ts'
-
-const fields = [
-  'instructions',
-  'max_output_tokens',
-  'max_tool_calls',
-  'metadata',
-  'parallel_tool_calls',
-  'prompt_cache_key',
-  'reasoning',
-  'safety_identifier',
-  'temperature',
-  'text',
-  'tool_choice',
-  'tools',
-  'top_logprobs',
-  'top_p',
-  'presence_penalty',
-  'frequency_penalty',
-  'truncation',
-  'user',
-] as const
 
 /**
  * The members that a response repeats of its request, with the vendor's defaults for those the client left out (ruling
  * T12).
+ * @param echo the fields of the request
  */
-export const echo: Echo = { fields, write: (sent) => JSON.stringify(echoOf(sent)).slice(1, -1) }
-
-/** Only what is listed above is there to be read. */
-type EchoSource = Partial<Record<(typeof fields)[number], unknown>>
-
-function echoOf(echo: EchoSource): Record<string, unknown> {
+export function echoOf(echo: Record<string, unknown>): Record<string, unknown> {
   const reasoning = asObject(echo['reasoning'])
   const text = asObject(echo['text'])
   return {

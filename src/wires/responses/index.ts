@@ -4,7 +4,6 @@ import { plainEnvelope } from '../answers/faults.ts'
 import type { RequestFacts, SharedWire } from '../wire.ts'
 import { ResponsesDecoder } from './decode-answer.ts'
 import { decodeRequest, keptKeys } from './decode-request.ts'
-import { echo } from './echo.ts'
 import { encodeAnswer, ResponsesEncoder } from './encode-answer.ts'
 import { encodeRequest } from './encode-request.ts'
 import { responsesFields, responsesScalars } from './fields.ts'
@@ -28,7 +27,6 @@ const request: RequestFacts = {
     stops: "'stop'",
   },
   cacheKey: 'prompt_cache_key',
-  echo,
   check: checkStateless,
 }
 
