@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import axe from 'axe-core'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import type { Rig } from './rig.ts'
+import { type Rig, type RigOptions, startRig } from './rig.ts'
 
 /** Debian's path of Chromium, unless the environment has another one. */
 export const chromiumPath = process.env['TRIWIRE_CHROMIUM'] ?? '/usr/bin/chromium'
@@ -95,6 +95,24 @@ export async function signIn({ page }: Watched, rig: Rig, token: string): Promis
   await page.fill('#token', token)
   await page.keyboard.press('Enter')
   await page.waitForSelector('.frame')
+}
+
+type Visit = { rig: Rig; view: Watched; page: Page; faults: string[] }
+
+/** A trial with a gateway of its own, in a page that an operator has signed in to. Both are closed at its end. */
+export function signedIn<Seen>(
+  { as, ...options }: RigOptions & { as: 'admin' | 'viewer' },
+  act: (visit: Visit) => Promise<Seen>,
+): () => Promise<Seen> {
+  return async () => {
+    const rig = await startRig(options)
+    const view = await openPage(rig)
+    await signIn(view, rig, rig[as])
+    const seen = await act({ rig, view, page: view.page, faults: view.faults })
+    await view.close()
+    await rig.close()
+    return seen
+  }
 }
 
 /** Opens a page by its address, and waits until it is loaded. */

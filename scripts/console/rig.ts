@@ -32,7 +32,7 @@ export const models = [
   { id: 'dear', wire: 'chat', prices: dear },
 ] as const
 
-type Options = {
+export type RigOptions = {
   /** `api_url` of the configuration. */
   apiUrl?: string
   models?: readonly Record<string, unknown>[]
@@ -43,7 +43,7 @@ type Options = {
   prepare?(storePath: string): Promise<void> | void
 }
 
-export async function startRig(options: Options = {}): Promise<Rig> {
+export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const { models: more = [], upstream = 'sim', upstreamUrl, webhooks = [], prepare, apiUrl } = options
   const folder = mkdtempSync(join(tmpdir(), 'rig-'))
   const storePath = join(folder, 'triwire.db')

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
@@ -8,19 +8,15 @@ const focused = 'document.activeElement.textContent.trim()'
 export const actTrials: readonly Trial[] = [
   {
     name: 'acts: CON-2 an edit of a key that somebody else has changed shows their value, and undoes nothing',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const { id, key } = await rig.makeAccount('acme')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
       await rig.books.updateKey(keyId, { requestsPerMinute: 60 })
-      const view = await openPage(rig)
-      const { page, faults } = view
       const value = (name: string) => page.inputValue(`dialog [name=${name}]`)
       const limitsOf = async () => {
         const { label, bounds } = (await rig.books.listKeys(id))[0]!
         return [label, bounds.requestsPerMinute]
       }
-      await signIn(view, rig, rig.admin)
       await visit(view, rig, `keys/${keyId}`)
       await page.waitForSelector('.live.live')
       await page.click('.page-head >> text=Edit')
@@ -48,18 +44,12 @@ export const actTrials: readonly Trial[] = [
       await page.waitForSelector('dialog', { state: 'detached' })
       assert.deepEqual(await limitsOf(), ['his', 5])
       forgive(faults, /status of 412/)
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'acts: CON-2 a name and a state of an account that somebody else has changed are shown before they are changed again',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const { id } = await rig.makeAccount('acme')
-      const view = await openPage(rig)
-      const { page, faults } = view
-      await signIn(view, rig, rig.admin)
       await visit(view, rig, `accounts/${id}`)
       await page.click('.page-head >> text=Rename')
       await page.fill('dialog [name=name]', 'hers')
@@ -75,23 +65,17 @@ export const actTrials: readonly Trial[] = [
       // The state is the one that was asked for, so nothing is left to do.
       await page.waitForSelector('dialog .form-foot button[type=submit]:disabled')
       forgive(faults, /status of 412/)
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'acts: CON-7 the focus returns to what opened a dialog, goes to a new page, and stays in the page if its place is gone',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const { id } = await rig.makeAccount('acme')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
-      const view = await openPage(rig)
-      const { page, faults } = view
       const press = async (...keys: string[]) => {
         for (const key of keys) await page.keyboard.press(key)
       }
       const isClosed = () => page.waitForSelector('dialog', { state: 'detached' })
-      await signIn(view, rig, rig.admin)
       let tried = 0
       for (const [path, open] of [
         [`accounts/${id}`, ['Credit', 'Rename', 'Suspend', 'New key']],
@@ -149,20 +133,14 @@ export const actTrials: readonly Trial[] = [
       await page.waitForSelector('.page-head >> text=Revoke', { state: 'detached' })
       await page.waitForSelector('main:focus')
       forgive(faults, /status of 400/)
-      await view.close()
-      await rig.close()
       return [`${tried} dialogs closed`]
-    },
+    }),
   },
   {
     name: 'acts: CON-15 a key or token that is shown once survives Esc, the cross, Back and a click beside it',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       const { id } = await rig.makeAccount('acme')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       for (const [path, open, fields, make] of [
         [`accounts/${id}`, 'main >> text=New key', {}, 'Make key'],
         ['keys', 'main >> text=New key', { account: 'acme' }, 'Make key'],
@@ -195,19 +173,13 @@ export const actTrials: readonly Trial[] = [
         assert.equal(await page.locator('[data-secret]').count(), 0)
         while (!(await page.evaluate(leave))) await page.waitForTimeout(10)
       }
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'acts: CON-15 revoking asks for the name, and suspending, which can be undone, does not',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       const { id } = await rig.makeAccount('acme')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       for (const [path, open, name] of [
         [`keys/${keyId}`, '.page-head >> text=Revoke', 'laptop'],
         ['operators', 'main >> [aria-label="Revoke vic"]', 'vic'],
@@ -232,9 +204,7 @@ export const actTrials: readonly Trial[] = [
         await page.click('dialog .form-foot button[type=submit]')
         await page.waitForSelector(`.page-head .state:has-text("${state}")`)
       }
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'acts: CON-3 Set up prints where clients reach the gateway, and a key that works in a shell',

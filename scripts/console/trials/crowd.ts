@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { DatabaseSync } from 'node:sqlite'
-import { openPage, settle, signIn, visit } from '../browser.ts'
+import { settle, signedIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
-import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
 const many = 100_000
@@ -23,14 +22,10 @@ function fill(storePath: string): void {
 export const crowdTrials: readonly Trial[] = [
   {
     name: 'crowd: 100,000 accounts with keys: each page within seconds, few rows in it, more as one scrolls',
-    async run() {
-      const rig = await startRig({ prepare: fill })
+    run: signedIn({ as: 'admin', prepare: fill }, async ({ rig, view, page }) => {
       const { id, key } = await rig.makeAccount('acme')
       await rig.ask(key, 'reasoner')
       const [row] = await rig.books.listKeys(id)
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       const lines: string[] = []
       for (const path of pagesOf({ account: id, key: row!.id })) {
         const startedMs = performance.now()
@@ -54,9 +49,7 @@ export const crowdTrials: readonly Trial[] = [
       await page.waitForSelector('td >> text=customer 054321')
       await settle(page)
       assert.equal(await page.locator('tr[data-row]').count(), 1)
-      await view.close()
-      await rig.close()
       return [lines.join(', '), `scrolled to row ${last}: at most ${rows} rows in the page`]
-    },
+    }),
   },
 ]

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { openPage, settle, signIn, visit } from '../browser.ts'
-import { startRig } from '../rig.ts'
+import { settle, signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
 /** A model so cheap that a request costs less than a hundredth of a credit. */
@@ -12,13 +11,9 @@ const cheap = {
 export const figureTrials: readonly Trial[] = [
   {
     name: 'figures: small amounts can be read and add up, on the page of an account, in its plots, and in lists',
-    async run() {
-      const rig = await startRig({ models: [cheap] })
+    run: signedIn({ as: 'admin', models: [cheap] }, async ({ rig, view, page }) => {
       const { id, key } = await rig.makeAccount('acme', '25')
       for (let at = 0; at < 3; at++) await rig.ask(key, 'cheap')
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       await visit(view, rig, `accounts/${id}?range=24h`)
       await page.waitForSelector('[aria-label=Entries] tr[data-row] >> nth=3')
       const rows = await page.locator('[aria-label=Entries] tr[data-row]').all()
@@ -35,19 +30,13 @@ export const figureTrials: readonly Trial[] = [
         assert.ok(!/[<>]\s?−?0\.01/.test(text), `${path}: ${text.match(/.{40}[<>]\s?−?0\.01/)}`)
       }
       assert.match((await page.textContent('.tile:has-text("Lasts")'))!, />100\sy|\d+ y|\d+\sd/)
-      await view.close()
-      await rig.close()
       return entries.map(([amount, balance]) => `${amount}: ${balance}`)
-    },
+    }),
   },
   {
     name: 'figures: words break at their ends, boxes beside each other are equally high, and amounts may have a comma',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       const { id } = await rig.makeAccount('acme', '25')
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       for (const width of [1440, 375]) {
         await page.setViewportSize({ width, height: 900 })
         await visit(view, rig, 'translate')
@@ -84,8 +73,6 @@ export const figureTrials: readonly Trial[] = [
       await page.fill('dialog [name=reference]', 'invoice 7')
       await page.keyboard.press('Enter')
       await page.waitForSelector('.tile .figure >> text=37.50')
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
 ]

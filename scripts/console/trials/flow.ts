@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict'
-import { openPage, settle, signIn, visit } from '../browser.ts'
-import { startRig } from '../rig.ts'
+import { settle, signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
 /** The first day of an operator, from an empty gateway to a colleague whose budget is used up. */
 export const flowTrials: readonly Trial[] = [
   {
     name: 'flow: account, credit, key with a budget, request, seen in the charts, budget spent, 402',
-    async run() {
-      const rig = await startRig()
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       await settle(page)
       await page.click('text=Make an account with a key')
       await page.fill('dialog [name=name]', 'acme')
@@ -63,11 +58,9 @@ export const flowTrials: readonly Trial[] = [
       await page.waitForSelector('td .state:has-text("insufficient credits")')
       await page.click('tr[data-row] >> nth=0')
       await page.waitForSelector('.explain .steps')
-      await view.close()
-      await rig.close()
       return [
         `request of ${Math.round(answeredMs - startedMs)} ms seen in the chart ${Math.round(seenMs)} ms after its end, one that failed after ${Math.round(failureMs)} ms`,
       ]
-    },
+    }),
   },
 ]

@@ -4,8 +4,7 @@ import { unfoldedMax } from '../../../src/accounts/usage/question.ts'
 import { openStore } from '../../../src/store/sqlite/store.ts'
 import { makeOwners, readOwners, sessions } from '../../usage/ledger.ts'
 import { writeEntries } from '../../usage/sqlite.ts'
-import { openPage, signIn, visit } from '../browser.ts'
-import { startRig } from '../rig.ts'
+import { signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
 /** So many that folding them takes some seconds. */
@@ -25,11 +24,7 @@ const note = '.note[role=status]'
 export const foldingTrials: readonly Trial[] = [
   {
     name: 'folding: CON-10 the console says how much of the ledger its figures are of, and follows until it is all',
-    async run() {
-      const rig = await startRig({ prepare: fill })
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
+    run: signedIn({ as: 'admin', prepare: fill }, async ({ rig, view, page }) => {
       await visit(view, rig, '?range=13m')
       const said = await page.locator(note).textContent()
       assert.match(
@@ -40,9 +35,7 @@ export const foldingTrials: readonly Trial[] = [
       assert.equal(await page.locator(note).count(), 1)
       await page.waitForSelector(note, { state: 'detached', timeout: 120_000 })
       await page.waitForSelector('tr[data-row]')
-      await view.close()
-      await rig.close()
       return [said ?? '']
-    },
+    }),
   },
 ]

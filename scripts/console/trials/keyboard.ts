@@ -1,21 +1,16 @@
 import assert from 'node:assert/strict'
-import { openPage, settle, signIn } from '../browser.ts'
-import { startRig } from '../rig.ts'
+import { settle, signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
 export const keyboardTrials: readonly Trial[] = [
   {
     name: 'keyboard: pages, rows, search, help and plots without a mouse',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       for (const name of ['alpha', 'beta', 'gamma']) {
         const { key } = await rig.makeAccount(name)
         await rig.ask(key, 'reasoner')
       }
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
-      await settle(page)
+      await visit(view, rig, '')
       const press = async (...keys: string[]) => {
         for (const key of keys) await page.keyboard.press(key)
       }
@@ -51,8 +46,6 @@ export const keyboardTrials: readonly Trial[] = [
       await settle(page)
       await press('Tab')
       assert.equal(await page.evaluate('document.activeElement.className'), 'skip')
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
 ]

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
-import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
@@ -46,12 +46,8 @@ async function fill(rig: Rig): Promise<{ id: string; keys: string[] }> {
 
 const requestTrial: Trial = {
   name: 'lists: requests are filtered by key, upstream and status, sorted by cost and times, and saved as CSV, by keyboard alone',
-  async run() {
-    const rig = await startRig()
+  run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
     await fill(rig)
-    const view = await openPage(rig)
-    const { page, faults } = view
-    await signIn(view, rig, rig.admin)
     await visit(view, rig, 'requests')
     assert.equal(await page.locator('tr[data-row]').count(), 7)
     for (const [label, value, count] of [
@@ -115,24 +111,18 @@ const requestTrial: Trial = {
     assert.ok(await page.locator('.first th:has-text("Cost")').isVisible())
     assert.deepEqual(await findBarriers(view), [])
     forgive(faults, /status of (404)/)
-    await view.close()
-    await rig.close()
-  },
+  }),
 }
 
 const keyTrial: Trial = {
   name: 'lists: keys are filtered by account, expired and revoked, also at 375 px',
-  async run() {
-    const rig = await startRig()
+  run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
     const { id } = await rig.makeAccount('acme')
     await rig.makeAccount('globex')
     const gone = await rig.books.createKey(id, { label: 'gone' })
     await rig.books.revokeKey(gone.id)
     const over = await rig.books.createKey(id, { label: 'over', expiresMs: Date.now() + 300 })
     await new Promise((resolve) => setTimeout(resolve, 400))
-    const view = await openPage(rig)
-    const { page } = view
-    await signIn(view, rig, rig.admin)
     await visit(view, rig, 'keys')
     const shown = async (count: number) => {
       await page.waitForSelector(`table[aria-rowcount="${count + 1}"]`)
@@ -149,10 +139,8 @@ const keyTrial: Trial = {
     await page.setViewportSize({ width: 375, height: 700 })
     assert.equal(await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'), 0)
     assert.deepEqual(await findBarriers(view), [])
-    await view.close()
-    await rig.close()
     return [over.id, gone.id]
-  },
+  }),
 }
 
 const headingTrial: Trial = {

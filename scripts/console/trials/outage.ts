@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Route } from 'playwright-core'
-import { findBarriers, forgive, openPage, settle, signIn, visit, type Watched } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signedIn, signIn, visit, type Watched } from '../browser.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
@@ -28,12 +28,8 @@ async function intercept(page: Watched['page'], answer: (route: Route) => Promis
 export const outageTrials: readonly Trial[] = [
   ...Object.entries(outages).map(([name, begin]) => ({
     name: `outage: CON-9 the page recovers by itself after ${name}`,
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       await rig.makeAccount('acme')
-      const view = await openPage(rig)
-      const { page, faults } = view
-      await signIn(view, rig, rig.admin)
       await settle(page)
       const end = await begin(view)
       await page.click('nav.rail >> text=Keys')
@@ -51,19 +47,13 @@ export const outageTrials: readonly Trial[] = [
       }
       assert.equal(await page.locator('.failure').count(), 0)
       forgive(faults, /ERR_|status of 502|MIME type/)
-      await view.close()
-      await rig.close()
-    },
+    }),
   })),
   {
     name: 'outage: CON-7b a page that says Live shows what somebody else has changed',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'viewer' }, async ({ rig, view, page }) => {
       const { id } = await rig.makeAccount('acme', '10')
       const { id: keyId } = (await rig.books.listKeys(id))[0]!
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.viewer)
       await visit(view, rig, `accounts/${id}`)
       await page.waitForSelector('.live.live')
       await rig.books.credit(id, 2_500_000_000n, 'an invoice')
@@ -77,9 +67,7 @@ export const outageTrials: readonly Trial[] = [
       await page.waitForSelector('.live.live')
       await rig.books.updateKey(keyId, { requestsPerMinute: 77 })
       await page.waitForSelector('.facts >> text=77')
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'outage: CON-8 a model that always fails is failing on every page that shows it, and an account below zero is not green',

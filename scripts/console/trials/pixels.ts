@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { openPage, settle, signIn, visit } from '../browser.ts'
-import { startRig } from '../rig.ts'
+import { settle, signedIn, visit } from '../browser.ts'
 import type { Trial } from '../trials.ts'
 
 type Drawn = { title: string; ground: string; tokens: string[]; found: Record<string, number>; ink: number }
@@ -27,15 +26,11 @@ const look = `[...document.querySelectorAll('.plot')].map((plot) => {
 export const pixelTrials: readonly Trial[] = [
   {
     name: 'pixels: each plot is drawn in the colours of its legend, in both themes, and again when they change',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       const { id, key } = await rig.makeAccount('acme')
       for (const model of ['reasoner', 'writer-mini', 'coder', 'nothing']) await rig.ask(key, model)
       // Figures that are not in the ledger are written every ten seconds.
       await new Promise((resolve) => setTimeout(resolve, 11_000))
-      const view = await openPage(rig, { theme: 'light' })
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       const lines: string[] = []
       const colours = new Map<string, Set<string>>()
       for (const path of [
@@ -72,20 +67,14 @@ export const pixelTrials: readonly Trial[] = [
       }
       const both = [...colours.get('light')!].filter((token) => colours.get('dark')!.has(token))
       assert.deepEqual(both, [], 'every colour is another one in the dark')
-      await view.close()
-      await rig.close()
       return lines
-    },
+    }),
   },
   {
     name: 'pixels: parts of a stack have a gap between them, and the sum is shown where the cursor is',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
       const { key } = await rig.makeAccount('acme')
       for (const model of ['reasoner', 'writer-mini', 'coder']) for (let at = 0; at < 3; at++) await rig.ask(key, model)
-      const view = await openPage(rig)
-      const { page } = view
-      await signIn(view, rig, rig.admin)
       const lines: string[] = []
       for (const theme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme: theme })
@@ -105,10 +94,8 @@ export const pixelTrials: readonly Trial[] = [
       }
       await page.click('[aria-label="Credits as a table"]')
       await page.waitForSelector('.plot-table th:has-text("In all")')
-      await view.close()
-      await rig.close()
       return lines
-    },
+    }),
   },
 ]
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
-import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
 import { startEvilUpstream } from '../evil-upstream.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -28,16 +28,12 @@ async function hold(page: Page, key: string): Promise<void> {
 
 const sendTrials: readonly Trial[] = Object.entries(ways).map(([way, press]) => ({
   name: `playground: Send, Stop and Send again by ${way} are two requests`,
-  async run() {
-    const rig = await startRig({ models: [slow] })
+  run: signedIn({ as: 'admin', models: [slow] }, async ({ rig, view, page }) => {
     await rig.makeAccount('acme')
-    const view = await openPage(rig)
-    const { page } = view
     let posts = 0
     page.on('request', (request) => {
       if (request.method() === 'POST' && request.url().endsWith('/playground')) posts++
     })
-    await signIn(view, rig, rig.admin)
     await visit(view, rig, 'playground?wire=chat&model=slow')
     await page.focus('.composer button:text-is("Send")')
     for (const sent of [1, 2]) {
@@ -58,10 +54,8 @@ const sendTrials: readonly Trial[] = Object.entries(ways).map(([way, press]) => 
       assert.equal(await page.locator('.composer button:text-is("Send")').count(), 1)
     }
     assert.deepEqual(await outcomesOf(rig), ['client_abort', 'client_abort'])
-    await view.close()
-    await rig.close()
     return [`${posts} POST /playground for two times Send and Stop`]
-  },
+  }),
 }))
 
 /** The outcomes in the ledger, once both requests are in it. */
@@ -96,15 +90,11 @@ async function overflowAt375(page: Page): Promise<number> {
 
 const payerTrial: Trial = {
   name: 'playground payer: no account pays that was not chosen; of 250 each can be found, by keyboard alone; the choice is kept for the operator',
-  async run() {
-    const rig = await startRig()
+  run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
     const ids: string[] = []
     for (let at = 0; at < 250; at++) ids.push((await rig.books.createAccount(`team-${at}`, 5_000_000_000n)).id)
-    const view = await openPage(rig)
-    const { page, faults } = view
     const plays = watchPlays(page)
     const payers = () => plays.map((play) => play.account)
-    await signIn(view, rig, rig.admin)
     await visit(view, rig, 'playground?wire=chat&model=writer-mini')
     await page.focus('.composer button:text-is("Send")')
     await page.keyboard.press('Enter')
@@ -149,20 +139,14 @@ const payerTrial: Trial = {
     await visit(view, rig, 'playground?account=acct_0000000000000000')
     await page.waitForSelector('[role=alert]:has-text("no such account")')
     forgive(faults, /status of 404/)
-    await view.close()
-    await rig.close()
-  },
+  }),
 }
 
 const bodyTrial: Trial = {
   name: 'playground body: it survives a reload, going back and a look elsewhere; signing out deletes it; as curl it runs in a shell',
-  async run() {
-    const rig = await startRig()
+  run: signedIn({ as: 'admin' }, async ({ rig, view, page }) => {
     const { key } = await rig.makeAccount('acme')
-    const view = await openPage(rig)
-    const { page } = view
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
-    await signIn(view, rig, rig.admin)
     const path = 'playground?wire=messages&model=writer-mini'
     await visit(view, rig, path)
     const odd = String.raw`it's "$HOME" \\ \n \u00e9 \'id\' $(id) !! %s`
@@ -206,10 +190,8 @@ const bodyTrial: Trial = {
     await page.reload()
     await settle(page)
     assert.equal(await page.inputValue('#request'), '{"model":"coder","messages":[]}')
-    await view.close()
-    await rig.close()
     return [command]
-  },
+  }),
 }
 
 const callTrial: Trial = {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { findBarriers, openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -22,13 +22,10 @@ const lacks: Readonly<Record<string, string>> = {
 export const roleTrials: readonly Trial[] = [
   {
     name: 'roles: a viewer sees every page and is offered nothing that he may not do',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'viewer' }, async ({ rig, view }) => {
       const { id, key } = await rig.makeAccount('acme')
       await rig.ask(key, 'reasoner')
       const [row] = await rig.books.listKeys(id)
-      const view = await openPage(rig)
-      await signIn(view, rig, rig.viewer)
       for (const path of pagesOf({ account: id, key: row!.id })) {
         await visit(view, rig, path)
         assert.deepEqual(await view.page.locator('.failure').allTextContents(), [], path)
@@ -53,9 +50,7 @@ export const roleTrials: readonly Trial[] = [
         )
       }
       assert.deepEqual(await findBarriers(view), [])
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'roles: the owner of a key sees balance, spend, limits, models without prices, settings, and nothing else',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { findBarriers, forgive, openPage, settle, signIn, visit } from '../browser.ts'
+import { findBarriers, forgive, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
@@ -9,10 +9,7 @@ import type { Trial } from '../trials.ts'
 export const stateTrials: readonly Trial[] = [
   {
     name: 'states: every page of a gateway with nothing in it says so, and what to do',
-    async run() {
-      const rig = await startRig()
-      const view = await openPage(rig)
-      await signIn(view, rig, rig.admin)
+    run: signedIn({ as: 'admin' }, async ({ rig, view }) => {
       const empty: string[] = []
       for (const path of pagesOf()) {
         await visit(view, rig, path)
@@ -22,20 +19,14 @@ export const stateTrials: readonly Trial[] = [
       }
       for (const path of ['overview', 'requests', 'accounts', 'keys', 'playground', 'webhooks'])
         assert.ok(empty.includes(path), path)
-      await view.close()
-      await rig.close()
       return [`${pagesOf().length} pages, with a sentence for what is empty on ${empty.length}`]
-    },
+    }),
   },
   {
     name: 'states: a gateway that does not answer is shown with Retry, and the last figures stay',
-    async run() {
-      const rig = await startRig()
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const { key } = await rig.makeAccount('acme')
       await rig.ask(key, 'reasoner')
-      const view = await openPage(rig)
-      const { page, faults } = view
-      await signIn(view, rig, rig.admin)
       await visit(view, rig, 'upstreams')
       await page.route('**/api/v1/**', (route) => route.abort())
       await page.click('nav.rail >> text=Models')
@@ -46,9 +37,7 @@ export const stateTrials: readonly Trial[] = [
       await page.waitForSelector('td >> text=reasoner')
       // The errors that a browser logs for a broken network are no faults of the page.
       forgive(faults, /ERR_FAILED/)
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'states: where the stream has lost its place, or something of it was dropped, the list of requests is asked for anew',
@@ -104,11 +93,7 @@ export const stateTrials: readonly Trial[] = [
   },
   {
     name: 'states: a refusal is shown with its request id, beside its field if it has one',
-    async run() {
-      const rig = await startRig()
-      const view = await openPage(rig)
-      const { page, faults } = view
-      await signIn(view, rig, rig.admin)
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       await visit(view, rig, 'accounts/acct_0000000000000000')
       assert.match((await page.textContent('.failure code'))!, /^req_/)
       await visit(view, rig, 'accounts?new=1')
@@ -120,17 +105,11 @@ export const stateTrials: readonly Trial[] = [
       await page.click('dialog >> text=Make account and key')
       await page.waitForSelector('[data-secret]')
       forgive(faults, /status of (400|404)/)
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'states: an account whose key is refused is made, the form says so, and goes on with the key alone',
-    async run() {
-      const rig = await startRig()
-      const view = await openPage(rig)
-      const { page, faults } = view
-      await signIn(view, rig, rig.admin)
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const makeWithout = async (name: string) => {
         await visit(view, rig, 'accounts?new=1')
         await page.fill('dialog [name=name]', name)
@@ -150,17 +129,11 @@ export const stateTrials: readonly Trial[] = [
       await page.click('dialog >> text=Cancel')
       await page.waitForSelector('h2:text("other")')
       forgive(faults, /status of 400/)
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
   {
     name: 'states: a session that ends leads to the sign-in page and back to where one was',
-    async run() {
-      const rig = await startRig()
-      const view = await openPage(rig)
-      const { page, faults } = view
-      await signIn(view, rig, rig.viewer)
+    run: signedIn({ as: 'viewer' }, async ({ rig, view, page, faults }) => {
       await visit(view, rig, 'models?q=coder')
       await rig.books.revokeOperator('vic')
       await page.click('nav.rail >> text=Operators')
@@ -172,8 +145,6 @@ export const stateTrials: readonly Trial[] = [
       forgive(faults, /status of 401/)
       await page.click('[aria-label^="Sign out"]')
       await page.waitForSelector('#token')
-      await view.close()
-      await rig.close()
-    },
+    }),
   },
 ]
