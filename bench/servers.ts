@@ -68,6 +68,8 @@ export type Variant = {
   flags?: readonly string[]
   /** The script that serves, if it is not the program. */
   launcher?: string
+  /** More of its configuration. */
+  config?: Record<string, unknown>
   /** Models in its catalog beside those of the benchmark. */
   models?: number
   /** Fills its store before it starts. @returns keys for its requests, in turn */
@@ -125,6 +127,7 @@ export async function startBench({ compare, database, variants = [] }: BenchOpti
       store = join(folder, `${name}.db`),
       flags = [],
       launcher,
+      config: more = {},
       models = 0,
       fill,
     }: Omit<Variant, 'name' | 'folder'> & { store?: string } = {},
@@ -132,9 +135,9 @@ export async function startBench({ compare, database, variants = [] }: BenchOpti
     const program = join(root, 'bin', 'triwire.mjs')
     const keys = createAccount(program, store)
     const keysInTurn = await fill?.(store)
-    const config = writeConfig(join(folder, name), store, origin, models)
+    const path = writeConfig(join(folder, name), store, origin, { models, more })
     const startedMs = performance.now()
-    const command = [...pin, process.execPath, ...flags, launcher ?? program, 'serve', '--config', config]
+    const command = [...pin, process.execPath, ...flags, launcher ?? program, 'serve', '--config', path]
     const running = await start(command, /listens on http:\/\/127\.0\.0\.1:(\d+)/)
     const tookMs = performance.now() - startedMs
     notes.push(`${name}: it listened ${Math.round(tookMs)} ms after it was started.`)
@@ -233,7 +236,12 @@ function createAccount(program: string, store: string): Pick<TestedServer, 'key'
 }
 
 /** @returns the path of a configuration for a server on this store. */
-function writeConfig(place: string, store: string, origin: string, more: number): string {
+function writeConfig(
+  place: string,
+  store: string,
+  origin: string,
+  own: { models: number; more: Record<string, unknown> },
+): string {
   const models = answerNames.flatMap((answer) =>
     (['messages', 'chat', 'responses'] as const).map((wire) => ({
       id: `${answer}-${wire}`,
@@ -244,7 +252,7 @@ function writeConfig(place: string, store: string, origin: string, more: number)
       prices,
     })),
   )
-  for (let i = 0; i < more; i++) models.push({ ...models[0]!, id: `model-${i}` })
+  for (let i = 0; i < own.models; i++) models.push({ ...models[0]!, id: `model-${i}` })
   const accounts = [{ name: 'main', key: 'upstream-key' }]
   const file = {
     listen: '127.0.0.1:0',
@@ -255,6 +263,7 @@ function writeConfig(place: string, store: string, origin: string, more: number)
     upstreams: Object.fromEntries(answerNames.map((name) => [name, { base_url: `${origin}/${name}`, accounts }])),
     limits: { requests_per_minute: 1_000_000_000 },
     log: { format: 'json' },
+    ...own.more,
   }
   const config = `${place}.yaml`
   // JSON is YAML.
