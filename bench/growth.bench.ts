@@ -1,0 +1,225 @@
+/*
+ * Measures what a request of 1 KB costs by what the gateway has: accounts, models, streams that are open, entries of its ledger.
+ * Each size is a gateway of its own; they take turns in one run. Stores are filled by SQL.
+ *
+ *     node bin/node.mjs bench/growth.bench.ts [--axis <part of a name>] [--full] [--rounds 3] [--requests 10000] [--write]
+ *
+ * `--full` goes to a million accounts, 8,000 streams and ten million entries, which takes 10 GB in the temporary folder and half an
+ * hour. `--write` puts the page and its plots into bench/results.
+ */
+import { writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { marksOf } from './answers.ts'
+import { addAccounts, addEntries, addPayers } from './growth/fill.ts'
+import { drawPanels, type Panel, type Point } from './growth/plot.ts'
+import { readOptions } from './options.ts'
+import { requestsOf } from './request.ts'
+import { type Bench, startBench, type TestedServer, type Variant } from './servers.ts'
+import { type Taking, take } from './take.ts'
+import { startLoad } from './tools.ts'
+import { readCpu, readTree } from './usage.ts'
+import { type Workload, workloads } from './workloads.ts'
+
+const usage = `node bin/node.mjs bench/growth.bench.ts [options]
+
+  --axis TEXT     the axes that have this in their name: accounts, models, streams, entries
+  --full          up to the largest sizes
+  --rounds N      how often each size has its turn (3)
+  --requests N    of one measurement (10000)
+  --write         puts the page into bench/results`
+
+const options = readOptions(usage, {
+  axis: { type: 'string', default: '' },
+  full: { type: 'boolean', default: false },
+  rounds: { type: 'string', default: '3' },
+  requests: { type: 'string', default: '10000' },
+  write: { type: 'boolean', default: false },
+})
+const [rounds, requests] = [Number(options.rounds), Number(options.requests)]
+const workload: Workload = { ...workloads.find(({ name }) => name === '1 KB, chat, 32 conn.')!, requests }
+
+type Axis = {
+  name: string
+  sizes: readonly number[]
+  /** Only with `--full`. */
+  more: readonly number[]
+  /** How a gateway of this size is set up; without it, one gateway has all sizes, one after the other. */
+  variantOf?: (size: number) => Omit<Variant, 'name'>
+  /** Why the cost grows as it does, as measured. */
+  why: string
+}
+
+const axes: readonly Axis[] = [
+  {
+    name: 'accounts',
+    sizes: [1_000, 10_000, 100_000],
+    more: [1_000_000],
+    variantOf: (size) => ({ fill: fillWith(addAccounts, size) }),
+    why: `A request finds its account and key in maps, so accounts that ask for nothing cost nothing but memory, some 2 KB each with a
+key. The tables of the store grow by a level for each factor of a hundred, and a commit changes one page of the accounts for each
+account that pays, however many there are.`,
+  },
+  {
+    name: 'models',
+    sizes: [10, 100, 500, 2_000],
+    more: [],
+    variantOf: (size) => ({ models: size }),
+    why: `A model is found by its name in a map, and its profile is resolved when the configuration is read. What grows is memory, and the
+text of \`GET /v1/models\`, which is made once.`,
+  },
+  {
+    name: 'open streams',
+    sizes: [100, 1_000, 4_000],
+    more: [8_000],
+    why: `Each stream has a word every two seconds, whose cost is measured without requests and taken away. A request does not look at
+streams. The ticker asks each of them four times a second for its deadlines, which is part of the cost of the stream. Below a
+large number of them a request gets cheaper: the loop is never idle, so more requests share a wake-up and a commit.`,
+  },
+  {
+    name: 'entries of the ledger',
+    sizes: [10_000, 100_000, 1_000_000],
+    more: [10_000_000],
+    variantOf: (size) => ({ fill: fillWith(addEntries, size) }),
+    why: `The growth is the ledger's thread, and ends. In a short ledger the last entries of several accounts share a page of the index
+by account and number; in a long one each account has a page of its own, so a commit writes one page more for each debit. Beyond
+that an index gets a level deeper for each factor of a hundred. Request ids and times grow at their end, so their pages are
+shared at every size.`,
+  },
+]
+
+const troubles = new Set<string>()
+let othersMost = 0
+const panels: Panel[] = []
+for (const axis of axes.filter(({ name }) => name.includes(options.axis))) {
+  const points = await measureAxis(axis)
+  panels.push({ title: axis.name, points })
+  for (const { size, allUs, mainUs, rssMb } of points)
+    console.log(`${axis.name} ${size}: ${allUs.toFixed(1)} µs a request (${mainUs.toFixed(1)}), ${rssMb.toFixed(0)} MB`)
+}
+for (const trouble of troubles) console.log(trouble)
+console.log(`Others used up to ${Math.round(othersMost * 100)} % of the machine.`)
+if (options.write) writePage()
+
+async function measureAxis(axis: Axis): Promise<Point[]> {
+  const sizes = [...axis.sizes, ...(options.full ? axis.more : [])]
+  const { variantOf } = axis
+  if (!variantOf) return measureStreams(sizes)
+  const bench = await startBench({ variants: sizes.map((size) => ({ name: `${size}`, ...variantOf(size) })) })
+  try {
+    return await measureInTurns(bench, sizes)
+  } finally {
+    await bench.close()
+  }
+}
+
+async function measureInTurns(bench: Bench, sizes: readonly number[]): Promise<Point[]> {
+  const taking = takingOf(bench)
+  const servers = sizes.map((size) => bench.servers.find(({ name }) => name === `${size}`)!)
+  for (const server of servers) await take(taking, server, 4 * requests)
+  const costs = servers.map((): { all: number; main: number }[] => [])
+  for (let round = 0; round < rounds; round++)
+    for (const [at, server] of servers.entries()) {
+      const { usAll, usMain } = await take(taking, server, requests)
+      costs[at]!.push({ all: usAll, main: usMain })
+    }
+  othersMost = Math.max(othersMost, ...taking.others)
+  return sizes.map((size, at) => pointOf(size, costs[at]!, servers[at]!))
+}
+
+/** The cost of requests beside open streams: what the streams cost by themselves is measured before and taken away. */
+async function measureStreams(sizes: readonly number[]): Promise<Point[]> {
+  const bench = await startBench()
+  try {
+    const server = bench.servers.find(({ name }) => name === 'gateway')!
+    const taking = takingOf(bench)
+    await take(taking, server, 4 * requests)
+    const points: Point[] = []
+    for (const size of sizes) {
+      const streams = await openStreams(bench, server, size)
+      const costs: { all: number; main: number }[] = []
+      for (let round = 0; round < rounds; round++) {
+        const idle = await measureIdle(server)
+        const startedMs = performance.now()
+        const { usAll, usMain } = await take(taking, server, requests)
+        const each = ((performance.now() - startedMs) * 1_000) / requests
+        costs.push({ all: usAll - idle.all * each, main: usMain - idle.main * each })
+      }
+      points.push(pointOf(size, costs, server))
+      streams.stop()
+      await streams.told.catch(() => {})
+      await pause(5_000)
+    }
+    othersMost = Math.max(othersMost, ...taking.others)
+    return points
+  } finally {
+    await bench.close()
+  }
+}
+
+/** Opens streams that have a word every two seconds, and waits until all of them are there. */
+async function openStreams(bench: Bench, server: TestedServer, count: number) {
+  const slow: Workload = {
+    ...workload,
+    answer: 'stream-slow',
+    bodies: workload.bodies.map((body) => ({ ...body, stream: true })),
+  }
+  const asked = { port: server.port, requests: requestsOf(slow, server), connections: count, count }
+  const streams = startLoad(bench.tools, { ...asked, marks: marksOf('stream-slow', 'chat') })
+  streams.told.catch(() => {})
+  // Some 2,000 streams a second are opened, and a machine that is busy takes longer.
+  await pause(5_000 + count * 2)
+  return streams
+}
+
+/** @returns the share of a processor that a server uses by itself */
+async function measureIdle({ pid }: TestedServer): Promise<{ all: number; main: number }> {
+  const [before, startedMs] = [readCpu(pid), performance.now()]
+  await pause(6_000)
+  const [after, tookNs] = [readCpu(pid), (performance.now() - startedMs) * 1e6]
+  return { all: (after.allNs - before.allNs) / tookNs, main: (after.mainNs - before.mainNs) / tookNs }
+}
+
+function takingOf(bench: Bench): Taking {
+  return { bench, workload, tell: (trouble) => troubles.add(trouble), isStrict: false, answered: new Map(), others: [] }
+}
+
+function pointOf(size: number, costs: readonly { all: number; main: number }[], server: TestedServer): Point {
+  const middle = (list: number[]) => list.sort((a, b) => a - b)[list.length >> 1]!
+  const [allUs, mainUs] = [middle(costs.map(({ all }) => all)), middle(costs.map(({ main }) => main))]
+  return { size, allUs, mainUs, rssMb: readTree(server.pid).rssMb }
+}
+
+function fillWith(add: (path: string, count: number) => void, count: number) {
+  return async (path: string) => {
+    const keys = await addPayers(path)
+    add(path, count)
+    return keys
+  }
+}
+
+function writePage(): void {
+  const folder = join(import.meta.dirname, 'results')
+  const tables = panels.map(({ title, points }) => {
+    const rows = points.map(
+      ({ size, allUs, mainUs, rssMb }) =>
+        `| ${size.toLocaleString('en')} | ${allUs.toFixed(0)} | ${mainUs.toFixed(0)} | ${rssMb.toFixed(0)} |`,
+    )
+    const { why } = axes.find(({ name }) => name === title)!
+    return `## ${title}\n\n| ${title} | µs a request | serving thread | RSS, MB |\n|---|---|---|---|\n${rows.join('\n')}\n\n${why}`
+  })
+  const [core] = cpus()
+  const page = `# What a request costs as a gateway grows
+
+Written by \`bench/growth.bench.ts\` on ${new Date().toISOString().slice(0, 10)}: ${cpus().length} cores (${core?.model.trim()}), Node ${process.versions.node}. µs of CPU of a request of 1 KB (chat, 32
+connections, 500 paying accounts in turn), medians of ${rounds} rounds of ${requests} requests; of each axis all sizes in one run, by turns. Other
+programs used up to ${Math.round(othersMost * 100)} % of the machine${othersMost > 0.1 ? ', so only the ratios within an axis say something' : ''}.
+
+![µs a request by size](growth.svg)
+
+${tables.join('\n\n')}
+`
+  writeFileSync(join(folder, 'growth.md'), page)
+  writeFileSync(join(folder, 'growth.svg'), drawPanels(panels))
+}
