@@ -4,7 +4,7 @@ import { recall, remember } from './store.ts'
 /* Light, dark, or the system's theme. Plots are drawn again when it changes. */
 
 const themes = ['auto', 'light', 'dark'] as const
-export type Theme = (typeof themes)[number]
+type Theme = (typeof themes)[number]
 
 const storedName = 'triwire.theme'
 const system = window.matchMedia('(prefers-color-scheme: dark)')

@@ -97,7 +97,7 @@ export function readKeyRow(row: StoreRow): KeyRow {
 }
 
 /** @param row of a key, with what it has spent. */
-export function readBounds(row: StoreRow): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
+function readBounds(row: StoreRow): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
   const { id, scope, budget, from_ms, until_ms, spent } = row
   return {
     scope: ((scope ?? id) as string | null) ?? '',

@@ -9,18 +9,12 @@ import {
   quarterMs,
   type Zone,
 } from '../accounts/calendar.ts'
-import {
-  type SumName,
-  type TimeName,
-  type UsageGrouping,
-  type UsageQuestion,
-  usageGroupings,
-} from '../accounts/usage/question.ts'
+import { type UsageGrouping, type UsageQuestion, usageGroupings } from '../accounts/usage/question.ts'
 import * as field from './fields.ts'
 import { readFilter, refuseBackwards } from './filter.ts'
 import { type Context, operation } from './operation.ts'
 import { ProblemError, wrongField } from './problem.ts'
-import { formatUsageCsv, type Measure, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
+import { formatUsageCsv, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
 
 const bucketNames = ['auto', ...periods, 'all'] as const
 
@@ -253,5 +247,3 @@ async function nameOfKey(books: Books, id: string): Promise<string | undefined> 
   if (!found) return undefined
   return found.label === undefined ? found.prefix : `${found.label} (${found.prefix})`
 }
-
-export type { Measure, SumName, TimeName }

@@ -7,7 +7,7 @@ import { tryAgain } from './recover.ts'
 
 /* Events from the gateway as they happen: one stream shared by all parts of the page, open while one of them listens. */
 
-export type LiveEvents = {
+type LiveEvents = {
   'request.finished': RequestRow
   'upstream.state': UpstreamState
   'account.changed': Account

@@ -153,10 +153,6 @@ export function tellChange(now: number, before: number): string | undefined {
   return `${change > 0 ? '+' : '−'}${Math.abs(change * 100).toFixed(Math.abs(change) < 0.0995 ? 1 : 0)}${nbsp}%`
 }
 
-export function tellBytes(bytes: number): string {
-  return bytes < 1_048_576 ? `${Math.ceil(bytes / 1_024)}${nbsp}KiB` : `${Math.round(bytes / 1_048_576)}${nbsp}MiB`
-}
-
 /** `14:03:22` for today, else `21 Nov, 14:03`, in the zone. */
 export function tellTime(iso: string | null | undefined, nowMs: number, zone: string): string {
   if (!iso) return '–'

@@ -1,7 +1,7 @@
 import type { Explanation } from '../shapes.ts'
 import { readCredits } from './format.ts'
 
-export type PriceLine = { what: string; count: number; rate: string; nanos: bigint; isCall: boolean }
+type PriceLine = { what: string; count: number; rate: string; nanos: bigint; isCall: boolean }
 
 type Usage = NonNullable<Explanation['usage']>
 type Price = NonNullable<Explanation['price']>

@@ -4,7 +4,7 @@ import type { Values } from './stack.ts'
 
 /* Prepares the figures of an answer of /usage for plots. Only figures that are parts of one whole are summed. */
 
-export type Percentile = 'p50' | 'p95' | 'p99'
+type Percentile = 'p50' | 'p95' | 'p99'
 
 /** The values of one measure as numbers; a gap is null. */
 export function valuesOf(figures: Figures, measure: Measure, percentile: Percentile = 'p95'): Values {

@@ -17,7 +17,7 @@ export function questionBody(wire: ClientWire, model: string, question: string, 
   return { model, messages: asked, stream: isStream, ...(isStream && { stream_options: { include_usage: true } }) }
 }
 
-export type StreamEvent = { name: string; data: string }
+type StreamEvent = { name: string; data: string }
 
 /** Reads server-sent events from pieces of text. @returns a function that takes a piece and returns the events it completes */
 export function eventReader(): (piece: string) => StreamEvent[] {

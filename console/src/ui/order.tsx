@@ -29,7 +29,7 @@ function compare(a: NonNullable<Sortable>, b: NonNullable<Sortable>): number {
 }
 
 /** The direction after a heading was pressed: first the usual one, then the other one, then none. */
-export function nextOrder(order: Order, head: string, usuallyDown: boolean): Order {
+function nextOrder(order: Order, head: string, usuallyDown: boolean): Order {
   if (order?.head !== head) return { head, isDown: usuallyDown }
   return order.isDown === usuallyDown ? { head, isDown: !usuallyDown } : undefined
 }

@@ -9,7 +9,7 @@ import { Dialog } from './dialog.tsx'
 /* Keyboard shortcuts. They can be switched off, for people who use speech input or press keys by accident. */
 
 const storedName = 'triwire.shortcuts'
-export const areOn = signal(recall(storedName) !== 'off')
+const areOn = signal(recall(storedName) !== 'off')
 export const isHelpOpen = signal(false)
 export const isSearchOpen = signal(false)
 

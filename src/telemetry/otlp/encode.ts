@@ -34,8 +34,8 @@ type MetricTimes = { startNanos: string; nowNanos: string }
 /** Converts the label values of a series to attributes. */
 export type AttributesOf = (family: Family, sample: Sample) => Attribute[]
 
-/** Encodes a family as OTLP's JSON; undefined if it has no series. */
-export function encodeFamily(family: Family, times: MetricTimes, attributesOf: AttributesOf): object | undefined {
+/** Encodes a family as OTLP's JSON. One without series is left out. */
+export function encodeFamily(family: Family, times: MetricTimes, attributesOf: AttributesOf): object[] {
   const { name, type, help, unit, bounds } = family.facts
   const points = Array.from(family.samples(), (sample) => {
     const { startNanos: startTimeUnixNano, nowNanos: timeUnixNano } = times
@@ -44,11 +44,12 @@ export function encodeFamily(family: Family, times: MetricTimes, attributesOf: A
     const { counts, sum, value } = sample
     return { ...point, count: String(value), sum, bucketCounts: counts.map(String), explicitBounds: bounds }
   })
-  if (points.length === 0) return undefined
+  if (points.length === 0) return []
   const metric = { name: nameOf(name), description: help, ...(unit !== undefined && { unit }) }
-  if (type === 'gauge') return { ...metric, gauge: { dataPoints: points } }
-  if (type === 'histogram') return { ...metric, histogram: { dataPoints: points, aggregationTemporality: cumulative } }
-  return { ...metric, sum: { dataPoints: points, aggregationTemporality: cumulative, isMonotonic: true } }
+  if (type === 'gauge') return [{ ...metric, gauge: { dataPoints: points } }]
+  if (type === 'histogram')
+    return [{ ...metric, histogram: { dataPoints: points, aggregationTemporality: cumulative } }]
+  return [{ ...metric, sum: { dataPoints: points, aggregationTemporality: cumulative, isMonotonic: true } }]
 }
 
 /** Removes `_total`, which a collector adds again when it writes for Prometheus. */

@@ -120,8 +120,8 @@ export function startOtlp({ settings, version, others, config, log }: OtlpParts)
   async function sendMetrics(): Promise<void> {
     if (!metrics) return
     const times = { startNanos, nowNanos: nanos(Date.now()) }
-    const own = await encodeInTurns(figures.families, 1, (family) => listOf(encodeFamily(family, times, attributesOf)))
-    const rest = await encodeInTurns(others(), 1, (family) => listOf(encodeFamily(family, times, plainAttributes)))
+    const own = await encodeInTurns(figures.families, 1, (family) => encodeFamily(family, times, attributesOf))
+    const rest = await encodeInTurns(others(), 1, (family) => encodeFamily(family, times, plainAttributes))
     const all = [...own, ...rest]
     const scoped = `{"scope":${scope},"metrics":[${all.join()}],"schemaUrl":"${schemaUrl}"}`
     const body = `{"resourceMetrics":[{"resource":${described},"scopeMetrics":[${scoped}],"schemaUrl":"${schemaUrl}"}]}`
@@ -171,10 +171,6 @@ async function encodeInTurns<Item>(
     for (const one of encode(item)) texts.push(JSON.stringify(one))
   }
   return texts
-}
-
-function listOf(one: object | undefined): readonly object[] {
-  return one === undefined ? [] : [one]
 }
 
 function describeProcess({ resource: said }: Config['telemetry'], version: string): Attribute[] {
