@@ -501,9 +501,7 @@ const fields = ['data:', 'event:', 'id:', 'retry:', ':']
 /** So many bytes always say what they are. */
 const startBytes = 64
 
-/**
- * The form of an answer by its first bytes, after a byte order mark and empty lines; undefined: more bytes are needed.
- */
+/** The form of an answer by its first bytes, after a byte order mark and empty lines; undefined: more bytes are needed. */
 function formOf(bytes: Buffer): 'events' | 'body' | 'other' | undefined {
   // Nearly every body begins so, and then no text is made of it.
   if (bytes[0] === 0x7b) return 'body'

@@ -7,13 +7,16 @@ import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { compile, foldName, routingBetas } from '../catalog/routing-fields.ts'
 import type { Fault } from '../inference/answer.ts'
+import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { Loss } from '../inference/request.ts'
-import type { UsageBounds } from '../inference/usage.ts'
+import { boundsOf, type UsageBounds } from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
+import { decodeRefusal } from '../wires/answers/error-body.ts'
+import type { NativeHead } from '../wires/answers/native-answer.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
-import type { Sealing, VersionHeaders } from '../wires/wire.ts'
+import type { Native, Sealing, VersionHeaders } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import { withoutEchoes } from './echoes.ts'
@@ -78,10 +81,7 @@ export class Outgoing {
   /** Whether `unseal` has removed something. */
   isUnsealed = false
 
-  /**
-   * @param body the body, with the model's name as it is in the catalog entry
-   * @param sealing undefined if nothing is sealed
-   */
+  /** @param body the body, with the model's name as it is in the catalog entry. @param sealing undefined if nothing is sealed */
   constructor(body: Buffer, { upstreamModel }: Model, sealing?: Sealing) {
     this.#body = body
     this.#upstreamModel = upstreamModel
@@ -186,5 +186,41 @@ function spell(version: string, beta: string | undefined): Exchange['headersFor'
     const headers: [string, string][] = [[`${messagesHeaders}-version`, version]]
     if (beta) headers.push([`${messagesHeaders}-beta`, beta])
     return headers
+  }
+}
+
+/** The provider's own tools, and what it fetches or has stored, add to input and output (ruling C14). */
+const unbounded: UsageBounds = { inputTokensMax: Number.POSITIVE_INFINITY, isOutputCapped: false }
+
+/** The exchange within one wire: the request's bytes with the edits of ruling P1, the answer's with those of P2. */
+export function exchangeNatively({ gateway, call, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
+  const { native, model: source } = wires[call.wire]
+  const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
+  const nowMs = gateway.nowMs()
+  const adapted = native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal, nowMs })
+  const { body: bytes, isSelfContained, stream, losses: ownLosses, ...facts } = adapted
+  const { headersFor, losses } = upstreamHeaders(call, model)
+  const inputTokensEstimate = estimateBytesTokens(body.bytes)
+  const createdSeconds = Math.floor(nowMs / 1000)
+  const head = { requestId: call.requestId, model, createdSeconds, inputTokensEstimate }
+  return Object.assign(new Outgoing(bytes, model, native.sealing), facts, answering(native, head), {
+    profile: model.profile,
+    credential: source.credential,
+    headersFor,
+    stream,
+    asksForStream: stream,
+    losses: [...ownLosses, ...losses],
+    inputTokensEstimate,
+    bounds: isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
+    readRefusal: decodeRefusal,
+  })
+}
+
+/** The exchange lives as long as the answer. These functions are made apart, so that they do not keep the client's body. */
+function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream' | 'openFold' | 'readWhole'> {
+  return {
+    openStream: () => native.openStream(head),
+    openFold: () => native.openStream(head).folding(),
+    readWhole: (body) => native.readAnswer(body, head),
   }
 }

@@ -39,10 +39,7 @@ export type Try = {
  */
 export type Stopped = 'seen' | 'final' | 'attempts' | 'budget' | 'nobody'
 
-/**
- * The state of a debit (docs/ledger.md): on its way, in the ledger, in the spool, or refused, in which case its client got
- * an error. Undefined if there is no debit.
- */
+/** The state of a debit (docs/ledger.md): on its way, in the ledger, in the spool, or refused, so that its client got an error. */
 type Settled = 'waiting' | 'posted' | 'spooled' | 'refused'
 
 /**

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../accounts/account.ts'
-import type { Debit, Ledger } from '../accounts/ledger.ts'
+import type { Debit } from '../accounts/ledger.ts'
 import type { Sealer } from '../accounts/seal.ts'
 import type { Model } from '../catalog/model.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
@@ -9,7 +9,7 @@ import { Roster } from '../registers.ts'
 import type { LiveKey } from '../upstream/keyring.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
-import { type Flight, headersOf, pathFor, type UpstreamListener, type Upstreams } from '../upstream/target.ts'
+import { headersOf, pathFor, type UpstreamListener, type Upstreams } from '../upstream/target.ts'
 import { wires } from '../wires/wires.ts'
 import { Delivery, type DeliveryGateway, type DeliveryParts } from './delivery.ts'
 import { Bodies, Flow, Readers, tooLarge } from './fairness/places.ts'
@@ -178,10 +178,13 @@ function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
         void feed(answer.body, listener, () => isAborted)
       }
       return {
-        ...flight,
         abort() {
           isAborted = true
         },
+        pause() {},
+        resume() {},
+        isSent: () => false,
+        wasWritten: () => true,
       }
     },
     async retire() {},
@@ -213,13 +216,12 @@ function openStage(wire: ClientWire, answer: PlayedAnswer | undefined) {
     isTaking: () => true,
     destroy() {},
   }
-  const ledger: Pick<Ledger, 'debit' | 'whyBlocked'> & { debited: Debit | undefined } = {
+  const ledger: DeliveryGateway['ledger'] & { debited: Debit | undefined } = {
     debited: undefined,
     async debit(debit) {
       this.debited = debit
       return 'posted'
     },
-    whyBlocked: () => undefined,
   }
   return {
     upstream,
@@ -240,5 +242,3 @@ async function feed(body: Buffer, listener: UpstreamListener, isAborted: () => b
 }
 
 const pieceBytes = 65_536
-
-const flight: Flight = { abort() {}, pause() {}, resume() {}, isSent: () => false, wasWritten: () => true }

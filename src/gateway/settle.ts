@@ -5,7 +5,6 @@ import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { readService } from '../catalog/base-service.ts'
 import { type Model, type PriceSet, priceNanos } from '../catalog/model.ts'
 import { setAt } from '../catalog/price-list.ts'
-import type { ClientWire } from '../catalog/wire-names.ts'
 import {
   type Calls,
   type Usage,
@@ -101,21 +100,18 @@ export function weigh(
 }
 
 /** The facts of a debit: the key and the model of the request, the target that answered, and the bill. */
-type Billed = {
-  requestId: string
+type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   key: ApiKey
-  clientWire: ClientWire
   model: Model
   target: Target
   bill: Bill
-  /** Unix milliseconds. */
-  createdMs: number
 }
 
 /** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
-  const { usage, usageSource, calls, amountNanos, set, outcome } = bill
+  const { set, flags: _, ...billed } = bill
   return {
+    ...billed,
     requestId,
     account: key.account,
     keyId: keyIdOf(key),
@@ -124,14 +120,9 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     modelWire: model.wire,
     upstream: target.upstream.name,
     upstreamAccount: target.account?.name,
-    amountNanos,
-    usage,
-    usageSource,
-    pricedCalls: calls === undefined ? 0 : countCalls(calls),
-    calls,
+    pricedCalls: bill.calls === undefined ? 0 : countCalls(bill.calls),
     priceVersion: set.version,
     prices: set.prices,
-    outcome,
     createdMs,
   }
 }

@@ -39,24 +39,20 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     echo: request.echo ?? '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
-  const { names, toolNames, stops, localStops } = encoded
+  const { body: bytes, names, toolNames, stops, localStops, ...facts } = encoded
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix: client.callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, wire: model.wire, profile: model.profile, filters, toolNames }
-  const bytes = encoded.body
-  return Object.assign(new Outgoing(bytes, model), {
+  return Object.assign(new Outgoing(bytes, model), facts, {
     profile: model.profile,
     credential: source.credential,
     headersFor: upstreamHeaders(call, model).headersFor,
     service,
     stream: request.stream,
     asksForStream: request.stream || model.profile.preferStream,
-    outputTokensCap: encoded.outputTokensCap,
     choices: 1,
-    mayHideReasoning: encoded.mayHideReasoning,
     bounds: boundsOf(bytes, inputTokensEstimate),
-    losses: encoded.losses,
     inputTokensEstimate,
     openStream: () => new TranslatedStream(plan, client, head),
     readWhole(answer: Buffer) {

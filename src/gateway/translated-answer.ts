@@ -141,10 +141,7 @@ abstract class TranslatedAnswer {
   }
 }
 
-/**
- * A translated answer for a client of a stream. The last event waits until the bill is known, so that the client is shown
- * what was billed.
- */
+/** A translated answer for a client of a stream. The last event waits for the bill, so that the client is shown what was billed. */
 export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   readonly encoding = 'utf8'
   hasShown = false
@@ -217,10 +214,7 @@ export class TranslatedStream extends TranslatedAnswer implements StreamRelay {
   }
 }
 
-/**
- * A translated answer for a client that wants JSON. It folds the events that a stream would have, whether the model sent
- * one body or a stream (translation 1.2).
- */
+/** A translated answer for a client that wants JSON: it folds the events of a model's stream, or of its one body (translation 1.2). */
 export class TranslatedWhole extends TranslatedAnswer implements StreamFold {
   #fault: Fault | undefined
   readonly #target: ClientHalf

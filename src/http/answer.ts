@@ -14,10 +14,7 @@ export function errorBody(error: GatewayError, requestId: string, wire: ClientHa
 /** How a listener words an error: the headers of the answer in lines, and its body. */
 export type FormError = (error: GatewayError, path: string, requestId: string) => { lines: string; body: string }
 
-/**
- * Makes the client's error, in the envelope of the wire that the path belongs to. An unknown URL belongs to no wire, and a wrong
- * method makes any URL unknown (ruling R3).
- */
+/** Makes the client's error in the envelope of its path's wire. A wrong method makes any URL unknown, and so of no wire (ruling R3). */
 export const formClientError: FormError = (error, path, requestId) => {
   const wire = error.code === 'unknown_url' ? undefined : wireAt(path)
   return { lines: errorLines(requestId, wire, error), body: errorBody(error, requestId, wire) }

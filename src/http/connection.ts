@@ -4,6 +4,9 @@ import { mayBecomeHead, ownIfLittle, type RequestHead, readRequestHead } from '.
 import { judgeFraming, notHttp, refusal } from './framing.ts'
 import { type ExchangeHost, HttpExchange, type ListenerTerms } from './http-exchange.ts'
 
+/** A refused request; method and target as far as they are known. */
+export type Refused = { error: GatewayError; method: string; target: string }
+
 /** The part of the listener that a connection uses. */
 export interface ListenerHost extends ListenerTerms {
   readonly headerBytesMax: number
@@ -13,8 +16,8 @@ export interface ListenerHost extends ListenerTerms {
   admit(connection: Connection, exchange: HttpExchange): void
   /** The newest exchange of a connection is over, or its connection is closed. */
   release(connection: Connection): void
-  /** The bytes are not a request, or one that is refused. @param refused.method as far as it is known, like the target */
-  refuse(connection: Connection, refused: { error: GatewayError; method: string; target: string }): void
+  /** The bytes are not a request, or one that is refused. */
+  refuse(connection: Connection, refused: Refused): void
 }
 
 /** The accepted methods: those that Node's parser knows, from the IANA registry and from common extensions. */

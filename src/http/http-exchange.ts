@@ -87,10 +87,7 @@ export class HttpExchange {
     else this.#endings = [act]
   }
 
-  /**
-   * Returns a header of the request by its lower-case name. Repeated values are joined by a comma. A credential that is sent
-   * twice with the same value counts as one (ruling R7).
-   */
+  /** Returns a header by its lower-case name; repeated values joined by a comma. A credential sent twice alike counts as one (ruling R7). */
   header(name: string): string | undefined {
     return isCredential(name) ? this.fields.first(name) : this.fields.get(name)
   }

@@ -13,9 +13,7 @@ function tableOf(isIn: (octet: number) => boolean): Uint8Array {
   return Uint8Array.from({ length: 256 }, (_, octet) => (isIn(octet) ? 1 : 0))
 }
 
-/**
- * The fields of a head or a trailer. Most of them are never used, so they stay in the original text and are looked up there.
- */
+/** The fields of a head or a trailer. Most of them are never used, so they stay in the original text and are looked up there. */
 export class Fields {
   readonly #text: string
   /** Four offsets for each field: the beginning and end of its name, and of its value. */

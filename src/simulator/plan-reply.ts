@@ -39,10 +39,7 @@ export function planReply(prompt: Prompt, step: ScriptStep, counts: PromptCounts
   return reply
 }
 
-/**
- * Returns everything that the user's side said since the last assistant turn, as one turn. Operator turns are left out,
- * because agents put reminders after the user's text.
- */
+/** Returns what the user's side said since the last assistant turn, as one turn. Operator turns, such as agents' reminders, are left out. */
 function lastTurn(prompt: Prompt): PromptTurn {
   const talk = prompt.turns.filter((turn) => turn.side !== 'operator')
   const lastUser = talk.findLastIndex((turn) => turn.side === 'user')

@@ -17,8 +17,7 @@ import {
 } from './prompt.ts'
 import { createRecord, keyOf, parseOrNothing, type RecordedRequest, readText } from './recorded-request.ts'
 import { responses } from './responses/format.ts'
-import { checkScript, loadScripts, type Script, type ScriptedEvent, type ScriptStep } from './script.ts'
-import { selectStep } from './select-step.ts'
+import { checkScript, loadScripts, type Script, type ScriptedEvent, type ScriptStep, selectStep } from './script.ts'
 
 export { type BuiltInScript, builtInScripts } from '../catalog/built-in-scripts.ts'
 export type { RecordedRequest } from './recorded-request.ts'

@@ -20,11 +20,7 @@ export type FetchResponse = {
   headers: ResponseHeaders
   /** Bytes as they come. Reading slowly slows the server down; an end without the whole body is an error. */
   body: Readable
-  /**
-   * Reads the body as UTF-8.
-   * @param bytesMax how long it may be, in bytes
-   * @throws Error if it is longer
-   */
+  /** Reads the body as UTF-8. @param bytesMax how long it may be, in bytes. @throws Error if it is longer */
   text(bytesMax?: number): Promise<string>
 }
 

@@ -53,9 +53,7 @@ export class HttpWay implements ConnectionHost {
   readonly name: string
   readonly host: string
   readonly terms: ConnectionTerms
-  readonly #reuses: boolean
-  readonly #isSecure: boolean
-  readonly #isProxied: boolean
+  readonly #place: WayPlace
   readonly isForwarded: boolean
   /** The part of a target before its path: the origin, if requests are forwarded. */
   readonly #beforePath: string
@@ -77,14 +75,13 @@ export class HttpWay implements ConnectionHost {
   #isClosed = false
   readonly #ended = Promise.withResolvers<void>()
 
-  constructor({ name, url, route, reuses }: WayPlace, terms: ConnectionTerms) {
+  constructor(place: WayPlace, terms: ConnectionTerms) {
+    const { name, url, route, reuses } = place
     const { proxy } = route
+    this.#place = place
     this.name = name
     this.host = url.host
     this.terms = terms
-    this.#reuses = reuses
-    this.#isSecure = url.protocol === 'https:'
-    this.#isProxied = proxy !== undefined
     this.isForwarded = isForwarded(url, proxy)
     this.#beforePath = this.isForwarded ? url.origin : ''
     const credentials = this.isForwarded ? proxyCredentials(proxy!) : ''
@@ -144,7 +141,7 @@ export class HttpWay implements ConnectionHost {
   }
 
   giveBack(connection: WayConnection): void {
-    if (this.#isRetired || !this.#reuses) connection.destroy()
+    if (this.#isRetired || !this.#place.reuses) connection.destroy()
     else {
       insertByRest(this.#idle, connection)
       this.#sweeps ??= setInterval(() => this.#sweep(), sweepMs).unref()
@@ -181,11 +178,12 @@ export class HttpWay implements ConnectionHost {
     const dial = this.#connect((error, connection) => {
       clearTimeout(late)
       this.#dialing.delete(dial)
-      if (connection === undefined)
-        flight.fail(
-          this.#isClosed ? judgeTransport(error!) : judgeDial(error!, this.#isSecure, this.#isProxied),
-          error!,
-        )
+      if (connection === undefined) {
+        const { url, route } = this.#place
+        const isSecure = url.protocol === 'https:'
+        const fault = this.#isClosed ? judgeTransport(error!) : judgeDial(error!, isSecure, route.proxy !== undefined)
+        flight.fail(fault, error!)
+      }
       // The request, or the whole way, was given up before the connection stood.
       else if (flight.isOver || this.#isClosed) {
         const error = cut()

@@ -145,10 +145,7 @@ function unwrap(text: string): string {
 
 const wordCharacter = /[\p{L}\p{N}_]/u
 
-/**
- * Finds a phrase in a text as whole words, in any case. A word that is longer by a letter or a digit does not match.
- * The time depends on the length of the text alone.
- */
+/** Finds a phrase in a text as whole words, in any case. The time depends on the length of the text alone. */
 function* findWhole(text: string, phrase: string): Generator<number> {
   const lowered = lowerCase(text)
   const wanted = lowerCase(phrase)

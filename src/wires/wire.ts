@@ -86,10 +86,7 @@ export type ModelHalf = {
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }
 
-/**
- * The checks of every request of a wire, whatever the model's wire (ruling R10), and the fields that its answers
- * repeat.
- */
+/** The checks of every request of a wire, whatever the model's wire (ruling R10), and the fields that its answers repeat. */
 export type RequestFacts = WireSpeech & {
   /** The top-level field that holds the conversation, and what it may be, in words. */
   conversation: { field: string; kinds: string; mayBeText: boolean }
@@ -103,10 +100,7 @@ export type RequestFacts = WireSpeech & {
 /** `<spelling>-version` and `<spelling>-beta`: of two spellings that a client sent the first counts. */
 export type VersionHeaders = { spellings: readonly string[]; versionDefault: string }
 
-/**
- * The exchange between clients and models that both speak the wire. The request is edited, and the answer is looked at
- * as it passes (rulings P1, P2).
- */
+/** The exchange within the wire: the request is edited, and the answer is looked at as it passes (rulings P1, P2). */
 export type Native = {
   /** @throws GatewayError 400 for what the specification refuses on this wire. */
   adaptRequest(body: ClientBody, model: Model, context: AdaptContext): AdaptedRequest

@@ -3,6 +3,7 @@ import {
   integer,
   isGiven,
   knownToolName,
+  name,
   newToolName,
   numberWithin,
   object,
@@ -12,12 +13,9 @@ import {
   string,
 } from '../check.ts'
 import { rejectField } from '../prompt.ts'
-import { checkPairs, checkText, checkTurns, type RuledTurn } from './check-turns.ts'
+import { isSealOf } from '../seal.ts'
 
-/*
- * The requests that the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. This file
- * checks the fields, and check-turns.ts the conversation.
- */
+/* The requests that the vendor of the messages wire refuses (wires/message-wire §2–6). Unknown top-level fields pass. */
 
 const cacheMarksMax = 4
 const thinkingBudgetMin = 1024
@@ -124,4 +122,163 @@ function cacheMarks(value: unknown): number {
   const node = value as SimulatorJson
   const own = isGiven(node['cache_control']) ? 1 : 0
   return ['tools', 'system', 'messages', 'content'].reduce((sum, key) => sum + cacheMarks(node[key]), own)
+}
+
+/* The conversation: the blocks of each turn, and that results follow their calls (wires/message-wire §3). */
+
+const userBlocks = ['text', 'image', 'document', 'search_result', 'tool_result', 'container_upload']
+// biome-ignore format: a list of words
+const assistantBlocks = [
+  'text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'web_search_tool_result',
+  'web_fetch_tool_result', 'code_execution_tool_result', 'bash_code_execution_tool_result',
+  'text_editor_code_execution_tool_result', 'tool_search_tool_result', 'mcp_tool_use', 'mcp_tool_result',
+  'compaction',
+]
+const resultBlocks = ['text', 'image', 'document', 'search_result', 'tool_reference']
+const blocksOf: Record<string, string[]> = { user: userBlocks, assistant: assistantBlocks, system: ['text'] }
+const imageTypes = ['image/jpeg', 'image/png', 'image/gif', 'image/webp']
+
+/** Consecutive messages of one role are one turn for the vendor. */
+type RuledTurn = { role: string; blocks: SimulatorJson[]; path: string }
+
+function checkTurns(body: SimulatorJson): RuledTurn[] {
+  const messages = array(body['messages'], 'messages')
+  if (messages.length === 0) rejectField('messages', 'must hold at least one message')
+  const turns: RuledTurn[] = []
+  for (const [index, value] of messages.entries()) {
+    const path = `messages.${index}`
+    const message = object(value, path)
+    const role = oneOf(message['role'], `${path}.role`, ['user', 'assistant', 'system'])
+    const blocks = checkContent(message['content'], role, path, index === messages.length - 1)
+    if (role === 'system') {
+      const before = turns.at(-1)?.role
+      const after = (messages[index + 1] as SimulatorJson | undefined)?.['role']
+      const isEnd = after === undefined || after === 'assistant' || after === 'system'
+      if ((before !== 'user' && before !== 'system') || !isEnd) {
+        rejectField(
+          path,
+          'a system message must follow a user message and be the last or followed by an assistant message',
+        )
+      }
+    }
+    const last = turns.at(-1)
+    if (last?.role === role) last.blocks.push(...blocks)
+    else turns.push({ role, blocks: [...blocks], path })
+  }
+  return turns
+}
+
+function checkContent(content: unknown, role: string, path: string, isLast: boolean): SimulatorJson[] {
+  const isPrefill = role === 'assistant' && isLast
+  if (typeof content === 'string') {
+    if (content === '' && !isPrefill) rejectField(`${path}.content`, 'must not be empty')
+    if (isPrefill && content !== content.trimEnd())
+      rejectField(path, 'a final assistant message must not end with white space')
+    return [{ type: 'text', text: content }]
+  }
+  const blocks = array(content, `${path}.content`).map((value, index) => {
+    const place = `${path}.content.${index}`
+    const block = object(value, place)
+    oneOf(block['type'], `${place}.type`, blocksOf[role]!)
+    checkBlock(block, place)
+    return block
+  })
+  if (blocks.length === 0 && !isPrefill) rejectField(`${path}.content`, 'must not be empty')
+  const end = blocks.at(-1)?.['text']
+  if (isPrefill && typeof end === 'string' && end !== end.trimEnd()) {
+    rejectField(path, 'a final assistant message must not end with white space')
+  }
+  return blocks
+}
+
+function checkBlock(block: SimulatorJson, path: string): void {
+  switch (block['type']) {
+    case 'text':
+      checkText(block, path)
+      return
+    case 'image':
+      checkImage(object(block['source'], `${path}.source`), path)
+      return
+    case 'document': {
+      const source = object(block['source'], `${path}.source`)
+      const type = oneOf(source['type'], `${path}.source.type`, ['base64', 'text', 'content', 'url', 'file'])
+      if (type === 'base64') oneOf(source['media_type'], `${path}.source.media_type`, ['application/pdf'])
+      if (type === 'text') oneOf(source['media_type'], `${path}.source.media_type`, ['text/plain'])
+      if (type === 'base64' || type === 'text') string(source['data'], `${path}.source.data`)
+      return
+    }
+    case 'thinking': {
+      const thinking = string(block['thinking'], `${path}.thinking`)
+      const signature = string(block['signature'], `${path}.signature`)
+      if (!isSealOf(signature, thinking))
+        rejectField(`${path}.signature`, 'this thinking block was not made by this model')
+      if (isGiven(block['cache_control'])) rejectField(`${path}.cache_control`, 'must not stand on a thinking block')
+      return
+    }
+    case 'redacted_thinking':
+      if (string(block['data'], `${path}.data`) === '') rejectField(`${path}.data`, 'must not be empty')
+      return
+    case 'tool_use':
+      name(block['id'], `${path}.id`, 256)
+      name(block['name'], `${path}.name`, 200)
+      object(block['input'], `${path}.input`)
+      return
+    case 'tool_result':
+      string(block['tool_use_id'], `${path}.tool_use_id`)
+      optionalBoolean(block['is_error'], `${path}.is_error`)
+      if (isGiven(block['content']) && typeof block['content'] !== 'string') {
+        for (const [index, value] of array(block['content'], `${path}.content`).entries()) {
+          const inner = object(value, `${path}.content.${index}`)
+          oneOf(inner['type'], `${path}.content.${index}.type`, resultBlocks)
+          checkBlock(inner, `${path}.content.${index}`)
+        }
+      }
+      return
+    default:
+  }
+}
+
+function checkText(block: SimulatorJson, path: string): void {
+  oneOf(block['type'], `${path}.type`, ['text'])
+  if (string(block['text'], `${path}.text`) === '') rejectField(`${path}.text`, 'text blocks must not be empty')
+}
+
+function checkImage(source: SimulatorJson, path: string): void {
+  const type = oneOf(source['type'], `${path}.source.type`, ['base64', 'url', 'file'])
+  if (type === 'url') string(source['url'], `${path}.source.url`)
+  if (type !== 'base64') return
+  oneOf(source['media_type'], `${path}.source.media_type`, imageTypes)
+  const data = string(source['data'], `${path}.source.data`)
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(data)) rejectField(`${path}.source.data`, 'must be base64')
+}
+
+/** Each call has a result in the next user turn, before anything else there. No other results are allowed. */
+function checkPairs(turns: RuledTurn[]): void {
+  const used = new Set<string>()
+  let open = new Set<string>()
+  // A system message may stand anywhere, and has neither calls nor results.
+  for (const turn of turns.filter((one) => one.role !== 'system')) {
+    if (turn.role === 'assistant') {
+      open = new Set()
+      for (const block of turn.blocks.filter((one) => one['type'] === 'tool_use')) {
+        const id = String(block['id'])
+        if (used.has(id)) rejectField(turn.path, `tool_use ids must be unique; "${id}" is used twice`)
+        used.add(id)
+        open.add(id)
+      }
+      continue
+    }
+    let isBehindOther = false
+    for (const block of turn.blocks) {
+      if (block['type'] !== 'tool_result') {
+        isBehindOther = true
+        continue
+      }
+      const id = String(block['tool_use_id'])
+      if (!open.delete(id)) rejectField(turn.path, `the tool_result for "${id}" has no tool_use in the message before`)
+      if (isBehindOther) rejectField(turn.path, 'tool_result blocks must come before all other blocks of their message')
+    }
+    if (open.size > 0) rejectField(turn.path, `tool_use without a tool_result right after it: ${[...open].join(', ')}`)
+  }
+  if (open.size > 0 && turns.at(-1)?.role !== 'assistant') rejectField('messages', 'a tool_use is not answered')
 }

@@ -2,10 +2,7 @@ import { asObject } from '../../bytes/json.ts'
 import { type ErrorCode, type ErrorDetail, errorTable } from '../../errors.ts'
 import type { Fault } from '../../inference/answer.ts'
 
-/**
- * The statuses that the error types and codes of all three wires stand for. Words that are missing here are decided by
- * status.
- */
+/** The statuses that the error types and codes of all three wires stand for. Words that are missing here are decided by status. */
 const statuses: Record<string, number> = {
   invalid_request_error: 400,
   invalid_request: 400,
@@ -46,10 +43,7 @@ export function wordsOf(text: string): string {
   return text.slice(0, wordsMax)
 }
 
-/**
- * The fault that an error object of a stream means, or that of a 200 that is an error. No member of the object can be
- * relied on.
- */
+/** The fault that an error object of a stream means, or that of a 200 that is an error. No member of the object can be relied on. */
 export function faultOfError(raw: unknown): Fault {
   const error = asObject(raw) ?? { message: raw }
   const classes = classesOf(error)
@@ -112,10 +106,7 @@ const codes: Record<Fault['kind'], ErrorCode> = {
   truncated: 'upstream_error',
 }
 
-/**
- * The error that the client of a started stream is shown (ruling T4). The text is written as it is: the caller has
- * scrubbed it.
- */
+/** The error that the client of a started stream is shown (ruling T4). The text is written as it is: the caller has scrubbed it. */
 export function factsOfFault(fault: Fault): ErrorFacts {
   const code = codes[fault.kind]
   const isModelStatus = fault.kind === 'rejected' && (fault.status === 404 || fault.status === 422)

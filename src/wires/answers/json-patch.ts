@@ -3,10 +3,7 @@ import { elementsOf, membersOf, setMembers } from '../../bytes/json-edit.ts'
 import { type JsonMember, type KeptKeys, parseUpstreamJson, scanObject } from '../../bytes/scan.ts'
 import { readCount } from '../../inference/usage.ts'
 
-/**
- * The member that makes an answer large: a list of some dozen tokens of JSON for each token of text. No code looks into
- * it, and its bytes are kept like all others.
- */
+/** The member that makes an answer large: some dozen tokens of JSON for each token of text. No code looks into it. */
 const unread: KeptKeys = { containers: ['logprobs'], texts: [] }
 
 /** A JSON text whose members can be replaced in place; all else keeps its bytes. */
@@ -18,9 +15,7 @@ export class JsonPatch {
   readonly members: readonly JsonMember[]
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
-  /**
-   * The elements of lists and objects that were looked into, by where they begin: each may be edited in many places.
-   */
+  /** The elements of lists and objects that were looked into, by where they begin: each may be edited in many places. */
   readonly #elements = new Map<number, Range[]>()
   readonly #inner = new Map<number, JsonMember[]>()
 
@@ -38,10 +33,7 @@ export class JsonPatch {
     this.value = parseUpstreamJson(read) as Record<string, unknown>
   }
 
-  /**
-   * Sets members of the object at the path: keys, or places in lists, from the outermost inwards; undefined takes one out.
-   * A path that leads nowhere is ignored.
-   */
+  /** Sets members of the object at the path of keys and places in lists; undefined takes one out. A path that leads nowhere is ignored. */
   set(path: readonly string[], values: ReadonlyMap<string, string | undefined>): void {
     if (values.size === 0) return
     const id = path.join('/')

@@ -88,10 +88,7 @@ export function openAnswer(body: Buffer): { state: 'open'; patch: JsonPatch } | 
   return error == null ? { state: 'open', patch } : { state: 'failed', fault: faultOfError(error) }
 }
 
-/**
- * Members by which servers reveal their software, their settings and their speed (ruling P9). The specification has
- * none of these members. The source of each is beside it.
- */
+/** Members by which servers reveal their software, settings and speed (ruling P9); the specification has none of them. */
 export const tellingNames: readonly string[] = [
   'system_fingerprint', // the build of the server, on the chat wire
   'timings', // llama.cpp
@@ -133,10 +130,7 @@ const tellings = [
   { member: 'server_side_tool_usage_details', ending: '_calls' },
 ]
 
-/**
- * The report with the calls that its usage object counts. A value that is not a count is reported as a count that is
- * not believed (ruling C6).
- */
+/** The report with the calls that its usage object counts. A value that is no count becomes one that is not believed (ruling C6). */
 export function withCalls(report: UsageReport, usage: Record<string, unknown>): UsageReport {
   if (tellings.every(({ member }) => usage[member] == null)) return report
   const calls = new Map<string, number>()

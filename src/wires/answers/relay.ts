@@ -72,25 +72,15 @@ export type WholeAnswer =
   | ({ state: 'finished' } & ReadAnswer)
   | ({ state: 'stopped'; spoken: () => Spoken } & ReadAnswer)
 
-type ReadAnswer = {
-  report: UsageReport
-  readonly reason?: StopReason | undefined
+type ReadAnswer = Pick<StreamRelay, 'report' | 'reason' | 'lastSealed'> & {
   estimateOutput: (enough?: number) => number
-  lastSealed?(): string | undefined
   /** The client's body, with the counters that were billed. */
   encode: (usage: Usage) => string | Uint8Array
 }
 
-/** Collects a model's stream for a client that wants one JSON answer. */
-export interface StreamFold {
-  push(chunk: Uint8Array): unknown
-  end(): unknown
-  breakOff(): unknown
-  readonly state: RelayState
-  readonly events: number
-  readonly report: UsageReport
-  readonly stage: Stage
-  readonly isSpent: boolean
+/** Collects a model's stream for a client that wants one JSON answer; the texts of a relay mean nothing here. */
+export interface StreamFold
+  extends Pick<StreamRelay, 'push' | 'end' | 'breakOff' | 'state' | 'events' | 'report' | 'stage' | 'isSpent'> {
   /** The answer so far. If it was cut, the model may or may not have come to its end. */
   whole(): WholeAnswer
 }

@@ -7,10 +7,7 @@ import { objectsOf, stringOf } from '../answers/read-answer.ts'
 /** Arguments in the first chunk of a call, while later ones have to be compared with them. */
 type BegunCall = { id: string | undefined; text: string; isWhole: boolean; repeated: number }
 
-/**
- * The calls of a chat stream by choice and number. Arguments that follow whole ones, or are exactly those of the first
- * chunk, are a repetition (ruling Y4).
- */
+/** The calls of a chat stream by choice and number. Arguments after whole ones, or equal to the first chunk's, repeat them (ruling Y4). */
 export class BegunCalls {
   readonly #calls = new Map<string, BegunCall>()
   /** Those whose arguments may still be repeated. */

@@ -223,10 +223,7 @@ function onlyOne<One>(set: ReadonlySet<One>): One | undefined {
   return set.size === 1 ? set.values().next().value : undefined
 }
 
-/**
- * Whether a fragment belongs to another call than the one with its index. After a whole object a call has nothing to go
- * on with.
- */
+/** Whether a fragment belongs to another call than the one with its index. After a whole object a call has nothing to go on with. */
 function isAnother(call: ToolCall, id: string | undefined, name: string | undefined, text: string): boolean {
   if (name === undefined) return false
   if (call.name !== undefined && name !== call.name) return true

@@ -8,10 +8,7 @@ import { IncomingBlocks } from './incoming-blocks.ts'
 import { decodeStopReason } from './stop-reasons.ts'
 import { decodeStartUsage, decodeUsage } from './usage.ts'
 
-/**
- * A stream is complete after `message_stop`, or after a stop reason and then a clean end. The blocks of a whole answer are
- * read as if they had been streamed.
- */
+/** A stream is complete after `message_stop`, or a stop reason and a clean end. A whole answer is read as if it had been streamed. */
 export class MessagesDecoder extends AnswerDecoder {
   readonly #blocks: IncomingBlocks
   /** An end without a beginning is no answer. */

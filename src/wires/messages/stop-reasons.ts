@@ -1,9 +1,6 @@
 import type { StopReason } from '../../inference/answer.ts'
 
-/**
- * The meaning of a model's `stop_reason`, in any case, or of another wire's that a server passed on. Any other word is
- * an ordinary end (translation 3.1).
- */
+/** The meaning of a `stop_reason` in any case, also of another wire's word. Any other word is an ordinary end (translation 3.1). */
 const decoded: Record<string, StopReason> = {
   end_turn: 'end',
   tool_use: 'calls',

@@ -61,7 +61,7 @@ export class ResponsesEncoder implements Encoder {
   #begin(): string {
     if (this.#hasStarted) return ''
     this.#hasStarted = true
-    const members = `"response":${this.#response.begun()}`
+    const members = `"response":${this.#response({ status: 'in_progress', output: [], usage: null })}`
     return this.#next('response.created', members) + this.#next('response.in_progress', members)
   }
 
@@ -91,7 +91,7 @@ export class ResponsesEncoder implements Encoder {
   #finish({ reason, usage }: Extract<BilledEvent, { type: 'finish' }>): string {
     const incomplete = encodeIncomplete(reason)
     const status = incomplete ? 'incomplete' : 'completed'
-    const ended = this.#response.ended({ status, incomplete, output: this.#done, usage })
+    const ended = this.#response({ status, incomplete, output: this.#done, usage })
     return this.#begin() + this.#next(`response.${status}`, `"response":${ended}`)
   }
 
@@ -99,7 +99,7 @@ export class ResponsesEncoder implements Encoder {
     const facts = factsOfFault(event.fault)
     const error = { code: failedCode(facts), message: facts.message }
     const usage = this.#hasReported ? event.usage : null
-    const ended = this.#response.ended({ status: 'failed', error, output: this.#done, usage })
+    const ended = this.#response({ status: 'failed', error, output: this.#done, usage })
     return this.#begin() + this.#next('response.failed', `"response":${ended}`)
   }
 
@@ -115,5 +115,5 @@ export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): st
     encodeItem(index, folded, head, folded.cut ? 'incomplete' : 'completed'),
   )
   const status = incomplete ? 'incomplete' : 'completed'
-  return createResponse(head).ended({ status, incomplete, output, usage })
+  return createResponse(head)({ status, incomplete, output, usage })
 }

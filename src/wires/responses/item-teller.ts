@@ -193,10 +193,7 @@ const providerWork = /_call$|^mcp_|^compaction|_output$/
 /** @property place where it stands in its item */
 type PlacedText = { place: string; text: string }
 
-/**
- * Whether a piece of reasoning is of another part than the one before. Raw text has one part, whose place some servers count up with
- * every piece (vLLM #35184).
- */
+/** Whether a piece of reasoning begins another part. Raw text has one, though servers count its place up (vLLM #35184). */
 function isNextPart({ lastPart, reasoningKind }: IncomingItem, part: string): boolean {
   return reasoningKind === 'summary' && lastPart !== undefined && part !== lastPart
 }

@@ -46,10 +46,7 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
   }
 }
 
-/**
- * The members of a response object that may not be shown as they came, or were left out (spec 2.8, 4.4; rulings P2, P3,
- * P9).
- */
+/** The members of a response object that may not be shown as they came, or were left out (spec 2.8, 4.4; rulings P2, P3, P9). */
 export function responseValues(head: NativeHead, response: Record<string, unknown>): Map<string, string | undefined> {
   const values = headValues(head, response, 'resp_')
   if (response['object'] !== 'response') values.set('object', '"response"')

@@ -135,38 +135,21 @@ const kinds = {
   },
 } as const
 
-type ResponseEnd = {
-  status: 'completed' | 'incomplete' | 'failed'
+type WrittenResponse = {
+  status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
   incomplete?: { reason: string } | null
   error?: { code: string; message: string }
   output: readonly string[]
   usage: Usage | null
 }
 
-/**
- * The response object with all the top-level keys that its vendor sends. The client's settings are repeated, and the
- * rest has the vendor's defaults (ruling T12).
- */
-export function createResponse(head: AnswerHead): { begun(): string; ended(ending: ResponseEnd): string } {
+/** The response object with all keys that its vendor sends: the client's settings repeated, the rest at the defaults (ruling T12). */
+export function createResponse(head: AnswerHead): (response: WrittenResponse) => string {
   const id = JSON.stringify(mintId('resp_', head.requestId, ''))
   const start = `{"id":${id},"object":"response","created_at":${head.createdSeconds},`
   const echo = `"model":${JSON.stringify(head.modelId)},${head.echo}}`
-  return {
-    begun: () => write('in_progress', 'null', null, null, [], null),
-    ended({ status, incomplete = null, error = null, output, usage }) {
-      const completedAt = status === 'completed' ? `${head.nowSeconds?.() ?? head.createdSeconds}` : 'null'
-      return write(status, completedAt, incomplete, error, output, usage)
-    },
-  }
-
-  function write(
-    status: string,
-    completedAt: string,
-    incomplete: object | null,
-    error: object | null,
-    output: readonly string[],
-    usage: Usage | null,
-  ): string {
+  return ({ status, incomplete = null, error = null, output, usage }) => {
+    const completedAt = status === 'completed' ? (head.nowSeconds?.() ?? head.createdSeconds) : null
     const counters = usage ? JSON.stringify(encodeUsage(usage)) : 'null'
     return (
       `${start}"completed_at":${completedAt},"status":"${status}","error":${JSON.stringify(error)},` +
