@@ -21,7 +21,7 @@ const rules: Record<string, ImportRule> = {
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
   inference: { may: ['ids', 'bytes'] },
-  catalog: { may: ['inference'], outside: ['zod'] },
+  catalog: { may: ['inference'], outside: ['zod', './presets.json'] },
   wires: {
     may: ['wires/messages', 'wires/chat', 'wires/responses'],
     types: ['wires/requests', 'wires/answers', 'inference', 'catalog', 'bytes'],

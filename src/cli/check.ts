@@ -38,8 +38,14 @@ export function addCheckCommand(program: Command): void {
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
       const { changingRows, listChangingPrices } = await import('./price-text.ts')
       const prices = listChangingPrices(catalog.entries, Date.now())
+      const { presetNotes, presetsBeside } = await import('./catalog/presets-file.ts')
+      const presets = presetNotes(config, presetsBeside(config.file), Date.now())
+      if (!options.json)
+        for (const { model, as_of: day, source, message } of presets)
+          console.error(`note: ${model} (preset of ${day}, ${source}): ${message}`)
       const data = {
         ...{ ok: failed.length === 0, ...counts, warnings, proxies },
+        ...(presets.length > 0 && { presets }),
         ...(prices.length > 0 && { prices }),
         ...(asked && { online: asked }),
       }

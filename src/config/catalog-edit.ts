@@ -1,8 +1,9 @@
 import { isMap, isSeq, parseDocument, stringify, type YAMLSeq } from 'yaml'
 import { flowOf, indented, TextEdits } from './text-edits.ts'
 
-/** Amounts as decimal strings in the words of the file: prices, steps (a list) and calls (a map). */
-type PriceEntry = Readonly<Record<string, unknown>>
+/** Amounts as decimal strings in the words of the file, with steps and bands (lists), calls and tiers (maps). */
+type WrittenRow = Readonly<Record<string, unknown>>
+type PriceEntry = WrittenRow | readonly WrittenRow[]
 
 /** A model as it is written into the file. */
 export type CatalogEntry = {
@@ -23,6 +24,8 @@ export type CatalogChange = {
   pinned: string
   /** Added unless there is an upstream with this name. */
   upstream?: { name: string; baseUrl: string; keyVariable: string; paths?: Readonly<Record<string, string>> }
+  /** Calendars that prices name, each added unless there is one of its name. */
+  calendars?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Written after the models that are there, each below a comment. */
   added: readonly { entry: CatalogEntry; comment: string }[]
   /** Existing models, by their index in the list, and their new figures. */
@@ -40,7 +43,10 @@ export function listEntries(source: string): Record<string, unknown>[] {
  * Returns the text of the file with the change in it. Only the new parts are inserted or replaced: every other character
  * stays, comments and blank lines included. @throws Error if the text is not YAML, or has something else in these places
  */
-export function editCatalog(source: string, { pinned, upstream, added, updated }: CatalogChange): string {
+export function editCatalog(
+  source: string,
+  { pinned, upstream, calendars = {}, added, updated }: CatalogChange,
+): string {
   const document = parseDocument(source)
   if (document.errors.length > 0) throw new Error('The file is not valid YAML: triwire check tells where')
   const root = document.contents
@@ -73,6 +79,13 @@ export function editCatalog(source: string, { pinned, upstream, added, updated }
         [name]: { base_url: baseUrl, ...(paths && { paths }), accounts: [{ name: 'main', key: `\${${keyVariable}}` }] },
       })
   }
+  for (const [name, calendar] of Object.entries(calendars)) {
+    const there = root?.get('calendars', true)
+    const text = `${plain(name)}: ${flowOf(calendar)}\n`
+    if (there === undefined || there === null) edits.append(`calendars:\n${indented(text, 2)}`)
+    else if (!isMap(there)) throw new Error('`calendars` is no map: change it by hand')
+    else if (!there.has(name)) edits.addLines(there, text, { [name]: calendar })
+  }
   return edits.apply()
 }
 
@@ -89,17 +102,33 @@ function update(edits: TextEdits, models: YAMLSeq, place: number, { prices, ...f
 /** Writes one item of a block list, as a person would. */
 function blockOf({ prices, ...entry }: CatalogEntry, comment: string): string {
   const lines = Object.entries(entry).map(([key, value]) => `${key}: ${plain(value)}`)
-  const { steps, ...rates } = prices
-  if (!Array.isArray(steps)) lines.push(`prices: ${flowOf(rates)}`)
-  else {
-    lines.push('prices:', ...Object.entries(rates).map(([kind, value]) => `  ${kind}: ${flowOf(value)}`), '  steps:')
-    lines.push(...steps.map((step) => `    - ${flowOf(step)}`))
-  }
+  const rows: readonly WrittenRow[] = Array.isArray(prices) ? prices : [prices as WrittenRow]
+  const isShort = rows.length === 1 && !Object.values(rows[0]!).some(Array.isArray)
+  if (isShort) lines.push(`prices: ${flowOf(rows[0])}`)
+  else
+    lines.push(
+      'prices:',
+      ...rows.flatMap((row) => {
+        if (!Array.isArray(prices)) return linesOf(row).map((line) => `  ${line}`)
+        return linesOf(row).map((line, index) => `  ${index === 0 ? '- ' : '  '}${line}`)
+      }),
+    )
   const [first, ...rest] = lines
   // A line end in a name of a price file would end the comment, and begin configuration.
   return [`# ${comment.replace(/[\p{C}\p{Z}]+/gu, ' ')}`, `- ${first}`, ...rest.map((line) => `  ${line}`), ''].join(
     '\n',
   )
+}
+
+/** The keys of a row, each on its line; lists come last. */
+function linesOf(row: WrittenRow): string[] {
+  const entries = Object.entries(row)
+  return [
+    ...entries.filter(([, value]) => !Array.isArray(value)).map(([kind, value]) => `${kind}: ${flowOf(value)}`),
+    ...entries.flatMap(([kind, value]) =>
+      Array.isArray(value) ? [`${kind}:`, ...value.map((item) => `  - ${flowOf(item)}`)] : [],
+    ),
+  ]
 }
 
 function plain(value: unknown): string {

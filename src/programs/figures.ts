@@ -1,5 +1,5 @@
 import type { Model, Prices } from '../catalog/model.ts'
-import { presets } from '../catalog/presets.ts'
+import { firstRow, presets } from '../catalog/presets.ts'
 import { baseOf } from '../catalog/price-list.ts'
 import type { ModelWire } from '../catalog/wire-names.ts'
 import type { Access, Figures, OfferedModel, Program } from './program.ts'
@@ -71,7 +71,7 @@ function findPreset(id: string) {
     const model = models.find((one) => one.id === bare)
     if (!model) continue
     const { contextWindow, maxOutputTokens, prices } = model
-    const price = prices && Number(prices.texts.input) + Number(prices.texts.output)
+    const price = prices && Number(firstRow(prices).input) + Number(firstRow(prices).output)
     return { name, wire, price, contextWindow, outputTokensMax: maxOutputTokens }
   }
   return undefined

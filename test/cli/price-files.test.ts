@@ -109,7 +109,7 @@ test('money.md 1 c every price that is not taken is named, and nothing else', ()
     input_cost_per_token_above_272k_tokens_priority: 4e-6,
     regional_processing_uplift_multiplier_eu: 1.1,
     regional_endpoint_uplift_multiplier: 1.1,
-    provider_specific_entry: { us: 1.1, fast: 2 },
+    provider_specific_entry: { us: 1.1, fast: 2, eu: 1.2 },
     tiered_pricing: [{ range: [0, 1] }],
     input_cost_per_audio_token: 1e-5,
     code_interpreter_cost_per_session: 0.03,
@@ -149,6 +149,60 @@ test('money.md 1 c every price that is not taken is named, and nothing else', ()
     dev!.prices!.steps?.map(({ above }) => above),
     [9_000],
   )
+})
+
+test('money.md 1 c tiers, speeds, geographies and hours are taken as factors where they are exact, else written out', () => {
+  const rates = { input_cost_per_token: 1e-6, output_cost_per_token: 5e-6, cache_read_input_token_cost: 1e-7 }
+  const step = { input_cost_per_token_above_200k_tokens: 2e-6, output_cost_per_token_above_200k_tokens: 7.5e-6 }
+  const of = (more: object) => readPriceFile({ m: { litellm_provider: 'p', mode: 'chat', ...rates, ...more } })![0]!
+  const flex = {
+    input_cost_per_token_flex: 5e-7,
+    output_cost_per_token_flex: 2.5e-6,
+    cache_read_input_token_cost_flex: 5e-8,
+  }
+  const whole = of(flex)
+  assert.deepEqual([whole.prices!.tiers, whole.gaps, whole.leftOut], [{ flex: '0.5' }, [], []])
+  const stepped = of({
+    ...{ ...step, ...flex, cache_read_input_token_cost_above_200k_tokens: 2e-7 },
+    ...{ input_cost_per_token_above_200k_tokens_flex: 1e-6, output_cost_per_token_above_200k_tokens_flex: 3.75e-6 },
+  })
+  assert.deepEqual([stepped.prices!.tiers, stepped.leftOut], [{ flex: '0.5' }, []])
+  assert.deepEqual(stepped.gaps, ['all prices of flex (its factor is taken)'])
+  const uneven = of({ ...flex, output_cost_per_token_flex: 3e-6, input_cost_per_token_priority: 2e-6 })
+  assert.deepEqual(uneven.prices!.tiers, { flex: { input: '0.5', output: '3', cache_read: '0.05' } })
+  assert.deepEqual(uneven.leftOut, ['input_cost_per_token_priority'])
+  const fastest = of({ provider_specific_entry: { us: 1.1, fast: 2 } })
+  assert.deepEqual(
+    [fastest.prices!.tiers, fastest.prices!.geos, fastest.leftOut],
+    [{ priority: '2' }, { us: '1.1' }, []],
+  )
+  const windows = [
+    { hours_utc: ['00:00-01:00', '10:00-00:00'], weekdays: [1, 2, 3, 4, 5] },
+    { hours_utc: '00:00-00:00', weekdays: [6, 7] },
+  ]
+  const half = { input_cost_per_token: 5e-7, output_cost_per_token: 2.5e-6, cache_read_input_token_cost: 5e-8 }
+  const cheap = of({ off_peak_pricing: { ...half, windows } })
+  assert.deepEqual(cheap.prices!.bands, [
+    {
+      name: 'off_peak',
+      zone: 'UTC',
+      days: ['mon', 'tue', 'wed', 'thu', 'fri'],
+      hours: ['00:00-01:00', '10:00-24:00'],
+      times: '0.5',
+    },
+    { name: 'off_peak_2', zone: 'UTC', days: ['sat', 'sun'], times: '0.5' },
+  ])
+  assert.match(cheap.gaps.join(), /holidays, and the zone of its hours/)
+  for (const odd of [
+    [{ hours_utc: '9-10' }],
+    [{ hours_utc: '09:00-10:00', weekdays: [8] }],
+    [{ hours_utc: '09:00-10:00', months: [1] }],
+    'x',
+  ])
+    assert.deepEqual(of({ off_peak_pricing: { ...half, windows: odd } }).leftOut, ['off_peak_pricing'])
+  const modes = { experimental: { modes: { fast: { cost: { input: 2, output: 4 } } } } }
+  const [dev] = readPriceFile({ openai: { models: { m: { cost: { input: 1, output: 2 }, ...modes } } } })!
+  assert.deepEqual([dev!.prices!.tiers, dev!.leftOut], [{ priority: '2' }, []])
 })
 
 test('a file of another kind is none', () => {

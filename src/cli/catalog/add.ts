@@ -1,12 +1,15 @@
 import type { Command } from 'commander'
-import { type DatedPrices, type Preset, type PresetModel, type PriceTexts, presets } from '../../catalog/presets.ts'
+import { type DatedPrices, firstRow, type Preset, type PresetModel, type PriceTexts } from '../../catalog/presets.ts'
 import { type CatalogChange, type CatalogEntry, listEntries } from '../../config/catalog-edit.ts'
 import { configFile } from '../../config/load.ts'
 import { usage } from '../options.ts'
 import { formatTable, print } from '../print.ts'
+import { calendarsOf, presetsBeside } from './presets-file.ts'
 import { type ProposeOptions, propose, readSource, today } from './propose.ts'
 
 type AddOptions = ProposeOptions & { upstream?: string; price: Record<string, string> }
+
+type Texts = DatedPrices['texts']
 
 /** Runs `catalog add`: adds a provider's models with the figures that triwire has. */
 export async function addPreset(
@@ -15,11 +18,12 @@ export async function addPreset(
   options: AddOptions,
   command: Command,
 ): Promise<void> {
-  if (name === undefined) return listPresets(command)
+  const file = configFile(command.optsWithGlobals())
+  const { presets, calendars } = presetsBeside(file)
+  if (name === undefined) return listPresets(presets, command)
   const preset = Object.hasOwn(presets, name) ? presets[name]! : undefined
   if (!preset) throw usage(`there is no preset '${name}': name one of ${Object.keys(presets).join(', ')}`)
   if (preset.models.length === 0) throw new Error(nothingKnown(name))
-  const file = configFile(command.optsWithGlobals())
   const upstream = options.upstream ?? name
   const chosen = choose(name, preset, ids)
   if (Object.keys(options.price).length > 0 && chosen.length !== 1)
@@ -32,7 +36,7 @@ export async function addPreset(
   const added: CatalogChange['added'][number][] = []
   for (const model of chosen) {
     const { id, prices } = model
-    const texts = withPrices(prices, options.price)
+    const texts = withPrices(id, prices, options.price)
     if (there.has(id)) left.push({ id, why: 'is in the file already; triwire catalog import brings newer figures' })
     else if (!texts) left.push({ id, why: unpriced })
     else {
@@ -50,7 +54,11 @@ export async function addPreset(
     notes.push(
       "Calls of the provider's own tools are refused, as no price of them is known here: `hosted_tools` and `prices.calls` change that.",
     )
-  const change = { pinned: today(), upstream: { name: upstream, ...preset.upstream }, added, updated: [] }
+  const used = new Set(added.flatMap(({ entry: { prices } }) => calendarsOf(prices as Texts)))
+  const change = {
+    ...{ pinned: today(), upstream: { name: upstream, ...preset.upstream }, added, updated: [] },
+    calendars: Object.fromEntries(Object.entries(calendars).filter(([calendar]) => used.has(calendar))),
+  }
   await propose({ file, change, left, notes }, options, command)
 }
 
@@ -70,12 +78,17 @@ function choose(name: string, { models }: Preset, ids: readonly string[]): reado
   return ids.length > 0 ? models.filter(({ id }) => ids.includes(id)) : models
 }
 
-function withPrices(dated: DatedPrices | undefined, given: Record<string, string>): PriceTexts | undefined {
-  const { input, output, ...rest } = { ...dated?.texts, ...given }
+function withPrices(id: string, dated: DatedPrices | undefined, given: Record<string, string>): Texts | undefined {
+  const isGiven = Object.keys(given).length > 0
+  if (dated && Array.isArray(dated.texts)) {
+    if (isGiven) throw usage(`${id} has prices by date: add it without --price, and change its rows by hand`)
+    return dated.texts
+  }
+  const { input, output, ...rest }: Partial<PriceTexts> = { ...(dated && firstRow(dated)), ...given }
   return input === undefined || output === undefined ? undefined : { input, ...rest, output }
 }
 
-function entryOf(preset: Preset, model: PresetModel, upstream: string, prices: PriceTexts): CatalogEntry {
+function entryOf(preset: Preset, model: PresetModel, upstream: string, prices: Texts): CatalogEntry {
   return {
     id: model.id,
     wire: preset.wire,
@@ -83,8 +96,13 @@ function entryOf(preset: Preset, model: PresetModel, upstream: string, prices: P
     max_output_tokens: model.maxOutputTokens,
     context_window: model.contextWindow,
     profile: model.profile ?? preset.profile,
-    ...(preset.calls ? { prices: { ...prices, calls: preset.calls.texts } } : { hosted_tools: 'refuse', prices }),
+    ...(preset.calls ? { prices: withCalls(prices, preset.calls.texts) } : { hosted_tools: 'refuse', prices }),
   }
+}
+
+function withCalls(prices: Texts, calls: PriceTexts['calls']): Texts {
+  const add = (row: PriceTexts): PriceTexts => ({ ...row, ...(calls && { calls }) })
+  return Array.isArray(prices) ? prices.map(add) : add(prices as PriceTexts)
 }
 
 function commentOf(dated: DatedPrices | undefined, given: Record<string, string>): string {
@@ -93,7 +111,7 @@ function commentOf(dated: DatedPrices | undefined, given: Record<string, string>
   return `prices of ${dated.asOf}, ${dated.source}${own}${dated.note ? `; ${dated.note}` : ''}`
 }
 
-function listPresets(command: Command): void {
+function listPresets(presets: Readonly<Record<string, Preset>>, command: Command): void {
   const rows = Object.entries(presets).flatMap(([preset, { wire, models }]) =>
     models.map(({ id, maxOutputTokens, contextWindow, prices }) => ({
       preset,
@@ -113,8 +131,8 @@ function listPresets(command: Command): void {
         row.preset,
         row.id,
         String(row.context_window),
-        row.prices?.input ?? '-',
-        row.prices?.output ?? '-',
+        row.prices ? firstRow({ texts: row.prices }).input : '-',
+        row.prices ? firstRow({ texts: row.prices }).output : '-',
         row.as_of ?? 'not known: give it with --price',
       ]),
     ),

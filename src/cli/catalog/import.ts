@@ -98,7 +98,10 @@ function takeNamed(
 
 function takeUpdate(id: string, found: ListedMatch, { entry, place }: CatalogRow, plan: ImportPlan): void {
   if ('why' in found) return void plan.left.push({ id, why: found.why })
-  const { max_output_tokens: most, ...rest } = figuresOf(found.model)
+  const { max_output_tokens: most, prices, ...others } = figuresOf(found.model)
+  const isDated = Array.isArray(entry['prices'])
+  if (isDated) plan.left.push({ id, why: 'has prices by date: compare them with the file, and change them by hand' })
+  const rest = { ...others, ...(prices && !isDated && { prices }) }
   // A maximum below the provider's was chosen by the operator, and is kept.
   const own = entry['max_output_tokens']
   const isChosen = typeof own === 'number' && most !== undefined && own < most

@@ -34,6 +34,19 @@ export function addCatalogCommands(program: Command): void {
     const { importPrices } = await import('./import.ts')
     await importPrices(file, ids, options, command)
   })
+  addUpdate(catalog)
+}
+
+function addUpdate(catalog: Command): void {
+  withConsent(
+    catalog
+      .command('update')
+      .description('put a newer data file of presets beside the configuration file')
+      .requiredOption('--from <file>', 'the data file'),
+  ).action(async (options, command: Command) => {
+    const { updatePresets } = await import('./update.ts')
+    await updatePresets(options, command)
+  })
 }
 
 function withConsent(command: Command): Command {

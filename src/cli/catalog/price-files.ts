@@ -1,5 +1,6 @@
 import { asObject } from '../../bytes/json.ts'
 import type { PriceTexts, RateTexts, StepTexts } from '../../catalog/presets.ts'
+import { readFastMode, readServices } from './file-services.ts'
 
 /** The figures of one model in a published price file, in the words of the configuration. */
 export type ListedModel = {
@@ -51,21 +52,26 @@ function readModelsDev([provider, entry]: [string, unknown]): ListedModel[] {
       rates: readRates(tier, modelsDevKeys, 0),
     }))
     const taken = [...Object.values(modelsDevKeys), 'context_over_200k', ...(tiers.every(isStep) ? ['tiers'] : [])]
-    const isModeful = JSON.stringify(model['experimental'] ?? null).includes('"cost"')
+    const { fast, ...modes } = asObject(asObject(model['experimental'])?.['modes']) ?? {}
+    const isModeful = JSON.stringify({ ...asObject(model['experimental']), modes }).includes('"cost"')
+    const fastCost = asObject(asObject(fast)?.['cost'])
     const long = asObject(cost['context_over_200k'])
     if (stepped.length === 0 && long) stepped.push({ above: 200_000, rates: readRates(long, modelsDevKeys, 0) })
+    const base = priced(readRates(cost, modelsDevKeys, 0), stepped, {})
+    const priority = base.prices && fastCost && readFastMode(base.prices, readRates(fastCost, modelsDevKeys, 0))
     return {
       id,
       provider,
       maxOutputTokens: countOf(limit['output']),
       contextWindow: countOf(limit['context']),
-      ...priced(readRates(cost, modelsDevKeys, 0), stepped, {}),
+      ...base,
+      ...(base.prices && priority && { prices: { ...base.prices, tiers: { priority } } }),
       reasons: model['reasoning'] === true,
       samples: model['temperature'] !== false,
       leftOut: [
         ...pricesIn(cost, taken, /./).map((name) => `cost.${name}`),
         ...pricesIn(model, ['cost']),
-        ...(isModeful ? ['experimental'] : []),
+        ...(isModeful || (fastCost && !priority) ? ['experimental'] : []),
       ],
     }
   })
@@ -98,6 +104,22 @@ function readLitellm([key, value]: [string, unknown]): ListedModel[] {
     }))
     .filter(({ rates }) => Object.keys(rates).length > 0)
   const calls = readLitellmCalls(entry)
+  const base = priced(readRates(entry, litellmKeys, perMillion), stepped, calls)
+  const nameOf = (kind: keyof RateTexts, suffix: string, above?: number) =>
+    `${litellmKeys[kind]}${above === undefined ? '' : `_above_${above / 1_000}k_tokens`}${suffix}`
+  const read = (suffix: string, above?: number) =>
+    suffix === 'off_peak'
+      ? readRates(asObject(entry['off_peak_pricing']) ?? {}, litellmKeys, perMillion)
+      : readRates(
+          entry,
+          mapKeys((kind) => nameOf(kind, suffix, above)),
+          perMillion,
+        )
+  const named = (suffix: string) =>
+    [undefined, ...sizes.map((size) => Number(size) * 1_000)].flatMap((above) =>
+      kinds.map((kind) => nameOf(kind, suffix, above)),
+    )
+  const services = base.prices && readServices(entry, base.prices, read, named)
   const taken = Object.values(litellmKeys).flatMap((name) => [
     name,
     ...sizes.map((size) => `${name}_above_${size}k_tokens`),
@@ -110,10 +132,11 @@ function readLitellm([key, value]: [string, unknown]): ListedModel[] {
       provider,
       maxOutputTokens: countOf(entry['max_output_tokens']),
       contextWindow: countOf(entry['max_input_tokens']),
-      ...priced(readRates(entry, litellmKeys, perMillion), stepped, calls),
+      prices: base.prices && { ...base.prices, ...services?.prices },
+      gaps: [...base.gaps, ...(services?.gaps ?? [])],
       reasons: entry['supports_reasoning'] === true,
       samples: entry['supports_sampling_params'] !== false,
-      leftOut: pricesIn(entry, taken),
+      leftOut: pricesIn(entry, [...taken, ...(services?.taken ?? [])]),
     },
   ]
 }

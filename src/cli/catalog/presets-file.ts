@@ -1,0 +1,153 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import {
+  builtInPresets,
+  type firstRow,
+  type Preset,
+  type PresetModel,
+  type PresetsFile,
+} from '../../catalog/presets.ts'
+import { profileNames } from '../../catalog/profiles.ts'
+import { modelWireNames } from '../../catalog/wire-names.ts'
+import type { Config } from '../../config/config.ts'
+import { rowsOf } from '../../config/price-list.ts'
+import { calendars, prices } from '../../config/price-schema.ts'
+
+/** The name of a newer data file of presets, beside the configuration. */
+const fileName = 'triwire.presets.json'
+
+export function presetsPath(configFile: string): string {
+  return join(dirname(configFile), fileName)
+}
+
+/** The presets of the data file beside a configuration, else those that come with the program. @throws Error if it is invalid */
+export function presetsBeside(configFile: string | undefined): PresetsFile {
+  const path = configFile === undefined ? undefined : presetsPath(configFile)
+  return path !== undefined && existsSync(path) ? readPresetsFile(path) : builtInPresets
+}
+
+const day = z.string().regex(/^\d{4}-\d\d-\d\d$/)
+const count = z.int().positive()
+const profile = z.enum(profileNames)
+
+const model = z.strictObject({
+  id: z.string().min(1),
+  maxOutputTokens: count,
+  contextWindow: count,
+  profile: profile.optional(),
+  prices: z
+    .strictObject({ asOf: day, source: z.string().startsWith('https://'), note: z.string().optional(), texts: prices })
+    .optional(),
+})
+
+const schema = z.strictObject({
+  version: z.literal(1),
+  about: z.string().optional(),
+  calendars,
+  presets: z.record(
+    z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/),
+    z.strictObject({
+      upstream: z.strictObject({
+        baseUrl: z.url({ protocol: /^https$/ }),
+        keyVariable: z.string().regex(/^[A-Z][A-Z0-9_]*$/),
+        paths: z.partialRecord(z.enum(modelWireNames), z.string()).optional(),
+      }),
+      wire: z.enum(modelWireNames),
+      profile,
+      reasoningProfile: profile.optional(),
+      fixedSamplingProfile: profile.optional(),
+      listedAs: z.array(z.string()),
+      calls: z.strictObject({ texts: z.record(z.string(), z.string()), source: z.string() }).optional(),
+      models: z.array(model),
+    }),
+  ),
+})
+
+/** Reads a data file of presets. @throws Error with the place of the first mistake */
+export function readPresetsFile(path: string): PresetsFile {
+  let value: unknown
+  try {
+    value = JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    throw new Error(code ? `Cannot read ${path} (${code})` : `${path} is not JSON: name a data file of presets`)
+  }
+  const { error } = schema.safeParse(value)
+  const issue = error?.issues[0]
+  if (issue)
+    throw new Error(`${path} is no data file of presets: ${issue.path.join('.') || 'the file'}: ${issue.message}`)
+  return value as PresetsFile
+}
+
+/** The day on which the newest price of a file was read. */
+export function newestDay({ presets }: PresetsFile): string {
+  const days = Object.values(presets).flatMap(({ models }) => models.flatMap(({ prices: dated }) => dated?.asOf ?? []))
+  return days.sort().at(-1) ?? 'no day'
+}
+
+const dayMs = 86_400_000
+const oldMs = 60 * dayMs
+const noticeMs = 30 * dayMs
+
+type PresetNote = { model: string; as_of: string; source: string; message: string }
+
+/**
+ * Reports prices of presets that were read more than 60 days ago. It also reports changes within 30 days that a provider has
+ * announced and the model's list does not have.
+ */
+export function presetNotes({ catalog, upstreams }: Config, file: PresetsFile, nowMs: number): PresetNote[] {
+  const hosts = new Map([...upstreams].map(([name, { baseUrl }]) => [name, new URL(baseUrl).host]))
+  return catalog.entries.flatMap(({ id, routes, prices: list }) =>
+    routes.flatMap(({ upstream, serving }): PresetNote[] => {
+      const preset = presetAt(file, hosts.get(upstream), serving.upstreamModel)
+      if (!preset?.prices) return []
+      const { asOf, source, texts } = preset.prices
+      const about = { model: id, as_of: asOf, source }
+      const ageMs = nowMs - Date.parse(asOf)
+      const froms = new Set(list.rows.map(({ fromMs }) => fromMs))
+      const missing = rowsOf(texts).flatMap(({ row: { from, input, output } }) => {
+        const ms = from === undefined ? Number.NaN : Date.parse(from)
+        if (!(ms > nowMs && ms <= nowMs + noticeMs) || froms.has(ms)) return []
+        const message = `its provider has announced input ${input} and output ${output} from ${from} on: add a row to \`prices\``
+        return { ...about, message }
+      })
+      const message = `its price was read ${Math.floor(ageMs / dayMs)} days ago: compare it with the source, or bring newer presets by triwire catalog update`
+      return [...(ageMs > oldMs ? [{ ...about, message }] : []), ...missing]
+    }),
+  )
+}
+
+function presetAt({ presets }: PresetsFile, host: string | undefined, id: string): PresetModel | undefined {
+  const isAt = ({ upstream }: Preset) => new URL(upstream.baseUrl).host === host
+  for (const preset of Object.values(presets)) {
+    const found = isAt(preset) ? preset.models.find((one) => one.id === id) : undefined
+    if (found) return found
+  }
+  return undefined
+}
+
+/** Describes what a newer file changes, by the models of both. */
+export function comparePresets(
+  before: PresetsFile,
+  after: PresetsFile,
+): { added: string[]; removed: string[]; changed: string[] } {
+  const [old, next] = [before, after].map(pricesByModel) as [Map<string, string>, Map<string, string>]
+  return {
+    added: [...next.keys()].filter((name) => !old.has(name)),
+    removed: [...old.keys()].filter((name) => !next.has(name)),
+    changed: [...next].flatMap(([name, text]) => (old.has(name) && old.get(name) !== text ? name : [])),
+  }
+}
+
+function pricesByModel({ presets }: PresetsFile): Map<string, string> {
+  const rows = Object.entries(presets).flatMap(([name, { models }]) =>
+    models.map((one): [string, string] => [`${name} ${one.id}`, JSON.stringify(one.prices?.texts ?? null)]),
+  )
+  return new Map(rows)
+}
+
+/** The names of the calendars that prices use. */
+export function calendarsOf(texts: Parameters<typeof firstRow>[0]['texts']): string[] {
+  return rowsOf(texts).flatMap(({ row: { bands = [] } }) => bands.flatMap(({ not_on: name }) => name ?? []))
+}

@@ -1,0 +1,158 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { parse } from 'yaml'
+import { builtInPresets, type PresetsFile } from '../../src/catalog/presets.ts'
+import { testFolder } from '../support/folder.ts'
+import { run, runWarm } from './run.ts'
+
+/** A data file with one provider. */
+function fileOf(more: Record<string, unknown> = {}, dated: Record<string, unknown> = {}): PresetsFile {
+  const { calendars, presets } = structuredClone(builtInPresets)
+  const [model] = presets['deepseek']!.models
+  const changed = { ...model!, prices: { ...model!.prices!, ...dated }, ...more }
+  return { version: 1, calendars, presets: { deepseek: { ...presets['deepseek']!, models: [changed] } } }
+}
+
+function write(cwd: string, name: string, value: unknown): string {
+  writeFileSync(join(cwd, name), typeof value === 'string' ? value : JSON.stringify(value))
+  return name
+}
+
+test('C11 catalog add writes schedules and dates, and the calendars that they name', async () => {
+  const cwd = testFolder('cli')
+  for (const [preset, id] of [
+    ['deepseek', 'deepseek-flash'],
+    ['gemini', 'gemini-3.8-flash'],
+  ] as const)
+    assert.equal((await runWarm(['catalog', 'add', preset, id, '--yes'], { cwd })).code, 0)
+  const { catalog, calendars } = parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8'))
+  assert.deepEqual(calendars, { cn: builtInPresets.calendars['cn'] })
+  const [flash, gemini] = catalog.models
+  assert.deepEqual([flash.prices.input, flash.prices.bands[0].times, flash.prices.bands[0].not_on], ['0.15', '2', 'cn'])
+  assert.deepEqual(
+    gemini.prices.map(({ from }: { from?: string }) => from),
+    [undefined, '2027-01-01T00:00:00-08:00'],
+  )
+  const priced = await runWarm(['price', 'deepseek-flash', '--at', '2026-11-27T10:00:00+08:00', '--json'], { cwd })
+  assert.equal((priced.json as unknown as { rates: { input: string } }).rates.input, '0.3')
+  const given = await runWarm(['catalog', 'add', 'gemini', 'gemini-3.7-flash', '--price', 'input=1', '--yes'], { cwd })
+  assert.match(given.stderr, /gemini-3\.7-flash has prices by date: add it without --price/)
+  const again = await runWarm(['catalog', 'add', 'deepseek', 'deepseek-v4-pro', '--yes'], { cwd })
+  assert.equal(again.code, 0, again.stderr)
+})
+
+test('issue 46 catalog update puts a data file beside the configuration, which add and check then read', async () => {
+  const cwd = testFolder('cli')
+  const file = write(
+    cwd,
+    'new.json',
+    fileOf(
+      {},
+      {
+        asOf: '2026-11-25',
+        source: 'https://prices.example',
+        texts: { input: '7', output: '8' },
+      },
+    ),
+  )
+  const dry = await runWarm(['catalog', 'update', '--from', file, '--dry-run', '--json'], { cwd })
+  const told = dry.json as unknown as {
+    written: boolean
+    to: string
+    changed: string[]
+    removed: string[]
+    added: string[]
+  }
+  assert.deepEqual(
+    [told.written, told.to, told.changed, told.added],
+    [false, '2026-11-25', ['deepseek deepseek-flash'], []],
+  )
+  assert.ok(told.removed.includes('openai gpt-6-luna'))
+  assert.equal(existsSync(join(cwd, 'triwire.presets.json')), false)
+  const unasked = await runWarm(['catalog', 'update', '--from', file], { cwd })
+  assert.match(unasked.stderr, /was left as it is: run with --yes to write it/)
+  const done = await run(['catalog', 'update', '--from', file, '--yes'], { cwd })
+  assert.equal(done.code, 0, done.stderr)
+  assert.deepEqual(
+    JSON.parse(readFileSync(join(cwd, 'triwire.presets.json'), 'utf8')),
+    JSON.parse(readFileSync(join(cwd, file), 'utf8')),
+  )
+  assert.equal((await runWarm(['catalog', 'add', 'deepseek', '--yes'], { cwd })).code, 0)
+  assert.equal(parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8')).catalog.models[0].prices.input, '7')
+  assert.match(
+    (await runWarm(['catalog', 'add', 'openai'], { cwd })).stderr,
+    /there is no preset 'openai': name one of deepseek/,
+  )
+})
+
+test('issue 46 a data file that is none is refused with its place', async () => {
+  const cwd = testFolder('cli')
+  const cases: [file: unknown, message: RegExp][] = [
+    ['{', /is not JSON: name a data file of presets/],
+    [{}, /is no data file of presets: version/],
+    [fileOf({ maxOutputTokens: 0 }), /presets\.deepseek\.models\.0\.maxOutputTokens/],
+    [fileOf({}, { asOf: 'today' }), /models\.0\.prices\.asOf/],
+    [fileOf({}, { texts: { input: 'x', output: '1' } }), /models\.0\.prices\.texts/],
+    [{ ...fileOf(), more: 1 }, /the file: /],
+  ]
+  for (const [file, message] of cases) {
+    const { code, stderr } = await runWarm(['catalog', 'update', '--from', write(cwd, 'bad.json', file), '--yes'], {
+      cwd,
+    })
+    assert.equal(code, 1)
+    assert.match(stderr, message)
+  }
+  assert.match(
+    (await runWarm(['catalog', 'update', '--from', 'nowhere.json', '--yes'], { cwd })).stderr,
+    /Cannot read nowhere\.json \(ENOENT\)/,
+  )
+})
+
+test('issue 46 check reports presets that were read more than 60 days ago, and changes within 30 days that the file lacks', async () => {
+  const cwd = testFolder('cli')
+  const dayAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+  const row = { input: '1', output: '2' }
+  const presetOf = (asOfDays: number, fromDays: number) =>
+    fileOf(
+      {},
+      {
+        asOf: dayAt(asOfDays),
+        source: 'https://prices.example',
+        texts: [row, { from: `${dayAt(fromDays)}T00:00:00Z`, input: '3', output: '4' }],
+      },
+    )
+  const config = (prices: unknown) =>
+    JSON.stringify({
+      catalog: {
+        pinned: '2026-11-01',
+        models: [
+          { id: 'deepseek-flash', wire: 'chat', upstream: 'd', max_output_tokens: 9, hosted_tools: 'refuse', prices },
+        ],
+      },
+      upstreams: { d: { base_url: 'https://api.deepseek.com', accounts: [{ name: 'a', key: 'k' }] } },
+    })
+  const notes = async (preset: PresetsFile, prices: unknown) => {
+    write(cwd, 'triwire.presets.json', preset)
+    write(cwd, 'triwire.yaml', config(prices))
+    const { json, stderr } = await runWarm(['check', '--json'], { cwd })
+    assert.equal((json as unknown as { ok: boolean }).ok, true, stderr)
+    return ((json as unknown as { presets?: { message: string }[] }).presets ?? []).map(({ message }) => message)
+  }
+  assert.deepEqual(await notes(presetOf(-59, 32), row), [])
+  assert.match((await notes(presetOf(-62, 32), row)).join(), /^its price was read 6[12] days ago/)
+  assert.match(
+    (await notes(presetOf(-1, 28), row)).join(),
+    /^its provider has announced input 3 and output 4 from .*: add a row to `prices`$/,
+  )
+  assert.deepEqual(await notes(presetOf(-1, 28), [row, { from: `${dayAt(28)}T00:00:00Z`, ...row }]), [])
+  assert.deepEqual(await notes(presetOf(-1, -1), row), [])
+  write(cwd, 'triwire.presets.json', presetOf(-90, 40))
+  const { stderr } = await runWarm(['check'], { cwd })
+  assert.match(
+    stderr,
+    /^note: deepseek-flash \(preset of \d{4}-\d\d-\d\d, https:\/\/prices\.example\): its price was read/m,
+  )
+})
