@@ -84,6 +84,12 @@ export async function startBench({ compare, database, variants = [] }: BenchOpti
   const children: ChildProcess[] = []
   const notes: string[] = []
   const elsewhere: string[] = []
+  // A run that breaks off leaves no server and no store.
+  process.once('exit', () => {
+    for (const child of children) child.kill('SIGKILL')
+    clear()
+  })
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
   const pin = pinOthers(notes)
   const tools = buildTools(folder)
 
@@ -161,6 +167,10 @@ export async function startBench({ compare, database, variants = [] }: BenchOpti
       const ended = new Promise((resolve) => child.once('exit', resolve))
       if (child.exitCode === null && child.kill('SIGINT')) await ended
     }
+    clear()
+  }
+
+  function clear(): void {
     if (process.env['BENCH_KEEP']) return
     for (const place of [folder, ...elsewhere]) rmSync(place, { recursive: true, force: true })
   }
