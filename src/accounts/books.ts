@@ -36,11 +36,15 @@ import {
   type IssuedOperator,
   type IssuedSession,
   makeCommandToken,
+  type OperatorRole,
+  type OperatorRow,
   revokeOperator,
+  type SessionRow,
+  seenLagMs,
+  sessionIdleMs,
   signIn,
   signOut,
-} from './operator-rules.ts'
-import { type OperatorRole, type OperatorRow, type SessionRow, seenLagMs, sessionIdleMs } from './operators.ts'
+} from './operators.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
   FoldProgress,

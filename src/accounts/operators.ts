@@ -1,6 +1,119 @@
 import { randomText } from '../ids/base62.ts'
-import { digestKey } from './keys.ts'
+import { hasEnded } from './account.ts'
+import { BookError } from './book-error.ts'
+import type { BookChange, BookWrite } from './book-rules.ts'
+import { formatTime } from './calendar.ts'
+import { digestKey, mayHoldKey } from './keys.ts'
 import type { BookRow } from './registers.ts'
+
+/* The rules for operators and their sessions, as book-rules.ts has those for accounts. */
+
+/** A newly created operator. The token is shown once, in answer to the creation. */
+export type IssuedOperator = { operator: OperatorRow; token: string }
+
+export type IssuedSession = { session: SessionRow; token: string }
+
+export function createOperator(
+  name: string,
+  role: OperatorRole,
+  expiresMs: number,
+  nowMs: number,
+): BookChange<IssuedOperator> {
+  return {
+    about: { operator: name },
+    decide({ operators }) {
+      if (!/^[\p{L}\p{N}][\p{L}\p{N}._@-]{0,63}$/u.test(name) || mayHoldKey(name))
+        throw new BookError('operator_name_invalid', name)
+      if (operators.some((one) => one.name === name && isLive(one, nowMs)))
+        throw new BookError('operator_name_taken', name)
+      const { token, prefix, digest } = createToken()
+      const id = `op_${randomText(16)}`
+      const operator: OperatorRow = {
+        id,
+        name,
+        role,
+        digest,
+        prefix,
+        createdMs: nowMs,
+        expiresMs,
+        revokedMs: undefined,
+      }
+      return {
+        writes: [{ kind: 'insert_operator', operator }],
+        result: { operator, token },
+        trail: {
+          operation: 'operator.create',
+          object: id,
+          after: { name, role, prefix, expires: formatTime(expiresMs) },
+        },
+      }
+    },
+  }
+}
+
+/** Revokes an operator for good; doing it again does no harm. A name means the operator of that name who is not revoked. */
+export function revokeOperator(idOrName: string, nowMs: number): BookChange<OperatorRow> {
+  return {
+    about: { operator: idOrName },
+    decide({ operators }) {
+      const operator =
+        operators.find(({ id }) => id === idOrName) ??
+        operators.find((one) => one.name === idOrName && one.revokedMs === undefined) ??
+        operators[0]
+      if (!operator) throw new BookError('no_operator', idOrName)
+      if (operator.revokedMs !== undefined) return { writes: [], result: operator }
+      return {
+        writes: [{ kind: 'revoke_operator', operatorId: operator.id, revokedMs: nowMs }],
+        result: { ...operator, revokedMs: nowMs },
+        trail: { operation: 'operator.revoke', object: operator.id, after: { name: operator.name, revoked: true } },
+      }
+    },
+  }
+}
+
+/** Opens a session for a browser that has shown a token or a key. */
+export function signIn(whose: { operatorId: string; expiresMs: number } | { keyId: string }, nowMs: number) {
+  const endMs = 'operatorId' in whose ? whose.expiresMs : Number.POSITIVE_INFINITY
+  return openSession(
+    {
+      kind: 'cookie',
+      operatorId: 'operatorId' in whose ? whose.operatorId : undefined,
+      keyId: 'keyId' in whose ? whose.keyId : undefined,
+      actor: undefined,
+      expiresMs: Math.min(nowMs + sessionMaxMs, endMs),
+    },
+    nowMs,
+  )
+}
+
+/** Makes a token for the command line, which has the store itself and so needs no permission. */
+export function makeCommandToken(actor: string, nowMs: number) {
+  const expiresMs = nowMs + commandTokenMs
+  return openSession({ kind: 'command', operatorId: undefined, keyId: undefined, actor, expiresMs }, nowMs)
+}
+
+export function signOut(digest: string): BookChange<void> {
+  return { about: {}, decide: () => ({ writes: [{ kind: 'delete_session', digest }], result: undefined }) }
+}
+
+function openSession(
+  own: Omit<SessionRow, 'digest' | 'createdMs' | 'seenMs'>,
+  nowMs: number,
+): BookChange<IssuedSession> {
+  return {
+    about: {},
+    decide() {
+      const { token, digest } = createToken()
+      const session: SessionRow = { ...own, digest, createdMs: nowMs, seenMs: nowMs }
+      const writes: BookWrite[] = [{ kind: 'insert_session', session }]
+      return { writes, result: { session, token } }
+    },
+  }
+}
+
+function isLive({ revokedMs, expiresMs }: OperatorRow, nowMs: number): boolean {
+  return revokedMs === undefined && !hasEnded(expiresMs, nowMs)
+}
 
 export type OperatorRole = OperatorRow['role']
 
@@ -16,7 +129,7 @@ export const [sessionIdleMs, sessionMaxMs] = [12 * 3_600_000, 7 * 86_400_000]
 export const sessionsMax = 20
 
 /** How long a token of the command line is valid, in ms; it makes one for each question. */
-export const commandTokenMs = 60_000
+const commandTokenMs = 60_000
 
 /** How far `seenMs` may lag, in ms: each write is a commit. */
 export const seenLagMs = 300_000

@@ -35,7 +35,7 @@ async function start() {
 
 async function operatorOf({ askAdmin, store, nowMs }: TestGateway): Promise<string> {
   await askAdmin('/api/v1/me')
-  const { createOperator } = await import('../../src/accounts/operator-rules.ts')
+  const { createOperator } = await import('../../src/accounts/operators.ts')
   return store.change(createOperator('clock', 'admin', nowMs() + 864_000_000, nowMs())).token
 }
 

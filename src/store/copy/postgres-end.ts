@@ -7,7 +7,7 @@ import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate
 import { allowWriting, closeStore, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
 import { dialect, entryIdOf, run } from '../postgres/run.ts'
-import { fixMoment } from '../sql/head.ts'
+import { fixMoment } from '../sql/moments.ts'
 import { wasSeen } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
 import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'

@@ -2,7 +2,7 @@ import type { Zone } from '../../accounts/calendar.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { type Dialect, insertAll, type SqlValue } from '../sql/dialect.ts'
-import { raiseMoment, readMoved } from '../sql/head.ts'
+import { raiseMoment, readMoved } from '../sql/moments.ts'
 import { ask, askOne, runAll, type StoreStep } from '../sql/step.ts'
 import { readUsageState, rezone } from '../sql/usage-keep.ts'
 import {

@@ -13,8 +13,8 @@ import {
   type UnplacedRow,
 } from '../../accounts/entry-row.ts'
 import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster.ts'
-import { readNowMs } from '../sql/clock.ts'
 import { isText } from '../sql/dialect.ts'
+import { readNowMs } from '../sql/moments.ts'
 import type { Row } from '../sql/step.ts'
 import type { Database, Transaction } from './database.ts'
 import { locks } from './migrate.ts'
@@ -29,6 +29,9 @@ export const postFunctions = [post]
 /** An entry on its way: all that does not follow from its place in the chain. */
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 
+/** @property index of the debit in its call */
+type NewDebit = NewEntry & { debit: DebitRow; index: number }
+
 type PostOutcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
 
 /**
@@ -42,17 +45,13 @@ export async function postDebits(
   windows: SpendWindows = new SpendWindows(),
   onBooked: (debit: DebitRow) => void = () => {},
 ): Promise<Posted> {
-  const entries: (NewEntry & { index: number; debit: DebitRow })[] = []
-  for (const [index, debit] of debits.entries()) {
-    const entry = newDebit(debit)
-    if (entry) entries.push({ ...entry, index, debit })
-  }
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
-  for (const batch of await postApart(database, sortByAccount(entries), windows, onBooked)) {
-    for (const [at, { index }] of batch.entries.entries()) if (batch.letters[at] === 'p') postings[index] = 'posted'
-    for (const [accountId, stored] of batch.balances) balances.set(accountId, stored)
-  }
+  const entries = sortByAccount(debits.flatMap((debit, index) => newDebit(debit, index) ?? []))
+  // The database may refuse a value that a check should have found. Then each entry gets a commit of its own, so that one
+  // refuses only itself. A refusal counts when it comes twice: a month that is being made refuses entries that it will take.
+  if (entries.length > 0 && !(await postUnlessRefused(entries)))
+    for (const entry of entries) await postUnlessRefused([entry])
   const open = debits.flatMap((debit, index) => (postings[index] === 'posted' ? [] : [{ debit, index }]))
   const earlier = await readByRequestId(
     database,
@@ -63,6 +62,23 @@ export async function postDebits(
     if (row) postings[index] = isSame(readEntry(row), debit) ? 'exists' : 'conflict'
   }
   return { postings, balances: [...balances] }
+
+  /** @returns false where the database refuses a value of theirs; then none is posted. */
+  async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
+    const priced = some.map(({ debit }) => debit)
+    try {
+      const { letters, balances: stored } = await windows.retry(() => postTo(database, some, priced, windows))
+      for (const [at, { debit, index }] of some.entries()) {
+        if (letters[at] !== 'r') onBooked(debit)
+        if (letters[at] === 'p') postings[index] = 'posted'
+      }
+      for (const [accountId, storedNanos] of stored) balances.set(accountId, storedNanos)
+      return true
+    } catch (error) {
+      if (isAboutValues(error)) return false
+      throw error
+    }
+  }
 }
 
 /**
@@ -146,44 +162,6 @@ export async function readBalances(
   return rows.map(({ account_id, balance }) => [account_id as string, balance as bigint])
 }
 
-/**
- * Posts in one commit. The database may refuse a value that a check should have found. Then each entry gets a commit of its
- * own, so that one refuses only itself. A refusal counts when it comes twice: a month that is being made refuses entries
- * that it will take.
- */
-async function postApart<E extends NewEntry & { debit: DebitRow }>(
-  database: Database,
-  entries: readonly E[],
-  windows: SpendWindows,
-  onBooked: (debit: DebitRow) => void,
-): Promise<(PostOutcome & { entries: readonly E[] })[]> {
-  if (entries.length === 0) return []
-  const postSome = (some: readonly E[]) => postUnlessRefused(database, some, windows, onBooked)
-  const whole = await postSome(entries)
-  if (whole) return [whole]
-  const outcomes = []
-  for (const entry of entries) outcomes.push((await postSome([entry])) ?? [])
-  return outcomes.flat()
-}
-
-/** @returns undefined where the database refuses a value of theirs; then none is posted. */
-async function postUnlessRefused<E extends NewEntry & { debit: DebitRow }>(
-  database: Database,
-  entries: readonly E[],
-  windows: SpendWindows,
-  onBooked: (debit: DebitRow) => void,
-): Promise<(PostOutcome & { entries: readonly E[] }) | undefined> {
-  const debits = entries.map(({ debit }) => debit)
-  try {
-    const outcome = await windows.retry(() => postTo(database, entries, debits, windows))
-    for (const [at, debit] of debits.entries()) if (outcome.letters[at] !== 'r') onBooked(debit)
-    return { ...outcome, entries }
-  } catch (error) {
-    if (isAboutValues(error)) return undefined
-    throw error
-  }
-}
-
 /** @param entries those of an account together, accounts in the order of `sortByAccount`. */
 async function postTo(
   { query }: Pick<Database, 'query'>,
@@ -217,14 +195,14 @@ function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string 
 }
 
 /** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */
-function newDebit(debit: DebitRow): NewEntry | undefined {
+function newDebit(debit: DebitRow, index: number): NewDebit | undefined {
   const row = debitRow(debit)
   if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
   if (!isWellTyped(row) || !fieldColumns.every((column) => isStorable(row[column])) || (row.amount as bigint) < 0n)
     return undefined
   const { version: _, terms: __, ...rates } = priceRow('', debit.prices)
   if (!Object.values(rates).every((rate) => typeof rate === 'bigint' && isStorable(rate))) return undefined
-  return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row }
+  return { id: entryIdOf(debit.requestId), accountId: debit.accountId, row, debit, index }
 }
 
 /** Of the debits that were not given back yet, each with the first reference that is free (ruling C8). */

@@ -1,5 +1,5 @@
 import { randomText } from '../../ids/base62.ts'
-import { readMoved } from '../sql/head.ts'
+import { readMoved } from '../sql/moments.ts'
 import type { Database, Transaction } from './database.ts'
 import { closeStore } from './moved.ts'
 import { postFunctions } from './post.ts'

@@ -1,6 +1,6 @@
 import type { Audited, VerifyOptions } from '../../accounts/entries.ts'
-import { checkMoment, takeMoment } from '../sql/head.ts'
 import type { SliceSizes } from '../sql/listing.ts'
+import { checkMoment, takeMoment } from '../sql/moments.ts'
 import type { Row } from '../sql/step.ts'
 import { type VerifyDialect, verifyLedger } from '../sql/verify.ts'
 import type { Database } from './database.ts'

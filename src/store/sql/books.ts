@@ -11,9 +11,9 @@ import type { OperatorRow } from '../../accounts/operators.ts'
 import { columnsOf, registers } from '../../accounts/registers.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { readClock, readNowMs } from './clock.ts'
 import { type Dialect, insert, type Put, update } from './dialect.ts'
 import { pageKeys } from './key-pages.ts'
+import { readClock, readNowMs } from './moments.ts'
 import {
   lowerAscii,
   selectAccountPage,

@@ -3,8 +3,8 @@ import { isRecorded, type UsageState } from '../../accounts/usage/question.ts'
 import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
 import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
-import { readNowMs } from './clock.ts'
 import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
+import { readNowMs } from './moments.ts'
 import { ask, askOne, execute, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
 
 /*
