@@ -14,7 +14,6 @@ import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
 import { type BoundWishes, boundsAfter, type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
-import type { OperatorRow, SessionRow } from './operators.ts'
 import type { BookRow } from './registers.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
@@ -44,7 +43,7 @@ export type Facts = {
   accountNamed: AccountRow | undefined
   keys: readonly KeyRow[]
   credit: { accountId: string; amountNanos: bigint } | undefined
-  operators: readonly OperatorRow[]
+  operators: readonly BookRow<'operators'>[]
   made: Made | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
@@ -66,9 +65,9 @@ export type BookWrite =
   | { kind: 'set_bounds'; accountId: string; scope: string; bounds: KeyBounds }
   | ({ kind: 'set_spend'; accountId: string; scope: string } & TimeSpan & SpendBase)
   | { kind: 'clear_spend'; accountId: string; scope: string }
-  | { kind: 'insert_operator'; operator: OperatorRow }
+  | { kind: 'insert_operator'; operator: BookRow<'operators'> }
   | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
-  | { kind: 'insert_session'; session: SessionRow }
+  | { kind: 'insert_session'; session: BookRow<'sessions'> }
   | { kind: 'delete_session'; digest: string }
   | { kind: 'set_zone'; timeZone: string }
   | { kind: 'insert_made'; actor: string; key: string; made: Made }

@@ -30,7 +30,7 @@ export function addStoreCommands(program: Command): void {
 
 async function copy(from: StorePlace, to: StorePlace, command: Command): Promise<CopyReport> {
   const { copyStore, refuseMovedElsewhere } = await import('../store/copy/copy.ts')
-  const { openSource, openTarget } = await import('../store/copy/end.ts')
+  const { openSource, openTarget } = await import('../store/copy/open-end.ts')
   const { StoreError } = await import('../store/files/store-error.ts')
   if (from.shown === to.shown) throw new StoreError(`${from.shown} is the store itself: name another place with --to`)
   const source = await openSource(from)

@@ -1,7 +1,6 @@
 import type { Zone } from '../../accounts/calendar.ts'
 import type { RegisterName } from '../../accounts/registers.ts'
-import type { StorePlace } from '../../config/config.ts'
-import { explainCalls, type Moved } from '../files/store-error.ts'
+import type { Moved } from '../files/store-error.ts'
 
 /*
  * The two ends of a copy, whichever their engines: rows by the names of their columns, integers as bigint. Entries are never
@@ -92,25 +91,4 @@ export type CopyTarget = CopyEnd & {
   setZone(zone: Zone): Promise<void>
   /** Servers may serve from the target now. */
   finish(): Promise<void>
-}
-
-/** @throws StoreError, also where the file is not there. */
-export async function openSource(place: StorePlace): Promise<CopySource> {
-  if (place.engine === 'sqlite') return (await import('./sqlite-end.ts')).openSqliteSource(place.path)
-  const { openPostgresSource } = await import('./postgres-end.ts')
-  return inWords(place.shown, () => openPostgresSource({ url: place.url.reveal(), shown: place.shown }))
-}
-
-/** A file is made where there is none; a database must be there. @throws StoreError */
-export async function openTarget(place: StorePlace): Promise<CopyTarget> {
-  if (place.engine === 'sqlite') return (await import('./sqlite-end.ts')).openSqliteTarget(place.path)
-  const { openPostgresTarget } = await import('./postgres-end.ts')
-  return inWords(place.shown, () => openPostgresTarget({ url: place.url.reveal(), shown: place.shown }))
-}
-
-/** The end with all its failures in words. */
-async function inWords<End extends CopyEnd>(shown: string, open: () => Promise<End>): Promise<End> {
-  const { explainDatabase } = await import('../postgres/trouble.ts')
-  const { end } = explainCalls({ end: open }, (error) => explainDatabase(error, shown))
-  return explainCalls(await end(), (error) => explainDatabase(error, shown))
 }

@@ -9,7 +9,7 @@ import { createOperator, revokeOperator } from '../../../src/accounts/operators.
 import type { StorePlace } from '../../../src/config/config.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { type CopyListener, type CopyReport, copyStore } from '../../../src/store/copy/copy.ts'
-import { openSource, openTarget } from '../../../src/store/copy/end.ts'
+import { openSource, openTarget } from '../../../src/store/copy/open-end.ts'
 import { lockStore } from '../../../src/store/files/lock.ts'
 import { createSpool, spoolPath } from '../../../src/store/files/spool.ts'
 import { StoreError } from '../../../src/store/files/store-error.ts'
