@@ -54,7 +54,7 @@ async function measure(name: string, atOnce: number, count: number): Promise<voi
   async function post(): Promise<void> {
     while (takenMs.length < count) {
       const sentMs = performance.now()
-      await ledger.debit({ ...billOf('key_1'), account })
+      await ledger.debit({ ...billOf('key_1'), accountId: account.id })
       takenMs.push(performance.now() - sentMs)
     }
   }

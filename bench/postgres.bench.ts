@@ -173,7 +173,7 @@ async function postSteadily({ url, accounts, rate, seconds, number }: Steady): P
 }
 
 function debitOf({ id, keyId }: { id: string; keyId: string }) {
-  return { ...billOf(keyId), account: { id, name: id, state: 'active' as const } }
+  return { ...billOf(keyId), accountId: id }
 }
 
 async function measureGateways(url: string): Promise<void> {

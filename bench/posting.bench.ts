@@ -62,7 +62,7 @@ try {
       for (; sent < due; sent++) {
         const account = accounts[(sent * 7) % accounts.length]!
         const fromMs = performance.now()
-        const debit = opened.ledger.debit({ ...billOf(keys.get(account.id)!), account })
+        const debit = opened.ledger.debit({ ...billOf(keys.get(account.id)!), accountId: account.id })
         all.push(debit.then(() => void tookMs.push(performance.now() - fromMs)))
       }
       await new Promise((resolve) => setTimeout(resolve, 1))

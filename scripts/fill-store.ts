@@ -3,7 +3,7 @@
  * so many debits of so many accounts, each with a key, as a server does, but without requests.
  */
 import { createBooks } from '../src/accounts/books.ts'
-import type { DebitRow } from '../src/accounts/poster.ts'
+import type { Debit } from '../src/accounts/ledger.ts'
 import { newRequestId } from '../src/ids/request-id.ts'
 import { openStore } from '../src/store/sqlite/store.ts'
 
@@ -24,7 +24,7 @@ for (let done = 0; done < Number(debits); done += batch) {
 }
 store.close()
 
-function debitOf({ accountId, keyId }: (typeof owners)[number]): DebitRow {
+function debitOf({ accountId, keyId }: (typeof owners)[number]): Debit {
   return {
     requestId: newRequestId(),
     accountId,

@@ -86,7 +86,13 @@ async function postUntilKilled(path: string): Promise<void> {
         prices,
         outcome: 'ok',
       } as const
-      const result = await ledger.debit({ requestId, account, amountNanos, createdMs: Date.now(), ...bill })
+      const result = await ledger.debit({
+        requestId,
+        accountId: account.id,
+        amountNanos,
+        createdMs: Date.now(),
+        ...bill,
+      })
       process.stdout.write(`${result} ${requestId}\n`)
     }
   }

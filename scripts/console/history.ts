@@ -1,6 +1,6 @@
 import { createBooks } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
-import type { DebitRow } from '../../src/accounts/poster.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
 import { newRequestId } from '../../src/ids/request-id.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 
@@ -38,7 +38,7 @@ export async function fillHistory(storePath: string): Promise<void> {
   store.close()
 }
 
-function debitOf(owner: { accountId: string; keyId: string }, random: () => number, nowMs: number): DebitRow {
+function debitOf(owner: { accountId: string; keyId: string }, random: () => number, nowMs: number): Debit {
   const [model, wire] = choose(random() * 11.2)
   const input = Math.floor(2_000 + random() * 9_000)
   const read = Math.floor(random() * 24_000)

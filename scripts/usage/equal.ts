@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import fc from 'fast-check'
 import { type Books, createBooks } from '../../src/accounts/books.ts'
 import { quarterMs, utc } from '../../src/accounts/calendar.ts'
-import type { DebitRow } from '../../src/accounts/poster.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
 import type { UsageAnswer, UsageQuestion } from '../../src/accounts/usage/question.ts'
 import { foldedMax } from '../../src/accounts/usage/reporting.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
@@ -41,7 +41,7 @@ type Proven = Answering & {
   books: Books
   /** Sets the time at which debits are posted from now on, if the store's clock can be set. */
   turn(ms: number): void
-  post(debits: readonly DebitRow[]): Promise<unknown>
+  post(debits: readonly Debit[]): Promise<unknown>
   giveBack(requestIds: readonly string[]): Promise<unknown>
   fold(): Promise<boolean>
   copyUnfolded(): Promise<Answering>
@@ -119,7 +119,7 @@ async function postAll(store: Proven, accounts: readonly string[], entries: numb
   return { folds, lastMs: Math.max(Math.floor(nowMs), Date.now()) }
 }
 
-function debitOf({ account, key, model, outcome, upstream }: Post, accounts: readonly string[]): DebitRow {
+function debitOf({ account, key, model, outcome, upstream }: Post, accounts: readonly string[]): Debit {
   const [accountId, requestId] = [accounts[account]!, newRequestId()]
   // Makes figures that differ each time; they have no other meaning.
   const some = Number.parseInt(requestId.slice(-6), 16)

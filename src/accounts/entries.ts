@@ -2,7 +2,6 @@ import { counters } from '../inference/usage.ts'
 import { formatCalls } from './calls.ts'
 import type { Head } from './chain.ts'
 import type { Debit, Origin } from './ledger.ts'
-import type { DebitRow } from './poster.ts'
 
 /** An entry of the ledger. A credit has a reference, a debit a bill. Amounts in nano-credits, times in Unix milliseconds. */
 export type Entry = {
@@ -17,7 +16,7 @@ export type Entry = {
   digest: string
   reference: string | undefined
   /** Undefined for a credit. */
-  bill: Omit<DebitRow, 'accountId' | 'amountNanos' | 'createdMs' | 'prices'> | undefined
+  bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices'> | undefined
   /** The origin of the debit that a credit gives back because its client was refused (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
 }
@@ -135,7 +134,7 @@ export function readReturnReference(reference: string): string | undefined {
  * Whether the entry is of this debit. All is compared except the creation time, since a retry may have made the debit
  * anew. A spool line of the first release lacks the origin, and missing parts are not compared.
  */
-export function isSame({ accountId, amountNanos, bill }: Entry, debit: DebitRow): boolean {
+export function isSame({ accountId, amountNanos, bill }: Entry, debit: Debit): boolean {
   return (
     bill !== undefined &&
     accountId === debit.accountId &&

@@ -2,7 +2,6 @@ import { formatCalls, parseCalls } from './calls.ts'
 import { type ChainedRow, type EntryColumn, entryKinds } from './chain.ts'
 import { type Entry, readReturnReference } from './entries.ts'
 import type { Debit, Origin } from './ledger.ts'
-import type { DebitRow } from './poster.ts'
 import type { registers } from './registers.ts'
 
 /** An entry that is verified, with the data that it is compared with. */
@@ -55,7 +54,7 @@ export function returnRow(debit: Record<string, unknown>, reference: string, cre
   return row
 }
 
-export function debitRow(debit: DebitRow): UnplacedRow {
+export function debitRow(debit: Debit): UnplacedRow {
   const { usage } = debit
   return {
     ...blankRow,
@@ -138,7 +137,7 @@ export function readCounters(row: Record<string, unknown>) {
 }
 
 function readBill(row: Record<string, unknown>): Entry['bill'] {
-  const usageSource = row.usage_source as DebitRow['usageSource']
+  const usageSource = row.usage_source as Debit['usageSource']
   return {
     requestId: row.request_id as string,
     ...readOrigin(row),
@@ -147,7 +146,7 @@ function readBill(row: Record<string, unknown>): Entry['bill'] {
     pricedCalls: Number(row.priced_calls),
     calls: parseCalls(row.calls as string | null),
     priceVersion: row.price_version as string,
-    outcome: row.outcome as DebitRow['outcome'],
+    outcome: row.outcome as Debit['outcome'],
   }
 }
 

@@ -1,7 +1,6 @@
 import type { Prices } from '../catalog/model.ts'
 import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
-import type { Account } from './account.ts'
 
 /** How a request ended. The value of `outcome` in the ledger and in the log. */
 export const outcomes = [
@@ -37,7 +36,6 @@ export type Origin = {
 /** The bill of one answer. `requestId` is unique for ever: posting it twice makes one debit (ruling R5). */
 export type Debit = Origin & {
   requestId: string
-  account: Account
   amountNanos: bigint
   usage: Usage
   usageSource: UsageSource
@@ -50,6 +48,7 @@ export type Debit = Origin & {
   prices: Prices
   outcome: RequestOutcome
   createdMs: number
+  accountId: string
 }
 
 /**

@@ -1,9 +1,6 @@
 import type { Spend } from './budget.ts'
 import type { Debit } from './ledger.ts'
 
-/** A debit as it is sent to the store: the account is given by its id. */
-export type DebitRow = Omit<Debit, 'account'> & { accountId: string }
-
 /**
  * The result of posting a debit. Three leave no entry:
  * - `rejected`: there is no such account, or no account can hold the amount.
@@ -48,12 +45,12 @@ export interface Poster {
    * Resolves when all of them are durable. A store that is busy or broken is tried again, for as long as it takes.
    * @throws if the poster dies first; the fate of the debits is then unknown.
    */
-  post(debits: readonly DebitRow[]): Promise<Posted>
+  post(debits: readonly Debit[]): Promise<Posted>
   /**
    * Takes debits back: none of them is tried again. Resolves after the try that is under way, without another one.
    * @throws if the poster dies first.
    */
-  withdraw(debits: readonly DebitRow[]): Promise<Withdrawn>
+  withdraw(debits: readonly Debit[]): Promise<Withdrawn>
   /**
    * Gives back each of these debits that the ledger has (ruling C13), once however often it is asked. Resolves after a
    * commit that has reached the disk, after as many tries as that takes. @throws if the poster dies first.
@@ -71,7 +68,7 @@ export interface Spool {
    * Resolves when all are durable. @throws if they may not be. Then the spool has nothing of them, unless it `isTorn`:
    * that is repaired before the next line.
    */
-  append(debits: readonly DebitRow[]): Promise<void>
+  append(debits: readonly Debit[]): Promise<void>
   /** Notes that the debits of these requests, if the ledger has any, are to be given back. Otherwise like `append`. */
   appendReturns(requestIds: readonly string[]): Promise<void>
   /** Resolves if debits could be appended now. @throws if they could not. */

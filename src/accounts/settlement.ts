@@ -19,7 +19,7 @@
 import { Register } from '../registers.ts'
 import type { BalanceListener } from './balances.ts'
 import type { Backlog, Debit, Ledger, LedgerBlock } from './ledger.ts'
-import type { DebitRow, Posted, Poster, Posting, Spool } from './poster.ts'
+import type { Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
 
 type SettlementOptions = {
@@ -59,7 +59,7 @@ export class Settlement implements Ledger {
   /** Resolves when the last late debit is in the spool, or the spool has refused it. */
   #spooling: Promise<unknown> = Promise.resolve()
   #poster: Poster | undefined
-  #outbox: DebitRow[] = []
+  #outbox: Debit[] = []
   #tellDurable: (tookMs: number) => void = () => {}
   #hasRestarted = false
   #isLost = false
@@ -97,19 +97,18 @@ export class Settlement implements Ledger {
   }
 
   debit(debit: Debit): Promise<'posted' | 'exists' | 'spooled'> {
-    const row = rowOf(debit)
     const { clockMs, settleDeadlineMs } = this.#options
     return new Promise((resolve, reject) => {
-      if (this.#isUnsettled(row.requestId)) {
-        reject(new Error(`request ${row.requestId} is being settled already`))
+      if (this.#isUnsettled(debit.requestId)) {
+        reject(new Error(`request ${debit.requestId} is being settled already`))
         return
       }
       const sinceMs = clockMs()
       const dueMs = sinceMs + (this.#isLost ? 0 : settleDeadlineMs)
-      this.#waiting.set(row.requestId, { row, sinceMs, dueMs, resolve, reject })
+      this.#waiting.set(debit.requestId, { row: debit, sinceMs, dueMs, resolve, reject })
       // The debits of one turn of the event loop are posted together.
       if (this.#outbox.length === 0) setImmediate(() => this.#sendOutbox())
-      this.#outbox.push(row)
+      this.#outbox.push(debit)
     })
   }
 
@@ -117,7 +116,7 @@ export class Settlement implements Ledger {
    * Takes over debits of earlier runs, which are in a spool and which the store could not take at the start. They are
    * owed and block their accounts until the store takes them.
    */
-  adopt(rows: readonly DebitRow[]): void {
+  adopt(rows: readonly Debit[]): void {
     const nowMs = this.#options.clockMs()
     const debits: WaitingDebit[] = []
     for (const row of rows) {
@@ -231,7 +230,7 @@ export class Settlement implements Ledger {
     this.#post(debits)
   }
 
-  #post(debits: readonly DebitRow[]): void {
+  #post(debits: readonly Debit[]): void {
     if (debits.length === 0) return
     // Debits of a poster that died are posted by its successor.
     this.#poster?.post(debits).then(
@@ -241,7 +240,7 @@ export class Settlement implements Ledger {
   }
 
   /** Posts each account by itself. Debits that were withdrawn meanwhile are not posted again. */
-  #postApart(debits: readonly DebitRow[]): void {
+  #postApart(debits: readonly Debit[]): void {
     const open = debits.filter(({ requestId }) => this.#waiting.has(requestId) || this.#overdue.has(requestId))
     for (const rows of Map.groupBy(open, ({ accountId }) => accountId).values()) this.#post(rows)
   }
@@ -295,7 +294,7 @@ export class Settlement implements Ledger {
     )
   }
 
-  #settle(debits: readonly DebitRow[], { postings, balances, spends = [] }: Posted): void {
+  #settle(debits: readonly Debit[], { postings, balances, spends = [] }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
     // Debits that were found in the ledger do not show that a commit has written.
@@ -308,7 +307,7 @@ export class Settlement implements Ledger {
     if (wasBehind || this.#closing) this.#moveOn()
   }
 
-  #settleOne(row: DebitRow, posting: Posting, nowMs: number): void {
+  #settleOne(row: Debit, posting: Posting, nowMs: number): void {
     const { requestId, accountId, amountNanos, keyId } = row
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
@@ -401,28 +400,4 @@ export class Settlement implements Ledger {
 export function sweepOften(settlement: Settlement, settleDeadlineMs: number): () => void {
   const sweeps = setInterval(() => settlement.sweep(), Math.max(5, Math.min(100, settleDeadlineMs / 10)))
   return () => clearInterval(sweeps)
-}
-
-/** Copies name by name, since copying all but one takes twenty times as long. The type makes the compiler demand every name. */
-function rowOf(debit: Debit): DebitRow {
-  const row: { [Name in keyof Required<DebitRow>]: DebitRow[Name] } = {
-    requestId: debit.requestId,
-    keyId: debit.keyId,
-    clientWire: debit.clientWire,
-    model: debit.model,
-    modelWire: debit.modelWire,
-    upstream: debit.upstream,
-    upstreamAccount: debit.upstreamAccount,
-    amountNanos: debit.amountNanos,
-    usage: debit.usage,
-    usageSource: debit.usageSource,
-    pricedCalls: debit.pricedCalls,
-    calls: debit.calls,
-    priceVersion: debit.priceVersion,
-    prices: debit.prices,
-    outcome: debit.outcome,
-    createdMs: debit.createdMs,
-    accountId: debit.account.id,
-  }
-  return row
 }

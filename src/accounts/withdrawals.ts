@@ -11,11 +11,12 @@
  * process dies before that, the debit may stay; `ledger verify --log` finds it.
  */
 import type { BalanceListener } from './balances.ts'
-import type { DebitRow, GivenBack, Posted, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
+import type { Debit } from './ledger.ts'
+import type { GivenBack, Posted, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
 /** A debit and the request that waits for it. */
 export type WaitingDebit = {
-  row: DebitRow
+  row: Debit
   /** When the wait began, and when it ends at the latest, in monotonic milliseconds. */
   sinceMs: number
   dueMs: number
@@ -153,7 +154,7 @@ export class Withdrawals {
   }
 
   /** Asks the poster for the fates of debits. @returns undefined if it does not answer in time. */
-  #ask(rows: readonly DebitRow[]): Promise<Withdrawn | undefined> {
+  #ask(rows: readonly Debit[]): Promise<Withdrawn | undefined> {
     const { poster, clockMs } = this.#options
     const { promise, resolve } = Promise.withResolvers<Withdrawn | undefined>()
     const question = { untilMs: clockMs() + answerMs, giveUp: () => resolve(undefined) }

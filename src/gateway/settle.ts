@@ -113,7 +113,6 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
   return {
     ...billed,
     requestId,
-    account: key.account,
     keyId: keyIdOf(key),
     clientWire,
     model: model.entryId,
@@ -124,6 +123,7 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     priceVersion: set.version,
     prices: set.prices,
     createdMs,
+    accountId: key.account.id,
   }
 }
 

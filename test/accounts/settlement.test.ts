@@ -3,17 +3,9 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
-import type {
-  DebitRow,
-  GivenBack,
-  Posted,
-  Poster,
-  Posting,
-  Spool,
-  WithdrawalFate,
-  Withdrawn,
-} from '../../src/accounts/poster.ts'
+import type { GivenBack, Posted, Poster, Posting, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
 import { Settlement } from '../../src/accounts/settlement.ts'
 import { costNanos, createDebit, createDebitRow } from '../store/fixtures.ts'
 import { turn } from '../support/waiting.ts'
@@ -29,14 +21,14 @@ const keyBudget = { nanos: 100n * costNanos, per: undefined }
 
 /** A poster whose posts are answered by hand. */
 class Hand implements Poster {
-  readonly posts: { debits: readonly DebitRow[]; resolve(posted: Posted): void; reject(error: Error): void }[] = []
+  readonly posts: { debits: readonly Debit[]; resolve(posted: Posted): void; reject(error: Error): void }[] = []
   readonly withdrawals: PromiseWithResolvers<Withdrawn>[] = []
   readonly gifts: { requestIds: readonly string[]; resolve(given: GivenBack): void; reject(error: Error): void }[] = []
   readonly #death = Promise.withResolvers<Error>()
   readonly death = this.#death.promise
   isClosed = false
 
-  post(debits: readonly DebitRow[]): Promise<Posted> {
+  post(debits: readonly Debit[]): Promise<Posted> {
     const { promise, resolve, reject } = Promise.withResolvers<Posted>()
     this.posts.push({ debits, resolve, reject })
     return promise

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createBalances } from '../../src/accounts/balances.ts'
-import type { DebitRow, GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
+import type { GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
 import { type WaitingDebit, Withdrawals } from '../../src/accounts/withdrawals.ts'
 import { turn } from '../support/waiting.ts'
 
@@ -11,7 +12,7 @@ import { turn } from '../support/waiting.ts'
 function start() {
   let nowMs = 10_000
   const told: string[] = []
-  const asked: { rows: readonly DebitRow[]; answer: (answer: Withdrawn) => void; die: (error: Error) => void }[] = []
+  const asked: { rows: readonly Debit[]; answer: (answer: Withdrawn) => void; die: (error: Error) => void }[] = []
   const gifts: { requestIds: readonly string[]; answer: (given: GivenBack) => void }[] = []
   const spool = {
     isTorn: false,
@@ -24,7 +25,7 @@ function start() {
     },
   }
   const poster = {
-    withdraw(rows: readonly DebitRow[]) {
+    withdraw(rows: readonly Debit[]) {
       const { promise, resolve, reject } = Promise.withResolvers<Withdrawn>()
       asked.push({ rows, answer: resolve, die: reject })
       return promise
@@ -68,7 +69,7 @@ function start() {
     withdraw(...requestIds: string[]) {
       const debits = requestIds.map((requestId): WaitingDebit => {
         balances.owe('acct_1', 100n)
-        const row = { requestId, accountId: 'acct_1', amountNanos: 100n } as DebitRow
+        const row = { requestId, accountId: 'acct_1', amountNanos: 100n } as Debit
         const resolve = (result: string) => void told.push(`${requestId} ${result}`)
         return { row, sinceMs: 0, dueMs: 0, resolve, reject: () => void told.push(`${requestId} refused`) }
       })

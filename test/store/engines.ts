@@ -4,7 +4,8 @@ import { after, before, suite } from 'node:test'
 import type { BookChange } from '../../src/accounts/book-rules.ts'
 import { type Books, createBooks } from '../../src/accounts/books.ts'
 import { createCalendar, utc, type Zone } from '../../src/accounts/calendar.ts'
-import type { DebitRow, Posting } from '../../src/accounts/poster.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
+import type { Posting } from '../../src/accounts/poster.ts'
 import type { Reporting } from '../../src/accounts/usage/reporting.ts'
 import type { TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../src/store/postgres/books.ts'
@@ -25,7 +26,7 @@ import { type Forger, forgeFile } from './forge.ts'
 export type TestStore = Books & {
   close(): Promise<void>
   change: <T>(change: BookChange<T>) => Promise<T>
-  postDebits(rows: readonly DebitRow[]): Promise<readonly Posting[]>
+  postDebits(rows: readonly Debit[]): Promise<readonly Posting[]>
   giveBack(requestIds: readonly string[]): Promise<readonly string[]>
   /** Folds so many entries at most into figures for reports. @returns whether there may be more */
   fold(entriesMax: number): Promise<boolean>

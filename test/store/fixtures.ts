@@ -1,9 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type { Account } from '../../src/accounts/account.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
-import type { DebitRow } from '../../src/accounts/poster.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
 import { testFolder } from '../support/folder.ts'
@@ -47,10 +45,13 @@ export const origin = {
   upstreamAccount: 'm-one',
 } as const
 
-export function createDebit(requestId: string, account: Account): Debit {
+export function createDebit(requestId: string, account: { id: string }): Debit {
+  return createDebitRow(requestId, account.id)
+}
+
+export function createDebitRow(requestId: string, accountId: string): Debit {
   return {
     requestId,
-    account,
     ...origin,
     amountNanos: costNanos,
     usage,
@@ -61,12 +62,8 @@ export function createDebit(requestId: string, account: Account): Debit {
     prices,
     outcome: 'ok',
     createdMs: 1_700_000_000_000,
+    accountId,
   }
-}
-
-export function createDebitRow(requestId: string, accountId: string): DebitRow {
-  const { account: _, ...row } = createDebit(requestId, { id: accountId } as Account)
-  return { ...row, accountId }
 }
 
 export const verifyOptions = { priceNanos }

@@ -90,7 +90,7 @@ test('R5 the same request id with another amount is an alarm and no second debit
   )
   const impossible = { ...debit, requestId: 'req_2', usage: { ...usage, inputTokens: 0.5 } }
   await assert.rejects(ledger.debit(impossible), /cannot hold the debit of request req_2/)
-  const [again, twin] = [createDebit('req_3', debit.account), createDebit('req_3', debit.account)]
+  const [again, twin] = [createDebitRow('req_3', debit.accountId), createDebitRow('req_3', debit.accountId)]
   const both = await Promise.allSettled([ledger.debit(again), ledger.debit(twin)])
   assert.deepEqual(
     both.map(({ status }) => status),

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { DebitRow, GivenBack, Posted, Posting } from '../../src/accounts/poster.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
+import type { GivenBack, Posted, Posting } from '../../src/accounts/poster.ts'
 import type { RunOutcome } from '../../src/store/sqlite/connection.ts'
 import { Queue } from '../../src/store/sqlite/queue.ts'
 import type { Store } from '../../src/store/sqlite/store.ts'
@@ -10,9 +11,9 @@ import { createDebitRow } from './fixtures.ts'
 /* What the ledger's thread has to bring in, and when it tries again (B8, C13, B14). */
 
 const [one, two, three] = ['req_1', 'req_2', 'req_3'].map((id) => createDebitRow(id, `acct_${id}`)) as [
-  DebitRow,
-  DebitRow,
-  DebitRow,
+  Debit,
+  Debit,
+  Debit,
 ]
 
 test('what has come by the time the thread turns to it is posted together, each message answered in its order', async () => {
@@ -200,7 +201,7 @@ function create() {
       balancesBehind: (accountIds: Set<string>) => readBalances(accountIds),
       readBalances,
       readSpends: () => [],
-      postDebits(debits: DebitRow[]) {
+      postDebits(debits: Debit[]) {
         calls.push(`post ${debits.map(({ requestId }) => requestId)}`)
         return scene.postings ?? debits.map(() => 'posted')
       },
@@ -234,9 +235,9 @@ function create() {
   })
   const note = (answer: Posted | GivenBack) => void said.push(answer)
   const queue = {
-    post: (debits: readonly DebitRow[]) => void inner.post(debits).then(note),
+    post: (debits: readonly Debit[]) => void inner.post(debits).then(note),
     giveBack: (requestIds: readonly string[]) => void inner.giveBack(requestIds).then(note),
-    withdraw: (debits: readonly DebitRow[]) => inner.withdraw(debits),
+    withdraw: (debits: readonly Debit[]) => inner.withdraw(debits),
     close: () => inner.close(),
   }
   return { queue, calls, said, turns, run, set, fateOf, tries: () => tries }
@@ -254,7 +255,7 @@ function create() {
     await turn()
   }
 
-  function fateOf(debit: DebitRow): unknown {
+  function fateOf(debit: Debit): unknown {
     return queue.withdraw([debit]).fates[0]
   }
 }

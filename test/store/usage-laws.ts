@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { createCalendar, quarterMs } from '../../src/accounts/calendar.ts'
-import type { DebitRow } from '../../src/accounts/poster.ts'
+import type { Debit } from '../../src/accounts/ledger.ts'
 import type { UsageGrouping, UsageQuestion } from '../../src/accounts/usage/question.ts'
 import type { Reporting } from '../../src/accounts/usage/reporting.ts'
 
@@ -18,7 +18,7 @@ export type Post = {
   account: number
   key: number
   model: string
-  outcome: DebitRow['outcome']
+  outcome: Debit['outcome']
   upstream: string
   /** Hours since the post before it. */
   later: number

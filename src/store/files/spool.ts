@@ -2,7 +2,8 @@ import { constants, copyFileSync, existsSync, readFileSync, renameSync, rmSync }
 import { type FileHandle, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseTerms } from '../../accounts/entry-row.ts'
-import type { DebitRow, Posting, Spool } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { Posting, Spool } from '../../accounts/poster.ts'
 import { syncFolderAside } from './sync.ts'
 
 /**
@@ -139,13 +140,13 @@ async function sizeOf(file: FileHandle): Promise<number> {
 }
 
 /** @property returns requests whose debits are to be given back where the database has them, and nowhere else to be booked. */
-type Spooled = { debits: DebitRow[]; returns: string[]; unreadable: number }
+type Spooled = { debits: Debit[]; returns: string[]; unreadable: number }
 
 /**
  * Reads the spool of an earlier run. `unreadable` lines were torn by a crash, and then never promised, or damaged since.
  */
 export function readSpool(path: string): Spooled {
-  const debits: DebitRow[] = []
+  const debits: Debit[] = []
   const returns: string[] = []
   let unreadable = 0
   const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
@@ -199,7 +200,7 @@ export function concludeSpool(
   return { posted: count('posted'), known: count('exists'), returned, rejected, unreadable, aside }
 }
 
-function encodeDebit(debit: DebitRow): string {
+function encodeDebit(debit: Debit): string {
   return JSON.stringify(debit, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
 }
 
@@ -209,7 +210,7 @@ function encodeReturn(requestId: string): string {
 
 /** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
 // biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
-function decodeDebit(debit: any): DebitRow {
+function decodeDebit(debit: any): Debit {
   const { steps, calls, ...rates } = debit.prices
   const prices = {
     ...Object.fromEntries(Object.entries(rates).map(([name, nanos]) => [name, BigInt(nanos as string)])),
@@ -221,6 +222,6 @@ function decodeDebit(debit: any): DebitRow {
     calls: undefined,
     ...debit,
     amountNanos: BigInt(debit.amountNanos),
-    prices: prices as DebitRow['prices'],
+    prices: prices as Debit['prices'],
   }
 }

@@ -12,7 +12,8 @@ import {
   returnRow,
   type UnplacedRow,
 } from '../../accounts/entry-row.ts'
-import type { DebitRow, GivenBack, Posted, Posting } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { GivenBack, Posted, Posting } from '../../accounts/poster.ts'
 import { isText } from '../sql/dialect.ts'
 import { readNowMs } from '../sql/moments.ts'
 import type { Row } from '../sql/step.ts'
@@ -30,7 +31,7 @@ export const postFunctions = [post]
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 
 /** @property index of the debit in its call */
-type NewDebit = NewEntry & { debit: DebitRow; index: number }
+type NewDebit = NewEntry & { debit: Debit; index: number }
 
 type PostOutcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
 
@@ -41,9 +42,9 @@ type PostOutcome = { letters: string; balances: (readonly [accountId: string, st
  */
 export async function postDebits(
   database: Database,
-  debits: readonly DebitRow[],
+  debits: readonly Debit[],
   windows: SpendWindows = new SpendWindows(),
-  onBooked: (debit: DebitRow) => void = () => {},
+  onBooked: (debit: Debit) => void = () => {},
 ): Promise<Posted> {
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
@@ -129,10 +130,7 @@ export async function postCredit(
 }
 
 /** The debits among these that the ledger has not. */
-export async function findMissing(
-  { query }: Pick<Database, 'query'>,
-  debits: readonly DebitRow[],
-): Promise<Set<DebitRow>> {
+export async function findMissing({ query }: Pick<Database, 'query'>, debits: readonly Debit[]): Promise<Set<Debit>> {
   const ids = debits.map(({ requestId }) => entryIdOf(requestId))
   const rows = await query('SELECT id FROM triwire.entries WHERE id = ANY ($1::uuid[])', [ids])
   const there = new Set(rows.map(({ id }) => (id as string).replaceAll('-', '')))
@@ -166,7 +164,7 @@ export async function readBalances(
 async function postTo(
   { query }: Pick<Database, 'query'>,
   entries: readonly NewEntry[],
-  priced: readonly DebitRow[],
+  priced: readonly Debit[],
   windows: Pick<SpendWindows, 'text' | 'clock'>,
 ): Promise<PostOutcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
@@ -195,7 +193,7 @@ function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string 
 }
 
 /** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */
-function newDebit(debit: DebitRow, index: number): NewDebit | undefined {
+function newDebit(debit: Debit, index: number): NewDebit | undefined {
   const row = debitRow(debit)
   if (!isText(debit.requestId) || !isText(debit.priceVersion) || !isText(debit.accountId)) return undefined
   if (!isWellTyped(row) || !fieldColumns.every((column) => isStorable(row[column])) || (row.amount as bigint) < 0n)

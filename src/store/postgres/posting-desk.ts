@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { DebitRow, GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../../accounts/poster.ts'
 import type { Say } from '../serving/protocol.ts'
 import type { Desk } from './control.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
@@ -56,8 +57,8 @@ type Batch = {
  */
 export class PostingDesk implements Desk {
   readonly answers = {
-    post: (rows: readonly DebitRow[]) => this.#postAll(rows),
-    withdraw: (rows: readonly DebitRow[]) => this.#withdraw(rows),
+    post: (rows: readonly Debit[]) => this.#postAll(rows),
+    withdraw: (rows: readonly Debit[]) => this.#withdraw(rows),
     giveBack: (requestIds: readonly string[]) => this.#giveBack(requestIds),
   }
   readonly #options: PostingOptions
@@ -65,7 +66,7 @@ export class PostingDesk implements Desk {
   /** For what is rare: looks, returns. */
   readonly #aside: Database
   readonly #databases: Database[] = []
-  readonly #posted: PostedLately<DebitRow>
+  readonly #posted: PostedLately<Debit>
   readonly #gifts: PostedLately<string>
   #waiting: Pending[] = []
   readonly #pending = new Map<string, Pending>()
@@ -140,7 +141,7 @@ export class PostingDesk implements Desk {
     return database
   }
 
-  #postAll(rows: readonly DebitRow[]): Promise<Posted> {
+  #postAll(rows: readonly Debit[]): Promise<Posted> {
     const { promise, resolve } = Promise.withResolvers<Posted>()
     const isApart = rows.every(({ accountId }) => accountId === rows[0]!.accountId)
     const batch: Batch = { postings: [], balances: new Map(), open: rows.length, isApart, resolve }
@@ -150,7 +151,7 @@ export class PostingDesk implements Desk {
     return promise
   }
 
-  #add(row: DebitRow, batch: Batch, index: number): void {
+  #add(row: Debit, batch: Batch, index: number): void {
     const pending: Pending = {
       row,
       isApart: batch.isApart,
@@ -261,13 +262,13 @@ export class PostingDesk implements Desk {
     if (this.#mustLookAgain) this.#schedule()
   }
 
-  async #postMissing(rows: readonly DebitRow[]): Promise<number> {
+  async #postMissing(rows: readonly Debit[]): Promise<number> {
     const missing = await findMissing(this.#aside, rows)
     if (missing.size > 0) await postDebits(this.#aside, [...missing], this.#options.windows)
     return missing.size
   }
 
-  async #withdraw(rows: readonly DebitRow[]): Promise<Withdrawn> {
+  async #withdraw(rows: readonly Debit[]): Promise<Withdrawn> {
     const withdrawn = rows.map(({ requestId }) => this.#pending.get(requestId))
     for (const pending of withdrawn) if (pending) pending.isWithdrawn = true
     const waiting = this.#waiting.filter(({ isWithdrawn }) => isWithdrawn)

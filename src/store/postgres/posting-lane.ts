@@ -1,4 +1,5 @@
-import type { DebitRow, Posting } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { Posting } from '../../accounts/poster.ts'
 import type { Database } from './database.ts'
 import { postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
@@ -6,7 +7,7 @@ import { isConflict, isUnknown } from './trouble.ts'
 
 /** A debit on its way into the ledger. */
 export type Pending = {
-  row: DebitRow
+  row: Debit
   /** A call that had it ended without an answer: it may be in the ledger, now or a little later. */
   isDoubtful: boolean
   /** This debit must not be tried any more (ruling C13). */
@@ -31,7 +32,7 @@ type LaneOptions = {
   /** The debits that this gets are tried again. */
   giveBack: (pending: readonly Pending[], error: unknown) => void
   /** @param rows those that the ledger has */
-  onPosted: (rows: readonly DebitRow[], accountIds: ReadonlySet<string>) => void
+  onPosted: (rows: readonly Debit[], accountIds: ReadonlySet<string>) => void
   /** The lane can take more. */
   onFree: () => void
 }
@@ -82,7 +83,7 @@ export class PostingLane {
     this.#underWay = taken
     this.#accounts = new Set(taken.map(({ row }) => row.accountId))
     const rows = taken.map(({ row }) => row)
-    const booked: DebitRow[] = []
+    const booked: Debit[] = []
     try {
       const { database, windows } = this.#options
       const { postings, balances } = await postDebits(database, rows, windows, (row) => booked.push(row))

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { DebitRow, Posting } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { Posting } from '../../accounts/poster.ts'
 import { tryLockStore } from '../files/lock.ts'
 import { concludeSpool, readSpool, spoolPath } from '../files/spool.ts'
 import type { Say } from '../serving/protocol.ts'
@@ -43,7 +44,7 @@ async function recover(database: Database, place: string, say: Say, windows?: Sp
   const spooled = readSpool(path)
   const { debits, returns, unreadable } = spooled
   if (!debits.length && !returns.length && !unreadable) return
-  const [postings, held]: [Posting[], DebitRow[]] = [[], []]
+  const [postings, held]: [Posting[], Debit[]] = [[], []]
   for (let at = 0; at < debits.length; at += rowsMax) {
     const some = debits.slice(at, at + rowsMax)
     const locked = await findLocked(database, [...new Set(some.map(({ accountId }) => accountId))])

@@ -1,8 +1,9 @@
 import type { ClockNews } from '../../accounts/clock.ts'
 import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
 import type { FoundDebit } from '../../accounts/entries.ts'
+import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
-import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
+import type { GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { CountedFailures } from '../../accounts/remote-throttle.ts'
 import type { Cooldown, Introduction, OtherReplica } from '../../accounts/server-store.ts'
 import type { TrafficCell } from '../../accounts/usage/traffic.ts'
@@ -16,8 +17,8 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 export type Questions = {
   /** The store is open, or will be when the database can be reached. @throws StoreError where it cannot be used. */
   open: { asks: undefined; answers: { isReached: boolean } }
-  post: { asks: readonly DebitRow[]; answers: Posted }
-  withdraw: { asks: readonly DebitRow[]; answers: Withdrawn }
+  post: { asks: readonly Debit[]; answers: Posted }
+  withdraw: { asks: readonly Debit[]; answers: Withdrawn }
   giveBack: { asks: readonly string[]; answers: GivenBack }
   findDebit: { asks: string; answers: FoundDebit | undefined }
   /** Answered after the news of what the store has of these keys. The thread of a file reads all that is new. */
@@ -59,7 +60,7 @@ export type News = {
   /** The spool of earlier runs is posted: at the start, or later where the clock was in doubt. */
   drained: undefined
   /** Debits of earlier runs that stay in a spool, since somebody has locked their accounts. */
-  held: readonly DebitRow[]
+  held: readonly Debit[]
   /** Whether the database can be reached, once it is known and whenever it changes. */
   reach: { isReached: boolean; error?: string }
   /** The changes of operators, or the results of lookups. `isAnew`: all earlier changes are void. */

@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { digestEntry, postedMs } from '../../accounts/chain.ts'
 import { insertEntrySql, priceRow, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
-import type { DebitRow, Posted } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { Posted } from '../../accounts/poster.ts'
 import { registers } from '../../accounts/registers.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
@@ -159,7 +160,7 @@ function createPrices(db: DatabaseSync) {
   return notePrices
 
   /** Writes the prices of a version, once for each. */
-  function notePrices({ versions }: AppendBatch, { priceVersion, prices }: DebitRow): void {
+  function notePrices({ versions }: AppendBatch, { priceVersion, prices }: Debit): void {
     if (versions.has(priceVersion)) return
     const row = priceRow(priceVersion, prices)
     insertPrices.run(...priceColumns.map((column) => row[column]))

@@ -2,7 +2,8 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../accounts/entry-row.ts'
-import type { DebitRow, Posting } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { Posting } from '../../accounts/poster.ts'
 import { resultCode } from '../files/store-error.ts'
 import { type AppendBatch, createAppender } from './append.ts'
 
@@ -36,11 +37,11 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /** All of them in one transaction, durable when it returns. Each request id is posted once, ever. */
-  function postDebits(debits: readonly DebitRow[]): Posting[] {
+  function postDebits(debits: readonly Debit[]): Posting[] {
     return inTransaction((batch) => debits.map((debit) => postDebit(batch, debit)))
   }
 
-  function postDebit(batch: AppendBatch, debit: DebitRow): Posting {
+  function postDebit(batch: AppendBatch, debit: Debit): Posting {
     try {
       notePrices(batch, debit)
       const row = debitRow(debit)

@@ -1,4 +1,5 @@
-import type { DebitRow, GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
+import type { Debit } from '../../accounts/ledger.ts'
+import type { GivenBack, Posted, Withdrawn } from '../../accounts/poster.ts'
 import type { Connection, RunOutcome } from './connection.ts'
 import type { Store } from './store.ts'
 
@@ -25,7 +26,7 @@ const pausesMs: Partial<Record<RunOutcome, number>> = { busy: 20, failed: 250 }
  */
 export class Queue {
   readonly #options: QueueOptions
-  #posts: QueuedCall<DebitRow, Posted>[] = []
+  #posts: QueuedCall<Debit, Posted>[] = []
   /** Of debits in the posts those that are not to be posted any more (ruling C13). */
   readonly #withdrawn = new Set<string>()
   /** Requests whose debits are to be given back where the ledger has them. */
@@ -43,7 +44,7 @@ export class Queue {
   }
 
   /** Resolves after a commit. */
-  post(debits: readonly DebitRow[]): Promise<Posted> {
+  post(debits: readonly Debit[]): Promise<Posted> {
     return this.#wait(this.#posts, debits)
   }
 
@@ -52,7 +53,7 @@ export class Queue {
   }
 
   /** No try is under way while a message is heard: what is not in the ledger now was never acknowledged. */
-  withdraw(debits: readonly DebitRow[]): Withdrawn {
+  withdraw(debits: readonly Debit[]): Withdrawn {
     for (const { requestId } of debits) this.#withdrawn.add(requestId)
     let answer: Withdrawn = { fates: debits.map(() => 'unknown'), balances: [] }
     this.#options.connection.write((store) => {
@@ -117,7 +118,7 @@ export class Queue {
   }
 
   /** The engine puts a string that it looks up into the table of all its names: not for an empty set. */
-  #isWithdrawn({ requestId }: DebitRow): boolean {
+  #isWithdrawn({ requestId }: Debit): boolean {
     return this.#withdrawn.size > 0 && this.#withdrawn.has(requestId)
   }
 
@@ -136,10 +137,10 @@ export class Queue {
   }
 }
 
-function keysOf(debits: readonly DebitRow[]): Set<string | undefined> {
+function keysOf(debits: readonly Debit[]): Set<string | undefined> {
   return new Set(debits.map(({ keyId }) => keyId))
 }
 
-function accountsOf(debits: readonly DebitRow[]): Set<string> {
+function accountsOf(debits: readonly Debit[]): Set<string> {
   return new Set(debits.map(({ accountId }) => accountId))
 }

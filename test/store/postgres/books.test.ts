@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import test, { before } from 'node:test'
 import { type BookStore, createBooks } from '../../../src/accounts/books.ts'
 import { parseHead } from '../../../src/accounts/chain.ts'
-import type { DebitRow } from '../../../src/accounts/poster.ts'
+import type { Debit } from '../../../src/accounts/ledger.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase, openSession } from '../../../src/store/postgres/database.ts'
@@ -149,7 +149,7 @@ test('C15 whatever is read by slices is what SQLite reads at once, in the same o
 test('C9 entries of keys are found by their accounts, one or several', { skip }, async () => {
   const { database, store } = await create()
   const books = createBooks(store, Date.now)
-  const rows: DebitRow[] = []
+  const rows: Debit[] = []
   const keyIds: string[] = []
   for (const name of ['one', 'two']) {
     const { id } = await books.createAccount(name)

@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import test, { before } from 'node:test'
 import type { Account } from '../../../src/accounts/account.ts'
 import { digestKey } from '../../../src/accounts/keys.ts'
-import type { Ledger } from '../../../src/accounts/ledger.ts'
-import type { DebitRow } from '../../../src/accounts/poster.ts'
+import type { Debit, Ledger } from '../../../src/accounts/ledger.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { installFunctions } from '../../../src/store/postgres/migrate.ts'
 import { postFunctions } from '../../../src/store/postgres/post.ts'
@@ -214,7 +213,7 @@ test('Y16 C13 a deferred debit that is taken back may be in the ledger if a call
       await installFunctions(books.database, postFunctions)
       await desk.onReached()
       const free = await hold(prepared, [payers[0]!])
-      const [mine, theirs] = payers.map(({ id }) => createDebitRow(newRequestId(), id)) as [DebitRow, DebitRow]
+      const [mine, theirs] = payers.map(({ id }) => createDebitRow(newRequestId(), id)) as [Debit, Debit]
       const posting = desk.answers.post([mine, theirs])
       const endWaiting = async () =>
         (
