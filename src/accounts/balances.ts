@@ -1,9 +1,16 @@
 import type { Spend } from './budget.ts'
+import type { StoredFigures } from './poster.ts'
 
 /** Receives from a settlement the balances of accounts and the spending of keys with budgets. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
   /** Sets what a key and all of its line have spent so far; missing if this process does not keep that. */
   spend?(scope: string, spend: Spend): void
+}
+
+/** Passes on the figures that a store has reported. */
+export function setFigures(listener: BalanceListener, { balances, spends = [] }: StoredFigures): void {
+  for (const [accountId, storedNanos] of balances) listener.set(accountId, storedNanos)
+  for (const [scope, spend] of spends) listener.spend?.(scope, spend)
 }
 
 /** The balances of all accounts, in the memory of the only serving process. */

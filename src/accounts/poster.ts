@@ -10,14 +10,16 @@ import type { Debit } from './ledger.ts'
  */
 export type Posting = 'posted' | 'exists' | 'conflict' | 'rejected' | 'withdrawn' | 'deferred'
 
-export type Posted = {
-  /** One for each debit, in their order. */
-  postings: readonly Posting[]
-  /** The balances of the accounts after these debits, in nano-credits. */
+/** The figures of a store after some debits. */
+export type StoredFigures = {
+  /** The balances of their accounts, in nano-credits. */
   balances: readonly (readonly [accountId: string, storedNanos: bigint])[]
   /** The same for keys with budgets, by their scopes, if the server keeps that in memory. */
   spends?: readonly (readonly [scope: string, spend: Spend])[] | undefined
 }
+
+/** @property postings one for each debit, in their order */
+export type Posted = StoredFigures & { postings: readonly Posting[] }
 
 /**
  * The fate of a debit that was taken back. `booked`: it is in the ledger, durably. `absent`: it is not, and never will
@@ -25,19 +27,11 @@ export type Posted = {
  */
 export type WithdrawalFate = 'booked' | 'absent' | 'unknown'
 
-export type Withdrawn = {
-  /** One for each debit, in their order. */
-  fates: readonly WithdrawalFate[]
-  balances: Posted['balances']
-  spends?: Posted['spends']
-}
+/** @property fates one for each debit, in their order */
+export type Withdrawn = StoredFigures & { fates: readonly WithdrawalFate[] }
 
-export type GivenBack = {
-  /** Requests whose debit was in the ledger. */
-  returned: readonly string[]
-  balances: Posted['balances']
-  spends?: Posted['spends']
-}
+/** @property returned requests whose debit was in the ledger */
+export type GivenBack = StoredFigures & { returned: readonly string[] }
 
 /** Brings debits into a ledger. A request id is booked once, however often it is posted (ruling R5). */
 export interface Poster {

@@ -17,7 +17,7 @@
  */
 
 import { Register } from '../registers.ts'
-import type { BalanceListener } from './balances.ts'
+import { type BalanceListener, setFigures } from './balances.ts'
 import type { Backlog, Debit, Ledger, LedgerBlock } from './ledger.ts'
 import type { Posted, Poster, Posting, Spool } from './poster.ts'
 import { type WaitingDebit, Withdrawals } from './withdrawals.ts'
@@ -294,15 +294,14 @@ export class Settlement implements Ledger {
     )
   }
 
-  #settle(debits: readonly Debit[], { postings, balances, spends = [] }: Posted): void {
+  #settle(debits: readonly Debit[], { postings, ...figures }: Posted): void {
     const wasBehind = this.#overdue.size > 0
     const nowMs = this.#options.clockMs()
     // Debits that were found in the ledger do not show that a commit has written.
     if (postings.includes('posted')) this.#noteCommit(nowMs)
     for (const [index, row] of debits.entries()) this.#settleOne(row, postings[index]!, nowMs)
     // Balances come after the debits, since a debit that is settled is part of the balance that the store reports.
-    for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
-    for (const [scope, spend] of spends) this.#options.balances.spend?.(scope, spend)
+    setFigures(this.#options.balances, figures)
     if (postings.includes('deferred')) this.#postApart(debits.filter((_, index) => postings[index] === 'deferred'))
     if (wasBehind || this.#closing) this.#moveOn()
   }

@@ -10,9 +10,9 @@
  * the client is refused, or as soon as the spool can be written. With it the next start gives the debit back. If the
  * process dies before that, the debit may stay; `ledger verify --log` finds it.
  */
-import type { BalanceListener } from './balances.ts'
+import { type BalanceListener, setFigures } from './balances.ts'
 import type { Debit } from './ledger.ts'
-import type { GivenBack, Posted, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
+import type { GivenBack, Poster, Spool, WithdrawalFate, Withdrawn } from './poster.ts'
 
 /** A debit and the request that waits for it. */
 export type WaitingDebit = {
@@ -126,7 +126,7 @@ export class Withdrawals {
     const { balances } = this.#options
     const answer = await this.#ask(debits.map(({ row }) => row))
     const refused = debits.filter((debit, index) => this.#decide(debit, answer?.fates[index] ?? 'unknown'))
-    this.#tell(answer)
+    if (answer) setFigures(balances, answer)
     if (refused.some(({ row }) => this.#withdrawals.get(row.requestId)?.isDoubtful)) await this.#note()
     for (const { row, reject } of refused) {
       balances.owe(row.accountId, -row.amountNanos, row.keyId)
@@ -211,15 +211,10 @@ export class Withdrawals {
       this.#withdrawals.delete(debit.row.requestId)
       this.#options.onOver(debit.row.accountId)
     }
-    this.#tell(given)
+    setFigures(this.#options.balances, given)
     const { returned } = given
     const level = returned.length > 0 ? 'error' : 'info'
     this.#options.log(level, 'ledger_withdrawn', { withdrawn: requestIds.length, returned })
     this.#options.onChange()
-  }
-
-  #tell({ balances = [], spends = [] }: Partial<Pick<Posted, 'balances' | 'spends'>> = {}): void {
-    for (const [accountId, storedNanos] of balances) this.#options.balances.set(accountId, storedNanos)
-    for (const [scope, spend] of spends) this.#options.balances.spend?.(scope, spend)
   }
 }
