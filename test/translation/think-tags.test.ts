@@ -74,6 +74,37 @@ test('BUG-6 TS3 a thought between tags and in the field is shown once, and no te
   )
 })
 
+const early = fc.stringMatching(/^[a-m]([a-m .<\n]{0,20}[a-m])?$/)
+const late = fc.stringMatching(/^[n-z]([n-z .\n]{0,20}[n-z])?$/)
+
+test('BUG-6 TS3 nothing of a text between tags that nobody has opened is lost, whether or not the field repeats it', () => {
+  const letters = (text: string, which: RegExp) => text.match(which)?.join('') ?? ''
+  fc.assert(
+    fc.property(
+      fc.record({ text: early, answer: early, field: late, sizes, fieldSizes: sizes, order: orders, client: clients }),
+      fc.boolean(),
+      fc.boolean(),
+      (one, isMirror, isClosed) => {
+        const { text, answer, field } = one
+        const contents = cut(isClosed ? `${text}</think>${answer}` : text, one.sizes)
+        const fields = isMirror ? cut(text, one.sizes) : cut(field, one.fieldSizes)
+        const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: true } } }
+        const shown = shownOf(pump(one.client, 'chat', stream(contents, fields, one.order), options))
+        if (isMirror && isClosed) assert.deepEqual([shown.text, shown.thought], [answer, text])
+        if (isMirror) return
+        // The answer may be shown as a thought where nothing ends it; the word for its end may then be text.
+        const all = (shown.thought + shown.text).replace('</think>', '')
+        assert.equal(
+          [...letters(all, /[a-m]/g)].sort().join(''),
+          [...letters(text + (isClosed ? answer : ''), /[a-m]/g)].sort().join(''),
+        )
+        assert.equal(letters(shown.thought, /[n-z]/g), letters(field, /[n-z]/g))
+      },
+    ),
+    runs,
+  )
+})
+
 test('BUG-6 a whole answer with both shows the thought once', () => {
   fc.assert(
     fc.property(words, words, fc.boolean(), (thought, answer, implicitOpen) => {

@@ -36,7 +36,9 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
   /** Whether text came since the last piece of the field, and whether the last block of both was cut. */
   #hasRead = false
   #wasCut = false
-  /** The thought of the field without what `#unproven` repeats of it, and what the field has yet to repeat of the tags. */
+  /** Text is between tags that nobody has opened, and came before the field: either may repeat the other. */
+  #isImplied = false
+  /** The thought of the field without what the text repeats of it, and what the field has yet to repeat of the tags. */
   #thought: string | undefined
   #unrepeated = ''
   /** Blocks of the field that are read with the tags. */
@@ -114,15 +116,10 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
 
   /** A piece of the field: the part of it that the tags have not said already. */
   #readField(text: string) {
-    this.#thought = (this.#thought ?? '') + text
-    const told = this.#unrepeated.trimStart()
-    const said = text.trimStart()
-    if (told !== '' && told.startsWith(said)) {
-      this.#unrepeated = told.slice(said.length)
-      return
-    }
-    this.#unrepeated = ''
-    this.#write('reasoning', told !== '' && said.startsWith(told) ? said.slice(told.length) : text)
+    const [beyond, left] = pastRepetition(this.#unrepeated, text)
+    this.#unrepeated = left
+    this.#thought = (this.#thought ?? '') + beyond
+    this.#write('reasoning', beyond)
   }
 
   #read(text: string) {
@@ -142,6 +139,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       this.#blanks = ''
       this.#state = isOpened || implicitOpen ? 'inside' : 'outside'
       if (!isOpened && this.#thought !== undefined) this.#unproven = ''
+      this.#isImplied = !isOpened && this.#thought === undefined
     }
     if (this.#state === 'inside') {
       const { close } = this.#tags
@@ -152,6 +150,8 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
         this.#think(rest.slice(0, rest.length - keep))
         return
       }
+      // Now it is a thought, and what the field has not said of it is another part.
+      if (this.#unproven !== undefined) this.#isImplied = true
       this.#unproven = undefined
       this.#think(rest.slice(0, at))
       if (this.#thought === undefined) this.#stop(false)
@@ -173,9 +173,11 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       if (this.#repeats(piece)) return
       this.#state = 'outside'
       this.#write('text', this.#unproven)
-    } else if (this.#thought === undefined) {
-      this.#unrepeated += piece
-      this.#write('reasoning', piece)
+    } else if (this.#thought === undefined || this.#isImplied) {
+      const [beyond, left] = pastRepetition(this.#thought ?? '', piece)
+      if (this.#thought !== undefined) this.#thought = left
+      this.#unrepeated += beyond
+      this.#write('reasoning', beyond)
     }
   }
 
@@ -212,7 +214,7 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
       const isRepeated = this.#unproven === undefined || (this.#withheld === '' && this.#thought?.trim() === '')
       const isThought = isInside && isRepeated && !isAnswer
       if (!isThought) this.#write('text', waiting)
-      else if (this.#thought === undefined) this.#write('reasoning', waiting)
+      else if (this.#thought === undefined || this.#isImplied) this.#write('reasoning', waiting)
     }
     if (isRead) this.#state = 'outside'
     this.#withheld = ''
@@ -238,6 +240,18 @@ class ThinkTagFilter implements Step<AnswerEvent, AnswerEvent> {
     if (this.#open) this.#events.push({ type: 'block_stop', index: this.#open.index, cut })
     this.#open = undefined
   }
+}
+
+/** The part of a piece that goes beyond what it repeats of a text, blanks before them aside, and what is left to repeat. */
+function pastRepetition(text: string, piece: string): [beyond: string, left: string] {
+  for (const [told, said] of [
+    [text, piece],
+    [text.trimStart(), piece.trimStart()],
+  ] as const) {
+    if (told !== '' && told.startsWith(said)) return ['', told.slice(said.length)]
+    if (told !== '' && said.startsWith(told)) return [said.slice(told.length), '']
+  }
+  return [piece, '']
 }
 
 /** How many characters at the end of the text could be the beginning of the tag. */
