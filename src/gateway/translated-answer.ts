@@ -121,12 +121,12 @@ abstract class TranslatedAnswer {
     const shown: ShownEvent[] = []
     for (const event of events) {
       this.meter.push(event)
-      if (event.type === 'block_start') this.#blocks++
       this.isSpent ||= event.type === 'finish' || event.type === 'fail'
       // After we have ended the answer at a stop sequence, the model's further text is not part of it (ruling T15).
       if (this.#shownTokens !== undefined || event.type === 'alive') continue
       for (const filtered of this.#filters.push(event)) {
         shown.push(filtered)
+        if (filtered.type === 'block_start') this.#blocks++
         if (filtered.type === 'finish' && !this.isSpent) this.hush()
       }
     }

@@ -15,8 +15,8 @@ export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
 
 /**
  * No model makes more calls than these at once: the most are some hundred. Each call is several events, and those of
- * one piece of a stream are made all at once. An answer may have more of other blocks, since a server may change
- * between thinking and text with each piece.
+ * one piece of a stream are made all at once. Of other blocks only those in one piece count, since a server may change between
+ * thinking and text with each piece, and a filter may join them again. What keeps shown blocks bounds them itself.
  */
 export const callsMax = 4_096
 export const blocksMax = 8_192
@@ -36,6 +36,8 @@ export class Narrator {
   #hasStarted = false
   #isOver = false
   #count = 0
+  /** Blocks of events that were taken. */
+  #taken = 0
   #calls = 0
   #report: UsageReport = {}
   /** Whether the answer has anything but reasoning. */
@@ -63,6 +65,7 @@ export class Narrator {
   take(): AnswerEvent[] {
     const taken = this.#events
     this.#events = []
+    this.#taken = this.#count
     return taken
   }
 
@@ -76,7 +79,7 @@ export class Narrator {
   open(block: AnswerBlock): number {
     this.start()
     const isCall = block.kind === 'tool_call'
-    if (this.#count >= blocksMax || (isCall && this.#calls >= callsMax)) this.fail(tooMany)
+    if (this.#count - this.#taken >= blocksMax || (isCall && this.#calls >= callsMax)) this.fail(tooMany)
     const index = this.#count++
     if (isCall) this.#calls++
     this.#isSaid ||= isCall

@@ -49,12 +49,20 @@ test('F-U32 an answer of more parts than any model makes ends there, and what a 
 
 test('F-U32 thinking and text may change as often as a server likes', () => {
   const narrator = new Narrator()
-  for (let at = 0; at < 8_000; at++) {
-    const index = narrator.open({ kind: at % 2 === 0 ? 'text' : 'reasoning' })
-    narrator.delta(index, 'x')
-    narrator.stop(index)
+  const turns = (count: number, isTaken: boolean) => {
+    for (let at = 0; at < count; at++) {
+      const index = narrator.open({ kind: at % 2 === 0 ? 'text' : 'reasoning' })
+      narrator.delta(index, 'x')
+      narrator.stop(index)
+      if (isTaken) narrator.take()
+    }
   }
+  turns(20_000, true)
+  turns(8_000, false)
   assert.equal(narrator.isOver, false)
+  // One piece of a stream, or one answer, has its bound.
+  turns(1_000, false)
+  assert.ok(narrator.isOver)
 })
 
 test('reliability §3 items of a responses answer are counted whether or not anything is told of them', () => {

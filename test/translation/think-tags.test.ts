@@ -176,6 +176,33 @@ test('BUG-6 text that nobody has opened is no thought once it is longer, and an 
   assert.match(live.push(Buffer.from(field + delta({ content: 'OK' }) + delta({ content: ' now' }))), /OK now/)
 })
 
+test('BUG-6 B10 a thought in its field and in tags, piece by piece, is folded, however many pieces it has', () => {
+  const pieces = Array.from({ length: 20_000 }, (_, place) => `${place} `)
+  const both = pieces.map((piece) => delta({ content: piece }) + delta({ reasoning_content: piece })).join('')
+  for (const [implicitOpen, begin] of [
+    [false, '<think>'],
+    [true, ''],
+  ] as const) {
+    const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen } } }
+    const script =
+      delta({ content: begin || pieces[0]! }) + delta({ reasoning_content: begin ? '' : pieces[0]! }) + both
+    const shown = shownOf(
+      pump('messages', 'chat', script + delta({ content: '</think>Hi' }) + reason('stop') + done, options),
+    )
+    const thought = (begin ? '' : pieces[0]!) + pieces.join('')
+    assert.deepEqual(shown, { text: 'Hi', thought: thought.trim(), kinds: 'reasoning text' })
+  }
+})
+
+test('B10 shown blocks are bounded, whatever the filters make of them', () => {
+  const live = openStream('messages', 'chat', { showsReasoning: true })
+  const turn = delta({ reasoning_content: 'a' }) + delta({ content: 'b' })
+  for (let i = 0; i < 4_900; i++) live.push(Buffer.from(turn))
+  assert.equal(live.state, 'shown')
+  for (let i = 0; i < 200; i++) live.push(Buffer.from(turn))
+  assert.equal(live.state, 'failed')
+})
+
 test('BUG-6 a long thought that comes again in small pieces of text is dropped', () => {
   const options = { showsReasoning: true, profile: { thinkTags: { ...tags, implicitOpen: true } } }
   const pieces = Array.from({ length: 40_000 }, (_, place) => `${place}`.padStart(5))
