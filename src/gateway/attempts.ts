@@ -79,8 +79,12 @@ export class Attempts {
   failed(failure: Failure, isSeen: boolean): Failed | undefined {
     const verdict = this.#failover.failed(failure)
     this.end(verdict.alarm ?? failure.cause)
-    const { snapshot, model } = this.#parts
-    const text = providerText({ snapshot, model, exchange: this.exchange }, this.newest?.target, failure)
+    const { gateway, snapshot, model } = this.#parts
+    const text = providerText(
+      { flow: gateway.flow, snapshot, model, exchange: this.exchange },
+      this.newest?.target,
+      failure,
+    )
     if (text !== undefined && this.#tried) this.#tried.text = text
     if (failure.cause === 'upstream_protocol') this.#parts.record.contentType = this.newest?.contentType
     if (!isSeen && this.#tryAgain(failure, verdict)) return undefined

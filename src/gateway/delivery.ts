@@ -373,8 +373,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
       return
     }
     const { cause } = failure
-    const { snapshot, model } = this.#parts
-    const parts = { snapshot, model, exchange: this.#attempts.exchange }
+    const { gateway, snapshot, model } = this.#parts
+    const parts = { flow: gateway.flow, snapshot, model, exchange: this.#attempts.exchange }
     const error = refuse(parts, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.record.cause = verdict.alarm ?? cause

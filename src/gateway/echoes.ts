@@ -1,9 +1,11 @@
+import type { Flow } from './fairness/places.ts'
+
 /* A provider's error may repeat the request, and nothing of a request is shown to operators (rulings U5, CON-4). */
 
 /** A run of so many characters that also stands in the request is an echo. */
 const runCharacters = 20
 
-/** Larger requests are not searched, so that many failures do not hold up the others; one reading of this takes 4 ms. */
+/** Larger requests are not searched; one reading of this takes 4 ms. */
 const requestBytesMax = 262_144
 
 const omitted = '…'
@@ -18,22 +20,27 @@ type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
  * Replaces each part of a text that also stands in a request, if it has 20 characters or more. A provider may repeat it in any
  * form of `Reading`.
  * @param text after the scrub: 400 characters at most
- * @returns undefined if the request is too large to be searched
+ * @param flow has the bytes that may still be read in this turn, so that many failures do not hold up the others
+ * @returns undefined if the request is too large to be searched, or nothing more may be read
  */
-export function withoutEchoes(text: string, request: Buffer): string | undefined {
+export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 'searchable'>): string | undefined {
   if (text.length < runCharacters) return text
-  if (request.length > requestBytesMax) return undefined
+  if (request.length > requestBytesMax || flow.searchable <= 0) return undefined
   const isEcho = new Uint8Array(text.length)
   const body = request.toString('utf8')
-  markEchoes(text, body, 'collapsed', isEcho)
+  const markEchoes = (searched: string, reading: Reading, isEscaped = false) => {
+    flow.searchable -= request.length
+    markRuns(text, searched, reading, isEcho, isEscaped)
+  }
+  markEchoes(body, 'collapsed')
   // The other readings find more only if the text has such characters.
   if (text.includes('\\')) {
-    markEchoes(text, body, 'json', isEcho)
-    for (const reading of ['collapsed', 'strings', 'scrubbed'] as const) markEchoes(text, body, reading, isEcho, true)
+    markEchoes(body, 'json')
+    for (const reading of ['collapsed', 'strings', 'scrubbed'] as const) markEchoes(body, reading, true)
   }
   // JSON inside a string, such as arguments, has its own escapes.
-  if (body.includes('\\\\')) markEchoes(text, body.replace(/\\([\\"/])/g, '$1'), 'collapsed', isEcho)
-  if (/\s\s/.test(text)) for (const reading of ['strings', 'scrubbed'] as const) markEchoes(text, body, reading, isEcho)
+  if (body.includes('\\\\')) markEchoes(body.replace(/\\([\\"/])/g, '$1'), 'collapsed')
+  if (/\s\s/.test(text)) for (const reading of ['strings', 'scrubbed'] as const) markEchoes(body, reading)
   let shown = ''
   for (let at = 0; at < text.length; at++) {
     if (!isEcho[at]) shown += text[at]
@@ -50,7 +57,7 @@ for (let at = 1; at < runCharacters; at++) top = Math.imul(top, base)
  * Looks for all runs of the text at once, by rolling hashes (Rabin and Karp).
  * @param isEscaped reads the escapes of the text as well, since many servers print what they quote
  */
-function markEchoes(text: string, body: string, reading: Reading, isEcho: Uint8Array, isEscaped = false): void {
+function markRuns(text: string, body: string, reading: Reading, isEcho: Uint8Array, isEscaped: boolean): void {
   const { codes, places } = readText(text, reading === 'collapsed', isEscaped)
   const runs = new Map<number, number[]>()
   const isKnown = new Uint8Array(65_536)

@@ -20,6 +20,7 @@ import type { Native, Sealing, VersionHeaders } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import { withoutEchoes } from './echoes.ts'
+import type { Flow } from './fairness/places.ts'
 import type { Gateway } from './gateway.ts'
 
 /** The input of an exchange: a request that has passed the checks that all pairs of wires share. */
@@ -124,9 +125,9 @@ export class Outgoing {
     return this.#body?.includes(`"${text}"`) ?? false
   }
 
-  /** Returns a text without what it repeats of the body; undefined after `forget`, or if the body is too large to be searched. */
-  withoutEchoes(text: string): string | undefined {
-    return this.#body && withoutEchoes(text, this.#body)
+  /** Returns a text without what it repeats of the body; undefined after `forget`, or if the body cannot be searched. */
+  withoutEchoes(text: string, flow: Flow): string | undefined {
+    return this.#body && withoutEchoes(text, this.#body, flow)
   }
 
   /**

@@ -7,19 +7,20 @@ import type { Target } from '../upstream/target.ts'
 import type { Failure, Verdict } from '../upstream/verdict.ts'
 import { clientWires } from '../wires/wires.ts'
 import type { Exchange } from './exchange.ts'
+import type { Flow } from './fairness/places.ts'
 import type { Snapshot } from './gateway.ts'
 
 /** The paths that clients know. */
 const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))
 
-type RefuseParts = { snapshot: Snapshot; model: Model; exchange: Exchange }
+type RefuseParts = { flow: Flow; snapshot: Snapshot; model: Model; exchange: Exchange }
 
 /**
  * Makes the client's error for a failed request. The snapshot and the exchange say which words its text must not contain.
  * @param target of the attempt that failed; undefined if there was none
  */
 export function refuse(
-  parts: RefuseParts,
+  parts: Omit<RefuseParts, 'flow'>,
   target: Target | undefined,
   failure: Failure,
   verdict: Verdict,
@@ -32,24 +33,24 @@ export function refuse(
  * request (CON-4). Undefined if there is none, if the scrub shows nothing of it, or if the request cannot be compared any more.
  */
 export function providerText(parts: RefuseParts, target: Target | undefined, { fault }: Failure): string | undefined {
-  const { snapshot, exchange } = parts
+  const { flow, snapshot, exchange } = parts
   if (fault.text === '' || !snapshot.config.explainUpstreamText) return undefined
   const code = fault.code === undefined ? {} : { code: fault.code }
   const said = scrub(fault.text, { ...scrubContext(parts, target), ...code, generic: '' })
-  return (said && exchange.withoutEchoes(said)) || undefined
+  return (said && exchange.withoutEchoes(said, flow)) || undefined
 }
 
 /** Returns the sentence of an error as operators may read it. One in the model's words is treated like its text. */
 export function explainedMessage(
-  { snapshot, exchange }: RefuseParts,
+  { flow, snapshot, exchange }: RefuseParts,
   { message }: GatewayError,
   { tell }: Verdict,
 ): string {
   if (tell !== 'rejected') return message
-  return (snapshot.config.explainUpstreamText && exchange.withoutEchoes(message)) || rejected
+  return (snapshot.config.explainUpstreamText && exchange.withoutEchoes(message, flow)) || rejected
 }
 
-function scrubContext({ snapshot, model, exchange }: RefuseParts, target: Target | undefined) {
+function scrubContext({ snapshot, model, exchange }: Omit<RefuseParts, 'flow'>, target: Target | undefined) {
   return {
     modelId: model.id,
     upstreamModels: [...new Set([model.upstreamModel, target?.model.upstreamModel ?? model.upstreamModel])],

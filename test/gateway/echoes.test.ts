@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { withoutEchoes } from '../../src/gateway/echoes.ts'
+import { withoutEchoes as search } from '../../src/gateway/echoes.ts'
+import { Flow } from '../../src/gateway/fairness/places.ts'
+
+const withoutEchoes = (text: string, request: Buffer) => search(text, request, { searchable: Number.POSITIVE_INFINITY })
 
 /** Forms in which a provider repeats a string of a request. */
 const forms: Record<string, (text: string) => string> = {
@@ -61,4 +64,28 @@ test('CON-4 JSON inside a string of a request is found decoded, and quotes as Py
   const request = Buffer.from(JSON.stringify({ arguments: inner, say: "tell 'him' that all is well now" }))
   assert.equal(withoutEchoes('Bad: the patient said "I am well" today!', request), 'Bad: …!')
   assert.equal(withoutEchoes("Bad: tell \\'him\\' that all is well now!", request), 'Bad: …!')
+})
+
+test('CON-4 U11 so much is searched in a turn, however many attempts fail, and more is told again in the next ones', () => {
+  const flow = new Flow()
+  const request = Buffer.from(JSON.stringify({ content: String.raw`a  \\"b\\"`.repeat(15_000) }))
+  const text = String.raw`GPU 3 of this machine is  lost: \"x\"`
+  const readings = () => {
+    let count = 0
+    while (search(text, request, flow) !== undefined) count++
+    return count
+  }
+  const [first, second] = [readings(), readings()]
+  assert.ok(first >= 1 && first <= 5, `${first}`)
+  assert.equal(second, 0)
+  // Short texts are compared with nothing.
+  assert.equal(search('GPU 3 is lost', request, flow), 'GPU 3 is lost')
+  let turns = 0
+  while (search(text, request, flow) === undefined) {
+    flow.tick(1)
+    turns++
+  }
+  assert.ok(turns >= 1 && turns <= 4, `${turns}`)
+  for (let turn = 0; turn < 100; turn++) flow.tick(1)
+  assert.equal(readings(), first)
 })
