@@ -444,6 +444,83 @@ for (const [what, list, said] of begun)
       if (type === 'response.output_item.added' && item.content) assert.equal(saidIn(item), '')
   })
 
+const refused: Json = { ...message(0), content: [{ type: 'refusal', refusal: 'No' }] }
+const place = { item_id: 'msg_hosted_0', output_index: 0, content_index: 0 }
+
+/** Streams without the start of a part, or the end of an item, and their items. */
+const unannounced: [what: string, list: Json[], output: Json[]][] = [
+  ['a text', [added(0, message(0)), textDelta(0, 'H'), textDelta(0, 'i'), textDone(0, 'Hi')], [message(0, 'Hi')]],
+  ['a text that has no deltas', [added(0, message(0)), textDone(0, 'Hi')], [message(0, 'Hi')]],
+  [
+    'a text, and the end of its part',
+    [added(0, message(0)), textDelta(0, 'Hi'), { ...partAdded(0, 'Hi'), type: 'response.content_part.done' }],
+    [message(0, 'Hi')],
+  ],
+  ['a refusal', [added(0, message(0)), { type: 'response.refusal.delta', ...place, delta: 'No' }], [refused]],
+  ['a summary', [added(0, summary(0)), summaryDelta(0, 0, 'Hm')], [summary(0, 'Hm')]],
+  [
+    'the second of two texts, whose deltas come in turn',
+    [
+      ...[added(0, message(0)), partAdded(0, ''), textDelta(0, 'H'), added(1, message(1)), textDelta(0, 'i')],
+      ...[textDelta(1, 'O'), textDelta(0, '!'), textDelta(1, 'k'), itemDone(1, message(1, 'Ok'))],
+    ],
+    [message(0, 'Hi!'), message(1, 'Ok')],
+  ],
+  [
+    'a text after a call and reasoning that says nothing',
+    [
+      ...[added(0, summary(0)), itemDone(0, summary(0)), added(1, functionCall(1, 'f', ''))],
+      ...[argumentsDelta(1, args), argumentsDone(1, args), added(2, message(2)), textDelta(2, 'Hi')],
+    ],
+    [summary(0), functionCall(1, 'f', args), message(2, 'Hi')],
+  ],
+]
+
+for (const [what, list, output] of unannounced)
+  test(`Y3 a responses stream gets the start of a part and the end of an item that are missing: ${what}`, async () => {
+    for (const numbers of [true, false]) {
+      const script = events(created, ...list, terminal('completed', output))
+      const shown = playNatively('responses', numbers ? script : script.replace(/,"sequence_number":\d+/g, ''))
+      const told: Json[] = framesOf(shown).map(({ data }) => JSON.parse(data))
+      assert.deepEqual(
+        told.map((event) => event['sequence_number']),
+        told.map((_, number) => number),
+      )
+      const parts = new Set<string>()
+      const ended = new Map<number, Json>()
+      for (const { type, output_index: at, item } of told) {
+        if (type.endsWith('_part.added')) {
+          assert.ok(!parts.has(`${at}`), 'a part begins once')
+          parts.add(`${at}`)
+        } else if (/(?:text|refusal)\.(?:delta|done)$/.test(type)) assert.ok(parts.has(`${at}`), `${type} in its part`)
+        if (type === 'response.output_item.done') {
+          assert.ok(!ended.has(at), 'an item ends once')
+          ended.set(at, item)
+        }
+      }
+      assert.equal(told.at(-1)!['type'], 'response.completed')
+      assert.deepEqual(
+        output.map((_, at) => ended.get(at)),
+        told.at(-1)!['response'].output,
+      )
+      const sdk = new OpenAI({ ...key, fetch: sdkFetch(shown) as never })
+      const stream = sdk.responses.stream({ model: 'm', input: 'x' })
+      let text = ''
+      stream.on('response.output_text.delta', ({ delta }) => {
+        text += delta
+      })
+      const final = await stream.finalResponse()
+      assert.equal(final.output.length, output.length)
+      const deltas = told.filter(({ type }) => type === 'response.output_text.delta')
+      assert.equal(text, deltas.map(({ delta }) => delta).join(''))
+    }
+  })
+
+test('Y3 a responses stream whose last event leaves out its items gets no ends that nobody can say', () => {
+  const script = events(created, added(0, message(0)), partAdded(0, ''), textDelta(0, 'Hi'), terminal('completed'))
+  assert.doesNotMatch(playNatively('responses', script), /output_item\.done/)
+})
+
 test('Y3 Y4 no content of a changed responses stream is lost on the same wire, or the answer fails', async () => {
   const item = fc.record({ isCall: fc.boolean(), pieces, inputs, form: forms })
   await fc.assert(

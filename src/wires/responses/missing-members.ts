@@ -1,5 +1,5 @@
 import { encodeLatin1 } from '../../bytes/frame-cutter.ts'
-import { asObject } from '../../bytes/json.ts'
+import { asObject, type JsonObject } from '../../bytes/json.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
 import { stringOf } from '../answers/read-answer.ts'
 
@@ -16,8 +16,10 @@ export class MissingMembers {
   #placed = 0
   #lastPlace = 0
   readonly #places = new Map<string, number>()
-  /** Places of items that have a part. */
+  /** Places of items that have a part; of those that lack one; and of those that have not ended. */
   readonly #begun = new Set<number>()
+  readonly #bare = new Set<number>()
+  readonly #open = new Set<number>()
 
   /** The number of the next event, where the numbers are ours. */
   get nextNumber(): number | undefined {
@@ -29,26 +31,58 @@ export class MissingMembers {
     this.#lacksNumbers ??= !/"sequence_number"\s*:/.test(frame)
     if (name === 'response.output_item.added') this.#lacksPlaces ??= !/"output_index"\s*:/.test(frame)
     this.#lacksTypes ??= !/"type"\s*:\s*"response\./.test(frame)
-    return this.#lacksNumbers || this.#lacksTypes || this.#lacksPlaces === true
+    if (name.endsWith('.added') || name === 'response.output_item.done') this.#note(name, frame)
+    const isBare = this.#bare.size > 0 && hasPart(name) && !name.endsWith('.added')
+    return isBare || this.#lacksNumbers || this.#lacksTypes || this.#lacksPlaces === true
   }
 
-  /**
-   * The event that must come before another: reasoning text needs a part to be in, which some servers never announce.
-   * There is room for such an event only if the numbers are ours.
-   */
+  #note(name: string, frame: string): void {
+    const place = Number(/"output_index"\s*:\s*(\d+)/.exec(frame)?.[1] ?? Number.NaN)
+    if (Number.isNaN(place)) return
+    if (name === 'response.output_item.added') {
+      this.#open.add(place)
+      if (itemOfParts.test(frame)) this.#bare.add(place)
+    } else this.#bare.delete(place)
+    if (name === 'response.output_item.done') this.#open.delete(place)
+    else if (name !== 'response.output_item.added') this.#begun.add(place)
+  }
+
+  /** The ends of items that have none, for the last event. @param patch of it */
+  ends(patch: JsonPatch, output: unknown): string {
+    let events = ''
+    for (const output_index of this.#open) {
+      const item = Array.isArray(output) ? asObject(output[output_index]) : undefined
+      if (item) events += this.#write('response.output_item.done', patch.value, { output_index, item })
+    }
+    this.#open.clear()
+    return events
+  }
+
+  /** An event of ours before another one. From then on the numbers are ours. */
+  #write(type: string, next: JsonObject, members: object): string {
+    if (!this.#lacksNumbers) this.#numbered = typeof next['sequence_number'] === 'number' ? next['sequence_number'] : 0
+    this.#lacksNumbers = true
+    const event = { type, sequence_number: this.#numbered++, ...members }
+    return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
+  }
+
+  /** The event that must come before another: a text needs a part to be in, which some servers never announce. */
   before(name: string, patch: JsonPatch): string {
     const isSummary = name.includes('summary')
     const type = `response.${isSummary ? 'reasoning_summary' : 'content'}_part.added`
-    if (name !== type && !/^response\.reasoning_(?:summary_)?text\./.test(name)) return ''
-    const output_index = this.#placeOf(name, patch.value)
+    if (!hasPart(name)) return ''
+    const { output_index: told } = patch.value
+    const output_index = typeof told === 'number' ? told : this.#placeOf(name, patch.value)
     if (this.#begun.has(output_index)) return ''
     this.#begun.add(output_index)
-    if (!this.#lacksNumbers || name === type) return ''
+    this.#bare.delete(output_index)
+    if (name === type) return ''
     const { item_id } = patch.value
-    const part = { type: isSummary ? 'summary_text' : 'reasoning_text', text: '' }
-    const place = { item_id, output_index, [isSummary ? 'summary_index' : 'content_index']: 0 }
-    const event = { type, sequence_number: this.#numbered++, ...place, part }
-    return `event: ${type}\ndata: ${encodeLatin1(JSON.stringify(event))}\n\n`
+    const kind = isSummary ? 'summary_text' : name.includes('reasoning') ? 'reasoning_text' : 'output_text'
+    const part = name.includes('refusal') ? { type: 'refusal', refusal: '' } : { type: kind, text: '' }
+    const index = isSummary ? 'summary_index' : 'content_index'
+    const shown = { ...part, ...(part.type === 'output_text' && { annotations: [], logprobs: [] }) }
+    return this.#write(type, patch.value, { item_id, output_index, [index]: patch.value[index] ?? 0, part: shown })
   }
 
   /** @param patch of an event that concerns this */
@@ -107,6 +141,9 @@ function* placesOf(path: readonly string[], list: unknown): Iterable<[string[], 
     if (object) yield [[...path, `${index}`], object]
   }
 }
+
+/** Items that have parts. */
+const itemOfParts = /"type"\s*:\s*"(?:message|reasoning)"/
 
 /** Events about a part of an item. */
 function hasPart(name: string): boolean {

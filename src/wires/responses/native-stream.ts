@@ -247,7 +247,7 @@ export class ResponsesNativeStream extends NativeStream {
     if (callsSeen) this.report = { ...this.report, callsSeen }
     this.#terminal = { frame, patch, response }
     this.complete()
-    return ''
+    return this.state === 'finished' ? this.#missing.ends(patch, response['output']) : ''
   }
 
   #takeFailure(frame: RawFrame): void {
