@@ -15,7 +15,7 @@ export const cutsBlocks: Readonly<Record<StopReason, boolean>> = {
 
 /**
  * No model makes more calls than these at once: the most are some hundred. Each call is several events, and those of
- * one piece of a stream are made all at once. Of other blocks only those in one piece count, since a server may change between
+ * one piece of a stream are made all at once. Of other blocks only those in one piece count. A server may change between
  * thinking and text with each piece, and a filter may join them again. What keeps shown blocks bounds them itself.
  */
 export const callsMax = 4_096
