@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import test from 'node:test'
+import test, { after, before } from 'node:test'
 import { until } from '../support/waiting.ts'
 
 /*
@@ -8,16 +8,6 @@ import { until } from '../support/waiting.ts'
  */
 
 const [source, framework] = ['../../console/src', 'preact']
-const kept = new Map<string, string>()
-Object.assign(globalThis, {
-  window: {
-    localStorage: {
-      getItem: (name: string) => kept.get(name) ?? null,
-      setItem: (name: string, value: string) => kept.set(name, value),
-      removeItem: (name: string) => kept.delete(name),
-    },
-  },
-})
 const { h, render } = await import(framework)
 const { act } = await import(`${framework}/test-utils`)
 const { useLoad } = await import(`${source}/api/load.ts`)
@@ -25,7 +15,23 @@ const session = await import(`${source}/session.ts`)
 
 type Answer = (path: string) => Response | Promise<Response>
 let api: Answer = () => assert.fail('nothing is asked yet')
-globalThis.fetch = async (url) => api(String(url).replace(/^.*\/api\/v1/, ''))
+
+const kept = new Map<string, string>()
+const localStorage = {
+  getItem: (name: string) => kept.get(name) ?? null,
+  setItem: (name: string, value: string) => kept.set(name, value),
+  removeItem: (name: string) => kept.delete(name),
+}
+const { fetch } = globalThis
+// Other files share the process, so the browser's globals are there only while these tests run.
+before(() => {
+  const standIn: typeof fetch = async (url) => api(String(url).replace(/^.*\/api\/v1/, ''))
+  Object.assign(globalThis, { window: { localStorage }, fetch: standIn })
+})
+after(() => {
+  globalThis.fetch = fetch
+  Reflect.deleteProperty(globalThis, 'window')
+})
 
 const refused = () =>
   new Response('{}', { status: 401, headers: { 'content-type': 'application/problem+json' } }) as Response

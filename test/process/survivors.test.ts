@@ -16,7 +16,7 @@ import { until } from '../support/waiting.ts'
  */
 
 const connections = 16
-const requests = 2_000
+const requests = 1_000
 
 /**
  * Of a request's bytes those that outlive two collections: some 110 on an idle machine, most of them kept on purpose
@@ -124,7 +124,7 @@ before(async () => {
 
 for (const [wire, modelWire] of ways)
   test(`decision 12 of a finished request no more survives a young collection than is kept on purpose, ${wire} → ${modelWire}`, async () => {
-    await putLoad(wire, modelWire, 1_000)
+    await putLoad(wire, modelWire, 500)
     const figures: number[] = []
     while (!figures.some((bytes) => bytes < promotedBytesMax) && figures.length < roundsMax) {
       running.child.kill('SIGUSR2')

@@ -36,7 +36,7 @@ import {
 
 type Json = Record<string, unknown>
 const none = undefined
-const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 300) }
+const runs = { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 100) }
 
 /** The blocks that a client was shown, `kind:text`; calls with their name. Undefined if the answer failed. */
 function blocksOf(told: Told): string[] | undefined {
