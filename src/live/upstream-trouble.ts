@@ -1,7 +1,7 @@
 import { usualWire } from '../catalog/wire-names.ts'
 import type { ResponseHeaders, Target, TransportFault } from '../upstream/target.ts'
 import { judge } from '../upstream/verdict.ts'
-import { decodeRefusal, readErrorBody } from '../wires/answers/error-body.ts'
+import { decodeRefusal, readErrorBody } from '../wires/answers/faults.ts'
 
 /** The kinds of trouble that an operator has to fix. */
 export type Trouble =

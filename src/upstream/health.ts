@@ -118,10 +118,7 @@ export class Health {
     this.#keyVersion = version
     // Requests under way with the old key do not count any more.
     this.#era++
-    this.failures = 0
-    this.#cooldowns = 0
-    this.#untilMs = undefined
-    this.#trialSinceMs = undefined
+    this.#recover()
     this.firstBytes.clear()
   }
 
@@ -134,7 +131,10 @@ export class Health {
 
   succeeded({ era }: Visit): void {
     // A request from before a cooldown that succeeds during it does not end it.
-    if (era !== this.#era) return
+    if (era === this.#era) this.#recover()
+  }
+
+  #recover(): void {
     this.failures = 0
     this.#cooldowns = 0
     this.#untilMs = undefined
@@ -157,16 +157,14 @@ export class Health {
     const askedMs = retryAfterSeconds === undefined ? undefined : clampCooldown(retryAfterSeconds * 1000)
     if (visit.era !== this.#era) {
       // One of several requests that were under way. It does not count again, but a longer wait that was asked for holds.
-      if (cool === 'now' && askedMs !== undefined && this.#untilMs !== undefined) {
-        const untilMs = this.#clockMs() + askedMs
-        if (untilMs > this.#untilMs) {
-          this.#isHeard = false
-          this.#cause = cause
-          this.#tell = tell
-          this.#onCooled?.({ forMs: askedMs, cause, tell, cool })
-        }
-        this.#untilMs = Math.max(this.#untilMs, untilMs)
-      }
+      if (cool !== 'now' || askedMs === undefined || this.#untilMs === undefined) return false
+      const untilMs = this.#clockMs() + askedMs
+      if (untilMs <= this.#untilMs) return false
+      this.#isHeard = false
+      this.#cause = cause
+      this.#tell = tell
+      this.#untilMs = untilMs
+      this.#onCooled?.({ forMs: askedMs, cause, tell, cool })
       return false
     }
     this.failures++

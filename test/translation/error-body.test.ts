@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { decodeRefusal } from '../../src/wires/answers/error-body.ts'
+import { decodeRefusal } from '../../src/wires/answers/faults.ts'
 
 const checks = [
   { type: 'greater_than', loc: ['body', 'messages', 0, 'role'], msg: 'Input should be one of user, tool' },
