@@ -139,6 +139,11 @@ export class ClockBook {
     else this.#log('info', 'clock_agrees', { ...fields, with: 'store' })
   }
 
+  /** How far this server's clock is ahead of the store's, in ms; 0 unless they differ by more than 5 s (ruling Y15). */
+  get aheadMs(): number {
+    return this.#differs ? (this.news?.aheadMs ?? 0) : 0
+  }
+
   /** The problem of the clock, in fixed words for an operator. */
   get text(): string | undefined {
     return this.news?.problem && problems[this.news.problem]

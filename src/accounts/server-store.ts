@@ -14,7 +14,7 @@ export type ServerStore = {
   openAdmission(limits: AdmissionLimits): Admission
   openThrottle(limits: ThrottleLimits): Throttle
   /** Whether the clock that dates entries is right (ruling Y15). */
-  clock: Pick<ClockBook, 'news' | 'text' | 'doubt'>
+  clock: Pick<ClockBook, 'news' | 'text' | 'doubt' | 'aheadMs'>
   /** The number of accounts that are known here; undefined while it is unknown. */
   countAccounts(): number | undefined
   /** Finds the debit of a request. @throws StoreSilent if it cannot be read now. */

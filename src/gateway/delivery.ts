@@ -43,7 +43,16 @@ const moves: Record<DeliveryState, readonly DeliveryState[]> = {
 /** The parts of the gateway that a delivery uses. */
 export type DeliveryGateway = Pick<
   Gateway,
-  'snapshots' | 'nowMs' | 'clockMs' | 'deliveries' | 'lingering' | 'readers' | 'flow' | 'tracing' | 'reportBug'
+  | 'snapshots'
+  | 'nowMs'
+  | 'aheadMs'
+  | 'clockMs'
+  | 'deliveries'
+  | 'lingering'
+  | 'readers'
+  | 'flow'
+  | 'tracing'
+  | 'reportBug'
 > & { ledger: Pick<Ledger, 'debit'> }
 
 /** The parts of a delivery: those of its attempts, and those to answer and to bill. */
@@ -450,8 +459,9 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const wasOpen = this.#state === 'open'
     this.#attempts.end(undefined)
     const { target } = this.#attempt!
-    const createdMs = gateway.nowMs()
-    const at = model.prices.counts === 'start' ? this.record.startedMs : createdMs
+    const aheadMs = model.prices.only ? 0 : gateway.aheadMs()
+    const createdMs = gateway.nowMs() - aheadMs
+    const at = model.prices.counts === 'start' ? this.record.startedMs - aheadMs : createdMs
     const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!, at)
     const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call

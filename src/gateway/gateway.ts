@@ -26,6 +26,8 @@ export type Gateway = {
   throttle: Throttle
   /** Unix milliseconds; for records and ids. */
   nowMs(): number
+  /** How far this server's clock is ahead of the store's, in ms: prices that depend on time take the store's (ruling Y15). */
+  aheadMs(): number
   /** Monotonic milliseconds; for deadlines. */
   clockMs(): number
   /** Requests that are being answered. The ticker calls each to check its deadlines. */

@@ -124,6 +124,7 @@ async function deliver(
     nowMs: rehearsal.nowMs,
     clockMs: standing,
     deliveries: new Roster(),
+    aheadMs: () => 0,
     lingering: new Roster(),
     readers: new Readers(),
     flow: new Flow(),

@@ -141,6 +141,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer: createSealer(sealKey),
     tracing: telemetry.tracing,
+    aheadMs: () => store.clock.aheadMs,
     ...{ nowMs, clockMs, lastAnswers, scopeKey, reportBug },
   }
   const edge = createEdge({

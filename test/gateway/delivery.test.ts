@@ -6,6 +6,7 @@ import { GatewayError } from '../../src/errors.ts'
 import { modelOf, routeOf } from '../native/models.ts'
 import { collect } from '../support/garbage.ts'
 import { answers, chunk, frames } from '../support/native.ts'
+import { listFrom } from '../support/price-lists.ts'
 import { until } from '../support/waiting.ts'
 import { type Rig, startRig } from './rig.ts'
 
@@ -585,4 +586,29 @@ test('U1 the pool hears of errors that come with status 200 too', async () => {
     const [row] = rig.snapshot.pool.list([modelOf('chat')])
     assert.deepEqual([row?.state, row?.cause], ['cooling', stream ? 'upstream_error_event' : 'upstream_error_body'])
   }
+})
+
+test('Y15 C11 a replica whose clock differs prices by the time of the store, and dates the entry by it', async () => {
+  const hourMs = 3_600_000
+  // The clock of a rig shows 1,000,000 ms; the second row begins at 600,000.
+  const rows = (counts: string) =>
+    listFrom(`[{ input: "1", output: "1"${counts} }, { from: 1970-01-01T00:10:00Z, input: "2", output: "2"${counts} }]`)
+  for (const counts of ['', ', counts: start'])
+    for (const aheadMs of [0, 300_000, 500_000, -hourMs]) {
+      const rig = startRig({ wire: 'chat', model: { prices: rows(counts) } })
+      rig.gateway.aheadMs = () => aheadMs
+      const nowMs = rig.gateway.nowMs()
+      answerWhole(rig)
+      await until(() => rig.end !== undefined, 'it is over')
+      const [debit] = rig.debits
+      assert.equal(debit!.createdMs, nowMs - aheadMs)
+      const isLater = nowMs - aheadMs >= 600_000
+      assert.equal(debit!.prices.inputNanos, isLater ? 2_000_000_000n : 1_000_000_000n)
+    }
+  // A plain list does not depend on the time, and its entries keep the time of the server.
+  const plain = startRig({ wire: 'chat' })
+  plain.gateway.aheadMs = () => hourMs
+  answerWhole(plain)
+  await until(() => plain.end !== undefined, 'it is over')
+  assert.equal(plain.debits[0]!.createdMs, plain.gateway.nowMs())
 })

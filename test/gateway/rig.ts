@@ -242,6 +242,7 @@ export function startRig(options: RigOptions = {}): Rig {
     turns: createTurns({ clockMs: () => 0, soon: (act) => void setImmediate(act), after: () => {} }),
     snapshots: { current: snapshot },
     nowMs: () => nowMs,
+    aheadMs: () => 0,
     clockMs: () => nowMs,
     sealer: { isOurs: () => false, seal: () => '', unseal: () => undefined },
     reportBug: (bug: Error) => void rig.bugs.push(bug),
