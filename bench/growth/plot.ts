@@ -12,7 +12,7 @@ const lines = [
 /** Draws a panel for each axis, two in a row: µs a request from zero up, sizes by their logarithm. */
 export function drawPanels(panels: readonly Panel[]): string {
   const rows = Math.ceil(panels.length / 2)
-  const [width, height] = [2 * (left + wide) + gap, rows * (top + high + gap)]
+  const [width, height] = [2 * (left + wide) + gap, rows * (top + high + gap / 2) + top]
   const drawn = panels.map((panel, i) => {
     const [x, y] = [left + (i % 2) * (left + wide + gap / 2), top + Math.floor(i / 2) * (top + high + gap / 2)]
     return `<g transform="translate(${x} ${y})">${drawPanel(panel)}</g>`
