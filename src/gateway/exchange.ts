@@ -1,27 +1,31 @@
+import { envelopePrefix } from '../accounts/seal.ts'
 import { free } from '../bytes/free.ts'
 import { splice } from '../bytes/json.ts'
 import { setMembers } from '../bytes/json-edit.ts'
-import type { ServiceWords } from '../catalog/base-service.ts'
+import { type ServiceWords, spellTier, tierFieldOf, tierScalar } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { compile, foldName, routingBetas } from '../catalog/routing-fields.ts'
+import type { ClientWire } from '../catalog/wire-names.ts'
 import type { Fault } from '../inference/answer.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
-import type { Loss } from '../inference/request.ts'
+import type { InferenceRequest, Loss } from '../inference/request.ts'
 import { boundsOf, type UsageBounds } from '../inference/usage.ts'
 import type { Target } from '../upstream/target.ts'
 import { decodeRefusal } from '../wires/answers/faults.ts'
 import type { NativeHead } from '../wires/answers/native-answer.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
+import { inClientWords } from '../wires/requests/client-words.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
-import type { Native, Sealing, VersionHeaders } from '../wires/wire.ts'
+import type { AnswerHead, DecodeContext, Native, Sealing, VersionHeaders } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { Call } from './call.ts'
 import { withoutEchoes } from './echoes.ts'
 import type { Flow } from './fairness/places.ts'
 import type { Gateway } from './gateway.ts'
+import { type AnswerPlan, TranslatedStream, TranslatedWhole } from './translated-answer.ts'
 
 /** The input of an exchange: a request that has passed the checks that all pairs of wires share. */
 export type CheckedRequest = {
@@ -224,4 +228,94 @@ function answering(native: Native, head: NativeHead): Pick<Exchange, 'openStream
     openFold: () => native.openStream(head).folding(),
     readWhole: (body) => native.readAnswer(body, head),
   }
+}
+
+/** The most sealed signatures that are opened of one request (ruling R18, B25): each costs an authentication, forged or not. */
+const envelopesMax = 1_000
+const envelopeStart = `"${envelopePrefix}`
+
+/** The exchange between two wires: the client's wire decodes the request and the model's encodes it; the answer goes back. */
+export function translate({ gateway, call, accountId, model, body, scopedKey, implicitKey }: CheckedRequest): Exchange {
+  const { client } = wires[call.wire]
+  const { model: source } = wires[model.wire]
+  const { sealer } = gateway
+  const decoded = client.decodeRequest(body, {
+    cacheKey: scopedKey ?? implicitKey,
+    unseal: openLast(body.bytes, (envelope) => sealer.unseal(envelope, accountId, model.entryId)),
+  })
+  const { request, service } = withTier(decoded, call.wire, model, gateway.nowMs())
+  const encoded = source.encodeRequest(request, model)
+  const { isShown, wantsSealed } = request.reasoning
+  const inputTokensEstimate = estimateBytesTokens(body.bytes)
+  const seals = wantsSealed && source.signsReasoning
+  const head: AnswerHead = {
+    requestId: call.requestId,
+    modelId: model.id,
+    createdSeconds: Math.floor(gateway.nowMs() / 1000),
+    nowSeconds: () => Math.floor(gateway.nowMs() / 1000),
+    inputTokensEstimate,
+    echo: request.echo ?? '',
+    ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
+  }
+  const { body: bytes, names, toolNames, stops, localStops, ...facts } = encoded
+  const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
+  const wantsWholeCalls = request.stream && client.streamsObjects === true
+  const filters = { ...shown, requestId: call.requestId, callIdPrefix: client.callIdPrefix, wantsWholeCalls }
+  const plan: AnswerPlan = { source, wire: model.wire, profile: model.profile, filters, toolNames }
+  return Object.assign(new Outgoing(bytes, model), facts, {
+    profile: model.profile,
+    credential: source.credential,
+    headersFor: upstreamHeaders(call, model).headersFor,
+    service,
+    stream: request.stream,
+    asksForStream: request.stream || model.profile.preferStream,
+    choices: 1,
+    bounds: boundsOf(bytes, inputTokensEstimate),
+    inputTokensEstimate,
+    openStream: () => new TranslatedStream(plan, client, head),
+    readWhole(answer: Buffer) {
+      const whole = new TranslatedWhole(plan, client, head)
+      whole.pushWhole(answer)
+      return whole.whole()
+    },
+    openFold: () => new TranslatedWhole(plan, client, head),
+    inClientWords: (text: string) => inClientWords(text, source.speech, client.request),
+    readRefusal: decodeRefusal,
+  })
+}
+
+/** A request with its tier in the words of the model's wire, or without it and with a loss (ruling C7). */
+function withTier(
+  decoded: InferenceRequest,
+  from: ClientWire,
+  model: Model,
+  nowMs: number,
+): { request: InferenceRequest; service: ServiceWords | undefined } {
+  const { [tierScalar]: word, ...scalars } = decoded.scalars
+  if (typeof word !== 'string') return { request: decoded, service: undefined }
+  const service = spellTier(word, from, model, nowMs)
+  const [[field, said]] = Object.entries(service ?? { '': '' }) as [[string, string]]
+  if (service && !model.profile.drops.has(field))
+    return { request: { ...decoded, scalars: { ...scalars, [tierScalar]: said } }, service }
+  const loss: Loss = { field: tierFieldOf(from), what: 'dropped', why: 'the model’s default holds' }
+  return { request: { ...decoded, scalars, losses: [...decoded.losses, loss] }, service: undefined }
+}
+
+/**
+ * Opens only the last envelopes if there are very many, because a model may need those for its next turn. They are counted
+ * at the first call, which most requests never make. This is a function of its own so that no exchange keeps the body alive.
+ */
+function openLast(bytes: Buffer, unseal: DecodeContext['unseal']): DecodeContext['unseal'] {
+  let tooMany: number | undefined
+  return (envelope) => {
+    tooMany ??= countEnvelopes(bytes) - envelopesMax
+    return tooMany-- > 0 ? undefined : unseal(envelope)
+  }
+}
+
+/** Counts what looks like an envelope. A text may contain the same words; its author then gets fewer opened. */
+function countEnvelopes(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(envelopeStart); at >= 0; at = bytes.indexOf(envelopeStart, at + 1)) count++
+  return count
 }

@@ -10,8 +10,7 @@ import type { Pool } from '../upstream/pool.ts'
 import type { Upstreams } from '../upstream/target.ts'
 import type { Bodies, Counting, Flow, Readers } from './fairness/places.ts'
 import type { Turns } from './fairness/turns.ts'
-import type { LastAnswers } from './last-answers.ts'
-import type { CallRecord, Tracing } from './record.ts'
+import type { CallRecord, LastAnswers, Tracing } from './record.ts'
 
 /** The parts that a walk needs. `src/process` builds them. */
 export type Gateway = {

@@ -10,10 +10,9 @@ import type { ClientHalf } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import type { UpstreamRequests } from './attempts.ts'
 import type { Call } from './call.ts'
-import { exchangeNatively } from './exchange.ts'
+import { exchangeNatively, translate } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
-import { translate } from './translate.ts'
 
 export type ReadRequestParts = {
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'>

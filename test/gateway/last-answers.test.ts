@@ -2,8 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { type RequestOutcome, outcomes as requestOutcomes } from '../../src/accounts/ledger.ts'
-import { LastAnswers } from '../../src/gateway/last-answers.ts'
-import type { CallRecord } from '../../src/gateway/record.ts'
+import { type CallRecord, LastAnswers } from '../../src/gateway/record.ts'
 
 const bad: readonly string[] = ['upstream_error', 'upstream_cut', 'upstream_stall']
 
