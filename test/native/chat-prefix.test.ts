@@ -253,13 +253,18 @@ test('BRK-9 chunks as three vendors send them are not parsed, or the law above s
 })
 
 test('BRK-9 chunks of several kinds in turn are not parsed: choices, thoughts and texts, a text that is written twice', () => {
-  const chunk = (delta: object, index = 0) =>
-    `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"up","choices":${JSON.stringify([{ index, delta, finish_reason: null }])}}\n\n`
+  const probed = (word: string) => ({ content: [{ token: word, logprob: -word.length, bytes: [1] }], refusal: null })
+  const chunk = (delta: object, index = 0, logprobs: object | null = null) =>
+    `data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"up","choices":${JSON.stringify([{ index, delta, logprobs, finish_reason: null }])}}\n\n`
   const twice = (text: string) => ({ content: '', reasoning: text, reasoning_details: [{ type: 't', text }] })
   const kinds: ((word: string) => string)[][] = [
     [(word) => chunk({ content: word }), (word) => chunk({ content: word }, 1), (word) => chunk({ content: word }, 2)],
     [(word) => chunk({ content: word }), (word) => chunk({ reasoning_content: word })],
     [(word) => chunk(twice(word)), (word) => chunk({ content: word })],
+    [
+      (word) => chunk({ content: word }, 0, probed(`${word}${word}`)),
+      (word) => chunk({ content: word }, 0, probed(word)),
+    ],
   ]
   for (const [row, makers] of kinds.entries()) {
     const open = () =>

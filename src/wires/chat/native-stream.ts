@@ -1,6 +1,5 @@
 import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/own-copy.ts'
 import type { Stage } from '../../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
@@ -11,7 +10,7 @@ import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
 import { BegunCalls } from './begun-calls.ts'
 import { isBareError } from './decode-answer.ts'
-import { isBegunWith, isOrdinary, isUnfinished, mouldOf, sharedBeginning } from './delta-shape.ts'
+import { isUnfinished, mouldOf } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
 import { choicesMax, type NamedCalls, producedTexts, saysAnswer, withListedChoice } from './native-json.ts'
 import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage } from './usage.ts'
@@ -21,12 +20,10 @@ import { decodeUsage, encodeUsage, holdsMoreThanTokens, tellUsage, wantedUsage }
  * shown. The usage chunk without choices is made if the upstream sends none. It and `[DONE]` wait for the bill.
  *
  * Most chunks of a stream differ in a few values. Their other bytes are learned from a parsed chunk, so that the next ones
- * cost no parse. If chunks go on to differ in more, the beginning that all share is replaced, and the rest is read.
+ * cost no parse.
  */
 export class ChatNativeStream extends NativeStream {
   protected readonly forms = completionForms
-  /** The repeated beginning of a chunk's frame up to `"choices"`, and what the client sees in its place. */
-  #prefix: { raw: string; shown: string } | undefined
   /** The kinds of chunks that came last, of thoughts, texts and calls, and of several choices. */
   #moulds: LearnedChunk[] = []
   /** A stream in which no two chunks are alike is not learned for ever. */
@@ -60,11 +57,6 @@ export class ChatNativeStream extends NativeStream {
     return `data: ${encodeLatin1(plainEnvelope(facts))}\n\n`
   }
 
-  override compact(): void {
-    super.compact()
-    this.#prefix = this.#prefix && ownTexts(this.#prefix)
-  }
-
   /** Each choice that has begun has its reason: that of one says nothing about another. */
   protected isEnough(): boolean {
     for (const hasEnded of this.#ended.values()) if (!hasEnded) return false
@@ -78,14 +70,6 @@ export class ChatNativeStream extends NativeStream {
   protected take(frame: RawFrame): string {
     const filled = this.#fill(frame)
     if (filled !== undefined) return filled
-    const prefix = this.#learned > learnedMax ? this.#prefix : undefined
-    if (prefix && isBegunWith(frame, prefix.raw)) {
-      const tail = frame.slice(prefix.raw.length)
-      if (this.#takeTail(tail)) {
-        this.events++
-        return prefix.shown + tail
-      }
-    }
     const data = dataOf(frame)
     if (data === undefined || data.trim() === '') return ''
     if (data.trim() === '[DONE]') {
@@ -139,20 +123,9 @@ export class ChatNativeStream extends NativeStream {
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly string[]): void {
     const choices = objectsOf(patch.value['choices'])
     if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
-    // No two of these are alike.
-    if (/"logprobs"\s*:\s*\{/.test(frame)) this.#learned = learnedMax
     if (++this.#learned > learnedMax) return
     const mould = mouldOf(frame, shown, patch, texts[0]!)
     if (mould) this.#moulds = [{ mould, stage: this.stage }, ...this.#moulds].slice(0, mouldsMax)
-  }
-
-  /** Counts what an ordinary chunk has produced. False for one that has to be looked into. */
-  #takeTail(tail: RawFrame): boolean {
-    const chunk = parseAnswer(decodeUtf8(`{${tail}`))
-    if (chunk === undefined || !isOrdinary(chunk)) return false
-    if (!this.#calls.areKnown(objectsOf(chunk['choices']))) return false
-    this.#count(objectsOf(chunk['choices']))
-    return true
   }
 
   #count(choices: readonly Record<string, unknown>[]): string[] {
@@ -185,7 +158,7 @@ export class ChatNativeStream extends NativeStream {
     this.noteAnswer(chunk)
     this.#takeUsage(chunk, choices, patch)
     // The learned chunks name another service, and the last one counts (ruling Y17).
-    if (service !== this.report.service) [this.#prefix, this.#moulds] = [undefined, []]
+    if (service !== this.report.service) this.#moulds = []
     for (const path of this.#calls.repeated(choices)) patch.set(path, noArguments)
     if (!this.#calls.areKnown(objectsOf(choices))) this.#moulds = []
     for (const choice of choices) this.#lookAt(asObject(choice))
@@ -204,10 +177,7 @@ export class ChatNativeStream extends NativeStream {
       return ''
     }
     // Chunks like this one are not noted again, so its word on its service must be the last one.
-    if (noteAnswer(this.report, chunk) === this.report) {
-      this.#prefix ??= this.#findPrefix(frame, shown)
-      this.#learnMould(frame, shown, patch, texts)
-    }
+    if (noteAnswer(this.report, chunk) === this.report) this.#learnMould(frame, shown, patch, texts)
     return shown
   }
 
@@ -267,14 +237,6 @@ export class ChatNativeStream extends NativeStream {
     }
   }
 
-  /** The beginning that chunks share, if `choices` comes after the members that are edited. */
-  #findPrefix(frame: RawFrame, shown: RawFrame): { raw: string; shown: string } | undefined {
-    if (!this.hasShown || !frame.startsWith('data: ')) return undefined
-    const raw = sharedBeginning(frame)
-    const replaced = sharedBeginning(shown)
-    return raw === undefined || replaced === undefined ? undefined : { raw, shown: replaced }
-  }
-
   #isBelieved(usage: Usage): boolean {
     return isBelieved(this.report, usage, this.#told, wantedUsage(encodeUsage(usage)))
   }
@@ -308,11 +270,6 @@ type LearnedChunk = { mould: FrameMould; stage: Stage }
 
 function isReason(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
-}
-
-function ownTexts<Texts extends object>(texts: Texts): Texts {
-  const own = Object.entries(texts).map(([name, text]) => [name, typeof text === 'string' ? ownCopy(text) : text])
-  return Object.fromEntries(own) as Texts
 }
 
 const chunkObject = 'chat.completion.chunk'
