@@ -297,11 +297,6 @@ const refused: Row[] = [
     /^error: option '--price <kind=credits>' argument '3' is invalid\. Write a kind/,
   ],
   [
-    'catalog add xai',
-    1,
-    /^triwire: Of xai no model is known here with a dated price: take its models from a price file/,
-  ],
-  [
     'catalog import list.json',
     1,
     /^triwire: list\.json is neither LiteLLM's price file .* nor models\.dev's \(api\.json\)\n$/,

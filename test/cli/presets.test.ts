@@ -111,6 +111,18 @@ test('issue 46 a data file that is none is refused with its place', async () => 
   )
 })
 
+test('X15 a provider of which no model is known is reported with its cure', async () => {
+  const cwd = testFolder('cli')
+  const file = fileOf()
+  write(cwd, 'triwire.presets.json', {
+    ...file,
+    presets: { ...file.presets, xai: { ...file.presets['deepseek'], models: [] } },
+  })
+  const { code, stderr } = await runWarm(['catalog', 'add', 'xai'], { cwd })
+  assert.equal(code, 1)
+  assert.match(stderr, /^triwire: Of xai no model is known here with a dated price: take its models from a price file/)
+})
+
 test('issue 46 check reports presets that were read more than 60 days ago, and changes within 30 days that the file lacks', async () => {
   const cwd = testFolder('cli')
   const dayAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)

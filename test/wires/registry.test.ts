@@ -15,7 +15,6 @@ const textOf = (file: string) => readFileSync(posix.join(src, file), 'utf8')
 const allowed: Record<string, string> = {
   'catalog/built-in-scripts.ts': 'which wire each built-in model speaks',
   'catalog/wire-names.ts': 'the one list of names',
-  'catalog/presets.ts': 'what providers speak, as data',
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
   'live/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
