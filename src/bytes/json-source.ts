@@ -50,12 +50,9 @@ function readPiece(piece: SourcePiece): string {
 
 /** A string that is carried as JSON source. It is never empty. */
 export class SourceText extends JsonSource {
-  #value: string | undefined
-
   /** The string itself. */
   override toString(): string {
-    this.#value ??= JSON.parse(this.source) as string
-    return this.#value
+    return JSON.parse(this.source) as string
   }
 }
 

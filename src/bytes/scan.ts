@@ -57,6 +57,7 @@ const longTextBytes = 64
 
 /** A character that hardly any text has, and that JSON writes as it is: a text without it is soon known to have no token. */
 export const rareCharacter = '\u007f'
+const rareCode = rareCharacter.charCodeAt(0)
 
 /**
  * The beginning of the token that is in the place of a kept value; its number follows. Random in every process, so that no text
@@ -66,8 +67,10 @@ export const keptMark = `${rareCharacter}kept-${randomBytes(9).toString('base64u
 
 /** The number of the kept value whose token a parsed value is; undefined for any other value. */
 export function keptPlace(value: unknown): number | undefined {
-  if (typeof value !== 'string' || value[0] !== rareCharacter || !value.startsWith(keptMark)) return undefined
-  return Number(value.slice(keptMark.length))
+  if (typeof value !== 'string' || value.charCodeAt(0) !== rareCode || !value.startsWith(keptMark)) return undefined
+  let place = 0
+  for (let i = keptMark.length; i < value.length; i++) place = 10 * place + value.charCodeAt(i) - 0x30
+  return place
 }
 
 /** A text with a token in the place of each value that is kept, and where these values are. */

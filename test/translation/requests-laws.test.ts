@@ -259,6 +259,7 @@ function represented(request: InferenceRequest): unknown {
   return withoutPlaces({
     ...request,
     losses: [],
+    echo: '',
     preamble: preamble.flatMap((turn) => turn.texts.map((text) => text.text)),
     turns: mergeNeighbours(foldOperators(renamed, () => true)).map((turn) =>
       turn.by !== 'model'

@@ -114,10 +114,8 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
 
 /** One text is a string; several stay parts, unless the upstream takes strings only. */
 function joinContent(content: unknown[], profile: Profile): unknown {
-  const texts = content.flatMap((part) => {
-    const { type, text } = part as TextPart
-    return type === 'text' ? [text] : []
-  })
+  const texts: Text[] = []
+  for (const part of content as TextPart[]) if (part.type === 'text') texts.push(part.text)
   const isAllText = texts.length === content.length
   if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return joinTexts(texts, '\n')
   return content

@@ -26,6 +26,7 @@ import {
   readContent,
   readEach,
   readObject,
+  readParts,
   readRawObject,
   readString,
   readText,
@@ -61,13 +62,11 @@ export function readTurns(body: Body, losses: Losses): MessagesConversation {
     const place = `${at}.content`
     switch (message['role']) {
       case 'user':
-        return { by: 'user', parts: readContent(body, content, place, 'text', readUserBlock).flat() }
+        return { by: 'user', parts: readParts(body, content, place, 'text', readUserBlock) }
       case 'assistant':
         return {
           by: 'model',
-          parts: readContent(body, content, place, 'text', (block, where) =>
-            readModelBlock(block, where, body, losses),
-          ).flat(),
+          parts: readParts(body, content, place, 'text', (block, where) => readModelBlock(block, where, body, losses)),
         }
       case 'system': {
         noteEffort(message['output_config'])
@@ -142,7 +141,7 @@ function readUserBlock(block: Json, at: string, body: Body): UserPart[] {
 
 function readToolResult(block: Json, at: string, body: Body): ToolResultPart {
   const { content } = block
-  const parts = isAbsent(content) ? [] : readContent(body, content, `${at}.content`, 'text', readMedia).flat()
+  const parts = isAbsent(content) ? [] : readParts(body, content, `${at}.content`, 'text', readMedia)
   return {
     type: 'tool_result',
     callId: readString(block['tool_use_id'], `${at}.tool_use_id`),

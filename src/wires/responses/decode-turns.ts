@@ -24,6 +24,7 @@ import {
   readContent,
   readLevel,
   readObject,
+  readParts,
   readString,
   readText,
 } from '../requests/read-value.ts'
@@ -174,9 +175,7 @@ function readMessage(item: Json, at: string, into: ReadTurns, { body, losses }: 
     case 'assistant':
       addModelParts(
         into,
-        readContent(body, content, place, 'input_text', (part, where) =>
-          readModelPart(part, where, body, losses),
-        ).flat(),
+        readParts(body, content, place, 'input_text', (part, where) => readModelPart(part, where, body, losses)),
       )
       return
   }

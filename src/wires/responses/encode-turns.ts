@@ -89,10 +89,10 @@ function createTurnEncoder(
 
   function encodeResult(result: ToolResultPart): InputItem {
     const item = { type: 'function_call_output', call_id: result.callId }
-    const texts = result.parts.flatMap((part) => {
-      if (part.type === 'text') return [part.text]
-      return part.type === 'document' && part.text !== undefined ? [inlineText(part)] : []
-    })
+    const texts: Text[] = []
+    for (const part of result.parts)
+      if (part.type === 'text') texts.push(part.text)
+      else if (part.type === 'document' && part.text !== undefined) texts.push(inlineText(part))
     if (texts.length === result.parts.length) return { ...item, output: failedText(result, joinTexts(texts, '\n')) }
     return { ...item, output: failedParts(result).map(encodePart) }
   }
