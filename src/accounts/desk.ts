@@ -25,7 +25,7 @@ export type DeskQuestion = {
   place: 'take' | PlaceTaken
 }
 
-/** When the windows began in which a place was taken, as the store reported it. */
+/** The starts of the windows in which a place was taken, as the store reported them. */
 export type PlaceTaken = { accountMs: number; keyMs: number | undefined }
 
 export type DeskOrder =

@@ -148,7 +148,7 @@ export function columnsOf<C extends Columns>(columns: C, fields: RegisterFields<
   return valuesOf(Object.keys(columns), fields) as Record<keyof C & string, Stored>
 }
 
-/** The same of those fields alone that change. */
+/** The stored values of those fields that change, and of no others. */
 export function changesOf<C extends Columns>(columns: C, fields: Partial<RegisterFields<C>>): Record<string, Stored> {
   return valuesOf(
     Object.keys(columns).filter((name) => fieldOf(name) in fields),

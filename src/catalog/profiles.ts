@@ -191,7 +191,8 @@ const anthropic: ProfileSetting = {
   prefill: 'none',
   // "Extra inputs are not permitted"; hence also ruling P5.
   strictFields: true,
-  // Held to the tool's schema, in the closed form: platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
+  // With `strict`, arguments of a call follow the closed form of the tool's schema:
+  // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   accepts: new Set(['top_k', 'strict']),
   // "For 'integer' type, property 'minimum' is not supported", "'additionalProperties' must be explicitly set to false".
   shape: 'closed',

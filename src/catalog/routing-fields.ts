@@ -16,7 +16,8 @@ const fieldsBySource: Readonly<Record<string, readonly string[]>> = {
   Anthropic: ['fallbacks', 'fallback_*', 'betas', 'anthropic_beta'],
   // github.com/vllm-project/vllm: vllm/entrypoints/openai/chat_completion/protocol.py. It names the host of a remote cache.
   vLLM: ['kv_transfer_params'],
-  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. An adapter, and workers by their place.
+  // github.com/sgl-project/sglang: python/sglang/srt/entrypoints/openai/protocol.py. These fields choose an adapter, or a
+  // worker by its rank.
   SGLang: ['lora_path', 'bootstrap_*', '*_dp_rank', 'data_parallel_rank'],
   // github.com/BerriAI/litellm: all_litellm_params of litellm/types/utils.py, CredentialLiteLLMParams of litellm/types/router.py,
   // _BANNED_REQUEST_BODY_PARAMS of litellm/proxy/auth/auth_utils.py, docs.litellm.ai/docs/proxy/{clientside_auth,tag_routing};

@@ -31,7 +31,10 @@ export function readPriceList(entry: PricesEntry, calendars: Calendars = {}): Pr
   )
 }
 
-/** Makes a list of rows that are complete. @param counts the moment that chooses the row; default: the end of the answer */
+/**
+ * Makes a list of rows that are complete.
+ * @param counts whether the start of a request or the end of its answer chooses the row; default: the end
+ */
 export function createPriceList(rows: readonly PriceRow[], counts: PriceList['counts'] = 'end'): PriceList {
   const sets = rows.flatMap((row) => row.sets.flatMap((ofBand) => [...ofBand.values()]))
   const all = sets.flatMap(({ prices }) => [prices, ...(prices.steps ?? [])])

@@ -20,7 +20,8 @@ type Reading = 'json' | 'strings' | 'scrubbed' | 'collapsed'
  * Replaces each part of a text that also stands in a request, if it has 20 characters or more. A provider may repeat it in any
  * form of `Reading`.
  * @param text after the scrub: 400 characters at most
- * @param flow has the bytes that may still be read in this turn, so that many failures do not hold up the others
+ * @param flow `searchable` is the number of bytes that may still be searched in this turn. So many failures do not hold up
+ * other requests
  * @returns undefined if the request is too large to be searched, or nothing more may be read
  */
 export function withoutEchoes(text: string, request: Buffer, flow: Pick<Flow, 'searchable'>): string | undefined {

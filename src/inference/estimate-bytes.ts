@@ -25,7 +25,7 @@ const byteWeights = {
   perByte: 59,
   /** For each beginning of small letters or of capitals; small letters continue a capital. */
   perWord: 650,
-  /** For each beginning of marks, such as an escaped quote or backslash. */
+  /** The weight of the start of each run of marks. Marks are quotes, backslashes and the like. */
   perMarks: 780,
   perDigit: 650,
   /** For each other escape. Newlines and tabs make one indentation, so those right after one add less. */

@@ -83,7 +83,10 @@ export function createAdminApi(parts: AdminApiParts) {
     return answer(request)
   }
 
-  /** A reload has put this configuration in force: from now on the listener shows its certificate, and answers by it. */
+  /**
+   * A reload has put this configuration in force. From now on the listener presents the certificate of this configuration
+   * and follows its settings.
+   */
   function adopt(next: Config, listener: Edge): void {
     // Taking TLS away needs a restart, until which the listener keeps its certificate.
     if (next.adminTls) {

@@ -71,7 +71,7 @@ function readBudgets({ directory, admission }: Gateway): Iterable<UsedBudget> {
 
 type CauseCount = readonly [upstream: string, cause: string, count: number]
 
-/** A family with a series for each upstream and result, of counts by upstream and cause. */
+/** Makes a family of counts by upstream and cause, with a series for each upstream and result. */
 function byResult(facts: FamilyFacts, read: () => CauseCount[]): Family {
   return new Reading(facts, (set) => {
     const sums = new Map<string, Map<string, number>>()

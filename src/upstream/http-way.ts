@@ -322,7 +322,7 @@ export function createUpstreams(
       return unpacking.over(way.send({ method: 'POST', ...sent }, unpacking))
     },
     async retire() {
-      // A connection that is cut while it retires is closed too.
+      // A connection that breaks while it retires counts as retired, so its error is ignored.
       await Promise.allSettled([...ways.values()].map((way) => way.retire()))
     },
     async close() {

@@ -302,7 +302,8 @@ export class WayConnection implements Carrier {
     this.restedAtMs = this.#idleSinceMs + restMs
     if (!this.#keepsAlive || flight.isOver || restMs > restMsMax || restMs >= this.#keptMs) this.destroy()
     else if (this.isSent) this.#host.giveBack(this)
-    // The next request would wait for a server that does not read. Node reports what TLS has sent in a later phase of the loop.
+    // If bytes are still unsent, the server does not read, and the next request would wait. With TLS, Node knows only in a
+    // later phase of the loop what was sent.
     else
       setImmediate(() => {
         if (mayBeForeign && !this.isSent) this.#noteUnasked('before_sent')

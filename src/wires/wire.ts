@@ -81,7 +81,7 @@ export type ModelHalf = {
   /**
    * Reads one answer of a model. `end()` means the upstream closed cleanly. Never throws: what it cannot read becomes `fail`.
    * @param onAnswer is given the answer, which may name its model and its service (rulings Y13, Y17)
-   * @param toolNames of `EncodedRequest`: a name that comes in pieces is put together by them
+   * @param toolNames of `EncodedRequest`: they show when a name that comes in pieces is complete
    */
   createDecoder(profile: Profile, onAnswer?: OnAnswer, toolNames?: ReadonlySet<string>): Decoder
 }

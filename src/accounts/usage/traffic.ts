@@ -26,7 +26,7 @@ export type TrafficRecord = {
   readonly endMs?: number | undefined
 }
 
-/** The counts of one place. @property requests those without a debit */
+/** The counts of one place. @property requests the number of requests without a debit */
 export type TrafficCell = {
   place: Readonly<Record<string, string | number>>
   requests: number

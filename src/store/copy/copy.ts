@@ -91,7 +91,7 @@ export async function copyStore(source: CopySource, target: CopyTarget, listener
   }
 }
 
-/** How far a copy has come, and how far what was copied is proved. */
+/** How far a copy has come, and how much of it has been verified. */
 class Copy {
   readonly #source: CopySource
   readonly #target: CopyTarget

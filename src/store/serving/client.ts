@@ -31,7 +31,7 @@ type ServedParts = Pick<ServerStore, 'directory' | 'clock' | 'findDebit' | 'note
 /** So many may ask for a debit at once: an operator or two, however long the store is silent. */
 const findsMax = 20
 
-/** A server's side of its store: it ties settlement and directory to the thread of the day. */
+/** A server's side of its store. It connects settlement and directory to the thread that runs the store now. */
 export class StoreClient {
   readonly line = new Line()
   readonly clock: ClockBook

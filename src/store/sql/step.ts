@@ -24,7 +24,7 @@ export function* rowsOf(one: Statement): StoreStep<Row[]> {
   return (yield one) as Row[]
 }
 
-/** The same for a statement that is written here, with its values put in. */
+/** Asks by a statement that the caller writes; `put` puts a value into it. */
 export function ask(dialect: Dialect, write: (put: Put) => string): StoreStep<Row[]> {
   return rowsOf(statement(dialect, write))
 }

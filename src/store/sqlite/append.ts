@@ -193,7 +193,7 @@ function createOutbox(db: DatabaseSync) {
   /** In the transaction of the entries that they are about. */
   function put(warnings: readonly NewWarning[], atMs: number): void {
     if (warnings.length === 0) return
-    // Warnings that nobody tells any more do not pile up.
+    // Deletes warnings that no server sends any more, so that they do not pile up.
     removeOld.run(atMs - untoldMs)
     for (const { id, event, data } of warnings) insert.run(id, event, JSON.stringify(data), atMs, atMs)
   }

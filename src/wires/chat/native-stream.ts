@@ -265,7 +265,7 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** A chunk with edited members in any place, and the stage of its text. */
+/** The mould of a chunk in which any member may have been edited, and the stage that its text belongs to. */
 type LearnedChunk = { mould: FrameMould; stage: Stage }
 
 function isReason(value: unknown): boolean {

@@ -23,7 +23,7 @@ export type WireSpeech = { conversation: { field: string }; caps: readonly strin
 const placeEnd = /(?:\[\d{1,6}\]|\.\d{1,6})(?:\[\d{1,6}\]|\.\w{1,40}){0,12}/.source
 
 /**
- * A translated model's refusal in the words of its client. Fields get the client's names. A place in the conversation
+ * Rewords the refusal of a model on another wire for the client. Fields get the client's names. A place in the conversation
  * differs between the wires, so it becomes the name of the field that holds it. Its `param` stays null (spec 7.3).
  * @param text the model's words, scrubbed
  */

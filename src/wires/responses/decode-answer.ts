@@ -100,7 +100,7 @@ export class ResponsesDecoder extends AnswerDecoder {
       if (this.#items.isFull) return this.narrator.fail(tooMany)
       this.#teller.complete(this.#items.final({ output_index: index }, typeOf(item), item), item)
     }
-    // Ahead of its items others have the text alone, as the vendor's SDK makes it of them.
+    // Some servers send no items, only the text that the vendor's SDK makes of items.
     const words = this.#items.hasSpoken() ? undefined : stringOf(response['output_text'])
     if (words) this.#teller.complete(this.#items.add({}, 'message'), plainItem(words))
     this.#teller.end(this.#items.unfinished())

@@ -155,7 +155,7 @@ export class ResponsesNativeStream extends NativeStream {
     else if (!this.#unsaid.isEmpty && name.endsWith('.done')) this.#unsaid.say(named, (data) => this.parse(data))
     this.#countFrame(name, frame)
     this.#lastFrame = frame
-    // A call shows itself when it is announced; an empty message or reasoning item does not.
+    // The announcement of a call shows something to the client; that of an empty message or reasoning item does not.
     if (!quiet.has(name) || (name === 'response.output_item.added' && frame.includes('_call"'))) this.show()
     return this.#completed(name, named)
   }
