@@ -26,6 +26,7 @@ const parts: Record<string, string[]> = {
   'bytes of HTTP, and three readers': ['scripts/fuzz-http.ts', '100000', seed],
   'what grows faster than its input': ['scripts/growth.ts'],
   'every fault': ['scripts/fault-matrix.ts'],
+  'prices by the hour, and a second oracle': ['scripts/price-oracle.ts', '10000'],
   'surplus answers': ['scripts/surplus-answers.ts', '--trials', '100', '--honest', '100000', '--seed', seed],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
