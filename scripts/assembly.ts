@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { putGenerated } from './support/generated.ts'
@@ -12,7 +13,26 @@ const root = join(import.meta.dirname, '..')
 // SIMD is in every Node since 16.4. With `stub` nothing is ever freed, which suits modules that allocate nothing.
 const flags = ['-O3', '--converge', '--enable', 'simd', '--runtime', 'stub', '--noAssert', '--initialMemory', '2']
 
-for (const [name, target] of Object.entries(modules)) putGenerated(target, () => write(name))
+const cache = join(root, 'node_modules/.cache/triwire/assembly')
+const isCheck = process.argv.includes('--check')
+
+for (const [name, target] of Object.entries(modules)) {
+  const found = join(cache, name)
+  // The compiler takes three seconds, and rarely has anything new to compile.
+  if (isCheck && existsSync(found) && readFileSync(found, 'utf8') === digest(name, target)) continue
+  putGenerated(target, () => write(name))
+  if (process.exitCode) continue
+  mkdirSync(cache, { recursive: true })
+  writeFileSync(found, digest(name, target))
+}
+
+/** Of all that decides whether a compiled file is up to date: the source, the file, and what compiles. */
+function digest(name: string, target: string): string {
+  const hash = createHash('sha256')
+  for (const file of [`assembly/${name}.ts`, target, 'scripts/assembly.ts', 'package-lock.json'])
+    hash.update(readFileSync(join(root, file))).update('\0')
+  return hash.digest('hex')
+}
 
 function write(name: string): string {
   const about = `/** assembly/${name}.ts as WebAssembly, in base 64: made by \`npm run generate\`. */`
