@@ -57,6 +57,8 @@ const secondsOf: Record<string, number> = JSON.parse(readFileSync(weights, 'utf8
 /** The program and its threads for processes that tests start (support/quick-start.mjs). */
 const bundled = fileURLToPath(new URL('../node_modules/.cache/triwire/program', import.meta.url))
 
+const hourMs = 3_600_000
+
 /** With --quick (`npm run check`) files with these words are left out, and listed. */
 const lengthy = 'Left to npm test: '
 
@@ -105,10 +107,12 @@ process.exitCode = leaks.length > 0 ? 1 : status
 
 /** Bundles the program. @returns the environment in which every process of the tests starts quickly */
 async function prepareQuickStart(): Promise<NodeJS.ProcessEnv> {
-  rmSync(bundled, { recursive: true, force: true })
   // Packages that are not modules ask for `require`.
   const banner = { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)" }
-  await bundle(join(root, 'src'), bundled, { extension: '.mjs', banner })
+  const files = await bundle(join(root, 'src'), bundled, { extension: '.mjs', banner })
+  // A run beside this one may still read what it bundled from other sources.
+  for (const file of readdirSync(bundled).map((name) => join(bundled, name)))
+    if (!files.includes(file) && Date.now() - statSync(file).mtimeMs > hourMs) rmSync(file, { force: true })
   const bundles = Object.entries(programs).map(([name, path]) => [
     `${path}.ts`,
     pathToFileURL(join(bundled, `${name}.mjs`)).href,

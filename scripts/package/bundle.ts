@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
-import { type BuildOptions, build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type OutputFile, type Plugin } from 'esbuild'
 
 /** The program and its threads, by the names of their bundles. The modules are below `src` and `lib`, without an extension. */
 export const programs: Readonly<Record<string, string>> = {
@@ -19,24 +19,43 @@ type Options = Pick<BuildOptions, 'packages' | 'banner'> & { extension?: '.js' |
  * Bundles the modules that the program reads at its start into a few files. It then reads one file instead of a hundred.
  * Modules that the command line loads on demand stay apart. A thread is one file, since it needs all of its code at once.
  * @param from the folder of the modules: `src`, or `lib` after it was compiled
- * @param outdir the folder of the bundles, which have the names of `programs`
+ * @param outdir the folder of the bundles, which have the names of `programs`. A file of it that stays the same is not
+ *   written, since a process that runs may be about to read it.
+ * @returns the paths of all files
  */
-export async function bundle(from: string, outdir: string, { extension = '.js', ...options }: Options): Promise<void> {
+export async function bundle(from: string, outdir: string, options: Options): Promise<string[]> {
+  mkdirSync(outdir, { recursive: true })
+  const files = []
   for (const [name, module] of Object.entries(programs))
-    await build({
-      ...options,
-      entryPoints: { [name]: join(from, module) },
-      outdir,
-      bundle: true,
-      splitting: name === 'cli',
-      format: 'esm',
-      platform: 'node',
-      target: 'node22',
-      outExtension: { '.js': extension },
-      sourcemap: true,
-      logLevel: 'error',
-      plugins: [keepPlaces(from, outdir, extension)],
-    })
+    files.push(...(await bundleOne(from, outdir, options, name, module)))
+  for (const { path, contents } of files)
+    if (!existsSync(path) || !readFileSync(path).equals(contents)) writeFileSync(path, contents)
+  return files.map(({ path }) => path)
+}
+
+async function bundleOne(
+  from: string,
+  outdir: string,
+  { extension = '.js', ...options }: Options,
+  name: string,
+  module: string,
+): Promise<OutputFile[]> {
+  const { outputFiles } = await build({
+    ...options,
+    write: false,
+    entryPoints: { [name]: join(from, module) },
+    outdir,
+    bundle: true,
+    splitting: name === 'cli',
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    outExtension: { '.js': extension },
+    sourcemap: true,
+    logLevel: 'error',
+    plugins: [keepPlaces(from, outdir, extension)],
+  })
+  return outputFiles
 }
 
 /** Modules have another place in a bundle: their relative paths are resolved from where they were before. */
