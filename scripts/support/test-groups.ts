@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 const lonely = 'Alone in its process: '
 
 /** Files of this many seconds share a process, which loads once what they import. */
-const sharedSeconds = 20
+const sharedSeconds = 40
 
 /** The seconds of a file that the table does not list. */
 const usualSeconds = 0.3
