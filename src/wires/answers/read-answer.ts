@@ -1,5 +1,5 @@
 import { asObject, type JsonObject, type KeptJson, parseKeeping } from '../../bytes/json.ts'
-import { parseUpstreamJson } from '../../bytes/scan.ts'
+import { isJsonObject, parseUpstreamJson } from '../../bytes/scan.ts'
 import { isDoneMark, type SseFrame } from '../../bytes/sse.ts'
 import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
@@ -65,6 +65,14 @@ export function objectsOf(value: unknown): Record<string, unknown>[] {
 /** The new part of a piece that may repeat all that came before it, from the beginning (ruling Y4). */
 export function newPart(told: string, piece: string): string {
   return piece.startsWith(told) ? piece.slice(told.length) : piece
+}
+
+/**
+ * Whether a first delta says again what stood in its start (ruling Y4): exactly that, or whole arguments, which nothing but
+ * themselves can follow. Any other goes on from it.
+ */
+export function repeatsStart(start: string, delta: string, isArguments = false): boolean {
+  return delta === start || (isArguments && isJsonObject(start))
 }
 
 /** Arguments of a call as a text, also of a server that sends them as another kind of JSON (R-ARGS); of none at all ''. */

@@ -2,7 +2,7 @@ import { asObject, type JsonObject } from '../../bytes/json.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import { isBlankJson } from '../../inference/filters/whole-calls.ts'
 import { argumentsIn, wordsIn } from '../answers/content-parts.ts'
-import { argumentsText, objectsOf, stringOf } from '../answers/read-answer.ts'
+import { argumentsText, objectsOf, repeatsStart, stringOf } from '../answers/read-answer.ts'
 
 /** A delta of a block's content in the words of this wire. */
 export type ContentDelta = JsonObject & { type: string }
@@ -79,7 +79,7 @@ export function readDelta(delta: JsonObject): DeltaContent | undefined {
 export function isRepetition({ deltas }: StartContent, { type, member, value }: DeltaContent): boolean {
   const said = deltas.shift()
   if (said === undefined) return false
-  if (said.type === type && JSON.stringify(said[member]) === JSON.stringify(value)) return true
+  if (said.type === type && repeatsStart(JSON.stringify(said[member]), JSON.stringify(value))) return true
   deltas.length = 0
   return false
 }

@@ -1,11 +1,10 @@
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { isJsonObject } from '../../bytes/scan.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { AnswerBlock } from '../../inference/answer.ts'
 import { blocksMax, type Narrator, tooMany } from '../../inference/narrator.ts'
 import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { kindOfPart, mediaOf, sourceOf, wordsIn } from '../answers/content-parts.ts'
-import { argumentsText, newPart, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, newPart, repeatsStart, stringOf, unreadable } from '../answers/read-answer.ts'
 import { initialOf, withSignature } from './block-content.ts'
 
 /** A block of the upstream while it is read. */
@@ -148,7 +147,7 @@ export class IncomingBlocks {
     if (isCumulative) incoming.told += words
     if (words === '') return
     if (incoming.kind !== kind) return this.#narrator.fail(unreadable())
-    const isRepeated = incoming.begun === words
+    const isRepeated = repeatsStart(incoming.begun, words)
     incoming.begun = ''
     if (isRepeated) return
     if (incoming.index === undefined) this.#resume(incoming)
@@ -158,7 +157,7 @@ export class IncomingBlocks {
   #writeArguments(incoming: IncomingBlock, words: string) {
     const { initial } = incoming
     if (words) incoming.initial = ''
-    if (words && initial && words !== initial && !isJsonObject(initial)) this.#writeArguments(incoming, initial)
+    if (words && initial && !repeatsStart(initial, words, true)) this.#writeArguments(incoming, initial)
     this.#write(incoming, 'tool_call', incoming.shape.take(words, this.#cumulative.includes('arguments')))
   }
 

@@ -1,8 +1,7 @@
 import { dataOf, decodeUtf8, type RawFrame, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, type JsonObject } from '../../bytes/json.ts'
-import { isJsonObject } from '../../bytes/scan.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { parseAnswer } from '../answers/read-answer.ts'
+import { parseAnswer, repeatsStart } from '../answers/read-answer.ts'
 
 /** Signs that an event which begins an item, or a part of one, may hold content already. */
 const filled: Record<string, RegExp> = {
@@ -96,9 +95,12 @@ export class UnsaidContents {
     if (said.length === 0) return frame
     this.#contents = this.#contents.filter((one) => !said.includes(one))
     const [first] = said
-    if (typeof delta !== 'string' || said.length > 1 || isRepetition(first!, delta)) return frame
+    if (typeof delta !== 'string' || said.length > 1) return frame
+    // An item that begins with a text has all of it, as a rule, and its deltas say it in pieces (Y3).
+    const { text, isJson } = first!
+    if (repeatsStart(text, delta, isJson) || (!isJson && text.startsWith(delta))) return frame
     const patch = parse(dataOf(frame) ?? '')
-    patch?.set([], new Map([['delta', JSON.stringify(first!.text + delta)]]))
+    patch?.set([], new Map([['delta', JSON.stringify(text + delta)]]))
     return patch ? withData(frame, patch.result().toString('latin1')) : ''
   }
 
@@ -131,9 +133,4 @@ function isAbout(event: JsonObject, { index, id, list, place }: UnsaidContent): 
   const isOfSummary = event['summary_index'] != null
   if (!isOfSummary && event['content_index'] == null) return true
   return (list === 'summary') === isOfSummary && (isItem(placeIn(`${list}`, event), place) ?? true)
-}
-
-/** Whether the first delta begins to say the content once more. JSON that is whole has nothing after it. */
-function isRepetition({ text, isJson }: UnsaidContent, delta: string): boolean {
-  return isJson ? delta === text || isJsonObject(text) : text.startsWith(delta)
 }

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../bytes/scan.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { Narrator } from '../../inference/narrator.ts'
 import { mediaOf, readContent, sourceOf } from '../answers/content-parts.ts'
-import { argumentsText, newPart, objectsOf, stringOf, unreadable } from '../answers/read-answer.ts'
+import { argumentsText, newPart, objectsOf, repeatsStart, stringOf, unreadable } from '../answers/read-answer.ts'
 import type { IncomingItem, ItemKind } from './incoming-items.ts'
 
 /** Reports the items of an answer as blocks: their deltas as they come, and at their end the text that no delta had. */
@@ -46,7 +46,7 @@ export class ItemTeller {
   }
 
   write(incoming: IncomingItem, kind: ItemKind, part: string, text: string) {
-    const isRepeated = incoming.begun === text
+    const isRepeated = repeatsStart(incoming.begun, text)
     incoming.begun = ''
     incoming.initial = ''
     if (isRepeated) return
