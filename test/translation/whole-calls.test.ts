@@ -156,6 +156,28 @@ test('Y5 a messages stream ends in an error, or its call has the arguments that 
   assert.equal(seen.size, 6)
 })
 
+test('Y4 Y5 whole arguments may come again as a whole; the beginning of a repetition alone breaks them', () => {
+  const whole = '{"a":1}'
+  const openEnded: Record<ClientWire, (pieces: readonly string[]) => string> = {
+    ...streams,
+    responses: (pieces) => {
+      const opened = added(0, functionCall(0, 'f', '', { status: 'in_progress' }))
+      const deltas = pieces.map((piece) => argumentsDelta(0, piece))
+      return pump('messages', 'responses', events(created, opened, ...deltas, terminal('completed'))).text
+    },
+  }
+  for (const wire of ['messages', 'chat', 'responses'] as const)
+    for (const play of [streams[wire], openEnded[wire]])
+      for (const again of [['{'], ['{"a"', ':1'], [whole, '{'], ['{', '"a":1}', '{"a":']]) {
+        const isWholeAgain = again.join('').length % whole.length === 0
+        const told = eventsOf(play([whole, ...again]))
+        assert.equal(told.at(-1)!.type === 'error', !isWholeAgain, `${wire} ${JSON.stringify(again)}`)
+      }
+  for (const wire of ['chat', 'responses'] as const)
+    for (const again of [[whole], ['{', '"a":1}'], [whole, '{"a"', ':1}']])
+      assert.deepEqual(stoppedInputs(eventsOf(openEnded[wire]([whole, ...again]))), [whole], `${wire} ${again}`)
+})
+
 test('Y5 the bytes of a same-wire stream may be cut anywhere', () => {
   for (const script of [
     start + toolBlock(0, 'f', '{"a":', '"ü\ud83d', '\ude00"}') + end(),

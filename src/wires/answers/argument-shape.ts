@@ -11,7 +11,7 @@ export function createArgumentShape() {
   /** The text that was taken, and how much of it has come again. */
   let taken = ''
   let repeated = 0
-  return { isWhole: () => state === 'whole', isBlank: () => state === 'blank', push, take }
+  return { isWhole: () => state === 'whole', isBlank: () => state === 'blank', push, take, rest }
 
   function push(text: string) {
     for (let i = 0; i < text.length && state !== 'other'; i++) read(text.charCodeAt(i))
@@ -32,6 +32,13 @@ export function createArgumentShape() {
     // The engine keeps every piece of a text that was put together, so the text is copied whenever it has doubled.
     if (Math.clz32(taken.length) < Math.clz32(before)) taken = ownCopy(taken)
     push(text)
+    return text
+  }
+
+  /** The beginning of a repetition that did not come as a whole: such arguments are broken (ruling Y5). To be asked at the end. */
+  function rest(): string {
+    const text = taken.slice(0, repeated)
+    repeated = 0
     return text
   }
 

@@ -209,7 +209,7 @@ export class ToolCalls {
   }
 
   #release(call: ToolCall) {
-    if (call.isWithheld && call.block !== undefined) this.#narrator.delta(call.block, '{}')
+    if (call.block !== undefined) this.#narrator.delta(call.block, call.isWithheld ? '{}' : call.shape.rest())
     call.isWithheld = false
   }
 }

@@ -172,7 +172,7 @@ export class IncomingBlocks {
   /** Completes a block with the part of it that is withheld until its end. */
   #complete(incoming: IncomingBlock) {
     if (incoming.index === undefined) return
-    this.#narrator.delta(incoming.index, incoming.initial)
+    this.#narrator.delta(incoming.index, incoming.initial + incoming.shape.rest())
     incoming.initial = ''
     if (incoming.signature && incoming.kind === 'reasoning') {
       this.#narrator.seal(incoming.index, { kind: 'signature', data: incoming.signature })

@@ -89,8 +89,13 @@ export class ItemTeller {
   end(calls: readonly IncomingItem[]) {
     for (const call of calls) {
       if (call.block === undefined) this.#narrator.miss('call', unreadable())
-      else if (call.initial) this.write(call, 'tool_call', '', call.initial)
+      else this.#writeWithheld(call)
     }
+  }
+
+  #writeWithheld(call: IncomingItem) {
+    if (call.initial) this.write(call, 'tool_call', '', call.initial)
+    this.#narrator.delta(call.block!, call.shape.rest())
   }
 
   /** An item of a kind that is not translated: media, a provider's own work, or what nobody knows. */
@@ -133,8 +138,7 @@ export class ItemTeller {
       this.#narrator.miss('call', unreadable())
       return
     }
-    const { initial } = incoming
-    if (initial && !argumentsText(item['arguments'])) this.write(incoming, 'tool_call', '', initial)
+    if (!argumentsText(item['arguments'])) this.#writeWithheld(incoming)
     const told = incoming.toldOf('tool_call').of('')
     this.writeRest(incoming, 'tool_call', '', told ? item['arguments'] : argumentsText(item['arguments']))
   }
