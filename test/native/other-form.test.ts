@@ -289,3 +289,35 @@ test('Y1 pieces of a chat call without an index belong to the last call', () => 
     ['{"a":1}'],
   )
 })
+
+const chatChunk = (choice: Json) => `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, ...choice }] })}\n\n`
+
+test('Y1 words of a folded chat answer are said once, and only its texts go on', () => {
+  const detail = { index: 0, type: 'reasoning.text', format: 'vendor-v1' }
+  const script =
+    delta({ reasoning_details: [{ ...detail, text: 'Hm ' }] }) +
+    delta({ reasoning_details: [{ ...detail, text: 'é', signature: 's' }] }) +
+    chatChunk({ delta: { content: 'Hé' }, native_finish_reason: 'end_turn' }) +
+    chatChunk({ delta: {}, finish_reason: 'stop', native_finish_reason: 'end_turn' }) +
+    done
+  const [choice] = folded('chat', script)!['choices']
+  assert.equal(choice.native_finish_reason, 'end_turn')
+  assert.equal(choice.message.content, 'Hé')
+  assert.deepEqual(choice.message.reasoning_details, [{ ...detail, text: 'Hm é', signature: 's' }])
+})
+
+test('Y1 no member of a stream reaches the prototype of all objects when it is folded', () => {
+  const hidden = (rest: string) => `{"__proto__":{"polluted":"yes"}${rest}}`
+  for (const at of ['delta', 'choice', 'call']) {
+    const own = (name: string, rest: string) => (name === at ? hidden(`,${rest}`) : `{${rest}}`)
+    const fn = own('call', '"arguments":"{}"')
+    const said = own('delta', `"content":"Hi","tool_calls":[{"index":0,"id":"c","function":${fn}}]`)
+    const chunk = `data: {"id":"x","choices":[${own('choice', `"index":0,"delta":${said}`)}]}\n\n`
+    assert.ok(folded('chat', chunk + chunk + reason('tool_calls') + done))
+  }
+  for (const type of ['text_delta', '__proto__', 'constructor', 'toString']) {
+    const script = messageStart() + textBlock(0, 'Hi') + messageDelta('end_turn') + messageStop
+    folded('messages', script.replace('{"type":"text_delta"', `{"__proto__":{"polluted":"yes"},"type":"${type}"`))
+  }
+  assert.equal(({} as { polluted?: string }).polluted, undefined)
+})

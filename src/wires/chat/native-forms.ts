@@ -34,26 +34,47 @@ export const completionForms: AnswerForms = {
   },
 }
 
-/** Members of which later chunks have no more, or the same again. */
-const once = new Set(['id', 'type', 'role', 'name', 'finish_reason'])
+/** Members whose texts come in pieces. Any other text is said once, or again. */
+const pieced = new Set([
+  ...['content', 'text', 'refusal', 'transcript', 'arguments', 'input', 'summary', 'data'],
+  ...['reasoning', 'reasoning_content', 'thinking'],
+])
+
+/** The places of the elements of a list by their `index`, so that a long list stays linear. */
+const places = new WeakMap<readonly unknown[], Map<number, number>>()
+
+function placesOf(list: readonly unknown[]): Map<number, number> {
+  let found = places.get(list)
+  if (found) return found
+  found = new Map()
+  for (const [at, one] of list.entries()) {
+    const index = asObject(one)?.['index']
+    if (typeof index === 'number' && !found.has(index)) found.set(index, at)
+  }
+  places.set(list, found)
+  return found
+}
 
 /** Adds more to what there is, which it may change: texts and lists go on, and what has one index is one thing. */
 function merge(told: unknown, more: unknown, name = ''): unknown {
   if (more == null || told == null) return more ?? told
-  if (typeof told === 'string') return once.has(name) && told !== '' ? told : `${told}${more}`
+  if (typeof told === 'string') return pieced.has(name) ? `${told}${more}` : more === '' ? told : more
   if (Array.isArray(told) && Array.isArray(more)) {
+    const known = placesOf(told)
     for (const one of more) {
       const { index, id } = asObject(one) ?? {}
       // A piece of a call without index and id belongs to the last one.
       const ofLast = name === 'tool_calls' && id == null ? told.length - 1 : -1
-      const at = typeof index === 'number' ? told.findIndex((other) => asObject(other)?.['index'] === index) : ofLast
-      if (at < 0) told.push(one)
-      else told[at] = merge(told[at], one)
+      const at = typeof index === 'number' ? (known.get(index) ?? -1) : ofLast
+      if (at >= 0) told[at] = merge(told[at], one)
+      else if (told.push(one) && typeof index === 'number') known.set(index, told.length - 1)
     }
     return told
   }
   const [before, after] = [asObject(told), asObject(more)]
   if (!before || !after) return more
-  for (const [member, value] of Object.entries(after)) before[member] = merge(before[member], value, member)
+  // A member of that name would reach the prototype of all objects.
+  for (const [member, value] of Object.entries(after))
+    if (member !== '__proto__') before[member] = merge(before[member], value, member)
   return before
 }

@@ -68,8 +68,8 @@ type DeltaContent = { type: string; member: string; value: unknown }
  */
 export function readDelta(delta: JsonObject): DeltaContent | undefined {
   const type = stringOf(delta['type']) ?? Object.keys(contentDeltas).find((one) => contentDeltas[one]!.member in delta)
-  const known = contentDeltas[type ?? '']
-  if (type === undefined || known === undefined) return undefined
+  if (type === undefined || !Object.hasOwn(contentDeltas, type)) return undefined
+  const known = contentDeltas[type]!
   const said = delta[known.member] ?? ''
   if (type === 'citations_delta') return { type, member: known.member, value: said }
   return { type, member: known.member, value: type === 'input_json_delta' ? argumentsText(said) : wordsIn(said) }

@@ -49,8 +49,11 @@ export const messageForms: AnswerForms = {
 }
 
 function addTo(block: JsonObject, kind: string, members: JsonObject): void {
+  const isText = kind !== 'signature_delta' && Object.hasOwn(contentDeltas, kind)
   for (const [name, value] of Object.entries(members))
-    if (kind === 'citations_delta') block['citations'] = [...((block['citations'] ?? []) as unknown[]), value]
-    else if (kind !== 'signature_delta' && contentDeltas[kind]) block[name] = `${block[name] ?? ''}${value}`
-    else block[name] = value
+    if (kind === 'citations_delta') {
+      const citations = Array.isArray(block['citations']) ? block['citations'] : []
+      citations.push(value)
+      block['citations'] = citations
+    } else block[name] = isText ? `${block[name] ?? ''}${value}` : value
 }
