@@ -113,11 +113,13 @@ function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readon
 
 /**
  * Whether a request may write into the cache of its provider, which costs more than plain input. On the messages wire it has
- * marks then; providers of the others write without being asked.
+ * marks then; providers of the others write without being asked. Escapes may hide a mark, so the dearest is assumed then.
  */
 function writesOf({ prices, wire }: Model, exchange: Exchange): CacheWrites {
-  if (!prices.hasDearerWrites || (!wirePlaces[wire].cacheKey && !exchange.holds('cache_control'))) return 'none'
-  return exchange.holds('1h') || exchange.holds('12h') ? 'long' : 'short'
+  if (!prices.hasDearerWrites) return 'none'
+  const mayHold = (text: string) => exchange.hasEscapedLetters || exchange.holds(text)
+  if (!wirePlaces[wire].cacheKey && !mayHold('cache_control')) return 'none'
+  return mayHold('1h') || mayHold('12h') ? 'long' : 'short'
 }
 
 /** A refusal of the admission as an error. A credit error names the account and its balance, but never its holds (ruling R13). */

@@ -60,6 +60,8 @@ export type Exchange = Outgoing & {
   /** The limits within which the usage figures of the answer are accepted (ruling C14). */
   bounds: UsageBounds
   losses: readonly Loss[]
+  /** The body may hold words in escapes, which `holds` does not find. */
+  hasEscapedLetters: boolean
   /** Estimate for the whole request. Reading it costs a pass over the body, so read it once. */
   inputTokensEstimate: number
   /** Returns a new relay; each attempt needs its own. */
@@ -216,6 +218,7 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
     asksForStream: stream,
     losses: [...ownLosses, ...losses],
     inputTokensEstimate,
+    hasEscapedLetters: body.hasEscapedLetters,
     bounds: isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
     readRefusal: decodeRefusal,
   })
@@ -272,6 +275,8 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     choices: 1,
     bounds: boundsOf(bytes, inputTokensEstimate),
     inputTokensEstimate,
+    // All that is not text of the conversation is written anew, without escapes.
+    hasEscapedLetters: false,
     openStream: () => new TranslatedStream(plan, client, head),
     readWhole(answer: Buffer) {
       const whole = new TranslatedWhole(plan, client, head)

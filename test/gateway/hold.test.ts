@@ -3,10 +3,12 @@ import test from 'node:test'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Entered } from '../../src/accounts/admission.ts'
 import type { Tier } from '../../src/catalog/model.ts'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
-import type { Exchange } from '../../src/gateway/exchange.ts'
+import { type CheckedRequest, type Exchange, exchangeNatively } from '../../src/gateway/exchange.ts'
 import type { CallRecord } from '../../src/gateway/record.ts'
+import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { listOf, modelOf, plainPrices } from '../native/models.ts'
 import { listFrom } from '../support/price-lists.ts'
 
@@ -107,6 +109,37 @@ test('C11 money.md 1 g: a hold prices input as a write where the request may wri
   assert.equal(await hold('messages', '{"text":"1h"}'), 100n)
   assert.equal(await hold('chat', '{}'), 125n)
   assert.equal(await hold('chat', '{"prompt_cache_options":{"ttl":"12h"}}'), 200n)
+})
+
+test('C11 a hold is no smaller if the body spells its marks for the cache, or their lifetimes, in escapes', async () => {
+  const prices = listFrom('{ input: "1", cache_write: "1.25", cache_write_1h: "2", output: "0" }')
+  const hold = async (wire: ClientWire, mark: string) => {
+    const part = `{"type":"text","text":"${'word '.repeat(400)}"${mark}}`
+    const text = `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[${part}]}]}`
+    const body = new ClientBody(Buffer.from(text))
+    const model = { ...modelOf(wire), prices, expectedTiers: [] }
+    const gateway = { nowMs: () => 0, sealer: { isOurs: () => false } }
+    const call = { wire, requestId: 'r', header: () => undefined }
+    const exchange = exchangeNatively({ gateway, call, model, body, scopedKey: undefined } as unknown as CheckedRequest)
+    let heldNanos = 0n
+    const entered = {
+      admit: async (nanos: bigint) => {
+        heldNanos = nanos
+        return { ok: true, release() {} }
+      },
+    } as unknown as Entered
+    const config = { billing: { holdOutputTokens: 1 } } as Config
+    await takeHold(config, key, entered, model, exchange, { startedMs: 0 } as CallRecord)
+    return Number(heldNanos) / exchange.inputTokensEstimate / 1_000
+  }
+  const marks = (word: string) => [word, word.replace('_', '\\u005f'), word.replace('c', '\\u0063')]
+  for (const mark of marks('cache_control'))
+    for (const ttl of ['1h', '\\u0031h', '1\\u0068', '\\u0031\\u0068'])
+      assert.equal(await hold('messages', `,"${mark}":{"type":"ephemeral","ttl":"${ttl}"}`), 2, `${mark} ${ttl}`)
+  for (const ttl of ['12h', '\\u00312h', '1\\u0032h']) assert.equal(await hold('chat', `,"x":{"ttl":"${ttl}"}`), 2, ttl)
+  // Plain spellings, and the escapes of writers that make their JSON safe for HTML, are judged by the words.
+  assert.equal(await hold('messages', ',"x":"\\u003cb\\u003e"'), 1)
+  assert.equal(await hold('messages', ',"cache_control":{"type":"ephemeral","ttl":"5m"}'), 1.25)
 })
 
 test('Y17 a hold takes the dearest of the base, the tier that is asked for, and those that accounts choose unasked', async () => {
