@@ -13,6 +13,9 @@ const baseWords: Readonly<Record<string, readonly string[]>> = {
   inference_geo: ['global', 'default', 'not_available'],
 }
 
+/** The words for service at the base price that a request may send as `service_tier` to any model (ruling C7). */
+export const freeTierWords: readonly string[] = ['auto', 'default', 'standard_only', 'standard']
+
 /** Words for tiers that may have a price of their own; OpenAI renamed `priority` to `fast` on 30 July 2026. */
 const tierWords: Readonly<Record<string, Tier>> = {
   ...{ flex: 'flex', priority: 'priority', fast: 'priority', ultrafast: 'ultrafast' },
@@ -120,8 +123,8 @@ function tierWordOf(tier: Tier, word: string): string {
 }
 
 /**
- * Spells the tier that a client of another wire asks for, if the list prices it now (ruling C7). Words for the base are spelled as
- * well where the list has tiers, since a project may have another default.
+ * Spells the tier that a client of another wire asks for, if the list prices it now (ruling C7). Words for the base that pass on
+ * one wire are sent as well where the list has tiers, since a project may have another default.
  * @returns the words to send, by their field; undefined where nothing is sent
  */
 export function spellTier(
@@ -135,7 +138,9 @@ export function spellTier(
   const isPriced = tiers.some((one) => (tier ?? one) === one && setAt(prices, { at, tier: one }).tier === one)
   if (isUnknown || !isPriced) return undefined
   // `fast` of the messages wire is a speed, and providers of the others may know the tier by its first name alone.
-  const said = tier === undefined ? (asked === field ? word : undefined) : wordOf(tier, asked === field ? word : tier)
+  const isSame = asked === field
+  const free = isSame && freeTierWords.includes(word) ? word : undefined
+  const said = tier === undefined ? free : wordOf(tier, isSame ? word : tier)
   return said === undefined ? undefined : { [field]: said }
 }
 

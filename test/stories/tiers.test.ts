@@ -176,6 +176,28 @@ function expectedOf(client: ClientWire, model: ClientWire, { answer, usage }: Sa
   return speed === undefined ? [null, null] : [speed, 'standard']
 }
 
+test('C7 a word for the base passes between chat and responses as on one wire: in that very word, or not at all', async () => {
+  const [free, other] = [
+    ['auto', 'default', 'standard', 'standard_only'],
+    ['', '  ', 'scale', 'reserved', 'on_demand', 'gold', 'DEFAULT', ' default', 'default '],
+  ]
+  for (const word of [...free, ...other])
+    for (const client of ['chat', 'responses'] as const)
+      for (const model of ['chat', 'responses'] as const) {
+        native.upstream.play(whole(answers[model]))
+        const { id } = await native.ask(client, { model: `tier-${model}`, service_tier: word })
+        const what = `${client} to ${model}: "${word}"`
+        const passes = free.includes(word)
+        assert.equal(native.upstream.requests[0]!.json()['service_tier'], passes ? word : undefined, what)
+        const { losses = [] } = (await native.gateway.logOf(id)) as { losses?: string[] }
+        assert.equal(
+          losses.some((loss) => loss.includes('service_tier')),
+          !passes,
+          `${what}: ${losses}`,
+        )
+      }
+})
+
 test('C7 without a price of that very tier, speed or geography the field is dropped and listed', async () => {
   const plain = await startNative()
   for (const client of clientWireNames)

@@ -1,6 +1,6 @@
 import { type Edit, splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
-import { isPricedWord, type ServiceWords } from '../../catalog/base-service.ts'
+import { freeTierWords, isPricedWord, type ServiceWords } from '../../catalog/base-service.ts'
 import type { CostField, Model } from '../../catalog/model.ts'
 import type { Loss } from '../../inference/request.ts'
 import { serviceMembers } from '../../inference/usage.ts'
@@ -52,7 +52,7 @@ export function setCacheKey(body: ClientBody, { profile }: Model, values: Member
  * prices, unless its entry allows the field. The last four are of servers beside the wires' authors.
  */
 const costFields: ReadonlyMap<string, readonly unknown[]> = new Map<CostField, readonly unknown[]>([
-  ['service_tier', ['auto', 'default', 'standard_only', 'standard']],
+  ['service_tier', freeTierWords],
   ['speed', ['standard']],
   ['inference_geo', ['global', 'default']],
   ['priority', [0]],
