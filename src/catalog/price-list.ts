@@ -161,16 +161,29 @@ export function nextChanges(list: PriceList, facts: PriceFacts, most: number): {
   return changes
 }
 
-/** The moments at which windows of a band begin and end, from the day before a moment on. */
+/** The moments at which windows of a band begin and end, and clocks of its zone change, from the day before a moment on. */
 export function edgesOf({ offsetAt, windows }: Band, at: number, days: number): number[] {
   const first = Math.floor((at + offsetAt(at)) / dayMs) - 1
-  return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) =>
-    windows.flatMap(({ startMs, endMs }) =>
+  return Array.from({ length: days + 2 }, (_, i) => first + i).flatMap((day) => [
+    ...clockChange(offsetAt, day * dayMs),
+    ...windows.flatMap(({ startMs, endMs }) =>
       [startMs, endMs].flatMap((ms) => {
         const shownMs = day * dayMs + ms
         // A clock may show a time twice, or skip it.
         return [...new Set([-dayMs, dayMs].map((aside) => shownMs - offsetAt(shownMs + aside)))]
       }),
     ),
-  )
+  ])
+}
+
+/** The moment within the day from `startMs` at which the clocks of a zone change: they may leap into a window, or out of it. */
+function clockChange(offsetAt: Band['offsetAt'], startMs: number): number[] {
+  let [before, after] = [startMs, startMs + dayMs]
+  if (offsetAt(before) === offsetAt(after)) return []
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2)
+    if (offsetAt(middle) === offsetAt(startMs)) before = middle
+    else after = middle
+  }
+  return [after]
 }

@@ -375,6 +375,38 @@ test('C11 the next changes of a list are the edges of its bands and the dates of
   )
 })
 
+test('C11 the next changes are the minutes at which the band of a bill changes, also on days when clocks change', () => {
+  const days = ['2027-03-27', '2027-03-28', '2027-04-03', '2027-10-02', '2027-10-30', '2027-10-31', '2027-11-06']
+  const hours = [
+    '02:30-05:00',
+    '02:00-03:00',
+    '01:00-02:30',
+    '01:30-02:15',
+    '02:30-02:45',
+    '23:00-02:30',
+    '00:00-01:45',
+  ]
+  for (const zone of ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'UTC'])
+    for (const window of hours) {
+      const list = listFrom(
+        `{ input: "1", output: "1", bands: [{ name: low, zone: ${zone}, hours: "${window}", times: "2" }] }`,
+      )
+      for (const day of days) {
+        const from = Date.parse(`${day}T12:00:00Z`)
+        const bandAt = (at: number) => setAt(list, { at }).band
+        // Two days, minute by minute.
+        const minutes = Array.from({ length: 2 * 1_440 }, (_, i) => from + (i + 1) * minuteMs)
+        const changed = minutes.filter((ms) => bandAt(ms) !== bandAt(ms - minuteMs))
+        const next = nextChanges(list, { at: from }, changed.length)
+        assert.deepEqual(
+          next.map(({ at, set }) => `${new Date(at).toISOString()} ${set.band}`),
+          changed.map((ms) => `${new Date(ms).toISOString()} ${bandAt(ms)}`),
+          `${zone} ${window} ${day}`,
+        )
+      }
+    }
+})
+
 test('C11 a plain list has the version that its prices always had, and a list of one row the same', () => {
   const prices = '{ input: "3", cache_read: "0.3", cache_write: "3.75", output: "15" }'
   const versions = [prices, `[${prices}]`].map((text) => setAt(listFrom(text), { at: day }).version)
