@@ -39,6 +39,8 @@ export class Unpacking implements UpstreamListener, Flight {
   #open: ((first: number) => Transform) | undefined
   #stream: Transform | undefined
   #isPaused = false
+  /** The transport has ended the answer, or failed. */
+  #isOver = false
   #fault: [fault: TransportFault, error?: Error] | undefined
 
   constructor(listener: UpstreamListener) {
@@ -64,11 +66,13 @@ export class Unpacking implements UpstreamListener, Flight {
   }
 
   onEnd(): void {
+    this.#isOver = true
     if (this.#stream) this.#stream.end()
     else this.#listener.onEnd()
   }
 
   onError(fault: TransportFault, error?: Error): void {
+    this.#isOver = true
     if (this.#stream === undefined) this.#listener.onError(fault, error)
     else {
       this.#fault = [fault, error]
@@ -113,7 +117,12 @@ export class Unpacking implements UpstreamListener, Flight {
     stream.on('drain', () => {
       if (!this.#isPaused) this.#flight?.resume()
     })
-    stream.on('end', () => (this.#fault ? listener.onError(...this.#fault) : listener.onEnd()))
+    stream.on('end', () => {
+      // Node ends most codings at the first byte after their end. Nobody would watch the connection, whose answer goes on.
+      if (!this.#isOver) this.abort()
+      if (this.#fault) listener.onError(...this.#fault)
+      else listener.onEnd()
+    })
     stream.on('error', (error) => {
       this.abort()
       listener.onError({ cause: 'upstream_protocol', isReuseRace: false }, error)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import test from 'node:test'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Flight, UpstreamListener } from '../../src/upstream/target.ts'
 import { Unpacking } from '../../src/upstream/unpacking.ts'
 import { until } from '../support/waiting.ts'
@@ -73,6 +73,40 @@ test('Y1 bytes that are not of their coding end the flight, and a failure comes 
   broken.flight.onError({ cause: 'upstream_reset', isReuseRace: false })
   await until(() => broken.told.length === 2, 'the fault')
   assert.deepEqual(broken.told[1], 'upstream_reset')
+})
+
+/** Each coding, and both forms of `deflate`. */
+const packings: [coding: string, pack: (bytes: Buffer) => Buffer][] = [
+  ['br', brotliCompressSync],
+  ['deflate', deflateSync],
+  ['deflate', deflateRawSync],
+  ['zstd', zstdCompressSync],
+  ['gzip', gzipSync],
+]
+
+test('Y1 bytes after the end of a compressed answer leave no open connection without an owner', async () => {
+  const whole = Buffer.from('data: {"a":1}\n\n'.repeat(99))
+  for (const [coding, pack] of packings)
+    for (const rest of ['xxxx', 'x'.repeat(70_000)]) {
+      const { flight, calls, pieces, told } = fly(coding)
+      flight.onData(pack(whole))
+      await until(() => pieces.length > 0, coding)
+      flight.onData(Buffer.from(rest))
+      await until(() => told.length > 1, 'the end, or the fault')
+      assert.ok(calls.includes('abort'), coding)
+      assert.deepEqual([Buffer.concat(pieces), told.length], [whole, 2])
+    }
+})
+
+test('Y1 a connection is kept whose compressed answer has ended with bytes after its end, or without', async () => {
+  for (const [coding, pack] of packings)
+    for (const rest of coding === 'gzip' ? ['', '\0\0'] : ['', 'xx']) {
+      const { flight, calls, told } = fly(coding)
+      flight.onData(Buffer.concat([pack(Buffer.from('Hi')), Buffer.from(rest)]))
+      flight.onEnd()
+      await until(() => told.length > 1, coding)
+      assert.deepEqual([told[1], calls.includes('abort')], ['end', false], coding)
+    }
 })
 
 test('Y1 an answer without a coding, or of an unknown one, comes as it is', () => {
