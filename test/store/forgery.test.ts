@@ -111,6 +111,19 @@ const forgeries: Forgery[] = [
     ),
     finds: ['plain'],
   },
+  {
+    name: 'the numbers of the last entries set so high that their sum is no integer',
+    play: sql((_, engine) => `UPDATE ${engine === 'postgres' ? 'balances' : 'accounts'} SET seq = 9223372036854775807`),
+    finds: ['plain'],
+  },
+  {
+    name: 'an account without an id that has credit',
+    on: 'SQLite',
+    play: raw(
+      "INSERT INTO accounts (id, name, state, balance, seq, revision, created_ms) VALUES ('', 'x', 'active', 5, 0, 0, 0)",
+    ),
+    finds: ['plain'],
+  },
   { name: 'prices changed', play: sql(() => 'UPDATE prices SET output = 1'), finds: ['plain'] },
   {
     name: 'an account deleted and its entries left',

@@ -21,7 +21,7 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   function check({ entry, row }: VerifiedEntry): void {
     const sum = byKey.size === 0 ? undefined : byKey.get(row['key_id'] as string)
     if (!sum) return
-    sum.lastSeq = entry.seq
+    if (entry.accountId === sum.row.accountId) sum.lastSeq = entry.seq
     const { fromMs, untilMs } = sum.row
     if (entry.postedMs < fromMs || entry.postedMs >= untilMs) return
     sum.nanos += entry.kind === 'debit' ? entry.amountNanos : -entry.amountNanos
