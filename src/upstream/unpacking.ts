@@ -22,11 +22,19 @@ const zstd = {
 const codings = new Map<string, (first: number) => Transform>([
   ['gzip', () => createGunzip(asFarAsItCame)],
   ['x-gzip', () => createGunzip(asFarAsItCame)],
-  // Some servers send it without the frame of zlib, whose first octet has this method.
-  ['deflate', (first) => ((first & 0x0f) === 8 ? createInflate(asFarAsItCame) : createInflateRaw(asFarAsItCame))],
+  ['deflate', (first) => (isUnframed(first) ? createInflateRaw(asFarAsItCame) : createInflate(asFarAsItCame))],
   ['br', () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })],
   ['zstd', () => createZstdDecompress(zstd)],
 ])
+
+/**
+ * Some servers send `deflate` without the frame of zlib, whose first octet has the method 8. Text that is not compressed mostly
+ * fails without the frame too. After `{`, `[` or `:` it may be read as noise instead: in fixed codes (RFC 1951 3.2.6), as octets
+ * with which no answer begins.
+ */
+function isUnframed(first: number): boolean {
+  return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
+}
 
 /**
  * A flight whose answer is decompressed if its server compresses it, although no request asks for that (ruling Y1). Its listener

@@ -109,6 +109,30 @@ test('Y1 a connection is kept whose compressed answer has ended with bytes after
     }
 })
 
+test('Y1 an answer that is not compressed, against its head, is an error and no noise', async () => {
+  const answers = [
+    '{"hello":1}',
+    '[{"a":1}]',
+    ': ping\n\ndata: {"a":1}\n\n',
+    'data: {"a":1}\n\n',
+    'event: ping\ndata: {}\n\n',
+    'id: 1\n\n',
+  ]
+  for (const [coding, pack] of packings)
+    for (const answer of answers) {
+      const { flight, pieces, told } = fly(coding)
+      flight.onData(Buffer.from(answer))
+      flight.onEnd()
+      await until(() => told.length > 1, answer)
+      assert.deepEqual([told[1], pieces.length], ['upstream_protocol', 0], `${coding}: ${answer}`)
+      const packed = fly(coding)
+      packed.flight.onData(pack(Buffer.from(answer)))
+      packed.flight.onEnd()
+      await until(() => packed.told.length > 1, answer)
+      assert.deepEqual([packed.told[1], packed.pieces.join('')], ['end', answer])
+    }
+})
+
 test('Y1 an answer without a coding, or of an unknown one, comes as it is', () => {
   for (const coding of ['', 'identity', 'compress', 'gzip, gzip', 'constructor']) {
     const { flight, pieces, told } = fly(coding)
