@@ -42,7 +42,7 @@ export async function startRawUpstream(): Promise<RawUpstream> {
   let answers: Answer[] = []
   /** The number of answers that are still being written. */
   let playing = 0
-  const server = createServer((socket) => {
+  const server = createServer({ noDelay: true }, (socket) => {
     sockets.add(socket)
     const connection = ++upstream.connections
     let buffer: Buffer = Buffer.alloc(0)
