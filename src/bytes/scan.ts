@@ -95,7 +95,16 @@ type JsonLook = {
  * word. A native search for one word would cost a fifth of the scan. It would cost twice the whole scan if most of the body
  * is an image.
  */
-const notedWords = ['developer', 'reasoning', 'signature', 'item_reference', 'id', 'cache_control'] as const
+const notedWords = [
+  'developer',
+  'reasoning',
+  'signature',
+  'item_reference',
+  'id',
+  'cache_control',
+  '1h',
+  '12h',
+] as const
 
 /** Endings of strings that show the same. */
 const notedEndings = ['mcp', 'shell', 'computer'] as const

@@ -7,8 +7,7 @@ import type { WindowFigures } from '../accounts/limits.ts'
 import type { LiveBounds } from '../accounts/live-bounds.ts'
 import { askedTiers } from '../catalog/base-service.ts'
 import { dearestCallNanos, type Model, priceNanos, type Tier } from '../catalog/model.ts'
-import { type CacheWrites, holdPrices } from '../catalog/price-list.ts'
-import { wirePlaces } from '../catalog/wire-names.ts'
+import { holdPrices } from '../catalog/price-list.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
@@ -96,7 +95,7 @@ export async function takeHold(
     reasoningTokens: 0,
     estimated: true,
   }
-  const prices = holdPrices(model.prices, record.startedMs, servedBy(model, exchange), writesOf(model, exchange))
+  const prices = holdPrices(model.prices, record.startedMs, servedBy(model, exchange), exchange.cacheWrites)
   // The number of tool calls is not known in advance. One is assumed if the model may call tools at all (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
   const holdNanos = priceNanos(prices, usage) + callNanos
@@ -109,17 +108,6 @@ export async function takeHold(
 /** The tiers that may serve a request besides the base: those that it asks for, and those that its accounts may choose. */
 function servedBy({ expectedTiers, wire }: Model, { service }: Exchange): readonly Tier[] {
   return service === undefined ? expectedTiers : [...expectedTiers, ...askedTiers(service, wire)]
-}
-
-/**
- * Whether a request may write into the cache of its provider, which costs more than plain input. On the messages wire it has
- * marks then; providers of the others write without being asked. Escapes may hide a mark, so the dearest is assumed then.
- */
-function writesOf({ prices, wire }: Model, exchange: Exchange): CacheWrites {
-  if (!prices.hasDearerWrites) return 'none'
-  const mayHold = (text: string) => exchange.hasEscapedLetters || exchange.holds(text)
-  if (!wirePlaces[wire].cacheKey && !mayHold('cache_control')) return 'none'
-  return mayHold('1h') || mayHold('12h') ? 'long' : 'short'
 }
 
 /** A refusal of the admission as an error. A credit error names the account and its balance, but never its holds (ruling R13). */

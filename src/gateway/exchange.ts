@@ -5,9 +5,10 @@ import { setMembers } from '../bytes/json-edit.ts'
 import { type ServiceWords, spellTier, tierFieldOf, tierScalar } from '../catalog/base-service.ts'
 import type { CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
+import type { CacheWrites } from '../catalog/price-list.ts'
 import type { Profile } from '../catalog/profile.ts'
 import { compile, foldName, routingBetas } from '../catalog/routing-fields.ts'
-import type { ClientWire } from '../catalog/wire-names.ts'
+import { type ClientWire, wirePlaces } from '../catalog/wire-names.ts'
 import type { Fault } from '../inference/answer.ts'
 import { estimateBytesTokens } from '../inference/estimate.ts'
 import type { InferenceRequest, Loss } from '../inference/request.ts'
@@ -60,8 +61,8 @@ export type Exchange = Outgoing & {
   /** The limits within which the usage figures of the answer are accepted (ruling C14). */
   bounds: UsageBounds
   losses: readonly Loss[]
-  /** The body may hold words in escapes, which `holds` does not find. */
-  hasEscapedLetters: boolean
+  /** Whether it may write into the cache of its provider, and for how long, as far as that costs more than plain input. */
+  cacheWrites: CacheWrites
   /** Estimate for the whole request. Reading it costs a pass over the body, so read it once. */
   inputTokensEstimate: number
   /** Returns a new relay; each attempt needs its own. */
@@ -218,10 +219,28 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
     asksForStream: stream,
     losses: [...ownLosses, ...losses],
     inputTokensEstimate,
-    hasEscapedLetters: body.hasEscapedLetters,
+    cacheWrites: cacheWritesOf(model, body, bytes, true),
     bounds: isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
     readRefusal: decodeRefusal,
   })
+}
+
+/**
+ * A request of the messages wire writes into a cache if it has marks; providers of the others write without being asked. Escapes
+ * may hide a mark in a client's own bytes, so the dearest is assumed then. What is translated is written anew, without escapes.
+ * @param bytes the body as it is sent
+ */
+function cacheWritesOf(model: Model, body: ClientBody, bytes: Buffer, isNative: boolean): CacheWrites {
+  const { prices, wire, profile } = model
+  if (!prices.hasDearerWrites) return 'none'
+  const isHidden = isNative && body.hasEscapedLetters
+  const isMarked = () => {
+    if (isNative && body.holdsString('cache_control')) return true
+    const mayAddMarks = !isNative || profile.messages.autoCacheSameWire
+    return mayAddMarks && bytes.includes('"cache_control"')
+  }
+  if (!wirePlaces[wire].cacheKey && !isHidden && !isMarked()) return 'none'
+  return isHidden || body.holdsString('1h') || body.holdsString('12h') ? 'long' : 'short'
 }
 
 /** The exchange lives as long as the answer. These functions are made apart, so that they do not keep the client's body. */
@@ -275,8 +294,7 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     choices: 1,
     bounds: boundsOf(bytes, inputTokensEstimate),
     inputTokensEstimate,
-    // All that is not text of the conversation is written anew, without escapes.
-    hasEscapedLetters: false,
+    cacheWrites: cacheWritesOf(model, body, bytes, false),
     openStream: () => new TranslatedStream(plan, client, head),
     readWhole(answer: Buffer) {
       const whole = new TranslatedWhole(plan, client, head)

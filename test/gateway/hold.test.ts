@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { ApiKey } from '../../src/accounts/account.ts'
 import type { Entered } from '../../src/accounts/admission.ts'
-import type { Tier } from '../../src/catalog/model.ts'
+import type { Model, Tier } from '../../src/catalog/model.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Config } from '../../src/config/config.ts'
 import { takeHold } from '../../src/gateway/admit.ts'
@@ -12,13 +12,13 @@ import { ClientBody } from '../../src/wires/requests/client-body.ts'
 import { listOf, modelOf, plainPrices } from '../native/models.ts'
 import { listFrom } from '../support/price-lists.ts'
 
-/** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
 const key = { account: { name: 'tester' } } as ApiKey
 
-async function held(
-  holdOutputTokens: Config['billing']['holdOutputTokens'],
-  outputTokensCap: number,
-  choices = 1,
+/** Takes the hold of a request. @returns what is held, in nano-credits */
+async function heldFor(
+  model: Model,
+  exchange: Partial<Exchange>,
+  holdOutputTokens: Config['billing']['holdOutputTokens'] = 1,
 ): Promise<bigint> {
   let heldNanos = 0n
   const entered = {
@@ -27,17 +27,27 @@ async function held(
       return { ok: true, release() {} }
     },
   } as unknown as Entered
-  const prices = { ...plainPrices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n }
-  const exchange = { outputTokensCap, choices, inputTokensEstimate: 100 } as Exchange
-  await takeHold(
-    { billing: { holdOutputTokens } } as Config,
-    key,
-    entered,
-    modelOf('chat', { prices: listOf(prices) }),
-    exchange,
-    {} as CallRecord,
-  )
+  const config = { billing: { holdOutputTokens } } as Config
+  await takeHold(config, key, entered, model, exchange as Exchange, { startedMs: 0 } as CallRecord)
   return heldNanos
+}
+
+/** What is held for 100 input tokens at 2 and an output of at most the cap at 10 credits per million, in nano-credits. */
+function held(holdOutputTokens: Config['billing']['holdOutputTokens'], outputTokensCap: number, choices = 1) {
+  const prices = listOf({ ...plainPrices, inputNanos: 2_000_000_000n, outputNanos: 10_000_000_000n })
+  return heldFor(
+    modelOf('chat', { prices }),
+    { outputTokensCap, choices, inputTokensEstimate: 100, cacheWrites: 'none' },
+    holdOutputTokens,
+  )
+}
+
+/** A request of the model's own wire, as it would be sent. */
+function exchangeOf(wire: ClientWire, model: Model, text: string): Exchange {
+  const body = new ClientBody(Buffer.from(text))
+  const gateway = { nowMs: () => 0, sealer: { isOurs: () => false } }
+  const call = { wire, requestId: 'r', header: () => undefined }
+  return exchangeNatively({ gateway, call, model, body, scopedKey: undefined } as unknown as CheckedRequest)
 }
 
 test('C2 a hold assumes the cap, and at most hold_output_tokens', async () => {
@@ -57,13 +67,6 @@ test('B19 C16 hold_output_tokens: cap holds what the cap can cost', async () => 
 })
 
 test('C11 a hold is made at the step that its input reaches, and assumes one call where the provider may run tools', async () => {
-  let heldNanos = 0n
-  const entered = {
-    admit: async (nanos: bigint) => {
-      heldNanos = nanos
-      return { ok: true, release() {} }
-    },
-  } as unknown as Entered
   const base = plainPrices
   const prices = {
     ...base,
@@ -72,12 +75,10 @@ test('C11 a hold is made at the step that its input reaches, and assumes one cal
     steps: [{ ...base, above: 50, inputNanos: 2_000_000n, outputNanos: 2_000_000n }],
     calls: { web_search: 7_000n, file_search: 9_000n },
   }
-  const hold = async (inputTokensEstimate: number, isOutputCapped: boolean) => {
+  const hold = (inputTokensEstimate: number, isOutputCapped: boolean) => {
     const bounds = { inputTokensMax: 1, isOutputCapped }
-    const exchange = { outputTokensCap: 100, choices: 1, inputTokensEstimate, bounds } as Exchange
-    const config = { billing: { holdOutputTokens: 1_024 } } as Config
-    await takeHold(config, key, entered, modelOf('chat', { prices: listOf(prices) }), exchange, {} as CallRecord)
-    return heldNanos
+    const exchange = { outputTokensCap: 100, choices: 1, inputTokensEstimate, bounds, cacheWrites: 'none' as const }
+    return heldFor(modelOf('chat', { prices: listOf(prices) }), exchange, 1_024)
   }
   assert.deepEqual([await hold(50, true), await hold(51, true)], [150n, 302n])
   assert.deepEqual([await hold(50, false), await hold(51, false)], [9_150n, 9_302n])
@@ -89,19 +90,12 @@ test('C11 money.md 1 g: a hold prices input as a write where the request may wri
     ...{ inputNanos: 1_000_000n, cacheReadNanos: 100_000n, cacheWriteNanos: 1_250_000n, cacheWrite1hNanos: 2_000_000n },
     outputNanos: 0n,
   })
-  const hold = async (wire: 'messages' | 'chat', body: string) => {
-    let heldNanos = 0n
-    const entered = {
-      admit: async (nanos: bigint) => {
-        heldNanos = nanos
-        return { ok: true, release() {} }
-      },
-    } as unknown as Entered
-    const holds = (text: string) => body.includes(`"${text}"`)
-    const exchange = { outputTokensCap: 1, choices: 1, inputTokensEstimate: 100, holds } as Exchange
-    const config = { billing: { holdOutputTokens: 1 } } as Config
-    await takeHold(config, key, entered, modelOf(wire, { prices }), exchange, { startedMs: 0 } as CallRecord)
-    return heldNanos
+  const hold = (wire: 'messages' | 'chat', body: string) => {
+    const model = modelOf(wire, { prices })
+    return heldFor(
+      model,
+      Object.assign(exchangeOf(wire, model, body), { outputTokensCap: 1, inputTokensEstimate: 100 }),
+    )
   }
   assert.equal(await hold('messages', '{}'), 100n)
   assert.equal(await hold('messages', '{"cache_control":{"type":"ephemeral"}}'), 125n)
@@ -116,21 +110,9 @@ test('C11 a hold is no smaller if the body spells its marks for the cache, or th
   const hold = async (wire: ClientWire, mark: string) => {
     const part = `{"type":"text","text":"${'word '.repeat(400)}"${mark}}`
     const text = `{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[${part}]}]}`
-    const body = new ClientBody(Buffer.from(text))
     const model = { ...modelOf(wire), prices, expectedTiers: [] }
-    const gateway = { nowMs: () => 0, sealer: { isOurs: () => false } }
-    const call = { wire, requestId: 'r', header: () => undefined }
-    const exchange = exchangeNatively({ gateway, call, model, body, scopedKey: undefined } as unknown as CheckedRequest)
-    let heldNanos = 0n
-    const entered = {
-      admit: async (nanos: bigint) => {
-        heldNanos = nanos
-        return { ok: true, release() {} }
-      },
-    } as unknown as Entered
-    const config = { billing: { holdOutputTokens: 1 } } as Config
-    await takeHold(config, key, entered, model, exchange, { startedMs: 0 } as CallRecord)
-    return Number(heldNanos) / exchange.inputTokensEstimate / 1_000
+    const exchange = exchangeOf(wire, model, text)
+    return Number(await heldFor(model, exchange)) / exchange.inputTokensEstimate / 1_000
   }
   const marks = (word: string) => [word, word.replace('_', '\\u005f'), word.replace('c', '\\u0063')]
   for (const mark of marks('cache_control'))
@@ -145,18 +127,14 @@ test('C11 a hold is no smaller if the body spells its marks for the cache, or th
 test('Y17 a hold takes the dearest of the base, the tier that is asked for, and those that accounts choose unasked', async () => {
   const list = listFrom('{ input: "1", output: "0", tiers: { flex: "0.5", priority: "2", ultrafast: "6" } }')
   const hold = async (expectedTiers: Tier[], service: Record<string, string> | undefined) => {
-    let heldNanos = 0n
-    const entered = {
-      admit: async (nanos: bigint) => {
-        heldNanos = nanos
-        return { ok: true, release() {} }
-      },
-    } as unknown as Entered
-    const exchange = { outputTokensCap: 1, choices: 1, inputTokensEstimate: 1_000_000, service } as Exchange
-    const config = { billing: { holdOutputTokens: 1 } } as Config
-    const model = modelOf('chat', { prices: list, expectedTiers })
-    await takeHold(config, key, entered, model, exchange, { startedMs: 0 } as CallRecord)
-    return heldNanos / 1_000_000_000n
+    const exchange = {
+      outputTokensCap: 1,
+      choices: 1,
+      inputTokensEstimate: 1_000_000,
+      service,
+      cacheWrites: 'none' as const,
+    }
+    return (await heldFor(modelOf('chat', { prices: list, expectedTiers }), exchange)) / 1_000_000_000n
   }
   assert.equal(await hold([], undefined), 1n)
   assert.equal(await hold([], { service_tier: 'flex' }), 1n)
