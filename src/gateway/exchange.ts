@@ -206,21 +206,29 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
   const isOurSeal = (text: string) => gateway.sealer.isOurs(text)
   const nowMs = gateway.nowMs()
   const adapted = native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal, nowMs })
-  const { body: bytes, isSelfContained, stream, losses: ownLosses, ...facts } = adapted
+  const { body: bytes, stream, service, outputTokensCap, choices, mayHideReasoning } = adapted
   const { headersFor, losses } = upstreamHeaders(call, model)
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
   const createdSeconds = Math.floor(nowMs / 1000)
   const head = { requestId: call.requestId, model, createdSeconds, inputTokensEstimate }
-  return Object.assign(new Outgoing(bytes, model, native.sealing), facts, answering(native, head), {
+  const { openStream, openFold, readWhole } = answering(native, head)
+  return Object.assign(new Outgoing(bytes, model, native.sealing), {
+    service,
+    outputTokensCap,
+    choices,
+    mayHideReasoning,
+    openStream,
+    openFold,
+    readWhole,
     profile: model.profile,
     credential: source.credential,
     headersFor,
     stream,
     asksForStream: stream,
-    losses: [...ownLosses, ...losses],
+    losses: losses.length > 0 ? [...adapted.losses, ...losses] : adapted.losses,
     inputTokensEstimate,
     cacheWrites: cacheWritesOf(model, body, bytes, true),
-    bounds: isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
+    bounds: adapted.isSelfContained ? boundsOf(bytes, inputTokensEstimate) : unbounded,
     readRefusal: decodeRefusal,
   })
 }
