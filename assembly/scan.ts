@@ -263,7 +263,7 @@ export function outlineAt(): usize {
   return outlineStart
 }
 
-/** @returns the place behind it */
+/** @returns the place after the copy */
 function put(to: usize, from: usize, length: usize): usize {
   memory.copy(to, from, length)
   return to + length

@@ -34,7 +34,7 @@ export function addAccounts(path: string, count: number): void {
   })
 }
 
-/** Adds so many debits, of each payer as many, which are folded already. Their digests are none: only `ledger verify` reads them. */
+/** Adds a number of debits, equally many for each payer, that are folded already. They have no digests, which only `ledger verify` reads. */
 export function addEntries(path: string, count: number): void {
   const of = Math.floor(count / payers)
   fill(path, (db) => {

@@ -1,4 +1,4 @@
-/** What a request costs at one size. @property mainUs of the thread that serves, in µs; `allUs` of all threads */
+/** The cost of a request at one size. @property mainUs for the serving thread, in µs @property allUs for all threads, in µs */
 export type Point = { size: number; allUs: number; mainUs: number; rssMb: number }
 
 export type Panel = { title: string; points: readonly Point[] }

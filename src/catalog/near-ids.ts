@@ -22,7 +22,7 @@ export function findNearIds(asked: string, ids: Iterable<string>): string[] {
     .map(({ id }) => id)
 }
 
-/** Asks whether one of the similar ids was meant; undefined if there is none. The end of a sentence. */
+/** Returns the end of a sentence that asks whether one of the similar ids was meant; undefined if no id is similar. */
 export function didYouMean(asked: string, ids: Iterable<string>): string | undefined {
   const near = findNearIds(asked, ids)
   return near.length > 0 ? `did you mean ${near.join(' or ')}?` : undefined

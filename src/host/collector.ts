@@ -93,7 +93,7 @@ function ofThisProcess(): TidySources {
   }
 }
 
-/** V8's function is hidden behind a flag, so it is taken from a new context that is made with the flag. */
+/** V8 offers the function only under a flag, so it is taken from a new context that is made with the flag. */
 function collect(): void {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as NodeJS.GCFunction

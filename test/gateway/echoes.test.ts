@@ -66,7 +66,7 @@ test('CON-4 JSON inside a string of a request is found decoded, and quotes as Py
   assert.equal(withoutEchoes("Bad: tell \\'him\\' that all is well now!", request), 'Bad: …!')
 })
 
-test('CON-4 U11 so much is searched in a turn, however many attempts fail, and more is told again in the next ones', () => {
+test('CON-4 U11 a turn has a bound for searches, however many attempts fail, and later turns search again', () => {
   const flow = new Flow()
   const request = Buffer.from(JSON.stringify({ content: String.raw`a  \\"b\\"`.repeat(15_000) }))
   const text = String.raw`GPU 3 of this machine is  lost: \"x\"`
