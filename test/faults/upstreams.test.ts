@@ -169,19 +169,25 @@ row('F-U12', 'an answer without its terminator behind reason and usage is whole'
   await bench.check(await bench.ask({ stream: true }), told)
 })
 
-row('F-U13', 'a terminator without a reason is a whole answer, billed by the evidence', {}, async (bench, way) => {
-  const rest = frames[way.model]
-  const without: Record<string, string[]> = {
-    messages: [...rest.slice(0, 5), rest[6]!],
-    chat: [...rest.slice(0, 3), rest[5]!],
-    responses: [
-      ...rest.slice(0, 8),
-      named({ type: 'response.completed', sequence_number: 8, response: { ...answers.responses, usage: null } }),
-    ],
-  }
-  bench.upstream.play(stream(without[way.model]!))
-  await bench.check(await bench.ask({ stream: true }), { client: 'whole', ledger: 'evidence', log: { outcome: 'ok' } })
-})
+row(
+  'F-U13',
+  'a terminator without a reason is whole, on messages cut (Y3), billed by the evidence',
+  {},
+  async (bench, way) => {
+    const rest = frames[way.model]
+    const without: Record<string, string[]> = {
+      messages: [...rest.slice(0, 5), rest[6]!],
+      chat: [...rest.slice(0, 3), rest[5]!],
+      responses: [
+        ...rest.slice(0, 8),
+        named({ type: 'response.completed', sequence_number: 8, response: { ...answers.responses, usage: null } }),
+      ],
+    }
+    bench.upstream.play(stream(without[way.model]!))
+    const told: Told = { client: 'whole', ledger: 'evidence', log: { outcome: 'ok' } }
+    await bench.check(await bench.ask({ stream: true }), way.model === 'messages' ? cut('upstream_protocol') : told)
+  },
+)
 
 row('F-U14', 'two terminators, and data behind them: exactly one is told', {}, async (bench, way) => {
   const all = frames[way.model]
@@ -540,17 +546,20 @@ row(
 
 row(
   'F-U37',
-  'arguments that are no JSON, or cut within an escape, are told as they were made',
+  'arguments that are no JSON, or cut within an escape, come as they were made, and fail a messages stream (Y5)',
   {},
   async (bench, way) => {
-    const said = '{"a": "\\ud83'
-    bench.upstream.play(stream(callOf(way, said)))
-    const more = toolOf(way)
-    const got = await bench.ask({ stream: true, more })
-    assert.equal(argumentsIn(got.text), said)
-    const entry = bench.gateway.store.findEntry(got.id)
-    assert.equal(entry?.bill?.usageSource, 'final')
-    await bench.check({ id: got.id }, { client: 'gone', ledger: 'final', log: { outcome: 'ok', status: 200 } })
+    for (const said of ['{"a": "\\ud83', '{"a": nothing}', '[1, 2]']) {
+      bench.upstream.play(stream(callOf(way, said)))
+      const { id, text } = await bench.ask({ stream: true, more: toolOf(way) })
+      const isFailed = way.client === 'messages'
+      if (isFailed) assert.ok(said.startsWith(argumentsIn(text)), text)
+      else assert.equal(argumentsIn(text), said)
+      assert.equal(/^event: error$/m.test(text), isFailed, text)
+      assert.equal(/content_block_stop|message_stop/.test(text), false, text)
+      const log = isFailed ? cut(/upstream_/).log : ok.log
+      await bench.check({ id }, { client: 'gone', ledger: isFailed ? 'evidence' : 'final', log })
+    }
   },
 )
 
