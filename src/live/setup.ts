@@ -37,12 +37,6 @@ const titles: Readonly<Record<string, string>> = {
   'openai-agents': 'OpenAI Agents SDK',
 }
 
-const languages: Readonly<Record<string, string>> = {
-  'openai-node': 'javascript',
-  'anthropic-node': 'javascript',
-  'ai-sdk': 'javascript',
-}
-
 export function listClients(): ClientRow[] {
   return Object.entries(programs).map(([client, { wires }]) => ({ client, title: titleOf(client), wires }))
 }
@@ -81,7 +75,7 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
     model,
     base_url: origin,
     base_url_from: reached.from,
-    files: filesOf(client, settings),
+    files: filesOf(settings),
     lines: shellNames.flatMap((shell) => {
       const text = linesOf(settings, shell).join('\n')
       return text === '' ? [] : [{ shell, text }]
@@ -105,9 +99,9 @@ function chooseWire({ wires }: Program, modelWire: ModelWire | undefined, asked:
   return asked ?? wires.find((wire) => wire === modelWire) ?? wires[0]!
 }
 
-function filesOf(client: string, { files = [], code }: Settings): Setup['files'] {
+function filesOf({ files = [], code }: Settings): Setup['files'] {
   const own = files.map(({ path, text }) => ({ path, language: /\.(toml|yaml)$/.exec(path)?.[1] ?? 'json', text }))
-  return code === undefined ? own : [...own, { path: null, language: languages[client] ?? 'python', text: code }]
+  return code ? [...own, { path: null, ...code }] : own
 }
 
 function readUrl(text: string): string {

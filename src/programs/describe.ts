@@ -11,7 +11,7 @@ export function describe({ files = [], steps = [], code, ...rest }: Settings, sh
     ...(files.length > 0 && lines.length > 0 ? [`# in the shell${shell === 'posix' ? '' : ` (${shell})`}`] : []),
     ...lines,
     ...steps,
-    ...(code === undefined ? [] : [code]),
+    ...(code ? [code.text] : []),
   ].join('\n')
 }
 
@@ -33,7 +33,7 @@ export function toData({ files = [], env, commands, steps, code }: Settings) {
       lines: Object.fromEntries(shellNames.map((shell) => [shell, linesOf({ env, commands }, shell)])),
     }),
     ...(steps && { steps }),
-    ...(code !== undefined && { code }),
+    ...(code && { code: code.text }),
   }
 }
 

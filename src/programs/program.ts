@@ -74,7 +74,7 @@ export type Settings = {
   /** The commands that start it, one after the other. */
   commands?: readonly (readonly Word[])[]
   /** A source text that uses it. */
-  code?: string
+  code?: { language: 'javascript' | 'python'; text: string }
   /** The steps for a person in its user interface, if it reads no file. */
   steps?: readonly string[]
 }

@@ -506,6 +506,30 @@ test('X14 issue 13: settings for agents are those that the command prints; an ow
     assert.equal(problemOf(await ask('GET', `/setup/claude-code?${query}`)), 'invalid_request', query)
 })
 
+test('CON-3 every source text and file of a client names its own language, on each wire', async () => {
+  const { ask } = await startApi()
+  const pythons = ['openai-python', 'anthropic-python']
+  const { body: list } = await ask('GET', '/setup')
+  let texts = 0
+  for (const { client, wires } of list['items'] as unknown as { client: string; wires: string[] }[])
+    for (const wire of wires) {
+      const { body } = await ask('GET', `/setup/${client}?wire=${wire}`)
+      for (const { path, language, text } of body['files'] as unknown as Record<string, string>[]) {
+        if (path == null) texts++
+        const fits = {
+          python: /^from \w+ import \w+$/m.test(text!) && !text!.includes('const '),
+          javascript: /^import .* from '[^']+'$/m.test(text!) && text!.includes('const '),
+          json: /^[[{]/.test(text!),
+          toml: /^\w+ = /m.test(text!),
+          yaml: /^\w+:/m.test(text!),
+        }[language!]
+        assert.ok(fits, `${client} ${wire}: ${language}`)
+        assert.equal(language === 'python', pythons.includes(client), client)
+      }
+    }
+  assert.equal(texts, 14)
+})
+
 test('Y19 CON-3 settings name the address at which clients reach the gateway, and say where it comes from', async () => {
   const { ask } = await startApi()
   const read = async (ask: Awaited<ReturnType<typeof startApi>>['ask'], query = '') => {

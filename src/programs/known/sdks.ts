@@ -3,7 +3,9 @@ import type { Program } from '../program.ts'
 export const openaiNode: Program = {
   wires: ['chat', 'responses'],
   settings: ({ origin, key, model }, wire) => ({
-    code: `import OpenAI from 'openai'
+    code: {
+      language: 'javascript',
+      text: `import OpenAI from 'openai'
 
 const client = new OpenAI({ baseURL: '${origin}/v1', apiKey: '${key}' })
 ${
@@ -16,13 +18,16 @@ console.log(answer.choices[0]?.message.content)`
     : `const answer = await client.responses.create({ model: '${model}', input: 'Hello' })
 console.log(answer.output_text)`
 }`,
+    },
   }),
 }
 
 export const openaiPython: Program = {
   wires: ['chat', 'responses'],
   settings: ({ origin, key, model }, wire) => ({
-    code: `from openai import OpenAI
+    code: {
+      language: 'python',
+      text: `from openai import OpenAI
 
 client = OpenAI(base_url="${origin}/v1", api_key="${key}")
 ${
@@ -35,13 +40,16 @@ print(answer.choices[0].message.content)`
     : `answer = client.responses.create(model="${model}", input="Hello")
 print(answer.output_text)`
 }`,
+    },
   }),
 }
 
 export const openaiAgents: Program = {
   wires: ['responses', 'chat'],
   settings: ({ origin, key, model }, wire) => ({
-    code: `import { Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled } from '@openai/agents'
+    code: {
+      language: 'javascript',
+      text: `import { Agent, run, setDefaultOpenAIClient, setOpenAIAPI, setTracingDisabled } from '@openai/agents'
 import OpenAI from 'openai'
 
 setDefaultOpenAIClient(new OpenAI({ baseURL: '${origin}/v1', apiKey: '${key}' }))
@@ -51,13 +59,16 @@ setTracingDisabled(true)
 
 const agent = new Agent({ name: 'Greeter', instructions: 'Be brief.', model: '${model}' })
 console.log((await run(agent, 'Hello')).finalOutput)`,
+    },
   }),
 }
 
 export const anthropicNode: Program = {
   wires: ['messages'],
   settings: ({ origin, key, model }) => ({
-    code: `import Anthropic from '@anthropic-ai/sdk'
+    code: {
+      language: 'javascript',
+      text: `import Anthropic from '@anthropic-ai/sdk'
 
 // Without /v1: this client adds it.
 const client = new Anthropic({ baseURL: '${origin}', apiKey: '${key}' })
@@ -67,13 +78,16 @@ const answer = await client.messages.create({
   messages: [{ role: 'user', content: 'Hello' }],
 })
 console.log(answer.content)`,
+    },
   }),
 }
 
 export const anthropicPython: Program = {
   wires: ['messages'],
   settings: ({ origin, key, model }) => ({
-    code: `from anthropic import Anthropic
+    code: {
+      language: 'python',
+      text: `from anthropic import Anthropic
 
 # Without /v1: this client adds it.
 client = Anthropic(base_url="${origin}", api_key="${key}")
@@ -83,6 +97,7 @@ answer = client.messages.create(
     messages=[{"role": "user", "content": "Hello"}],
 )
 print(answer.content)`,
+    },
   }),
 }
 
@@ -108,12 +123,15 @@ const triwire = createOpenAI({ ${base} })`,
   // The gateway keeps nothing between requests: without this the SDK refers to earlier items by id.
   providerOptions: { openai: { store: false } },`
     return {
-      code: `${provider}
+      code: {
+        language: 'javascript',
+        text: `${provider}
 const { text } = await generateText({
   model: triwire('${model}'),
   prompt: 'Hello',${wire === 'responses' ? stateless : ''}
 })
 console.log(text)`,
+      },
     }
   },
 }
@@ -121,14 +139,16 @@ console.log(text)`,
 export const langchain: Program = {
   wires: ['chat', 'responses', 'messages'],
   settings: ({ origin, key, model }, wire) => ({
-    code:
-      wire === 'messages'
-        ? `import { ChatAnthropic } from '@langchain/anthropic'
+    code: {
+      language: 'javascript',
+      text:
+        wire === 'messages'
+          ? `import { ChatAnthropic } from '@langchain/anthropic'
 
 // Without /v1: this client adds it.
 const chat = new ChatAnthropic({ model: '${model}', apiKey: '${key}', anthropicApiUrl: '${origin}' })
 console.log((await chat.invoke('Hello')).text)`
-        : `import { ChatOpenAI } from '@langchain/openai'
+          : `import { ChatOpenAI } from '@langchain/openai'
 
 const chat = new ChatOpenAI({
   model: '${model}',
@@ -143,5 +163,6 @@ const chat = new ChatOpenAI({
   }
 })
 console.log((await chat.invoke('Hello')).text)`,
+    },
   }),
 }
