@@ -69,7 +69,9 @@ function toOption(flags: string, schema: z.ZodType, read: (text: string) => stri
   if (choices) option.choices(choices)
   else option.argParser(read)
   if (!schema.safeParse(undefined).success) option.makeOptionMandatory()
-  const inner = unwrap(schema, ({ def }) => def.type === 'optional')
+  const outer = unwrap(schema, ({ def }) => def.type === 'optional')
+  // A check before the schema makes a pipe of it, whose default is inside.
+  const inner = outer instanceof z.ZodPipe ? (outer.def.out as z.ZodType) : outer
   if (inner instanceof z.ZodDefault || inner instanceof z.ZodPrefault)
     option.default(inner.def.defaultValue, `${inner.def.defaultValue}`)
   return option

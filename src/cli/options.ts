@@ -23,7 +23,7 @@ export function timeoutOption(description: string, usual: string): Option {
 /** Makes the parser of an option that takes a whole number. @param more the rest of its error, which says the range */
 export function numberFrom(least: number, most: number, more = ''): (text: string) => number {
   return (text) => {
-    if (!/^\d{1,7}$/.test(text) || Number(text) < least || Number(text) > most)
+    if (!/^(?:0|[1-9]\d{0,6})$/.test(text) || Number(text) < least || Number(text) > most)
       throw new InvalidArgumentError(`It is a number from ${least} to ${most}${more}.`)
     return Number(text)
   }

@@ -32,7 +32,7 @@ export function addPriceCommand(program: Command): void {
 }
 
 function readCount(text: string): number {
-  if (!/^\d{1,12}$/.test(text)) throw new InvalidArgumentError('It is a whole number.')
+  if (!/^(?:0|[1-9]\d{0,11})$/.test(text)) throw new InvalidArgumentError('It is a whole number.')
   return Number(text)
 }
 

@@ -12,12 +12,17 @@ export { formatTime } from '../accounts/calendar.ts'
 /** The most rows that a program may ask for at once. */
 export const pageMax = 200
 
-export function count(least: number, most: number) {
+/** A whole number as people write it: `010` may be 8 or 10, so it is neither. */
+const wholeNumber = /^(?:0|[1-9]\d{0,14})$/
+
+/** @param usual the default */
+export function count(least: number, most: number, usual: number) {
   const error = `must be a whole number from ${least} to ${most}`
-  return z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error })
+  const number = z.coerce.number({ error }).int({ error }).min(least, { error }).max(most, { error }).default(usual)
+  return z.preprocess((value) => (typeof value === 'string' && !wholeNumber.test(value) ? Number.NaN : value), number)
 }
 
-export const limit = count(1, pageMax).default(50).describe('how many at most')
+export const limit = count(1, pageMax, 50).describe('how many at most')
 
 export const cursor = z.string().optional().describe('`next` of the page before')
 
@@ -74,7 +79,7 @@ export const duration = text('must be a text such as "24h"').transform((value, c
 )
 
 function readDuration(value: string): number {
-  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(value) ?? []
+  const [, count, unit] = /^(0|[1-9]\d{0,5})([smhd])$/.exec(value) ?? []
   if (!count || !unit) throw new RangeError('Write it like 90s, 30m, 24h or 7d.')
   return Number(count) * unitsMs[unit]!
 }

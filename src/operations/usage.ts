@@ -57,8 +57,7 @@ const input = z.strictObject({
     .prefault('credits,requests,errors')
     .describe(`any of ${measures.join(', ')}`),
   top: field
-    .count(1, groupsMax)
-    .default(groupsUsual)
+    .count(1, groupsMax, groupsUsual)
     .describe('so many groups, those with most of the first measure; the rest is `other`'),
   tz: field
     .text('must be a text')

@@ -126,10 +126,14 @@ test('issue 13: the ledger is listed by account, key, model and time, page by pa
     ['/ledger?from=2026-11-02&to=2026-11-01', '/from'],
     ['/ledger?from=yesterday', '/from'],
     ['/ledger?limit=201', '/limit'],
-    ['/ledger?limit=x', '/limit'],
+    ...['x', '010', '00', '0x10', '1e1', '%205', '%2B5', '5.0', '5.', ''].map((limit) => [
+      `/ledger?limit=${limit}`,
+      '/limit',
+    ]),
+    ['/usage?top=010', '/top'],
     ['/ledger?limit=1&limit=2', '/limit'],
     ['/ledger?nothing=1', '/nothing'],
-  ] as const
+  ] as [string, string][]
   for (const [path, pointer] of wrong) {
     const told = await ask('GET', path)
     assert.equal(problemOf(told), 'invalid_request', path)
