@@ -145,7 +145,7 @@ async function runTrials(trials: number): Promise<void> {
   const isCounted = Number(total.sums[0]![0]) === kept!.requests
   store.close()
   const file = new DatabaseSync(path)
-  const { folded } = file.prepare('SELECT sum(requests) AS folded FROM usage_q').get() as { folded: number | null }
+  const { folded } = file.prepare('SELECT sum(requests) AS folded FROM sums_h').get() as { folded: number | null }
   file.close()
   rmSync(dir, { recursive: true })
   console.log(

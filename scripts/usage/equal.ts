@@ -179,8 +179,8 @@ function openFileToFill(folder: string): Proven {
       whole.exec(`VACUUM INTO '${copy}'`)
       chmodSync(copy, 0o600)
       const db = new DatabaseSync(copy, { readBigInts: true })
-      for (const table of ['usage_q', 'usage_d', 'usage_t', 'usage_k', 'usage_marks']) db.exec(`DELETE FROM ${table}`)
-      db.exec('UPDATE usage_state SET folded_id = 0')
+      for (const table of ['sums_h', 'sums_d', 'sums_t', 'sums_k', 'sums_marks']) db.exec(`DELETE FROM ${table}`)
+      db.exec('UPDATE sums_state SET folded_id = 0')
       return { readUsage: async (question) => readAllOf(db, question), close: async () => db.close() }
     },
   }
@@ -210,7 +210,7 @@ async function openDatabaseToFill(url: string): Promise<Proven> {
     },
     /** The same database, with its figures set aside while it is asked. */
     async copyUnfolded() {
-      const tables = ['usage_q', 'usage_d', 'usage_t', 'usage_k', 'usage_marks']
+      const tables = ['sums_h', 'sums_d', 'sums_t', 'sums_k', 'sums_marks']
       const all = (text: (table: string) => string) => database.query(tables.map(text).join('; '))
       await all(
         (table) =>

@@ -85,7 +85,7 @@ async function fill(url: string, folder: string, entries: number): Promise<void>
 }
 
 async function countFolded({ query }: Database): Promise<number> {
-  return Number((await query('SELECT coalesce(sum(requests), 0) AS n FROM triwire.usage_k'))[0]!['n'])
+  return Number((await query('SELECT coalesce(sum(requests), 0) AS n FROM triwire.sums_k'))[0]!['n'])
 }
 
 /** Writes entries without the chain, in the order of their times; entries that are there already are left out. */

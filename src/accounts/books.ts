@@ -72,7 +72,16 @@ export type Principal =
 /** Questions that the books pass on to the store. */
 const readingNames = [
   ...(['listAccounts', 'pageAccounts', 'pageKeys', 'findKeys', 'findEntry', 'findDebit', 'listEntries'] as const),
-  ...(['sumEntries', 'listModels', 'readUsageState', 'readFolding', 'readUsage', 'rankSpent', 'readSpent'] as const),
+  ...([
+    'sumEntries',
+    'listModels',
+    'readUsageState',
+    'readFolding',
+    'readUsage',
+    'rankSpent',
+    'readSpent',
+    'nameLines',
+  ] as const),
   ...(['verify', 'audit', 'listOperators', 'watch', 'takeWarnings', 'settleWarning', 'listAudit'] as const),
 ]
 
@@ -167,6 +176,8 @@ export interface BookStore {
    * `unfoldedMax` entries are not folded, only what is.
    */
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
+  /** The names of lines of rotations, by the ids of their first keys: that of the newest key of each. */
+  nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** The whole cost of a key, in nano-credits, less what was given back. */

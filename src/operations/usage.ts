@@ -3,6 +3,7 @@ import type { Books } from '../accounts/books.ts'
 import {
   type Calendar,
   createCalendar,
+  isSameZone,
   isTimeZone,
   type PeriodName,
   periods,
@@ -24,6 +25,9 @@ const [groupsUsual, groupsMax] = [6, 50]
 
 /** A longer range is read by days, in ms. */
 const longMs = 35 * 86_400_000
+
+/** The longest range that is summed from the entries, in ms. */
+const entriesMs = 7 * 86_400_000
 
 /** The longest time that counters of free requests may wait in the memory of another server, in ms. */
 const trafficLagMs = 10_000
@@ -47,7 +51,9 @@ const input = z.strictObject({
   bucket: z
     .enum(bucketNames, { error: `must be one of ${bucketNames.join(', ')}` })
     .default('auto')
-    .describe(`\`auto\`: the shortest of which there are ${plottedMax} at most`),
+    .describe(
+      `\`auto\`: the shortest from an hour on of which there are ${plottedMax} at most; \`quarter\`: for at most 7 days`,
+    ),
   by: field
     .someOf(usageGroupings, 2, `must be one or two of ${usageGroupings.join(', ')}`)
     .optional()
@@ -63,7 +69,7 @@ const input = z.strictObject({
     .text('must be a text')
     .refine(isTimeZone, { error: 'must be the name of a time zone, such as UTC or Europe/Berlin' })
     .optional()
-    .describe('another zone than the reporting zone'),
+    .describe('another zone than the reporting zone, for at most 7 days'),
   account: words('these accounts, by name or id'),
   key: words('these keys, by id, first characters or label'),
   model: words('these models'),
@@ -120,6 +126,8 @@ async function showUsage({ books, running, nowMs }: Context, input: Input): Prom
   const zone: Zone = { timeZone: calendar.timeZone, weekStarts }
   const range = readRange(input, calendar, nowMs)
   const bucket = chooseBucket(input.bucket, range)
+  const isOther = !isSameZone(calendar.timeZone, timeZone)
+  if (bucket === 'quarter' || isOther) refuseLong(range, isOther ? 'tz' : 'bucket', timeZone)
   const boundsMs = boundsOf(range, bucket, calendar)
   const by: readonly UsageGrouping[] = input.by ?? []
   const { sums, times, sort } = neededOf(input.measures)
@@ -169,6 +177,17 @@ const lengthsMs: Record<PeriodName, number> = {
 /** The end of the year 9998. Later times may have years of five digits, which programs do not read. */
 const lastMs = Date.UTC(9999, 0)
 
+/** @throws ProblemError for a range that has too many entries to sum: figures are kept by hours of one zone */
+function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone: string): void {
+  if (toMs - fromMs <= entriesMs) return
+  const instead = name === 'tz' ? 'leave `tz` out' : 'name a longer `bucket`'
+  throw new ProblemError(
+    'range_too_large',
+    `Figures are kept by hours of ${timeZone}, so these are summed from the entries of at most 7 days: ${instead}, or name a shorter range`,
+    { mistakes: [{ pointer: `/${name}`, detail: 'at most 7 days' }] },
+  )
+}
+
 /** Limits a range to the years from 1970 to 9998. @throws ProblemError if nothing is left of it */
 function bounded({ fromMs, toMs }: TimeRange): TimeRange {
   const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
@@ -180,13 +199,14 @@ type Bucket = PeriodName | 'all'
 
 function chooseBucket(asked: Input['bucket'], { fromMs, toMs }: TimeRange): Bucket {
   if (asked !== 'auto') return asked
-  return periods.find((period) => (toMs - fromMs) / lengthsMs[period] <= plottedMax) ?? 'month'
+  const isShort = (period: PeriodName) => (toMs - fromMs) / lengthsMs[period] <= plottedMax
+  return periods.find((period) => period !== 'quarter' && isShort(period)) ?? 'month'
 }
 
 /** Returns the beginnings of all buckets, and the end of the last one. @throws ProblemError */
 function boundsOf({ fromMs, toMs }: TimeRange, bucket: Bucket, calendar: Calendar): number[] {
   if (bucket === 'all') {
-    const unit = toMs - fromMs > longMs ? 'day' : 'quarter'
+    const unit = toMs - fromMs > longMs ? 'day' : 'hour'
     return [calendar.periodOf(fromMs, unit).startMs, calendar.periodOf(toMs - 1, unit).endMs]
   }
   const bounds = [calendar.periodOf(fromMs, bucket).startMs]
@@ -223,26 +243,12 @@ async function readOnly(books: Books, calendar: Calendar, input: Input): Promise
   return only
 }
 
-/** Returns the names of the accounts and keys in groups, for people. */
+/** Returns the names of the accounts and keys in groups, by their ids, for people. */
 async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
-  const names = new Map<string, string>()
-  for (const [at, name] of by.entries()) {
-    if (name !== 'account' && name !== 'key') continue
-    for (const id of new Set(groups.map((words) => words[at]!))) {
-      const called = name === 'account' ? await nameOfAccount(books, id) : await nameOfKey(books, id)
-      if (called !== undefined) names.set(id, called)
-    }
-  }
-  return names
-}
-
-async function nameOfAccount(books: Books, id: string): Promise<string | undefined> {
-  const found = id === '' ? undefined : await books.findAccount(id).catch(() => undefined)
-  return found?.name
-}
-
-async function nameOfKey(books: Books, id: string): Promise<string | undefined> {
-  const found = id === '' ? undefined : (await books.findKeys(id)).find((key) => key.id === id)
-  if (!found) return undefined
-  return found.label === undefined ? found.prefix : `${found.label} (${found.prefix})`
+  const idsOf = (name: UsageGrouping) => [
+    ...new Set(by.includes(name) ? groups.map((of) => of[by.indexOf(name)]!) : []),
+  ]
+  const [accountIds, keyIds] = [idsOf('account'), idsOf('key')]
+  const accounts = await books.pageAccounts({ ids: accountIds, sort: 'name', limit: accountIds.length })
+  return new Map([...accounts.map(({ id, name }) => [id, name] as const), ...(await books.nameLines(keyIds))])
 }

@@ -91,7 +91,7 @@ test('issue 13: what is paid counts in the ledger alone, and what costs nothing 
   )
   assert.deepEqual(traffic.take(), [])
   const { traffic_q, traffic_d, traffic_t } = spreadTraffic(cells, createCalendar(utc))
-  assert.deepEqual([traffic_q.length, traffic_d.length, traffic_t.length], [5, 4, 4])
+  assert.deepEqual([traffic_q.length, traffic_d.length, traffic_t.length], [4, 4, 4])
   const both: BucketCounts = []
   addEncoded(both, traffic_t.find(({ place }) => place['outcome'] === 'ok')!.total)
   assert.equal(both[bucketOf(1_000)], 2)

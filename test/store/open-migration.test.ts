@@ -39,7 +39,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     ...['b34f9f76a2a23728', 'eba5ba1fe9bdba0c', 'b2fab822365b7211'],
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
-    ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69'],
+    ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006'],
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

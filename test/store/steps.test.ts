@@ -31,7 +31,7 @@ test('C9 a fold that was rolled back has numbered no words', async () => {
   const store = openFile(createPath())
   const { id } = await store.createAccount('a', 1_000_000_000_000n)
   await store.postDebits([createDebitRow('one', id)])
-  await store.exec(`CREATE TRIGGER broken BEFORE INSERT ON usage_k BEGIN SELECT RAISE(ABORT, 'broken off'); END`)
+  await store.exec(`CREATE TRIGGER broken BEFORE INSERT ON sums_k BEGIN SELECT RAISE(ABORT, 'broken off'); END`)
   await assert.rejects(store.fold(10), /broken off/)
   // Other words get the numbers that were rolled back.
   await store.exec(

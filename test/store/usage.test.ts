@@ -14,11 +14,12 @@ import {
 import { bucketAt } from '../../src/accounts/usage/plan.ts'
 import type { Series, UsageAnswer, UsageQuestion } from '../../src/accounts/usage/question.ts'
 import { usualReporting } from '../../src/accounts/usage/reporting.ts'
+import { hourAndDayOf } from '../../src/accounts/usage/rollup.ts'
 import { createTraffic, type TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { selectTail } from '../../src/store/sql/usage.ts'
 import { createDialect, usageDialect } from '../../src/store/sqlite/run.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
-import { onEachStore, type TestStore } from './engines.ts'
+import { onEachStore, openFile, type TestStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 import {
   type Asking,
@@ -92,12 +93,41 @@ onEachStore((engine) => {
     })
 
   if (engine.name === 'SQLite')
+    test('issue 46: a store that the triwire before has folded by quarters is folded anew, and has those quarters as they were', async () => {
+      const path = createPath()
+      const before = openFile(path)
+      const { id } = await before.createAccount('a', 1_000_000_000_000n)
+      await before.postDebits([createDebitRow('one', id), createDebitRow('two', id)])
+      await before.close()
+      const db = new DatabaseSync(path)
+      for (const { name } of db
+        .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'sums%'`)
+        .all())
+        db.exec(`DROP TABLE ${name}`)
+      db.exec(`INSERT INTO usage_q VALUES (1, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9, 9, 9, 9, 9);
+        INSERT INTO usage_marks VALUES ('${id}', 2); UPDATE usage_state SET folded_id = 2`)
+      const quarters = () =>
+        JSON.stringify([db.prepare('SELECT * FROM usage_q').all(), db.prepare('SELECT * FROM usage_marks').all()])
+      const were = quarters()
+      const store = openFile(path)
+      const asked = question({ bounds: [0, 3_000_000] })
+      const expected = [[2n], [1_260_000n], [200n]]
+      assert.deepEqual((await store.readUsage(asked)).total.sums, expected)
+      while (await store.fold(500)) {}
+      assert.deepEqual((await store.readUsage(asked)).total.sums, expected)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+      assert.equal(quarters(), were)
+      assert.equal(db.prepare('PRAGMA user_version').get()!['user_version'], 8)
+      db.close()
+    })
+
+  if (engine.name === 'SQLite')
     test('C9: the mark of an account decides, whatever was looked at before', async () => {
       const store = await engine.open({ atMs: startMs })
       const { id } = await store.createAccount('a', 1_000_000_000_000n)
       await store.postDebits([createDebitRow('one', id), createDebitRow('two', id)])
       while (await store.fold(500)) {}
-      await store.exec('UPDATE usage_state SET folded_id = 0')
+      await store.exec('UPDATE sums_state SET folded_id = 0')
       const expected = [[2n], [1_260_000n], [200n]]
       assert.deepEqual((await store.readUsage(question())).total.sums, expected)
       while (await store.fold(1)) {}
@@ -115,7 +145,7 @@ onEachStore((engine) => {
     for (const _ of ids) await store.fold(1)
     if (engine.name === 'PostgreSQL')
       await store.forge(async ({ all }) => {
-        const marks = await all('SELECT seq FROM usage_marks FOR UPDATE')
+        const marks = await all('SELECT seq FROM sums_marks FOR UPDATE')
         assert.deepEqual(
           marks.map(({ seq }) => seq),
           ids.map(() => 1n),
@@ -188,21 +218,21 @@ onEachStore((engine) => {
     while (await store.fold(500)) {}
     const forgeries: [sql: string, finding: RegExp][] = [
       [
-        'UPDATE usage_q SET cost = cost + 1',
-        /^account acct_\w+: its figures for reports of 2026-10-24 \(usage_q\) are not/,
+        'UPDATE sums_h SET cost = cost + 1',
+        /^account acct_\w+: its figures for reports of 2026-10-24 \(sums_h\) are not/,
       ],
-      ['UPDATE usage_d SET requests = requests + 1', /^account acct_\w+: its figures .* \(usage_d\)/],
-      ['UPDATE usage_t SET input_tokens = 0', /^figures for reports of 2026-10-24 are not what the entries sum to/],
-      ['UPDATE usage_k SET cost = 0', /^account acct_\w+: the figures of its keys are not/],
-      ['UPDATE usage_marks SET seq = seq - 1', /^account acct_\w+: its figures/],
+      ['UPDATE sums_d SET requests = requests + 1', /^account acct_\w+: its figures .* \(sums_d\)/],
+      ['UPDATE sums_t SET input_tokens = 0', /^figures for reports of 2026-10-24 are not what the entries sum to/],
+      ['UPDATE sums_k SET cost = 0', /^account acct_\w+: the figures of its keys are not/],
+      ['UPDATE sums_marks SET seq = seq - 1', /^account acct_\w+: its figures/],
       [
-        'UPDATE usage_marks SET seq = seq + 1',
+        'UPDATE sums_marks SET seq = seq + 1',
         /^account acct_\w+: its figures for reports go up to entry 4, and it has 3/,
       ],
-      ['DELETE FROM usage_q', /\(usage_q\)/],
+      ['DELETE FROM sums_h', /\(sums_h\)/],
     ]
     for (const [sql, finding] of forgeries) {
-      const [table] = /usage_\w+/.exec(sql)!
+      const [table] = /sums_\w+/.exec(sql)!
       await store.exec(`CREATE TABLE kept_rows AS SELECT * FROM ${table}; ${sql}`)
       const findings = await store.verify(verifyOptions)
       assert.ok(
@@ -413,7 +443,9 @@ async function compareCounted(
   )
   const told = (found: readonly Counted[]) =>
     asking.bounds.slice(1).map((_, bucket) => {
-      const within = found.filter((one) => bucketAt(asking.bounds, placeOf(one, owners).quarter) === bucket)
+      // What costs nothing is counted by hours of the store's zone, whatever is asked for.
+      const hourOf = (one: Counted) => hourAndDayOf(placeOf(one, owners).quarter, createCalendar(berlin)).hour
+      const within = found.filter((one) => bucketAt(asking.bounds, hourOf(one)) === bucket)
       const requests = within.reduce((sum, one) => sum + BigInt(one.requests), 0n)
       return { requests, counts: countsOf(within.flatMap(({ tookMs }) => tookMs)) }
     })

@@ -1,5 +1,13 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
-import { type SummedEntries, type SumRow, sumColumns, type UsageTable, usageTables, wordsOf } from './rollup.ts'
+import {
+  hourAndDayOf,
+  type SummedEntries,
+  type SumRow,
+  sumColumns,
+  type UsageTable,
+  usageTables,
+  wordsOf,
+} from './rollup.ts'
 
 /** Of one day: sums of the entries below their accounts' marks, by quarter, and the rows of that day. */
 type UsageDay = {
@@ -7,20 +15,23 @@ type UsageDay = {
   from: number
   to: number
   entries: readonly SummedEntries[]
-  rows: Record<'usage_q' | 'usage_d' | 'usage_t', readonly SumRow[]>
+  rows: Record<'sums_h' | 'sums_d' | 'sums_t', readonly SumRow[]>
 }
 
 /**
  * Compares figures for reports with the ledger, row by row, account by account (ruling C9).
  * @returns findings in words, one for each account that differs
  */
-export function findDifferences({ from, entries, rows }: UsageDay, calendar: Pick<Calendar, 'dateOf'>): string[] {
+export function findDifferences(
+  { from, entries, rows }: UsageDay,
+  calendar: Pick<Calendar, 'dateOf' | 'periodOf'>,
+): string[] {
   const date = calendar.dateOf(from * quarterMs)
   const expected = entries.map((entry) => ({
-    place: { ...wordsOf(entry), quarter: Number(entry['quarter']), day: from },
+    place: { ...wordsOf(entry), ...hourAndDayOf(Number(entry['quarter']), calendar) },
     sums: sumColumns.map((column) => BigInt(entry[column] as bigint | string)),
   }))
-  return (['usage_q', 'usage_d', 'usage_t'] as const).flatMap((table) =>
+  return (['sums_h', 'sums_d', 'sums_t'] as const).flatMap((table) =>
     differing(table, expected, rows[table]).map((account) =>
       account === ''
         ? `figures for reports of ${date} are not what the entries sum to`
@@ -45,7 +56,7 @@ export function findKeyDifferences(
     place: wordsOf(entry),
     sums: sumColumns.map((column) => BigInt(entry[column] as bigint | string)),
   }))
-  if (differing('usage_k', expected, rows).length > 0)
+  if (differing('sums_k', expected, rows).length > 0)
     findings.push(`account ${account}: the figures of its keys are not what its entries sum to`)
   return findings
 }

@@ -1,4 +1,4 @@
-import { isSameZone } from '../calendar.ts'
+import { createCalendar, isSameZone, quarterMs } from '../calendar.ts'
 import { addCounts, addEncoded } from './histogram.ts'
 import {
   type FoldProgress,
@@ -11,10 +11,10 @@ import {
   type UsageQuestion,
   type UsageState,
 } from './question.ts'
-import { type SummedEntries, wordsOf } from './rollup.ts'
+import { paidDimensions, type SummedEntries, wordsOf } from './rollup.ts'
 
-/** Tables of figures: of quarters, of days by account and key, of days. */
-export type Grain = 'q' | 'd' | 't'
+/** Tables of figures: of hours, of days by account and key, of days. */
+export type Grain = 'h' | 'd' | 't'
 
 /** The readings that a store makes for an answer, all of one snapshot. `S` is what its steps yield. */
 type UsageReader<S> = {
@@ -22,6 +22,10 @@ type UsageReader<S> = {
   /** Sums of the entries that are in no row yet, as entries with a `quarter`, by all that tells figures apart. */
   tail(quarters: { from: number; to: number }): Generator<S, UsageTail, unknown>
   rows(reading: RowReading): Generator<S, FoundRow[], unknown>
+  /** The same for rows of `usage`, from the entries themselves. */
+  entries(reading: RowReading): Generator<S, FoundRow[], unknown>
+  /** The line of rotations of each key that is in one, by their ids: the first key of it. */
+  lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
 }
 
 /** @property folding set if the entries are too many to be read, and `rows` has none of them */
@@ -44,6 +48,8 @@ export type RowReading = {
 export type FoundRow = {
   bucket: number
   of: readonly string[]
+  /** The words before a key's was replaced by that of its line. */
+  own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
 }
@@ -56,22 +62,31 @@ const ofTraffic: readonly SumName[] = ['requests', 'errors']
  * figures are as exact as the ledger at any moment. The named groups and `other` add up to the total.
  */
 export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): Generator<S, UsageAnswer, unknown> {
-  const { by, only, sums, times, sort } = question
+  const { by, only, sums, times, sort, isWhole = false } = question
   const state = yield* reader.state()
-  const bounds = question.bounds.map((bound) => Math.max(bound, state.keptFrom))
+  const unfolded = yield* reader.tail({
+    from: Math.max(question.bounds[0]!, state.keptFrom),
+    to: question.bounds.at(-1)!,
+  })
+  const isKept = !unfolded.folding && question.bounds[0]! >= state.keptFrom
+  const isOfEntries = !areHours(question.bounds, state) || (isWhole && !isKept)
+  const { rows, folding } = isOfEntries ? { rows: [] } : unfolded
+  const lines = by.includes('key') ? yield* reader.lines(rows.map((row) => wordsOf(row).key)) : undefined
+  const tail = lines ? rows.map((row) => ({ ...row, line: lines.get(wordsOf(row).key) })) : rows
+  const keptFrom = isOfEntries ? 0 : state.keptFrom
+  const bounds = question.bounds.map((bound) => Math.max(bound, keptFrom))
   const [from, to] = [bounds[0]!, bounds.at(-1)!]
-  const { rows: tail, folding } = yield* reader.tail({ from, to })
-  const isNarrow = [...by, ...Object.keys(only)].some((name) => name === 'account' || name === 'key')
+  const isNarrow = [...by, ...Object.keys(only)].some((name) => narrow.includes(name))
   const isDays = question.daysOf !== undefined && isSameZone(question.daysOf.timeZone, state.timeZone)
-  const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'q'
-  const asked = { bounds, only, sums, times, grain }
+  const grain: Grain = isDays ? (isNarrow ? 'd' : 't') : 'h'
+  const asked = { bounds, only, sums, times, grain, isOfEntries, isWhole }
   // Keys and accounts are many. So figures by bucket, and all times, are read only for groups that the answer names.
   const isPlain = bounds.length === 2 && times.length === 0
   if (!isNarrow || by.length === 0 || isPlain) {
     const all = new Groups(question)
     all.addTail(tail)
     yield* readInto(reader, all, { ...asked, by })
-    return { ...all.answer(), keptFrom: state.keptFrom, folding }
+    return { ...all.answer(), keptFrom, folding }
   }
   const ranked = new Groups({
     ...question,
@@ -83,27 +98,60 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   yield* readInto(reader, ranked, { ...asked, by, bounds: [from, to], sums: ranked.sums, times: [] })
   const first = ranked.first()
   const wanted = new Groups(question)
-  wanted.addTail(tail, new Set(first.map(keyOf)))
-  yield* readInto(reader, wanted, { ...asked, by, within: first })
+  wanted.addTail(tail, new Set(first.map(({ of }) => keyOf(of))))
+  const within = new Map(first.flatMap(({ parts }) => parts.map(ownWords)).map((own) => [keyOf(own), own]))
+  yield* readInto(reader, wanted, { ...asked, by, within: [...within.values()] })
   const whole = new Groups({ ...question, by: [] })
   whole.addTail(tail)
-  const hasAll = Object.keys(only).every((name) => name !== 'account' && name !== 'key')
+  const hasAll = Object.keys(only).every((name) => !narrow.includes(name))
   yield* readInto(reader, whole, { ...asked, by: [], grain: isDays && hasAll ? 't' : grain })
-  return { ...wanted.answerOf(whole, ranked.size), keptFrom: state.keptFrom, folding }
+  return { ...wanted.answerOf(whole, ranked.size), keptFrom, folding }
 }
+
+/** Whether each bound begins an hour of the zone; figures are kept of no shorter time. */
+function areHours(bounds: readonly number[], zone: UsageState): boolean {
+  const calendar = createCalendar(zone)
+  return bounds.every((quarter) => calendar.periodOf(quarter * quarterMs, 'hour').startMs === quarter * quarterMs)
+}
+
+/** Dimensions that the days of all accounts lack. */
+const narrow = ['account', 'key', 'person', 'labels']
 
 /** Usage, and of traffic what is asked of it. */
 function* readInto<S>(
   reader: UsageReader<S>,
   groups: Groups,
-  asked: Omit<RowReading, 'table'>,
+  { isOfEntries, isWhole, ...asked }: Omit<RowReading, 'table'> & Record<'isOfEntries' | 'isWhole', boolean>,
 ): Generator<S, void, unknown> {
   const { sums, times, only } = asked
-  if (sums.length > 0 && (only.code === undefined || only.code.includes('')))
-    groups.add(yield* reader.rows({ table: 'usage', ...asked, times: [] }), sums, [])
-  const counted = sums.filter(isOfTraffic)
-  if (counted.length + times.length > 0)
-    groups.add(yield* reader.rows({ table: 'traffic', ...asked, sums: counted }), counted, times)
+  const isUnnamed = (name: UsageGrouping) => only[name]?.includes('') ?? true
+  const read = isOfEntries ? reader.entries : reader.rows
+  const counted = isWhole ? [] : sums.filter(isOfTraffic)
+  if (sums.length > 0 && isUnnamed('code'))
+    groups.add(yield* joinLines(reader, asked, read({ table: 'usage', ...asked, times: [] })), sums, [])
+  if (counted.length + times.length > 0 && paidDimensions.every(isUnnamed))
+    groups.add(
+      yield* joinLines(reader, asked, reader.rows({ table: 'traffic', ...asked, sums: counted })),
+      counted,
+      times,
+    )
+}
+
+/** Keys of a line of rotations are one group. */
+function* joinLines<S>(
+  reader: UsageReader<S>,
+  { by }: Pick<RowReading, 'by'>,
+  reading: Generator<S, FoundRow[], unknown>,
+): Generator<S, FoundRow[], unknown> {
+  const rows = yield* reading
+  const at = by.indexOf('key')
+  if (at < 0) return rows
+  const lines = yield* reader.lines(rows.map(({ of }) => of[at]!))
+  return rows.map((row) => ({ ...row, of: row.of.with(at, lines.get(row.of[at]!) ?? row.of[at]!), own: row.of }))
+}
+
+function ownWords({ row }: Group['parts'][number]): readonly string[] {
+  return row.own ?? row.of
 }
 
 function isOfTraffic(name: SumName): boolean {
@@ -159,23 +207,21 @@ class Groups {
       const words: Record<UsageGrouping, string> = { ...wordsOf(row), code: '' }
       const isMeant = Object.entries(only).every(([name, wanted]) => wanted.includes(words[name as UsageGrouping]))
       const bucket = bucketAt(bounds, Number(row['quarter']))
-      const of = by.map((name) => words[name])
+      const own = by.map((name) => words[name])
+      const of = by.map((name) => (name === 'key' && row['line'] ? (row['line'] as string) : words[name]))
       if (!isMeant || bucket === undefined || (within && !within.has(keyOf(of)))) continue
-      found.push({ bucket, of, sums: this.sums.map((name) => tailSum(row, name, words.outcome)), times: [] })
+      found.push({ bucket, of, own, sums: this.sums.map((name) => tailSum(row, name, words.outcome)), times: [] })
     }
     this.add(found, this.sums, [])
   }
 
-  /** The words of the named groups: those with most, among equals in the order of their words. */
-  first(): (readonly string[])[] {
-    return this.#sorted()
-      .slice(0, this.#question.top)
-      .map(({ of }) => of)
+  /** The named groups: those with most, among equals in the order of their words. */
+  first(): Group[] {
+    return this.#sorted().slice(0, this.#question.top)
   }
 
   answer(): Omit<UsageAnswer, 'keptFrom' | 'folding'> {
-    const told = this.#sorted().slice(0, this.#question.top)
-    return this.#tell(told, this.#total, this.size)
+    return this.#tell(this.first(), this.#total, this.size)
   }
 
   /** The answer that names these groups, of all that exist. @param whole without groups */

@@ -1,6 +1,6 @@
 import type { Zone } from '../calendar.ts'
 import type { BucketCounts } from './histogram.ts'
-import { dimensions, type SumColumn } from './rollup.ts'
+import { dimensions, type paidDimensions, type SumColumn } from './rollup.ts'
 
 /** A sum of a group in a bucket. `errors`: the failed ones of the requests. */
 export type SumName = SumColumn | 'errors'
@@ -12,7 +12,7 @@ export type TimeName = (typeof timeNames)[number]
 /** The groupings that a question may name. `code` is for requests that cost nothing; all others have an empty one. */
 export const usageGroupings = [...dimensions, 'code'] as const
 
-export type UsageGrouping = (typeof usageGroupings)[number]
+export type UsageGrouping = (typeof usageGroupings)[number] | (typeof paidDimensions)[number]
 
 /** Outcomes of requests that did not fail: their answer was whole, or their client left it. */
 export const soundOutcomes = ['ok', 'client_abort', 'client_stall', 'client_timeout']
@@ -20,6 +20,8 @@ export const soundOutcomes = ['ok', 'client_abort', 'client_stall', 'client_time
 export type UsageQuestion = {
   /** The beginnings of the buckets and the end of the last one, as numbers of quarter hours. */
   bounds: readonly number[]
+  /** Of all entries even if figures are not kept of them, and of nothing that cost nothing. Else see `folding`, `keptFrom`. */
+  isWhole?: boolean
   /** Each of them begins a day of this zone, which may be the store's. */
   daysOf: Zone | undefined
   by: readonly UsageGrouping[]
@@ -45,7 +47,7 @@ export type UsageAnswer = {
   /** The sum of all groups that are not listed. @property count of groups */
   other: (Series & { count: number }) | undefined
   total: Series
-  /** Rows of quarters before this one are deleted. */
+  /** Figures of quarters before this one are deleted. */
   keptFrom: number
   /** Set if so many entries are not folded that they were left out. The figures are then of what is folded. */
   folding?: FoldProgress | undefined

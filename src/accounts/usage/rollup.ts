@@ -11,7 +11,12 @@ import { type Calendar, quarterMs } from '../calendar.ts'
 /** The dimensions of figures. An empty text means unknown, as in entries of the first release. */
 export const dimensions = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
 
-type Dimension = (typeof dimensions)[number]
+/** The dimensions of entries of form 3, which requests that cost nothing lack. */
+export const paidDimensions = ['tier', 'band', 'person', 'labels'] as const
+
+const all = [...dimensions, ...paidDimensions] as const
+
+type Dimension = (typeof all)[number]
 
 /** The summed columns; `cost` in nano-credits, less the amounts given back. */
 export const sumColumns = [
@@ -27,16 +32,18 @@ export const sumColumns = [
 
 export type SumColumn = (typeof sumColumns)[number]
 
-/** By table the columns that tell its rows apart, in the order of its key. Times are numbers of quarter hours since 1970. */
+/**
+ * By table the columns that tell its rows apart, in the order of its key. Hours and days are those of the reporting zone. Each
+ * is named by the quarter hour that it begins with, counted since 1970: in some zones hours begin at half past.
+ */
 export const usageTables = {
-  /** Quarter hours. */
-  usage_q: ['quarter', ...dimensions],
-  /** Days of the reporting zone, by the quarter that each begins with; those of a key stand together. */
-  usage_d: ['account', 'key', 'day', 'model', 'wires', 'upstream', 'outcome'],
-  /** The same of all accounts. */
-  usage_t: ['day', 'model', 'wires', 'upstream', 'outcome'],
+  sums_h: ['hour', ...all],
+  /** Those of a key stand together. */
+  sums_d: ['account', 'key', 'day', 'model', 'wires', 'upstream', 'outcome', ...paidDimensions],
+  /** Days of all accounts. */
+  sums_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'tier', 'band'],
   /** Of each key from its beginning on; never pruned. */
-  usage_k: ['account', 'key'],
+  sums_k: ['account', 'key'],
 } as const
 
 export type UsageTable = keyof typeof usageTables
@@ -55,7 +62,7 @@ export type SummedEntries = Readonly<Record<string, unknown>>
 
 /**
  * The changes that entries make to the rows, each row once in the order of its key.
- * @param keptFrom rows of quarters before it are deleted, except those of `usage_k`
+ * @param keptFrom rows of quarters before it are deleted, except those of `sums_k`
  */
 export function rollUp(
   entries: Iterable<SummedEntries>,
@@ -68,13 +75,18 @@ export function rollUp(
   >
   for (const entry of entries) {
     const quarter = Number(entry['quarter'])
-    const day = calendar.periodOf(quarter * quarterMs, 'day').startMs / quarterMs
-    const all = { ...wordsOf(entry), quarter, day }
+    const place = { ...wordsOf(entry), ...hourAndDayOf(quarter, calendar) }
     const added = sumColumns.map((column) => BigInt(entry[column] as bigint | string))
-    for (const name of tableNames) if (name === 'usage_k' || quarter >= keptFrom) add(rows[name], name, all, added)
+    for (const name of tableNames) if (name === 'sums_k' || quarter >= keptFrom) add(rows[name], name, place, added)
   }
   const sorted = tableNames.map((name) => [name, sortByPlace([...rows[name].values()], usageTables[name])])
   return Object.fromEntries(sorted) as Record<UsageTable, SumRow[]>
+}
+
+/** The quarters that the hour and the day of a quarter begin with. */
+export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf'>): { hour: number; day: number } {
+  const startOf = (period: 'hour' | 'day') => calendar.periodOf(quarter * quarterMs, period).startMs / quarterMs
+  return { hour: startOf('hour'), day: startOf('day') }
 }
 
 /** Sorts rows of a table by its key: servers that add to it at once have that order in common. */
@@ -107,6 +119,10 @@ export function wordsOf(row: SummedEntries): Record<Dimension, string> {
     wires: pairOf(text('client_wire'), text('model_wire')),
     upstream: text('upstream'),
     outcome: text('outcome'),
+    tier: text('tier'),
+    band: text('band'),
+    person: text('person'),
+    labels: text('labels'),
   }
 }
 

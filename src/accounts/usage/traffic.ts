@@ -1,7 +1,7 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
 import { addEncoded, type BucketCounts, bucketOf, encodeCounts } from './histogram.ts'
 import type { Grain } from './plan.ts'
-import { dimensions, pairOf, sortByPlace } from './rollup.ts'
+import { dimensions, hourAndDayOf, pairOf, sortByPlace } from './rollup.ts'
 
 /*
  * Figures that are not in the ledger: requests that cost nothing, and the times of all requests. They are counted in
@@ -34,12 +34,15 @@ export type TrafficCell = {
   total: Uint8Array
 }
 
+/** By grain. Rows of hours stand among the quarters that earlier triwires have counted by. */
+export const trafficTableOf = { h: 'traffic_q', d: 'traffic_d', t: 'traffic_t' } as const
+
 /** By table the columns that tell its rows apart, in the order of its key. */
 export const trafficTables = {
   traffic_q: ['quarter', ...dimensions, 'code'],
   traffic_d: ['account', 'key', 'day', 'model', 'wires', 'upstream', 'outcome', 'code'],
   traffic_t: ['day', 'model', 'wires', 'upstream', 'outcome', 'code'],
-} as const satisfies Record<`traffic_${Grain}`, readonly string[]>
+} as const satisfies Record<(typeof trafficTableOf)[Grain], readonly string[]>
 
 export type TrafficTable = keyof typeof trafficTables
 
@@ -112,13 +115,12 @@ export function spreadTraffic(
   cells: readonly TrafficCell[],
   calendar: Pick<Calendar, 'periodOf'>,
 ): Record<TrafficTable, TrafficCell[]> {
-  const dated = cells.map((cell) => ({ ...cell, place: { ...cell.place, day: dayOf(cell, calendar) } }))
+  const dated = cells.map((cell) => {
+    const { hour, day } = hourAndDayOf(Number(cell.place['quarter']), calendar)
+    return { ...cell, place: { ...cell.place, quarter: hour, day } }
+  })
   const tables = Object.entries(trafficTables).map(([name, columns]) => [name, joinCells(dated, columns)])
   return Object.fromEntries(tables) as Record<TrafficTable, TrafficCell[]>
-}
-
-function dayOf({ place }: TrafficCell, calendar: Pick<Calendar, 'periodOf'>): number {
-  return calendar.periodOf(Number(place['quarter']) * quarterMs, 'day').startMs / quarterMs
 }
 
 /** One cell for each place, by these columns and in their order. */

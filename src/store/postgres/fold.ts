@@ -38,7 +38,7 @@ export function createFolding(database: Database) {
   async function fold(entriesMax = foldedMax): Promise<boolean> {
     const behind = (await database.query(
       `SELECT b.account_id, m.seq AS mark, b.seq - coalesce(m.seq, 0) AS entries
-       FROM triwire.balances b LEFT JOIN triwire.usage_marks m USING (account_id)
+       FROM triwire.balances b LEFT JOIN triwire.sums_marks m USING (account_id)
        WHERE b.seq > coalesce(m.seq, 0) AND b.account_id > $1 ORDER BY b.account_id LIMIT ${accountsMax}`,
       [after],
     )) as Behind[]
@@ -61,7 +61,7 @@ export function createFolding(database: Database) {
       const fresh = taken.flatMap(({ account_id, mark }) => (mark === null ? [account_id] : []))
       if (fresh.length > 0)
         await query(
-          'INSERT INTO triwire.usage_marks SELECT id, 0 FROM unnest($1::text[]) AS id ORDER BY id ON CONFLICT DO NOTHING',
+          'INSERT INTO triwire.sums_marks SELECT id, 0 FROM unnest($1::text[]) AS id ORDER BY id ON CONFLICT DO NOTHING',
           [fresh],
         )
       const ranges = await lockRanges(transaction, taken)
@@ -74,7 +74,7 @@ export function createFolding(database: Database) {
       const entries = await query(selectRanges, [accounts, from, to])
       await run(connections, addEntries(dialect, words, entries, state))
       await query(
-        `UPDATE triwire.usage_marks m SET seq = n.seq FROM unnest($1::text[], $2::bigint[]) AS n (account_id, seq)
+        `UPDATE triwire.sums_marks m SET seq = n.seq FROM unnest($1::text[], $2::bigint[]) AS n (account_id, seq)
          WHERE m.account_id = n.account_id AND m.seq < n.seq`,
         [accounts, to],
       )
@@ -107,7 +107,7 @@ type FoldRange = { accountId: string; from: bigint; to: bigint }
  */
 async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Promise<FoldRange[]> {
   const marks = await query(
-    `SELECT m.account_id, m.seq, b.seq AS end FROM triwire.usage_marks m JOIN triwire.balances b USING (account_id)
+    `SELECT m.account_id, m.seq, b.seq AS end FROM triwire.sums_marks m JOIN triwire.balances b USING (account_id)
      WHERE m.account_id = ANY ($1) ORDER BY m.account_id FOR UPDATE OF m SKIP LOCKED`,
     [taken.map(({ account_id }) => account_id)],
   )

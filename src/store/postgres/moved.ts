@@ -5,7 +5,7 @@ import { movedCode } from './trouble.ts'
 type Queries = Pick<Transaction, 'query'>
 
 /** Tables beside the registers that servers and operators write to. */
-const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'traffic_q']
+const others = ['balances', 'entries', 'credits', 'watched', 'head', 'usage_marks', 'sums_marks', 'traffic_q']
 
 /** Tables that refuse writes, and which. A server may still say that it lives, or leave. */
 const guarded = {

@@ -4,7 +4,7 @@ import { newRequestId } from '../../ids/request-id.ts'
 import { type Dialect, isText, type Statement } from '../sql/dialect.ts'
 import type { SliceSizes } from '../sql/listing.ts'
 import type { Row, StoreStep } from '../sql/step.ts'
-import { timeColumn, type UsageDialect } from '../sql/usage.ts'
+import { tableOf, timeColumn, type UsageDialect } from '../sql/usage.ts'
 import type { Database, Transaction } from './database.ts'
 import { livingReplicas } from './replicas.ts'
 
@@ -62,18 +62,18 @@ export const usageDialect: UsageDialect = {
   // Above the marks of their accounts: one look into the index for each, whatever the planner knows of the table.
   tail: {
     from: `(SELECT b.account_id, coalesce(m.seq, 0) AS mark, b.seq FROM triwire.balances b
-        LEFT JOIN triwire.usage_marks m ON m.account_id = b.account_id WHERE b.seq > coalesce(m.seq, 0)) p
+        LEFT JOIN triwire.sums_marks m ON m.account_id = b.account_id WHERE b.seq > coalesce(m.seq, 0)) p
       CROSS JOIN LATERAL (SELECT * FROM triwire.entries e WHERE e.account_id = p.account_id AND e.seq > p.mark AND e.seq <= p.seq
         ORDER BY e.seq LIMIT p.seq - p.mark) e`,
     where: 'true',
   },
   // Two sums take a third of the time of a join, of which there would be a row for each account.
-  progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.usage_marks) AS folded,
+  progress: `SELECT (SELECT coalesce(sum(seq), 0) FROM triwire.sums_marks) AS folded,
     (SELECT coalesce(sum(seq), 0) FROM triwire.balances) AS entries`,
-  bucketing: ({ bounds, grain, table }) => ({
-    from: `triwire.${table}_${grain} u`,
-    bucket: `width_bucket(u.${timeColumn(grain)}, $1::int[]) - 1`,
-    values: [`{${bounds.join()}}`],
+  bucketing: (reading) => ({
+    from: `triwire.${tableOf(reading)} u`,
+    bucket: `width_bucket(u.${timeColumn(reading)}, $1::int[]) - 1`,
+    values: [`{${reading.bounds.join()}}`],
     isRanged: false,
     isInOrder: false,
   }),

@@ -14,6 +14,11 @@ const sums = `requests bigint NOT NULL, input_tokens bigint NOT NULL, cache_read
     reasoning_tokens bigint NOT NULL, cost bigint NOT NULL`
 const counted = 'requests bigint NOT NULL, first_byte bytea NOT NULL, total bytea NOT NULL'
 
+function sumsTable(name: string, columns: string): string {
+  const keys = columns.split(' ')
+  return `CREATE TABLE triwire.${name} (${keys.map((key) => `${key} integer`).join(', ')}, ${sums}, PRIMARY KEY (${keys.join(', ')}));`
+}
+
 export const migrations: readonly PostgresMigration[] = [
   {
     oldest: 1,
@@ -338,6 +343,19 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX keys_expiring ON triwire.keys (expires_ms, created_ms, id, revoked_ms)
     WHERE revoked_ms IS NULL AND expires_ms IS NOT NULL;
   CREATE INDEX accounts_suspended ON triwire.accounts (created_ms, id) WHERE state = 'suspended';
+`,
+  },
+  // Figures for reports by hours and days (src/accounts/usage), folded from the entries by themselves. Servers of the version
+  // before fold quarter hours into tables of their own.
+  {
+    oldest: 1,
+    sql: `
+  CREATE TABLE triwire.sums_marks (account_id text COLLATE "C" PRIMARY KEY, seq bigint NOT NULL) WITH (fillfactor = 60);
+  ${sumsTable('sums_h', 'hour account key model wires upstream outcome tier band person labels')}
+  ${sumsTable('sums_d', 'account key day model wires upstream outcome tier band person labels')}
+  CREATE INDEX sums_d_day ON triwire.sums_d (day);
+  ${sumsTable('sums_t', 'day model wires upstream outcome tier band')}
+  ${sumsTable('sums_k', 'account key')}
 `,
   },
 ]

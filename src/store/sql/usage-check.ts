@@ -27,8 +27,8 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   for (let from = state.keptFrom; ; ) {
     const next = (put: Put) => {
       const at = `CAST(${put(from)} AS integer)`
-      return `SELECT min(at) AS at FROM (SELECT min(quarter) AS at FROM ${schema}.usage_q WHERE quarter >= ${at}
-        UNION ALL SELECT min(day) FROM ${schema}.usage_t WHERE day >= ${at}
+      return `SELECT min(at) AS at FROM (SELECT min(hour) AS at FROM ${schema}.sums_h WHERE hour >= ${at}
+        UNION ALL SELECT min(day) FROM ${schema}.sums_t WHERE day >= ${at}
         UNION ALL SELECT min(posted_ms) / 900000 FROM ${schema}.entries WHERE posted_ms >= ${at} * CAST(900000 AS bigint)) next`
     }
     const { at } = (yield* askOne(dialect, next))!
@@ -54,14 +54,14 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
   function* checkDay({ from, to }: { from: number; to: number }, { timeZone }: UsageState): StoreStep<string[]> {
     // Another zone makes other days, which the next run compares.
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
-    const marked = `${schema}.entries e JOIN ${schema}.usage_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
+    const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`
     const posted = (put: Put) =>
       `e.posted_ms >= CAST(${put(from)} AS bigint) * 900000 AND e.posted_ms < CAST(${put(to)} AS bigint) * 900000`
     const rows = {
-      usage_q: yield* readRows('usage_q', within('quarter')),
-      usage_d: yield* readRows('usage_d', within('day')),
-      usage_t: yield* readRows('usage_t', within('day')),
+      sums_h: yield* readRows('sums_h', within('hour')),
+      sums_d: yield* readRows('sums_d', within('day')),
+      sums_t: yield* readRows('sums_t', within('day')),
     }
     const entries = yield* ask(dialect, (put) => selectSummed(marked, posted(put)))
     return findDifferences({ from, to, entries, rows }, calendar)
@@ -71,20 +71,20 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     const end = yield* askOne(
       dialect,
       (put) => `SELECT e.seq, coalesce(m.seq, 0) AS mark, w.id FROM ${ends} e
-        LEFT JOIN ${schema}.usage_marks m ON m.account_id = e.account_id
+        LEFT JOIN ${schema}.sums_marks m ON m.account_id = e.account_id
         LEFT JOIN ${schema}.usage_words w ON w.kind = 'account' AND w.word = e.account_id WHERE e.account_id = ${put(accountId)}`,
     )
     const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
     const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}`
     const entries = yield* ask(dialect, (put) => selectSummed(`${schema}.entries e`, below(put), false))
-    const rows = id === null ? [] : yield* readRows('usage_k', (put) => `account = ${put(id)}`)
+    const rows = id === null ? [] : yield* readRows('sums_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })
   }
 
   function* readRows(table: UsageTable, where: (put: Put) => string): StoreStep<SumRow[]> {
     const rows = yield* ask(dialect, (put) => `SELECT * FROM ${schema}.${table} WHERE ${where(put)}`)
     const columns = usageTables[table]
-    const isTime = (column: string) => column === 'quarter' || column === 'day'
+    const isTime = (column: string) => column === 'hour' || column === 'day'
     const named = columns.filter((column) => !isTime(column))
     const known = yield* words.readWords(rows.flatMap((row) => named.map((column) => Number(row[column]))))
     const placed = (column: string, value: number) => (isTime(column) ? value : (known.get(value) ?? ''))

@@ -1,7 +1,7 @@
 import { createCalendar, isSameZone, quarterMs, spellZone, type Zone } from '../../accounts/calendar.ts'
 import { isRecorded, type UsageState } from '../../accounts/usage/question.ts'
 import { firstKept, type NewZone, type Reporting, rezoned, sayOtherZone } from '../../accounts/usage/reporting.ts'
-import { sumColumns, usageTables } from '../../accounts/usage/rollup.ts'
+import { tableNames } from '../../accounts/usage/rollup.ts'
 import { joinCells, type TrafficCell, trafficTables } from '../../accounts/usage/traffic.ts'
 import { type Dialect, insertAll, type SqlValue } from './dialect.ts'
 import { readNowMs } from './moments.ts'
@@ -40,7 +40,7 @@ function* adopt(dialect: Dialect, reporting: Reporting, atMs: number): StoreStep
   if (!state) return
   yield* record(dialect, state)
   // Earlier figures are by the days of a zone that nobody chose.
-  if (state.timeZone !== before.timeZone) yield* remakeDays(dialect, state)
+  if (state.timeZone !== before.timeZone) yield* foldAnew(dialect, state)
 }
 
 /** @returns undefined if nothing changes. */
@@ -63,13 +63,13 @@ export function* findOtherZone(dialect: Dialect, said: string, shown: string): S
 }
 
 /**
- * Records another zone and makes the days anew from the quarters, inside the caller's transaction. Its weeks begin as before
- * unless it says otherwise. With 10 million entries it takes some seconds.
+ * Records another zone, inside the caller's transaction, and lets go of what is folded by the hours of the one before. Its
+ * weeks begin as before unless it says otherwise.
  */
 export function* rezone(dialect: Dialect, wished: NewZone): StoreStep<void> {
   const { calendar, keptFrom } = rezoned(yield* readUsageState(dialect), wished)
   yield* record(dialect, { ...calendar, keptFrom })
-  yield* remakeDays(dialect, calendar)
+  yield* foldAnew(dialect, calendar)
 }
 
 function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState): StoreStep<void> {
@@ -80,19 +80,17 @@ function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState
   )
 }
 
-/** Day by day, since an index has the quarters of each day together. */
-function* remakeDays(dialect: Dialect, zone: Zone): StoreStep<void> {
-  const { schema } = dialect
-  const calendar = createCalendar(zone)
-  for (const name of ['usage_d', 'usage_t', 'traffic_d', 'traffic_t'])
+/** Lets go of what is folded: the entries are folded anew by other hours. Counters of what costs nothing keep theirs. */
+function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
+  const { schema, isShared } = dialect
+  for (const name of [...tableNames, 'sums_marks', 'traffic_d', 'traffic_t'])
     yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)
-  const quarters = yield* ask(
-    dialect,
-    () =>
-      `SELECT DISTINCT quarter FROM ${schema}.usage_q UNION SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`,
-  )
+  if (!isShared) yield* ask(dialect, () => `UPDATE ${schema}.sums_state SET folded_id = 0`)
+  const calendar = createCalendar(zone)
+  const hours = yield* ask(dialect, () => `SELECT DISTINCT quarter FROM ${schema}.traffic_q ORDER BY 1`)
   let end = 0
-  for (const { quarter } of quarters) {
+  // Day by day, since an index has the hours of each together.
+  for (const { quarter } of hours) {
     if (Number(quarter) < end) continue
     const { startMs, endMs } = calendar.periodOf(Number(quarter) * quarterMs, 'day')
     end = endMs / quarterMs
@@ -101,22 +99,11 @@ function* remakeDays(dialect: Dialect, zone: Zone): StoreStep<void> {
 }
 
 function* remakeDay(dialect: Dialect, day: number, end: number): StoreStep<void> {
-  const { schema } = dialect
-  const sums = sumColumns.map((column) => `sum(${column})`).join(', ')
-  for (const name of ['usage_d', 'usage_t'] as const) {
-    const columns = usageTables[name].filter((column) => column !== 'day').join(', ')
-    yield* ask(
-      dialect,
-      (put) => `INSERT INTO ${schema}.${name} (day, ${columns}, ${sumColumns.join(', ')})
-        SELECT CAST(${put(day)} AS integer), ${columns}, ${sums} FROM ${schema}.usage_q
-        WHERE quarter >= ${put(day)} AND quarter < ${put(end)} GROUP BY ${columns}`,
-    )
-  }
-  const quarters = yield* ask(
+  const found = yield* ask(
     dialect,
-    (put) => `SELECT * FROM ${schema}.traffic_q WHERE quarter >= ${put(day)} AND quarter < ${put(end)}`,
+    (put) => `SELECT * FROM ${dialect.schema}.traffic_q WHERE quarter >= ${put(day)} AND quarter < ${put(end)}`,
   )
-  const cells = quarters.map((row) => readCell(row, day))
+  const cells = found.map((row) => readCell(row, day))
   for (const name of ['traffic_d', 'traffic_t'] as const) {
     const columns = trafficTables[name]
     const rows = joinCells(cells, columns).map(({ place, requests, first_byte, total }) => [
@@ -137,13 +124,13 @@ function readCell(row: Row, day: number): TrafficCell {
 export function* pruneSome(dialect: Dialect): StoreStep<boolean> {
   const { keptFrom } = yield* readUsageState(dialect)
   let isMore = false
-  for (const table of [...Object.keys(usageTables), ...Object.keys(trafficTables)])
-    if (table !== 'usage_k' && (yield* inTransaction(pruneTable(dialect, table, keptFrom)))) isMore = true
+  for (const table of [...tableNames, ...Object.keys(trafficTables)])
+    if (table !== 'sums_k' && (yield* inTransaction(pruneTable(dialect, table, keptFrom)))) isMore = true
   return isMore
 }
 
 function* pruneTable(dialect: Dialect, table: string, keptFrom: number): StoreStep<boolean> {
-  const time = table.endsWith('_q') ? 'quarter' : 'day'
+  const time = { sums_h: 'hour', traffic_q: 'quarter' }[table] ?? 'day'
   const from = `FROM ${dialect.schema}.${table}`
   const oldest = (yield* askOne(dialect, () => `SELECT min(${time}) AS oldest ${from}`))!['oldest']
   if (oldest === null || Number(oldest) >= keptFrom) return false

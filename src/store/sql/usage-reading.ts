@@ -8,11 +8,12 @@ import {
   unfoldedMax,
 } from '../../accounts/usage/question.ts'
 import { wordsOf } from '../../accounts/usage/rollup.ts'
-import type { Dialect } from './dialect.ts'
+import { type Dialect, isOneOf, type Put } from './dialect.ts'
 import { ask, askOne, inSnapshot, rowsOf, type StoreStep } from './step.ts'
 import {
   findRows,
   selectMost,
+  selectOfEntries,
   selectRows,
   selectSpent,
   selectTail,
@@ -20,7 +21,7 @@ import {
   wordsOfReading,
 } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
-import { createWords, wordKey } from './words.ts'
+import { createWords, slices, wordKey } from './words.ts'
 
 /**
  * Figures for reports, as exact as the ledger while little is not folded.
@@ -31,11 +32,23 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
   const words = createWords(dialect)
   return {
     readUsage: (question: UsageQuestion) =>
-      inSnapshot(readUsage({ state: () => readUsageState(dialect), tail: readTail, rows: readRows }, question)),
+      inSnapshot(
+        readUsage(
+          {
+            state: () => readUsageState(dialect),
+            tail: readTail,
+            rows: readRows,
+            entries: readEntries,
+            lines: findLines,
+          },
+          question,
+        ),
+      ),
     rankSpent: (ranking: SpendRanking) => inSnapshot(rankSpent(ranking)),
     readUsageState: () => readUsageState(dialect),
     readFolding,
     readSpent,
+    nameLines,
     listModels,
   }
 
@@ -56,7 +69,35 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     const ids = yield* words.findIds(wordsOfReading(reading))
     const rows = yield* rowsOf(selectRows(dialect, reading, ids, usage.bucketing(reading), usage.joined))
     const known = yield* words.readWords(rows.flatMap((row) => reading.by.map((_, at) => Number(row[`d${at}`]))))
-    return findRows(reading, rows, (_, id) => known.get(id)!)
+    return findRows(reading, rows, (id) => known.get(Number(id))!)
+  }
+
+  function* readEntries(reading: RowReading): StoreStep<FoundRow[]> {
+    return findRows(reading, yield* rowsOf(selectOfEntries(dialect, reading)), (text) => text as string)
+  }
+
+  function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
+    const names = new Map<string, string>()
+    for (const list of slices(ids)) {
+      const rows = yield* ask(
+        dialect,
+        (put) =>
+          `SELECT scope, label, prefix FROM ${schema}.keys WHERE ${isOneOf(put, 'scope', list)} ORDER BY created_ms, id`,
+      )
+      for (const { scope, label, prefix } of rows)
+        names.set(scope as string, (label === null ? prefix : `${label} (${prefix})`) as string)
+    }
+    return names
+  }
+
+  function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
+    const lines = new Map<string, string>()
+    for (const list of slices([...new Set(keys)])) {
+      const select = (put: Put) =>
+        `SELECT id, scope FROM ${schema}.keys WHERE scope <> id AND ${isOneOf(put, 'id', list)}`
+      for (const { id, scope } of yield* ask(dialect, select)) lines.set(id as string, scope as string)
+    }
+    return lines
   }
 
   /** Those that spent most first, equal ones by id. The database sums and sorts, so that of many keys only the first are read. */

@@ -1,8 +1,9 @@
-import { bucketAt, type FoundRow, type Grain, type RowReading } from '../../accounts/usage/plan.ts'
+import { bucketAt, type FoundRow, type RowReading } from '../../accounts/usage/plan.ts'
 import type { UsageGrouping } from '../../accounts/usage/question.ts'
 import { soundOutcomes } from '../../accounts/usage/question.ts'
-import { sumColumns } from '../../accounts/usage/rollup.ts'
-import { type Dialect, type SqlValue, type Statement, statement } from './dialect.ts'
+import { paidDimensions, sumColumns } from '../../accounts/usage/rollup.ts'
+import { trafficTableOf } from '../../accounts/usage/traffic.ts'
+import { type Dialect, isOneOf, type SqlValue, type Statement, statement } from './dialect.ts'
 import { wordKey } from './words.ts'
 
 /** Numbers of words by `wordKey`; 0 is the number of the empty one. */
@@ -72,7 +73,7 @@ export function selectRows(
   joined: JoinedCounts,
 ): Statement {
   const { table, grain, bounds, by, sums, times } = reading
-  const time = timeColumn(grain)
+  const time = timeColumn(reading)
   const isOne = bounds.length === 2
   const place = isOne ? '0 AS bucket' : bucketing.bucket ? `${bucketing.bucket} AS bucket` : `u.${time} AS time`
   const groups = by.map((name, at) => `${columnOf(table, name)} AS d${at}`)
@@ -87,7 +88,7 @@ export function selectRows(
   const isRanged = !isOne && bucketing.isRanged
   const range = isRanged ? '1 = 1' : `${at} >= ${bounds[0]} AND ${at} < ${bounds.at(-1)}`
   const where = [range, ...conditions(schema, reading, ids)]
-  const from = isOne ? `${schema}.${table}_${grain} u` : bucketing.from
+  const from = isOne ? `${schema}.${tableOf(reading)} u` : bucketing.from
   const isTimed = !isOne && bucketing.bucket === undefined
   const grouped = groupsOf(reading, isOne ? [] : isTimed ? [`u.${time}`] : ['1'], bucketing)
   return {
@@ -107,13 +108,21 @@ function groupsOf({ table, grain, by }: RowReading, times: readonly string[], { 
   return ['u.account', 'u.key', ...times, ...others]
 }
 
-export function timeColumn(grain: Grain): 'quarter' | 'day' {
-  return grain === 'q' ? 'quarter' : 'day'
+export function tableOf({ table, grain }: Pick<RowReading, 'table' | 'grain'>): string {
+  return table === 'usage' ? `sums_${grain}` : trafficTableOf[grain]
 }
 
-/** Requests that cost something have no code. */
+export function timeColumn({ table, grain }: Pick<RowReading, 'table' | 'grain'>): string {
+  return grain !== 'h' ? 'day' : table === 'usage' ? 'hour' : 'quarter'
+}
+
+/** Requests that cost something have no code, and others only what is known of each. */
 function columnOf(table: RowReading['table'], name: UsageGrouping): string {
-  return table === 'usage' && name === 'code' ? '0' : `u.${name}`
+  return isLacking(table, name) ? '0' : `u.${name}`
+}
+
+function isLacking(table: RowReading['table'], name: string): boolean {
+  return table === 'usage' ? name === 'code' : (paidDimensions as readonly string[]).includes(name)
 }
 
 function conditions(schema: string, reading: RowReading, ids: WordIds): string[] {
@@ -125,7 +134,7 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
     if (name === 'key' && grain === 'd') parts.push(...ofTheirAccounts(schema, found))
   }
   for (const [name, words] of Object.entries(only))
-    if (table !== 'usage' || name !== 'code')
+    if (!isLacking(table, name))
       narrow(
         name,
         words.flatMap((word) => idOf(name, word) ?? []),
@@ -136,7 +145,7 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
     return numbers.includes(undefined) ? [] : [numbers as number[]]
   })
   for (const [at, name] of by.entries())
-    if (table !== 'usage' || name !== 'code') narrow(name, [...new Set(groups.map((numbers) => numbers[at]!))])
+    if (!isLacking(table, name)) narrow(name, [...new Set(groups.map((numbers) => numbers[at]!))])
   const each = groups.map((numbers) => numbers.map((id, at) => `${columnOf(table, by[at]!)} = ${id}`).join(' AND '))
   if (by.length > 1 && each.length > 0) parts.push(`(${each.map((one) => `(${one})`).join(' OR ')})`)
   return parts
@@ -146,7 +155,7 @@ function conditions(schema: string, reading: RowReading, ids: WordIds): string[]
 function ofTheirAccounts(schema: string, keys: readonly number[]): string[] {
   if (keys.length === 0 || keys.includes(0)) return []
   return [
-    `u.account IN (SELECT s.account FROM ${schema}.usage_k s WHERE ${isIn('s.key', keys)}
+    `u.account IN (SELECT s.account FROM ${schema}.sums_k s WHERE ${isIn('s.key', keys)}
       UNION SELECT a.id FROM ${schema}.usage_words w JOIN ${schema}.keys k ON k.id = w.word
         JOIN ${schema}.usage_words a ON a.kind = 'account' AND a.word = k.account_id WHERE ${isIn('w.id', keys)})`,
   ]
@@ -159,20 +168,24 @@ function isIn(column: string, ids: readonly number[]): string {
 /** By these, and by quarter, entries are put together. */
 const tailWords = ['account_id', 'key_id', 'model', 'client_wire', 'model_wire', 'upstream', 'outcome'] as const
 
+const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
+
+const quarterOf = 'e.posted_ms / 900000'
+
 /** Of one entry, or of many: a return takes back the request and the cost of its debit. */
 const summed: Record<(typeof sumColumns)[number], string> = {
   ...(Object.fromEntries(
     sumColumns.map((column) => [column, `coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.${column} END), 0)`]),
   ) as Record<(typeof sumColumns)[number], string>),
-  requests: `sum(CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END)`,
+  requests: `sum(${counted})`,
   cost: `sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END)`,
 }
 
-/** Reads the rows of `selectRows`. @param wordOf of a group, by its place and the number of its word */
+/** Reads the rows of `selectRows` and `selectOfEntries`. @param wordOf of what stands for it in a row */
 export function findRows(
   { bounds, by, sums, times }: RowReading,
   rows: readonly Readonly<Record<string, unknown>>[],
-  wordOf: (place: number, id: number) => string,
+  wordOf: (value: unknown) => string,
 ): FoundRow[] {
   const found: FoundRow[] = []
   for (const row of rows) {
@@ -181,7 +194,7 @@ export function findRows(
     if (bucket === undefined || row['s0'] === null) continue
     found.push({
       bucket,
-      of: by.map((_, at) => wordOf(at, Number(row[`d${at}`]))),
+      of: by.map((_, at) => wordOf(row[`d${at}`])),
       sums: sums.map((_, at) => BigInt(row[`s${at}`] as bigint | number | string)),
       times: times.map((name) => row[name] as Uint8Array | null),
     })
@@ -200,8 +213,47 @@ const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 export function selectSummed(from: string, where: string, isByQuarter = true): string {
   const words = tailWords.map((column) => `e.${column}`)
   const sums = sumColumns.map((column) => `${summed[column]} AS ${column}`)
-  return `SELECT ${isByQuarter ? 'e.posted_ms / 900000' : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
+  return `SELECT ${isByQuarter ? quarterOf : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
     WHERE ${isBilled} AND ${where} GROUP BY ${(isByQuarter ? ['1', ...words] : words).join(', ')}`
+}
+
+const word = (column: string) => `coalesce(e.${column}, '')`
+
+/** The words of reports in an entry. */
+const entryWords: Record<UsageGrouping, string> = {
+  account: 'e.account_id',
+  key: word('key_id'),
+  model: word('model'),
+  wires: `coalesce(nullif(e.client_wire, '') || '-to-' || nullif(e.model_wire, ''), '')`,
+  upstream: word('upstream'),
+  outcome: word('outcome'),
+  tier: `''`,
+  band: `''`,
+  person: `''`,
+  labels: `''`,
+  code: `''`,
+}
+
+/** The same rows as of `selectRows`, from the entries themselves. Their words are texts, and their times quarters. */
+export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, sums }: RowReading): Statement {
+  return statement(dialect, (put) => {
+    const is = (name: string, words: readonly string[]) => isOneOf(put, entryWords[name as UsageGrouping], words)
+    const failed = () => `sum(CASE WHEN ${is('outcome', soundOutcomes)} THEN 0 ELSE ${counted} END)`
+    const amounts = sums.map((name, at) => `${name === 'errors' ? failed() : summed[name]} AS s${at}`)
+    const isOne = bounds.length === 2
+    const places = [
+      ...(isOne ? [] : [`${quarterOf} AS time`]),
+      ...by.map((name, at) => `${entryWords[name]} AS d${at}`),
+    ]
+    const posted = (is: '>=' | '<', quarter: number) => `e.posted_ms ${is} CAST(${put(quarter)} AS bigint) * 900000`
+    const where = [isBilled, posted('>=', bounds[0]!), posted('<', bounds.at(-1)!)]
+    for (const [name, words] of Object.entries(only)) where.push(is(name, words))
+    const groups = within?.map((words) => words.map((text, at) => is(by[at]!, [text])).join(' AND '))
+    if (groups) where.push(`(${['1 = 0', ...groups].join(' OR ')})`)
+    return `SELECT ${[...places, ...(isOne ? ['0 AS bucket'] : []), ...amounts].join(', ')}
+      FROM ${dialect.schema}.entries e WHERE ${where.join(' AND ')}
+      ${places.length > 0 ? `GROUP BY ${places.map((_, at) => at + 1).join(', ')}` : ''}`
+  })
 }
 
 type MostSpent = {
@@ -224,7 +276,7 @@ export function selectMost({ schema, isShared }: Dialect, most: MostSpent): Stat
   if (account !== undefined) where.push(`u.account = ${account}`)
   const first = unfolded.length > 0 ? `${isIn(`u.${by}`, unfolded)} DESC, ` : ''
   return {
-    text: `SELECT u.${by} AS id, sum(u.cost) AS spent FROM ${schema}.usage_d u WHERE ${where.join(' AND ')}
+    text: `SELECT u.${by} AS id, sum(u.cost) AS spent FROM ${schema}.sums_d u WHERE ${where.join(' AND ')}
       GROUP BY ${by === 'key' ? 'u.account, u.key' : 'u.account'} ORDER BY ${first}2 DESC LIMIT ${limit}`,
     values: [],
   }
@@ -236,11 +288,11 @@ export function selectSpent({ schema, parameter }: Dialect, accountId: string, k
   const idOf = (kind: string, word: string) =>
     `(SELECT w.id FROM ${schema}.usage_words w WHERE w.kind = '${kind}' AND w.word = ${word})`
   return {
-    text: `SELECT coalesce((SELECT k.cost FROM ${schema}.usage_k k WHERE k.account = ${idOf('account', account)}
+    text: `SELECT coalesce((SELECT k.cost FROM ${schema}.sums_k k WHERE k.account = ${idOf('account', account)}
         AND k.key = ${idOf('key', key)}), 0)
       + coalesce((SELECT sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) FROM ${schema}.entries e
         WHERE e.account_id = ${account} AND e.key_id = ${key} AND ${isBilled} AND e.seq > coalesce((
-          SELECT m.seq FROM ${schema}.usage_marks m WHERE m.account_id = ${account}), 0)), 0) AS spent`,
+          SELECT m.seq FROM ${schema}.sums_marks m WHERE m.account_id = ${account}), 0)), 0) AS spent`,
     values: [accountId, keyId],
   }
 }

@@ -9,23 +9,23 @@ import { createWords } from '../sql/words.ts'
 import type { Run } from './run.ts'
 
 /** The mark decides what is folded, whatever was looked at before. */
-const marked = 'entries e LEFT JOIN usage_marks m ON m.account_id = e.account_id'
-const isAbove = 'e.id > (SELECT folded_id FROM usage_state) AND e.id <= ? AND e.seq > ifnull(m.seq, 0)'
+const marked = 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id'
+const isAbove = 'e.id > (SELECT folded_id FROM sums_state) AND e.id <= ? AND e.seq > ifnull(m.seq, 0)'
 const selectRange = `SELECT max(id) AS last, count(*) AS entries FROM
-  (SELECT id FROM entries WHERE id > (SELECT folded_id FROM usage_state) ORDER BY id LIMIT ?)`
+  (SELECT id FROM entries WHERE id > (SELECT folded_id FROM sums_state) ORDER BY id LIMIT ?)`
 
 /** Folds the ledger into figures for reports. */
 export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
   const isBehind = db.prepare(
-    'SELECT ifnull(max(id), 0) > (SELECT folded_id FROM usage_state) AS is_behind FROM entries',
+    'SELECT ifnull(max(id), 0) > (SELECT folded_id FROM sums_state) AS is_behind FROM entries',
   )
   const range = db.prepare(selectRange)
   const above = db.prepare(selectSummed(marked, isAbove))
   const marks = db.prepare(
     `SELECT e.account_id, max(e.seq) AS seq FROM ${marked} WHERE ${isAbove} GROUP BY e.account_id`,
   )
-  const mark = db.prepare('INSERT INTO usage_marks VALUES (?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq')
-  const setFolded = db.prepare('UPDATE usage_state SET folded_id = ?')
+  const mark = db.prepare('INSERT INTO sums_marks VALUES (?, ?) ON CONFLICT DO UPDATE SET seq = excluded.seq')
+  const setFolded = db.prepare('UPDATE sums_state SET folded_id = ?')
   const words = createWords(dialect)
   return {
     /**

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { LockedError } from '../files/lock.ts'
 import { isThere, refuseNoFile, refuseWideMode } from '../files/place.ts'
 import { explainErrors, explainMaking, StoreError } from '../files/store-error.ts'
-import { migrations, type SqliteMigration } from './schema.ts'
+import { figures, migrations, type SqliteMigration } from './schema.ts'
 
 export type OpenOptions = {
   /** How long a statement waits for another process, blocking its thread. */
@@ -40,6 +40,7 @@ export function openDatabase(
       const wasOlder = isOlder(db)
       if (lock && wasOlder) migrateUnder(lock, db, path)
       else migrate(db, path)
+      addFigures(db)
       if (wasOlder) note?.(`${path} was brought up to date: what was before this triwire opens it no more`)
       db.exec('PRAGMA foreign_keys = ON')
       return db
@@ -92,6 +93,11 @@ export function refuseUnfit(path: string): void {
   refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])
   refuseSecondName(path)
+}
+
+function addFigures(db: DatabaseSync): void {
+  const isThere = () => db.prepare(`SELECT 1 FROM sqlite_master WHERE name = 'sums_state'`).get() !== undefined
+  if (!isThere()) transact(db, () => isThere() || db.exec(figures))
 }
 
 /** @returns 0 for a file with nothing in it. @throws StoreError for a newer store or a foreign file. */

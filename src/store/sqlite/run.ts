@@ -4,7 +4,7 @@ import { StoreError, sayMoved } from '../files/store-error.ts'
 import type { Dialect, Statement } from '../sql/dialect.ts'
 import { readMoved } from '../sql/moments.ts'
 import type { Row, StoreStep } from '../sql/step.ts'
-import { timeColumn, type UsageDialect } from '../sql/usage.ts'
+import { tableOf, timeColumn, type UsageDialect } from '../sql/usage.ts'
 import { readTogether, transact } from './open.ts'
 
 /** The driver of SQLite: answers a step at once. */
@@ -59,19 +59,24 @@ export function createRun(db: DatabaseSync): Run {
 export const usageDialect: UsageDialect = {
   // Entries that are in no row yet are the last ones.
   tail: {
-    from: 'entries e LEFT JOIN usage_marks m ON m.account_id = e.account_id',
-    where: 'e.id > (SELECT folded_id FROM usage_state) AND e.seq > ifnull(m.seq, 0)',
+    from: 'entries e LEFT JOIN sums_marks m ON m.account_id = e.account_id',
+    where: 'e.id > (SELECT folded_id FROM sums_state) AND e.seq > ifnull(m.seq, 0)',
   },
   // Ids have no gaps, and up to `folded_id` all are folded.
-  progress: 'SELECT folded_id AS folded, (SELECT ifnull(max(id), 0) FROM entries) AS entries FROM usage_state',
-  bucketing({ bounds, grain, table }) {
-    const [time, pairs] = [timeColumn(grain), bounds.slice(1).map((end, at) => [bounds[at], end])]
+  progress: 'SELECT folded_id AS folded, (SELECT ifnull(max(id), 0) FROM entries) AS entries FROM sums_state',
+  bucketing(reading) {
+    const { bounds } = reading
+    const [table, time, pairs] = [
+      tableOf(reading),
+      timeColumn(reading),
+      bounds.slice(1).map((end, at) => [bounds[at], end]),
+    ]
     // SQLite reads the buckets one by one, since an index has the rows of each together. No index has days of keys so.
-    const isIndexed = grain !== 'd'
+    const isIndexed = reading.grain !== 'd'
     return {
       from: isIndexed
-        ? `json_each(?) b CROSS JOIN ${table}_${grain} u ON u.${time} >= b.value ->> 0 AND u.${time} < b.value ->> 1`
-        : `${table}_d u`,
+        ? `json_each(?) b CROSS JOIN ${table} u ON u.${time} >= b.value ->> 0 AND u.${time} < b.value ->> 1`
+        : `${table} u`,
       bucket: isIndexed ? 'b.key' : undefined,
       values: isIndexed ? [JSON.stringify(pairs)] : [],
       isRanged: isIndexed,

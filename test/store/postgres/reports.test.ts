@@ -82,15 +82,15 @@ test('issue 13: days of keys are summed as they come, whoever asks for the top o
     `INSERT INTO triwire.usage_words (kind, word) SELECT 'key', 'k' || n FROM generate_series(1, 100) n`,
   )
   await database.query(
-    `INSERT INTO triwire.usage_d SELECT 0, k, 96 * d, m, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, k
+    `INSERT INTO triwire.sums_d SELECT 0, k, 96 * d, m, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, k
      FROM generate_series(1, 100) k, generate_series(1, 100) d, generate_series(1, 4) m`,
   )
   const sums = 'sum(requests), 0, 0, 0, 0, 0, 0, sum(cost)'
-  await database.query(`INSERT INTO triwire.usage_k SELECT account, key, ${sums} FROM triwire.usage_d GROUP BY 1, 2`)
+  await database.query(`INSERT INTO triwire.sums_k SELECT account, key, ${sums} FROM triwire.sums_d GROUP BY 1, 2`)
   await database.query(
-    `INSERT INTO triwire.usage_t SELECT day, model, 0, 0, 0, ${sums} FROM triwire.usage_d GROUP BY 1, 2`,
+    `INSERT INTO triwire.sums_t SELECT day, model, 0, 0, 0, 0, 0, ${sums} FROM triwire.sums_d GROUP BY 1, 2`,
   )
-  await database.query('ANALYZE triwire.usage_d')
+  await database.query('ANALYZE triwire.sums_d')
   const asked: string[] = []
   const { readUsage } = createPostgresBooks(listening(database, (text) => asked.push(text)))
   const question = { daysOf: utc, by: ['key'], only: {}, times: [], top: 2, sort: 'cost', sums: ['cost'] } as const
@@ -104,7 +104,7 @@ test('issue 13: days of keys are summed as they come, whoever asks for the top o
     ],
   )
   assert.deepEqual(told.total.sums, [[1_010_000n, 1_010_000n]])
-  const ranking = asked.find((text) => text.includes('usage_d') && text.includes('0 AS bucket'))!
+  const ranking = asked.find((text) => text.includes('sums_d') && text.includes('0 AS bucket'))!
   const plan = (await database.query(`EXPLAIN ${ranking}`)).map((row) => row['QUERY PLAN']).join('\n')
   assert.match(plan, /HashAggregate/)
   assert.doesNotMatch(plan, /Sort/)
@@ -119,7 +119,7 @@ test('issue 13: more reports at once than there are connections wait for one ano
   atEnd(() => database.close())
   await database.query(`INSERT INTO triwire.usage_words (kind, word) VALUES ('key', 'k')`)
   await database.query(
-    `INSERT INTO triwire.usage_d SELECT 0, id, 96, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 7 FROM triwire.usage_words`,
+    `INSERT INTO triwire.sums_d SELECT 0, id, 96, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 7 FROM triwire.usage_words`,
   )
   const { readUsage } = createPostgresBooks(database)
   const question = { daysOf: utc, by: ['key'], only: {}, times: [], top: 2, sort: 'cost', sums: ['cost'] } as const

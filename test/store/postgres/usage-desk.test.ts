@@ -29,7 +29,7 @@ test('issue 13: what is folded and counters that somebody waits for are written 
     const { id } = await books.createAccount(name, 10n ** 9n)
     await postDebits(books.database, [createDebitRow(newRequestId(), id)])
     const mark = async () =>
-      (await books.database.query('SELECT seq FROM triwire.usage_marks WHERE account_id = $1', [id]))[0]?.['seq']
+      (await books.database.query('SELECT seq FROM triwire.sums_marks WHERE account_id = $1', [id]))[0]?.['seq']
     return () => until(async () => (await mark()) === 2n, `${name} is folded`)
   }
   const first = await folded('first')
@@ -70,7 +70,7 @@ test('X7 X12 C9 how long figures are kept is by the clock of the database, thoug
   }
   const told = async ({ query }: Database) => {
     const [row] = await query(
-      'SELECT kept_from, (SELECT count(*) FROM triwire.usage_q) AS figures FROM triwire.usage_state',
+      'SELECT kept_from, (SELECT count(*) FROM triwire.sums_h) AS figures FROM triwire.usage_state',
     )
     return [new Date((row!['kept_from'] as number) * quarterMs).toISOString(), row!['figures']]
   }
@@ -82,10 +82,7 @@ test('X7 X12 C9 how long figures are kept is by the clock of the database, thoug
   const desk = new UsageDesk({ url, patienceMs, reporting: usualReporting, say: () => {}, clock: { isBelieved: true } })
   atEnd(() => desk.close())
   await desk.onReached()
-  await until(
-    async () => (await database.query('SELECT FROM triwire.usage_marks WHERE seq = 2')).length === 1,
-    'folded',
-  )
+  await until(async () => (await database.query('SELECT FROM triwire.sums_marks WHERE seq = 2')).length === 1, 'folded')
   assert.deepEqual(
     [await told(starting.database), await told(database)],
     [
