@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import test from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import type { Flight, UpstreamListener } from '../../src/upstream/target.ts'
 import { Unpacking } from '../../src/upstream/unpacking.ts'
@@ -96,6 +97,26 @@ test('Y1 bytes after the end of a compressed answer leave no open connection wit
       assert.ok(calls.includes('abort'), coding)
       assert.deepEqual([Buffer.concat(pieces), told.length], [whole, 2])
     }
+})
+
+test('Y1 RFC 1952 2.2, RFC 8878 3: members one after the other are one answer, and other bytes after a gzip member are an error', async () => {
+  const parts = ['data: 1\n\n', '', 'data: 2\n\n'].map((part) => Buffer.from(part))
+  for (const [coding, pack] of packings.filter(([coding]) => coding === 'gzip' || coding === 'zstd')) {
+    const bytes = Buffer.concat(parts.map(pack))
+    for (let at = 1; at <= bytes.length; at++) {
+      const { flight, pieces, told } = fly(coding)
+      flight.onData(bytes.subarray(0, at))
+      if (at % 2) await nextTurn()
+      if (at < bytes.length) flight.onData(bytes.subarray(at))
+      flight.onEnd()
+      await until(() => told.length > 1, coding)
+      assert.deepEqual([told[1], Buffer.concat(pieces)], ['end', Buffer.concat(parts)], `${coding} ${at}`)
+    }
+  }
+  const { flight, told } = fly('gzip')
+  flight.onData(Buffer.concat([gzipSync('Hi'), Buffer.from('xx')]))
+  await until(() => told.length > 1, 'the fault')
+  assert.equal(told[1], 'upstream_protocol')
 })
 
 test('Y1 a connection is kept whose compressed answer has ended with bytes after its end, or without', async () => {
