@@ -16,6 +16,8 @@ import { turn, until } from '../support/waiting.ts'
 let gateway: TestGateway
 before(async () => {
   gateway = await startTestGateway({ pollMs: 3_600_000, config: { trusted_proxies: ['127.0.0.0/8'] } })
+  // A busy machine is late, and the counter would give way with a 429 (R18).
+  gateway.server.gateway.isStrained = () => false
 })
 after(() => closeQuietly(gateway))
 
@@ -59,8 +61,9 @@ test('R16 a key that the command line made works from the first request after it
 })
 
 test('R16 forty first calls at once are all answered', async () => {
+  // The counter is not among them: it takes two of an account at a time (R18).
   const keys = Array.from({ length: 40 }, () => gateway.store.createKey('tester').key)
-  const answered = await Promise.all(keys.map((key) => statusOf(ask(key, '203.0.113.3'))))
+  const answered = await Promise.all(keys.map((key, i) => statusOf(ask(key, '203.0.113.3', i % 3))))
   assert.deepEqual(new Set(answered), new Set([200]))
 })
 
