@@ -15,8 +15,32 @@ import { datedMax } from './clock.ts'
 
 /*
  * A later form adds columns; digests of older forms stay valid. Form 2 is form 1 plus `calls` (ruling C11). Only
- * entries with calls have it.
+ * entries with calls have it. Form 3 is form 1 plus `calls` and all columns of `detailKinds`. Only entries that use one of
+ * those columns have it.
  */
+
+/** Columns that only entries of form 3 use, with the kinds of their values. Each is null if unused (docs/ledger.md). */
+export const detailKinds = {
+  list: 'text',
+  band: 'text',
+  tier: 'text',
+  geo: 'text',
+  person: 'text',
+  labels: 'text',
+  cost_version: 'text',
+  cost: 'integer',
+  cost_reported: 'text',
+  alias: 'text',
+  fell_back_from: 'text',
+  fell_back_cause: 'text',
+  moved: 'text',
+  effective: 'integer',
+} as const
+
+export type DetailColumn = keyof typeof detailKinds
+
+/** In the order in which form 3 covers them. */
+export const detailColumns = Object.keys(detailKinds) as DetailColumn[]
 
 /** The columns of an entry beside its id and digest, with the kinds of their values. A digest covers them in this order. */
 export const entryKinds = {
@@ -46,33 +70,49 @@ export const entryKinds = {
   outcome: 'text',
   created_ms: 'integer',
   posted_ms: 'integer',
+  ...detailKinds,
 } as const
 
 export type EntryColumn = keyof typeof entryKinds
 
 /** Columns that a later form covers, after all others. */
-const laterColumns = ['calls'] as const
+const laterColumns = ['calls', ...detailColumns] as const
 
-type ChainedColumn = Exclude<EntryColumn, (typeof laterColumns)[number]>
+type LaterColumn = (typeof laterColumns)[number]
+
+type ChainedColumn = Exclude<EntryColumn, LaterColumn>
 
 /** The columns that form 1 covers, in their order. */
 export const chainedColumns = Object.keys(entryKinds).filter(
   (column) => !(laterColumns as readonly string[]).includes(column),
 ) as ChainedColumn[]
 
-export type ChainedRow = { readonly [Column in ChainedColumn]: unknown } & { readonly calls?: unknown }
+export type ChainedRow = { readonly [Column in ChainedColumn]: unknown } & {
+  readonly [Column in LaterColumn]?: unknown
+}
 
 /**
  * The form, a colon and a SHA-256 in base 64, which covers field(form), field(previous), and a field for each column.
  * @param previous the digest of the entry before it in the account, null for the first one.
  */
 export function digestEntry(row: ChainedRow, previous: string | null): string {
-  const { calls = null } = row
-  const form = calls === null ? '1' : '2'
+  const form = formOf(row)
   let text = field(form) + field(previous)
   for (const column of chainedColumns) text += field(row[column])
-  if (calls !== null) text += field(calls)
-  return `${form}:${hash('sha256', text, 'base64')}`
+  return `${form}:${hash('sha256', text + formatLater(row, form), 'base64')}`
+}
+
+/** The least form that covers all that a row has. */
+export function formOf(row: { readonly [Column in LaterColumn]?: unknown }): '1' | '2' | '3' {
+  for (const column of detailColumns) if (row[column] !== null && row[column] !== undefined) return '3'
+  return row.calls === null || row.calls === undefined ? '1' : '2'
+}
+
+/** The end of a digest's input: what a later form covers beside the columns of form 1. */
+export function formatLater(row: { readonly [Column in LaterColumn]?: unknown }, form: string): string {
+  let text = form === '1' ? '' : field(row.calls)
+  if (form === '3') for (const column of detailColumns) text += field(row[column])
+  return text
 }
 
 /** A digest's input without the place in the chain, which the database assigns and adds. */
@@ -86,7 +126,7 @@ const contentColumns = chainedColumns.slice(chainedColumns.indexOf('reference'),
 
 /** Whether this version knows the form of the digest, and so can check it. */
 export function isKnownForm(digest: string): boolean {
-  return digest.startsWith('1:') || digest.startsWith('2:')
+  return /^[123]:/.test(digest)
 }
 
 /** One field of a digest's input: its length, a colon, its text. */

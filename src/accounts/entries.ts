@@ -1,7 +1,7 @@
 import { counters } from '../inference/usage.ts'
 import { formatCalls } from './calls.ts'
 import type { Head } from './chain.ts'
-import type { Debit, Origin } from './ledger.ts'
+import type { Debit, DetailedDebit, EntryDetails, Origin } from './ledger.ts'
 
 /** An entry of the ledger. A credit has a reference, a debit a bill. Amounts in nano-credits, times in Unix milliseconds. */
 export type Entry = {
@@ -16,9 +16,11 @@ export type Entry = {
   digest: string
   reference: string | undefined
   /** Undefined for a credit. */
-  bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices'> | undefined
+  bill: Omit<Debit, 'accountId' | 'amountNanos' | 'createdMs' | 'prices' | keyof DetailedDebit> | undefined
   /** The origin of the debit that a credit gives back because its client was refused (ruling C13). */
   returned: (Origin & { requestId: string }) | undefined
+  /** Undefined in entries of forms 1 and 2. */
+  details: EntryDetails | undefined
 }
 
 /** An entry with the names of its account and key; undefined if they no longer exist, or never had a name. */
@@ -134,7 +136,7 @@ export function readReturnReference(reference: string): string | undefined {
  * Whether the entry is of this debit. All is compared except the creation time, since a retry may have made the debit
  * anew. A spool line of the first release lacks the origin, and missing parts are not compared.
  */
-export function isSame({ accountId, amountNanos, bill }: Entry, debit: Debit): boolean {
+export function isSame({ accountId, amountNanos, bill, details }: Entry, debit: Debit): boolean {
   return (
     bill !== undefined &&
     accountId === debit.accountId &&
@@ -142,8 +144,14 @@ export function isSame({ accountId, amountNanos, bill }: Entry, debit: Debit): b
     facts.every((fact) => bill[fact] === debit[fact]) &&
     origins.every((name) => debit[name] === undefined || bill[name] === debit[name]) &&
     counters.every((counter) => bill.usage[counter] === debit.usage[counter]) &&
-    formatCalls(bill.calls) === formatCalls(debit.calls)
+    formatCalls(bill.calls) === formatCalls(debit.calls) &&
+    isSameDetails(details, debit.details)
   )
+}
+
+function isSameDetails(one: EntryDetails = {}, other: EntryDetails = {}): boolean {
+  const names = Object.keys({ ...one, ...other }) as (keyof EntryDetails)[]
+  return names.every((name) => one[name] === other[name])
 }
 
 const facts = ['model', 'priceVersion', 'usageSource', 'outcome', 'pricedCalls'] as const

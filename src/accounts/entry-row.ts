@@ -1,7 +1,15 @@
 import { formatCalls, parseCalls } from './calls.ts'
-import { type ChainedRow, type EntryColumn, entryKinds } from './chain.ts'
+import {
+  type ChainedRow,
+  type DetailColumn,
+  detailColumns,
+  detailKinds,
+  type EntryColumn,
+  entryKinds,
+  formOf,
+} from './chain.ts'
 import { type Entry, readReturnReference } from './entries.ts'
-import type { Debit, Origin } from './ledger.ts'
+import type { Debit, EntryDetails, Origin } from './ledger.ts'
 import type { registers } from './registers.ts'
 
 /** An entry that is verified, with the data that it is compared with. */
@@ -15,6 +23,8 @@ export type VerifiedEntry = {
   keyPrefix: string | undefined
 }
 
+export type VerifiedBill = NonNullable<Entry['bill']>
+
 /** All columns of an entry except its id and digest. */
 export const fieldColumns = Object.keys(entryKinds) as EntryColumn[]
 
@@ -23,16 +33,24 @@ type ColumnValue = null | number | bigint | string
 /** All columns except the id, which each store assigns itself. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
 
-const columns = ['id', ...entryColumns] as const
+type Prepare = (sql: string) => { run(...values: ColumnValue[]): { changes: number | bigint } }
 
-export const insertEntrySql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-
-/** The values in the order of `insertEntrySql`. Without an id, the database assigns the next one. */
-export function valuesOf(row: ChainedRow & { id?: unknown }, digest: string): ColumnValue[] {
-  const values: ColumnValue[] = [(row.id ?? null) as ColumnValue]
-  for (const column of fieldColumns) values.push((row[column] ?? null) as ColumnValue)
-  values.push(digest)
-  return values
+/** Inserts rows of SQLite. Rows that need no column of form 3 take a statement without them, which costs less. */
+export function createInsert(prepare: Prepare) {
+  const create = (fields: readonly EntryColumn[]) => {
+    const columns = ['id', ...fields, 'digest']
+    const sql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
+    return { fields, statement: prepare(sql) }
+  }
+  const [plain, detailed] = [create(fieldColumns.filter((column) => !(column in detailKinds))), create(fieldColumns)]
+  /** Without an id, the database assigns the next one. @returns whether the row is new */
+  return (row: ChainedRow & { id?: unknown }, digest: string): boolean => {
+    const { fields, statement } = digest.startsWith('3') ? detailed : plain
+    const values: ColumnValue[] = [(row.id ?? null) as ColumnValue]
+    for (const column of fields) values.push((row[column] ?? null) as ColumnValue)
+    values.push(digest)
+    return Boolean(statement.run(...values).changes)
+  }
 }
 
 /** A row in which every column is null. */
@@ -45,12 +63,58 @@ export function creditRow(amountNanos: bigint, reference: string, createdMs: num
   return { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
 }
 
+/** The field of each column of form 3. */
+const detailFields = {
+  list: 'list',
+  band: 'band',
+  tier: 'tier',
+  geo: 'geo',
+  person: 'person',
+  labels: 'labels',
+  cost_version: 'costVersion',
+  cost: 'costNanos',
+  cost_reported: 'costReported',
+  alias: 'alias',
+  fell_back_from: 'fellBackFrom',
+  fell_back_cause: 'fellBackCause',
+  moved: 'moved',
+  effective: 'effectiveMs',
+} as const satisfies Record<DetailColumn, keyof EntryDetails>
+
+/** The values by columns. */
+export function detailRow(details: EntryDetails): Partial<UnplacedRow> {
+  return Object.fromEntries(detailColumns.map((column) => [column, details[detailFields[column]] ?? null]))
+}
+
+/** The inverse; undefined if none is set. */
+function readDetails(row: Record<string, unknown>): EntryDetails | undefined {
+  if (formOf(row) !== '3') return undefined
+  const details = detailColumns.flatMap((column) => {
+    const value = row[column] ?? undefined
+    return value === undefined ? [] : [[detailFields[column], column === 'effective' ? Number(value) : value]]
+  })
+  return Object.fromEntries(details)
+}
+
+/** The columns of a debit that its return repeats, so that sums by these come to zero. */
+const returnedColumns = [
+  'outcome',
+  'list',
+  'band',
+  'tier',
+  'geo',
+  'person',
+  'labels',
+  'alias',
+  'fell_back_from',
+] as const
+
 const originColumns = ['key_id', 'client_wire', 'model', 'model_wire', 'upstream', 'upstream_account'] as const
 
-/** Has the debit's own origin and outcome, so that sums by key, model or outcome come to zero. */
+/** Has the debit's own origin and more (`returnedColumns`), so that sums by key, model or outcome come to zero. */
 export function returnRow(debit: Record<string, unknown>, reference: string, createdMs: number): UnplacedRow {
   const row = { ...creditRow(debit.amount as bigint, reference, createdMs), usage_source: 'waived' }
-  for (const column of [...originColumns, 'outcome'] as const) row[column] = debit[column] as ColumnValue
+  for (const column of [...originColumns, ...returnedColumns]) row[column] = (debit[column] ?? null) as ColumnValue
   return row
 }
 
@@ -79,6 +143,7 @@ export function debitRow(debit: Debit): UnplacedRow {
     price_version: debit.priceVersion,
     outcome: debit.outcome,
     created_ms: debit.createdMs,
+    ...(debit.details && detailRow(debit.details)),
   }
 }
 
@@ -96,7 +161,9 @@ const [integers, texts] = [
 /** Whether the database keeps each value unchanged: a converted value would not match the digest. */
 export function isWellTyped(row: UnplacedRow): boolean {
   for (const column of integers) {
-    if (typeof row[column] !== 'bigint' && !Number.isSafeInteger(row[column])) return false
+    const value = row[column]
+    if (typeof value === 'bigint' || Number.isSafeInteger(value) || (value === null && column in detailKinds)) continue
+    return false
   }
   for (const column of texts) if (row[column] !== null && typeof row[column] !== 'string') return false
   return true
@@ -115,6 +182,7 @@ export function readEntry(row: Record<string, unknown>): Entry {
     reference: (row.reference as string | null) ?? undefined,
     bill: row.kind === 'debit' ? readBill(row) : undefined,
     returned: readReturn(row),
+    details: readDetails(row),
   }
 }
 

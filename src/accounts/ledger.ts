@@ -33,23 +33,64 @@ export type Origin = {
   upstreamAccount: string | undefined
 }
 
-/** The bill of one answer. `requestId` is unique for ever: posting it twice makes one debit (ruling R5). */
-export type Debit = Origin & {
-  requestId: string
-  amountNanos: bigint
-  usage: Usage
-  usageSource: UsageSource
-  /** Calls of hosted tools that have a price (ruling C9). */
-  pricedCalls: number
-  /** The same calls by kind (ruling C11); undefined if there are none. */
-  calls: Calls | undefined
-  priceVersion: string
-  /** The prices that `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
-  prices: Prices
-  outcome: RequestOutcome
-  createdMs: number
-  accountId: string
+/**
+ * The part of an entry that only form 3 has (docs/ledger.md). An entry with any of these begins form 3 in its store, which older
+ * triwires cannot read from then on. So a server sets them only if its configuration uses such a thing.
+ */
+export type EntryDetails = {
+  /** The digest of the price list that the prices were chosen from, if it has bands, tiers or geographies, or a plan. */
+  list?: string | undefined
+  /** The parts of the list that apply; each undefined for the base. */
+  band?: string | undefined
+  tier?: string | undefined
+  geo?: string | undefined
+  /** The id of the person who had the key. Never a name (ruling Y21). */
+  person?: string | undefined
+  /** Declared values by their dimensions, in the order of these: `project=apollo,team=core` (ruling Y21). */
+  labels?: string | undefined
+  /** The prices of the provider, and what the tokens cost by them, in nano-credits. Never shown to clients. */
+  costVersion?: string | undefined
+  costNanos?: bigint | undefined
+  /** The provider's own bill, as its answer reports it: a decimal text. Never shown to clients (rulings P10, X14). */
+  costReported?: string | undefined
+  /** The name of the chain that the client asked for. */
+  alias?: string | undefined
+  /** The first entry of the chain that was passed over, and why. */
+  fellBackFrom?: string | undefined
+  fellBackCause?: string | undefined
+  /** Why a conversation moved to another upstream account. */
+  moved?: string | undefined
+  /** Of a correction: the time at which the entries that it names count, in Unix milliseconds. */
+  effectiveMs?: number | undefined
 }
+
+/** The part of a debit that makes an entry of form 3 of it. */
+export type DetailedDebit = {
+  details?: EntryDetails | undefined
+  /** The text of the price list that `details.list` is the digest of. Kept once for each digest. */
+  listText?: string | undefined
+  /** The prices that `details.costVersion` stands for. */
+  costPrices?: Prices | undefined
+}
+
+/** The bill of one answer. `requestId` is unique for ever: posting it twice makes one debit (ruling R5). */
+export type Debit = Origin &
+  DetailedDebit & {
+    requestId: string
+    amountNanos: bigint
+    usage: Usage
+    usageSource: UsageSource
+    /** Calls of hosted tools that have a price (ruling C9). */
+    pricedCalls: number
+    /** The same calls by kind (ruling C11); undefined if there are none. */
+    calls: Calls | undefined
+    priceVersion: string
+    /** The prices that `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */
+    prices: Prices
+    outcome: RequestOutcome
+    createdMs: number
+    accountId: string
+  }
 
 /**
  * Why new inference is refused, in words for an operator. `owing` blocks one account; each other cause blocks all

@@ -74,6 +74,8 @@ export const registers = {
     /** Steps and calls, see `formatTerms`. */
     terms: optional(text()),
   },
+  /** The texts of price lists that entries of form 3 name. */
+  lists: { digest: text(), text: text() },
   /** Persons who may operate the gateway. The books have the digest of a token, never the token. */
   operators: {
     id: text(),

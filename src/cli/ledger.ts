@@ -43,7 +43,7 @@ export function addLedgerCommands(program: Command): void {
         command,
         async (books, calendar) => {
           const entries = books.eachEntry(await filterOf({ books, calendar }, command))
-          await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries)), process.stdout, {
+          await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries, true)), process.stdout, {
             end: false,
           })
         },
@@ -71,7 +71,7 @@ function tellFindings(command: Command, { findings, head }: Pick<Audited, 'findi
 }
 
 async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGenerator<string> {
-  for await (const entry of entries) yield `${JSON.stringify(toLine(entry))}\n`
+  for await (const entry of entries) yield `${JSON.stringify(toLine(entry, true))}\n`
 }
 
 /** Runs the audit. A file that is too damaged to be opened is a finding too. */

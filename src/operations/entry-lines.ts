@@ -21,6 +21,26 @@ const originShape = {
   upstream_account: text,
 }
 
+const cost = 'only admins are shown it; others get null'
+
+/** The fields that only entries of form 3 have; each null if unused (docs/ledger.md). */
+const detailShape = {
+  list: text.describe('the digest of the price list, if it has bands, tiers or geographies, or the account has a plan'),
+  band: text,
+  tier: text,
+  geo: text,
+  person: text.describe('an id'),
+  labels: text,
+  cost_version: text.describe(cost),
+  cost: amount.nullable().describe(`by the prices of the provider: ${cost}`),
+  cost_reported: text.describe(`by the provider's own answer: ${cost}`),
+  alias: text,
+  fell_back_from: text,
+  fell_back_cause: text,
+  moved: text,
+  effective: when.nullable().describe('of a correction: when the entries that it names count'),
+}
+
 /** The debit of a request. */
 export const debitShape = z.object({
   request_id: z.string(),
@@ -35,6 +55,7 @@ export const debitShape = z.object({
   outcome: z.string(),
   created: when,
   posted: when,
+  ...detailShape,
 })
 
 /** Any ledger entry, as flat fields, in the order of the columns of an export. */
@@ -57,10 +78,11 @@ export const lineShape = z.object({
   posted: when,
   digest: z.string(),
   calls: text,
+  ...detailShape,
 })
 
-/** Converts an entry to the debit that programs rely on. */
-export function toDebit(entry: ListedEntry): z.output<typeof debitShape> {
+/** Converts an entry to the debit that programs rely on. @param seesCosts whether its reader may see costs (ruling Y22) */
+export function toDebit(entry: ListedEntry, seesCosts: boolean): z.output<typeof debitShape> {
   const { requestId, usage, usageSource, outcome } = entry.bill!
   return {
     request_id: requestId,
@@ -75,11 +97,12 @@ export function toDebit(entry: ListedEntry): z.output<typeof debitShape> {
     outcome,
     created: formatTime(entry.createdMs)!,
     posted: formatTime(entry.postedMs)!,
+    ...toDetails(entry, seesCosts),
   }
 }
 
-/** Converts any entry to flat fields. Fields of the other kind are null. */
-export function toLine(entry: ListedEntry): EntryLine {
+/** Converts any entry to flat fields. Fields of the other kind are null. @param seesCosts see `toDebit` */
+export function toLine(entry: ListedEntry, seesCosts: boolean): EntryLine {
   const { bill, returned } = entry
   return {
     account: entry.accountId,
@@ -100,6 +123,27 @@ export function toLine(entry: ListedEntry): EntryLine {
     posted: formatTime(entry.postedMs)!,
     digest: entry.digest,
     calls: formatCalls(bill?.calls) ?? null,
+    ...toDetails(entry, seesCosts),
+  }
+}
+
+function toDetails({ details = {} }: ListedEntry, seesCosts: boolean) {
+  const { costVersion, costNanos, costReported } = seesCosts ? details : {}
+  return {
+    list: details.list ?? null,
+    band: details.band ?? null,
+    tier: details.tier ?? null,
+    geo: details.geo ?? null,
+    person: details.person ?? null,
+    labels: details.labels ?? null,
+    cost_version: costVersion ?? null,
+    cost: costNanos === undefined ? null : formatCredits(costNanos),
+    cost_reported: costReported ?? null,
+    alias: details.alias ?? null,
+    fell_back_from: details.fellBackFrom ?? null,
+    fell_back_cause: details.fellBackCause ?? null,
+    moved: details.moved ?? null,
+    effective: details.effectiveMs === undefined ? null : formatTime(details.effectiveMs)!,
   }
 }
 
@@ -120,14 +164,14 @@ function toOrigin({ bill, returned, keyPrefix, keyLabel }: ListedEntry) {
 }
 
 /** Writes entries as comma-separated values, with the fields of a line as columns. */
-export function formatCsv(entries: AsyncIterable<ListedEntry>): AsyncIterable<string> {
+export function formatCsv(entries: AsyncIterable<ListedEntry>, seesCosts: boolean): AsyncIterable<string> {
   return formatCsvTable(
     Object.keys(lineShape.shape) as (keyof EntryLine)[],
-    ['amount', 'balance_after'],
-    eachLine(entries),
+    ['amount', 'balance_after', 'cost'],
+    eachLine(entries, seesCosts),
   )
 }
 
-async function* eachLine(entries: AsyncIterable<ListedEntry>): AsyncIterable<EntryLine> {
-  for await (const entry of entries) yield toLine(entry)
+async function* eachLine(entries: AsyncIterable<ListedEntry>, seesCosts: boolean): AsyncIterable<EntryLine> {
+  for await (const entry of entries) yield toLine(entry, seesCosts)
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Principal } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { dayShifts } from '../accounts/day-shifts.ts'
 import { type EntryFilter, groupings, type Total } from '../accounts/entries.ts'
@@ -70,6 +71,11 @@ function toTotal(total: Total): TotalRow {
   }
 }
 
+/** Costs are for admins (ruling Y22), among whom is everyone who may read the store itself. */
+function seesCosts(who: Principal | undefined): boolean {
+  return who === undefined || (who.kind === 'operator' && who.role === 'admin')
+}
+
 export const ledgerOperations = [
   operation({
     id: 'ledger.list',
@@ -82,7 +88,7 @@ export const ledgerOperations = [
     text: 'list the newest entries',
     cli: [{ command: 'ledger list', ...filterFlags, rows: 50 }],
     async *csv(context, input) {
-      yield* formatCsv(context.books.eachEntry(await readFilter(context, input)))
+      yield* formatCsv(context.books.eachEntry(await readFilter(context, input)), seesCosts(context.who))
     },
     async run(context, { limit, ...input }) {
       const { books, beyond } = context
@@ -90,7 +96,12 @@ export const ledgerOperations = [
       const [postedMs, accountId, seq] = readPlace(beyond, ['number', 'string', 'number']) ?? []
       const place = seq === undefined ? undefined : { postedMs: postedMs!, accountId: accountId!, seq }
       const rows = await books.listEntries({ ...filter, limit: limit + 1, beyond: place })
-      return page(rows, limit, toLine, (row) => [row.postedMs, row.accountId, row.seq])
+      return page(
+        rows,
+        limit,
+        (row) => toLine(row, seesCosts(context.who)),
+        (row) => [row.postedMs, row.accountId, row.seq],
+      )
     },
   }),
   operation({
@@ -133,14 +144,14 @@ export const ledgerOperations = [
     problems: ['not_found'],
     text: 'show the debit of one request',
     cli: [{ command: 'ledger show', arguments: ['request'] }],
-    async run({ books }, { request }) {
+    async run({ books, who }, { request }) {
       const entry = await books.findEntry(request)
       if (!entry)
         throw new ProblemError(
           'not_found',
           `There is no debit of request ${request}: refused and failed requests have none`,
         )
-      return { body: toDebit(entry) }
+      return { body: toDebit(entry, seesCosts(who)) }
     },
   }),
 ]

@@ -5,8 +5,10 @@ import fc from 'fast-check'
 import {
   type ChainedRow,
   chainedColumns,
+  detailColumns,
   digestEntry,
   formatHead,
+  formOf,
   HeadHash,
   isKnownForm,
   parseHead,
@@ -48,7 +50,7 @@ test('C15 a digest begins with its form and is the SHA-256 of length-prefixed fi
   assert.equal(digestEntry(debit, '1:first'), `1:${createHash('sha256').update(text).digest('base64')}`)
   assert.equal(digestEntry(debit, '1:first'), '1:xxrPpjC5gABmeAGTrolJHAun/u5zAy+jM+AH9mwyiEo=')
   assert.notEqual(digestEntry(debit, null), digestEntry(debit, ''))
-  assert.deepEqual([isKnownForm(digestEntry(debit, null)), isKnownForm('3:x')], [true, false])
+  assert.deepEqual([isKnownForm(digestEntry(debit, null)), isKnownForm('4:x')], [true, false])
 })
 
 test('C11 C15 an entry with priced calls is digested in form 2, which is form 1 and the calls; all others stay in form 1', () => {
@@ -59,6 +61,23 @@ test('C11 C15 an entry with priced calls is digested in form 2, which is form 1 
   assert.equal(called, `2:${createHash('sha256').update(text).digest('base64')}`)
   assert.ok(isKnownForm(called))
   assert.equal(digestEntry({ ...debit, calls: null }, null), digestEntry(debit, null))
+})
+
+test('issue 46 an entry with any detail is digested in form 3: form 1, the calls, then all details in their order', () => {
+  const details = Object.fromEntries(detailColumns.map((column, at) => [column, `d${at}`]))
+  const form1 =
+    '7:1:first6:acct_11:25:debit6:6300006:-30000-5:req_15:key_14:chat7:größe8:messages1:u3:one3:1002:101:61:22:201:51:0' +
+    '5:final2:v12:ok13:170000000000013:1700000000001'
+  const digestOf = (text: string) => `3:${createHash('sha256').update(text).digest('base64')}`
+  const all = '2:d02:d12:d22:d32:d42:d52:d62:d72:d82:d93:d103:d113:d123:d13'
+  assert.equal(digestEntry({ ...debit, ...details }, '1:first'), digestOf(`1:3${form1}-${all}`))
+  const one = { ...debit, calls: 'web_search:2', person: 'person_1' }
+  assert.equal(digestEntry(one, '1:first'), digestOf(`1:3${form1}12:web_search:2----8:person_1---------`))
+  const each = detailColumns.map((column) => digestEntry({ ...debit, [column]: 'x' }, null))
+  assert.equal(new Set(each).size, 14)
+  const none = Object.fromEntries(detailColumns.map((column) => [column, null]))
+  assert.equal(digestEntry({ ...debit, ...none }, null), digestEntry(debit, null))
+  assert.equal(formOf({ ...debit, calls: 'x:1' }), '2')
 })
 
 test('C15 every field and the digest before change the digest, and numbers of any type are one text', () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { formatCredits } from '../../src/accounts/credit.ts'
 import type { LiveDirectory } from '../../src/accounts/live-directory.ts'
+import { priceNanos } from '../../src/catalog/model.ts'
 import { formatCursor } from '../../src/operations/cursor.ts'
 import { allOperations } from '../../src/operations/openapi.ts'
 import { createDebitRow } from '../store/fixtures.ts'
@@ -97,6 +99,24 @@ test('U5 a key is found by all of it too, of which no more is told than its firs
     gateway.store.listKeys('b').map(({ id }) => id),
   )
   assert.ok(!text.includes(keyB))
+})
+
+test('Y22 costs of an entry are shown to admins and to nobody else, in each form of the ledger', async () => {
+  const { ask, gateway, b, viewer, keyB } = await startApi()
+  const costPrices = { ...createDebitRow('', '').prices, outputNanos: 1n }
+  const costNanos = priceNanos(costPrices, createDebitRow('', '').usage)
+  const details = { person: 'person_1', costVersion: 'canary-version', costNanos, costReported: '0.0777' }
+  gateway.store.postDebits([{ ...createDebitRow('req_1', b.id), details, costPrices }])
+  const csv = { headers: { accept: 'text/csv' } }
+  for (const [path, options] of [['/ledger'], ['/ledger', csv], ['/ledger/req_1']] as const) {
+    const [shown, hidden] = [await ask('GET', path, options), await ask('GET', path, { ...options, token: viewer })]
+    for (const cost of ['canary-version', formatCredits(costNanos), '0.0777']) {
+      assert.ok(shown.text.includes(cost), `${path}: ${cost}`)
+      assert.ok(!hidden.text.includes(cost), `${path}: ${cost}`)
+    }
+    assert.match(hidden.text, /person_1/)
+    assert.equal((await ask('GET', path, { ...options, token: keyB })).status, 403)
+  }
 })
 
 test('issue 13: the ledger is listed by account, key, model and time, page by page, also where many have one moment', async () => {

@@ -36,6 +36,7 @@ onEachStore((engine) => {
         outcome: 'ok',
       },
       returned: undefined,
+      details: undefined,
       accountName: 'one',
       keyPrefix: prefix,
       keyLabel: 'laptop',

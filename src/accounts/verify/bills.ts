@@ -1,6 +1,6 @@
 import { countCalls } from '../calls.ts'
 import type { Entry, VerifyOptions } from '../entries.ts'
-import type { VerifiedEntry } from '../entry-row.ts'
+import type { VerifiedBill, VerifiedEntry } from '../entry-row.ts'
 import type { Debit } from '../ledger.ts'
 
 /** The facts for checking a bill: all price versions of the ledger, and all of its entries that give a debit back. */
@@ -29,6 +29,7 @@ export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['pri
           `request ${requestId}: billed ${amountNanos}, its tokens${bill.calls ? ' and calls' : ''} cost ${due}`,
         )
     }
+    checkCost(entry, bill)
     const counted = bill.calls ? countCalls(bill.calls) : bill.pricedCalls
     if (bill.pricedCalls !== counted)
       findings.push(`request ${requestId}: priced calls ${bill.pricedCalls}, of all kinds ${counted}`)
@@ -39,6 +40,16 @@ export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['pri
       const [billed, returned] = [entry, given].map(({ amountNanos, accountId }) => `${amountNanos} of ${accountId}`)
       findings.push(`request ${requestId}: billed ${billed}, returned ${returned}`)
     }
+  }
+
+  /** The provider's price is due for what was used, whatever the client was billed. */
+  function checkCost({ details }: VerifiedEntry['entry'], { requestId, usage, calls }: VerifiedBill): void {
+    const { costVersion, costNanos } = details ?? {}
+    if (costVersion === undefined && costNanos === undefined) return
+    const price = costVersion === undefined ? undefined : prices.get(costVersion)
+    if (!price) findings.push(`request ${requestId}: the prices of its cost, ${costVersion}, are not known`)
+    else if (priceNanos(price, usage, calls) !== costNanos)
+      findings.push(`request ${requestId}: has cost ${costNanos}, by its tokens ${priceNanos(price, usage, calls)}`)
   }
 
   function isReturned({ bill }: Entry): boolean {

@@ -1,5 +1,5 @@
 import type { LogLine } from '../entries.ts'
-import type { VerifiedEntry } from '../entry-row.ts'
+import type { VerifiedBill, VerifiedEntry } from '../entry-row.ts'
 import type { Debit } from '../ledger.ts'
 
 const counters = {
@@ -60,8 +60,6 @@ export function createLogCheck(log: Iterable<LogLine>, findings: string[]) {
       if (amountNanos !== undefined) findings.push(`request ${requestId}: billed in the log, not in the ledger`)
   }
 }
-
-type VerifiedBill = NonNullable<VerifiedEntry['entry']['bill']>
 
 type Difference = [what: string, said: string | number, booked: string | number | undefined]
 

@@ -24,6 +24,7 @@ export const copiedRegisters = {
   accounts: 'changed',
   keys: 'changed',
   prices: 'added',
+  lists: 'added',
   operators: 'changed',
   spends: 'replaced',
   outbox: 'replaced',

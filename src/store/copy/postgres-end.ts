@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { entryKinds } from '../../accounts/chain.ts'
+import { entryKinds, formOf } from '../../accounts/chain.ts'
 import { entryColumns, fieldColumns } from '../../accounts/entry-row.ts'
 import { StoreError } from '../files/store-error.ts'
 import { type Database, openDatabase, type Transaction } from '../postgres/database.ts'
@@ -7,6 +7,7 @@ import { locks, makePartitions, migrate, refuseEmpty } from '../postgres/migrate
 import { allowWriting, closeStore, reopenStore } from '../postgres/moved.ts'
 import { leaseMs } from '../postgres/replicas.ts'
 import { dialect, entryIdOf, run } from '../postgres/run.ts'
+import { beginDetails } from '../postgres/schema.ts'
 import { fixMoment } from '../sql/moments.ts'
 import { wasSeen } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
@@ -47,7 +48,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       // If an earlier try was broken off after the move, the store is closed already.
       await allowWriting(transaction)
       await transaction.query(
-        `LOCK TABLE triwire.prices, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
+        `LOCK TABLE triwire.prices, triwire.lists, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
            triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.made,
            triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
       )
@@ -80,6 +81,7 @@ export async function openPostgresTarget(place: PostgresPlace): Promise<CopyTarg
       }),
     addEntries: (rows) =>
       writing(async ({ query }) => {
+        if (rows.some((row) => formOf(row) === '3')) await query(beginDetails)
         await query(addEntriesSql, [toJson(rows.map((row) => ({ ...row, id: idOf(row) })))])
       }),
     settle: async () => {

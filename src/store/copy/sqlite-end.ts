@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Zone } from '../../accounts/calendar.ts'
-import type { ChainedRow } from '../../accounts/chain.ts'
-import { entryColumns, insertEntrySql, valuesOf } from '../../accounts/entry-row.ts'
+import { type ChainedRow, formOf } from '../../accounts/chain.ts'
+import { createInsert, entryColumns } from '../../accounts/entry-row.ts'
 import { findHolder } from '../files/holder.ts'
 import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
@@ -9,7 +9,7 @@ import type { Recovery } from '../files/spool.ts'
 import { explainErrors } from '../files/store-error.ts'
 import { fixMoment } from '../sql/moments.ts'
 import { answering, promising } from '../sql/step.ts'
-import { openDatabase, transact } from '../sqlite/open.ts'
+import { beginDetails, openDatabase, transact } from '../sqlite/open.ts'
 import { createDialect, createRun } from '../sqlite/run.ts'
 import { drainSpool, openStore } from '../sqlite/store.ts'
 import type { CopyEnd, CopySource, CopyTarget, EntryRange, HeldSource, RegisterRow } from './end.ts'
@@ -51,7 +51,7 @@ export function openSqliteSource(path: string): CopySource {
 /** Made where there is none. */
 export function openSqliteTarget(path: string): CopyTarget {
   const db = openDatabase(path, { busyMs, lock: lockStore })
-  const insertEntry = db.prepare(insertEntrySql)
+  const insertEntry = createInsert((sql) => db.prepare(sql))
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   let unlock: (() => void) | undefined
   const reading = readingEnd(db, path)
@@ -65,8 +65,9 @@ export function openSqliteTarget(path: string): CopyTarget {
     },
     async addEntries(rows) {
       transact(db, () => {
+        if (rows.some((row) => formOf(row) === '3')) beginDetails(db)
         for (const [at, row] of rows.entries()) {
-          insertEntry.run(...valuesOf(row as ChainedRow, row['digest'] as string))
+          insertEntry(row as ChainedRow, row['digest'] as string)
           if (rows[at + 1]?.['account_id'] === row['account_id']) continue
           move.run(row['seq'] as bigint, row['balance_after'] as bigint, row['account_id'] as string)
         }

@@ -211,17 +211,25 @@ function encodeReturn(requestId: string): string {
 /** A line of the first release has no origin but the model: the rest stays undefined (ruling C9). */
 // biome-ignore lint/suspicious/noExplicitAny: what it is not shows below
 function decodeDebit(debit: any): Debit {
-  const { steps, calls, ...rates } = debit.prices
-  const prices = {
-    ...Object.fromEntries(Object.entries(rates).map(([name, nanos]) => [name, BigInt(nanos as string)])),
-    ...(steps || calls ? parseTerms(JSON.stringify({ steps, calls })) : undefined),
-  }
   if (typeof debit.requestId !== 'string' || !debit.usage) throw new SyntaxError('not a debit')
   return {
     pricedCalls: 0,
     calls: undefined,
     ...debit,
     amountNanos: BigInt(debit.amountNanos),
-    prices: prices as Debit['prices'],
+    prices: decodePrices(debit.prices),
+    ...(debit.details?.costNanos !== undefined && {
+      details: { ...debit.details, costNanos: BigInt(debit.details.costNanos) },
+    }),
+    ...(debit.costPrices && { costPrices: decodePrices(debit.costPrices) }),
+  }
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a line that lacks a price has none
+function decodePrices({ steps, calls, ...rates }: any): Debit['prices'] {
+  const nanos = Object.entries(rates).map(([name, text]) => [name, BigInt(text as string)])
+  return {
+    ...Object.fromEntries(nanos),
+    ...(steps || calls ? parseTerms(JSON.stringify({ steps, calls })) : undefined),
   }
 }

@@ -45,17 +45,25 @@ export async function migrate(
     }
     if (version < steps.length) {
       await query(`SELECT set_config('lock_timeout', '${lockMs}', true)`)
-      await climb(transaction, steps, version)
+      await climb(transaction, steps, { version, oldest })
     }
     await makePartitions(transaction)
     await installFunctions(transaction, functions)
   })
 }
 
-async function climb({ query }: Transaction, steps: readonly PostgresMigration[], version: number): Promise<void> {
+async function climb(
+  { query }: Transaction,
+  steps: readonly PostgresMigration[],
+  { version, oldest }: { version: number; oldest: number },
+): Promise<void> {
   for (const { sql } of steps.slice(version)) await query(sql)
   await query('DELETE FROM triwire.schema')
-  await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [steps.length, steps.at(-1)!.oldest])
+  await query('INSERT INTO triwire.schema (version, oldest) VALUES ($1, $2)', [
+    steps.length,
+    // Form 3 may have raised it.
+    Math.max(oldest, ...steps.map((step) => step.oldest)),
+  ])
 }
 
 /**

@@ -4,6 +4,7 @@ import { nanosMax } from '../../accounts/credit.ts'
 import { givenColumns } from '../../accounts/entry-row.ts'
 import { registers } from '../../accounts/registers.ts'
 import { defineFunction, locks } from './migrate.ts'
+import { beginDetails } from './schema.ts'
 
 /** Columns of an entry that come as they are. All others follow from its place in the chain. */
 const names = ['id', ...givenColumns]
@@ -20,20 +21,22 @@ export const noWindow = 'TR200'
  * none, except those that are posted already or that their account cannot take.
  *
  * - `entries`: rows with the columns above and
- *   - `content`: `formatContent` of the row,
+ *   - `content`, `later`: `formatContent` and `formatLater` of the row, and `form`: its number,
  *   - `ends_account`: it is the last one of its account. Entries of an account stand together, and every caller has the
  *     accounts in one order, so that two calls never wait for each other in a ring.
  * - `windows`: days, weeks and months of the reporting zone, as `{per, from_ms, until_ms}`, among which are those of now.
  *   If an entry falls into none of them (because a clock is wrong), nothing is posted: `noWindow`, with the time as detail.
  * - `expected_ms`: the time that the clock of the database should show, else nothing is posted (ruling Y15); null: unknown.
  * - `price_rows`: the content of their price versions.
+ * - `list_rows`: the price lists that they name, if an entry is of form 3, else null.
  * - `postings`: a letter for each row: `p` posted, `e` its id or its reference is there already, `r` rejected. An entry is
  *   rejected if there is no such account, or its balance would be no integer of 64 bits.
  * - `accounts`, `stored`: the balances after it, in nano-credits.
+ * - `begun`: the ledger has begun form 3 with this call.
  */
 export const post = defineFunction(
   'post',
-  `(entries json, price_rows json, windows json, expected_ms bigint, OUT postings text, OUT accounts text[], OUT stored bigint[])
+  `(entries json, price_rows json, windows json, expected_ms bigint, list_rows json, OUT postings text, OUT accounts text[], OUT stored bigint[], OUT begun boolean)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   balance_max constant bigint := 9223372036854775807;
@@ -80,11 +83,18 @@ BEGIN
     WHERE NOT EXISTS (SELECT FROM triwire.prices known WHERE known.version = p.version)
     ORDER BY p.version
     ON CONFLICT (version) DO NOTHING;
+  IF list_rows IS NOT NULL THEN
+    ${beginDetails};
+    begun := FOUND;
+    INSERT INTO triwire.lists (digest, text)
+      SELECT l.digest, l.text FROM json_populate_recordset(NULL::triwire.lists, list_rows) l ORDER BY l.digest
+      ON CONFLICT (digest) DO NOTHING;
+  END IF;
 
   postings := '';
   FOR entry IN
     SELECT * FROM json_to_recordset(entries)
-      AS e(${typed.join(', ')}, content text, ends_account boolean)
+      AS e(${typed.join(', ')}, form text, content text, later text, ends_account boolean)
   LOOP
     IF entry.account_id IS DISTINCT FROM account THEN
       account := entry.account_id;
@@ -105,9 +115,8 @@ BEGIN
     ELSE
       next_ms := greatest(called_ms, end_ms, head_ms + 1);
       -- See digestEntry in src/accounts/chain.ts, which must say the same. Of digits there are as many as octets.
-      next_digest := CASE WHEN entry.calls IS NULL THEN '1' ELSE '2' END;
-      next_digest := next_digest || ':' || encode(sha256(convert_to(
-        '1:' || next_digest
+      next_digest := entry.form || ':' || encode(sha256(convert_to(
+        '1:' || entry.form
         || coalesce(octet_length(end_digest) || ':' || end_digest, '-')
         || octet_length(account) || ':' || account
         || length((end_seq + 1)::text) || ':' || (end_seq + 1)
@@ -116,7 +125,7 @@ BEGIN
         || length((end_balance + change)::text) || ':' || (end_balance + change)
         || entry.content
         || length(next_ms::text) || ':' || next_ms
-        || coalesce(octet_length(entry.calls) || ':' || entry.calls, ''), 'UTF8')), 'base64');
+        || entry.later, 'UTF8')), 'base64');
 
       is_free := true;
       IF entry.kind = 'credit' THEN

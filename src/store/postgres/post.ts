@@ -1,4 +1,4 @@
-import { formatContent } from '../../accounts/chain.ts'
+import { formatContent, formatLater, formOf } from '../../accounts/chain.ts'
 import { nanosMax } from '../../accounts/credit.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import {
@@ -33,18 +33,29 @@ type NewEntry = { id: string; accountId: string; row: UnplacedRow }
 /** @property index of the debit in its call */
 type NewDebit = NewEntry & { debit: Debit; index: number }
 
-type PostOutcome = { letters: string; balances: (readonly [accountId: string, storedNanos: bigint])[] }
+/** @property hasBegun whether the ledger has begun form 3 with it */
+type PostOutcome = {
+  hasBegun: boolean
+  letters: string
+  balances: (readonly [accountId: string, storedNanos: bigint])[]
+}
+
+type PostListener = {
+  /** Called for each debit that the ledger has, as soon as that is known: also if the whole call fails later. */
+  onBooked?: (debit: Debit) => void
+  /** The ledger has begun form 3, which older triwires cannot read. Called once in the life of a store. */
+  onBegun?: (() => void) | undefined
+}
 
 /**
  * Posts all of them in one commit, which is durable when this resolves. Each request id is posted once, ever. A debit that
  * cannot be posted leaves the others alone. The call may be repeated after any failure.
- * @param onBooked called for each debit that the ledger has, as soon as that is known: also if the whole call fails later
  */
 export async function postDebits(
   database: Database,
   debits: readonly Debit[],
   windows: SpendWindows = new SpendWindows(),
-  onBooked: (debit: Debit) => void = () => {},
+  { onBooked, onBegun }: PostListener = {},
 ): Promise<Posted> {
   const postings: Posting[] = debits.map(() => 'rejected')
   const balances = new Map<string, bigint>()
@@ -68,9 +79,10 @@ export async function postDebits(
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
-      const { letters, balances: stored } = await windows.retry(() => postTo(database, some, priced, windows))
+      const { letters, balances: stored, hasBegun } = await windows.retry(() => postTo(database, some, priced, windows))
+      if (hasBegun) onBegun?.()
       for (const [at, { debit, index }] of some.entries()) {
-        if (letters[at] !== 'r') onBooked(debit)
+        if (letters[at] !== 'r') onBooked?.(debit)
         if (letters[at] === 'p') postings[index] = 'posted'
       }
       for (const [accountId, storedNanos] of stored) balances.set(accountId, storedNanos)
@@ -169,12 +181,34 @@ async function postTo(
 ): Promise<PostOutcome> {
   const rows = entries.map((entry, at) => toJson(entry, entries[at + 1]?.accountId !== entry.accountId))
   const prices = new Map(priced.map(({ priceVersion, prices }) => [priceVersion, prices]))
+  for (const { details, costPrices } of priced)
+    if (details?.costVersion !== undefined && costPrices) prices.set(details.costVersion, costPrices)
+  const lists = new Map(
+    priced.flatMap(({ details, listText }) => (listText && details?.list ? [[details.list, listText]] : [])),
+  )
+  const listRows = Array.from(lists, ([digest, text]) => ({ digest, text }))
+  const hasDetails = entries.some(({ row }) => formOf(row) === '3')
   const priceRows = Array.from(prices, ([version, rates]) => priceRow(version.toWellFormed(), rates))
   const priceJson = JSON.stringify(priceRows, (_, value) => (typeof value === 'bigint' ? `${value}` : value))
-  const values = [`[${rows.join()}]`, priceJson, windows.text, windows.clock?.expectedMs]
-  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3, $4)`, values, post.name)
-  const { postings, accounts, stored } = result as { postings: string; accounts: string[]; stored: bigint[] }
-  return { letters: postings, balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const) }
+  const values = [
+    `[${rows.join()}]`,
+    priceJson,
+    windows.text,
+    windows.clock?.expectedMs,
+    hasDetails ? JSON.stringify(listRows) : null,
+  ]
+  const [result] = await query(`SELECT * FROM ${post.name}($1, $2, $3, $4, $5)`, values, post.name)
+  const { postings, accounts, stored, begun } = result as {
+    postings: string
+    accounts: string[]
+    stored: bigint[]
+    begun: boolean | null
+  }
+  return {
+    hasBegun: begun === true,
+    letters: postings,
+    balances: (accounts ?? []).map((accountId, at) => [accountId, stored[at]!] as const),
+  }
 }
 
 /** Columns as members of a JSON object begin; the account comes with the id. */
@@ -189,7 +223,9 @@ function toJson({ id, accountId, row }: NewEntry, endsAccount: boolean): string 
     else if (typeof value === 'bigint') text += `${begin}"${value}"`
     else if (value !== null && value !== undefined) text += begin + value
   }
-  return `${text},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
+  const form = formOf(row)
+  const later = JSON.stringify(formatLater(row, form).toWellFormed())
+  return `${text},"form":"${form}","later":${later},"content":${JSON.stringify(formatContent(row).toWellFormed())}}`
 }
 
 /** @returns undefined for what the database has no type for or refuses by its rules: the debit's own trouble. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../../accounts/poster.ts'
-import type { Say } from '../serving/protocol.ts'
+import { formThreeBegun, type Say } from '../serving/protocol.ts'
 import type { Desk } from './control.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
 import { findLocked, findMissing, giveBack, postDebits, readBalances } from './post.ts'
@@ -129,6 +129,7 @@ export class PostingDesk implements Desk {
         this.#slow.acquit(accountIds)
         this.#posted.keep(rows, this.#mustLookAgain)
       },
+      onBegun: () => this.#options.say('log', formThreeBegun),
       onFree: () => this.#schedule(),
     })
   }
@@ -264,7 +265,10 @@ export class PostingDesk implements Desk {
 
   async #postMissing(rows: readonly Debit[]): Promise<number> {
     const missing = await findMissing(this.#aside, rows)
-    if (missing.size > 0) await postDebits(this.#aside, [...missing], this.#options.windows)
+    if (missing.size > 0)
+      await postDebits(this.#aside, [...missing], this.#options.windows, {
+        onBegun: () => this.#options.say('log', formThreeBegun),
+      })
     return missing.size
   }
 

@@ -33,6 +33,7 @@ type LaneOptions = {
   giveBack: (pending: readonly Pending[], error: unknown) => void
   /** @param rows those that the ledger has */
   onPosted: (rows: readonly Debit[], accountIds: ReadonlySet<string>) => void
+  onBegun: () => void
   /** The lane can take more. */
   onFree: () => void
 }
@@ -86,7 +87,9 @@ export class PostingLane {
     const booked: Debit[] = []
     try {
       const { database, windows } = this.#options
-      const { postings, balances } = await postDebits(database, rows, windows, (row) => booked.push(row))
+      const { onBegun } = this.#options
+      const listener = { onBooked: (row: Debit) => void booked.push(row), onBegun }
+      const { postings, balances } = await postDebits(database, rows, windows, listener)
       this.#failures = 0
       this.#options.onPosted(booked, this.#accounts)
       this.#free()

@@ -4,7 +4,7 @@ import type { Debit } from '../../accounts/ledger.ts'
 import type { Posting } from '../../accounts/poster.ts'
 import { tryLockStore } from '../files/lock.ts'
 import { concludeSpool, readSpool, spoolPath } from '../files/spool.ts'
-import type { Say } from '../serving/protocol.ts'
+import { formThreeBegun, type Say } from '../serving/protocol.ts'
 import type { Database } from './database.ts'
 import { findLocked, giveBack, postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
@@ -50,7 +50,9 @@ async function recover(database: Database, place: string, say: Say, windows?: Sp
     const locked = await findLocked(database, [...new Set(some.map(({ accountId }) => accountId))])
     held.push(...some.filter(({ accountId }) => locked.has(accountId)))
     const free = some.filter(({ accountId }) => !locked.has(accountId))
-    postings.push(...(await postDebits(database, free, windows)).postings)
+    postings.push(
+      ...(await postDebits(database, free, windows, { onBegun: () => say('log', formThreeBegun) })).postings,
+    )
   }
   const returned = returns.length ? (await giveBack(database, returns, windows)).returned.length : 0
   const recovery = concludeSpool(path, spooled, postings, returned, held.length > 0)

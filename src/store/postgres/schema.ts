@@ -19,6 +19,23 @@ function sumsTable(name: string, columns: string): string {
   return `CREATE TABLE triwire.${name} (${keys.map((key) => `${key} integer`).join(', ')}, ${sums}, PRIMARY KEY (${keys.join(', ')}));`
 }
 
+/** Columns of entries of form 3 (src/accounts/chain.ts), all null in others, and the texts of price lists. */
+const detailed: PostgresMigration = {
+  oldest: 1,
+  sql: `
+  ALTER TABLE triwire.entries
+    ADD COLUMN list text, ADD COLUMN band text, ADD COLUMN tier text, ADD COLUMN geo text, ADD COLUMN person text,
+    ADD COLUMN labels text, ADD COLUMN cost_version text, ADD COLUMN cost bigint, ADD COLUMN cost_reported text,
+    ADD COLUMN alias text, ADD COLUMN fell_back_from text, ADD COLUMN fell_back_cause text, ADD COLUMN moved text,
+    ADD COLUMN effective bigint;
+  CREATE TABLE triwire.lists (digest text COLLATE "C" PRIMARY KEY, text text NOT NULL);
+  CREATE TRIGGER lists_are_not_changed BEFORE UPDATE OR DELETE ON triwire.lists
+    FOR EACH ROW EXECUTE FUNCTION triwire.refuse_change('price lists of the ledger');
+  CREATE TRIGGER lists_are_not_emptied BEFORE TRUNCATE ON triwire.lists
+    FOR EACH STATEMENT EXECUTE FUNCTION triwire.refuse_change('price lists of the ledger');
+`,
+}
+
 export const migrations: readonly PostgresMigration[] = [
   {
     oldest: 1,
@@ -358,4 +375,9 @@ export const migrations: readonly PostgresMigration[] = [
   ${sumsTable('sums_k', 'account key')}
 `,
   },
+  detailed,
 ]
+
+/** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */
+export const beginDetails = `UPDATE triwire.schema SET oldest = ${migrations.indexOf(detailed) + 1}
+  WHERE oldest < ${migrations.indexOf(detailed) + 1}`

@@ -75,6 +75,13 @@ export type News = {
   log: { level: 'info' | 'error'; event: string; fields: Record<string, unknown> }
 }
 
+/** The first entry of form 3 is in the ledger: no older triwire can use the store from now on. Logged once. */
+export const formThreeBegun: News['log'] = {
+  level: 'info',
+  event: 'ledger_form_3',
+  fields: { means: 'an older triwire cannot use this store any more' },
+}
+
 export type Answers = {
   [Name in QuestionName]: (asks: Questions[Name]['asks']) => Promise<Questions[Name]['answers']>
 }

@@ -145,7 +145,7 @@ function* readUncounted(dialect: Dialect): StoreStep<Iterable<string>> {
 }
 
 function* readPricesOf(dialect: Dialect, rows: readonly Row[], prices: Map<string, Debit['prices']>): StoreStep<void> {
-  const asked = new Set(rows.map((row) => row['price_version'] as string | null))
+  const asked = new Set(rows.flatMap((row) => [row['price_version'], row['cost_version']] as (string | null)[]))
   const unknown = [...asked].filter((version) => version !== null && !prices.has(version)) as string[]
   if (unknown.length === 0) return
   const select = (put: Put) => `SELECT * FROM ${dialect.schema}.prices WHERE ${isOneOf(put, 'version', unknown)}`

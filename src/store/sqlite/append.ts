@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { digestEntry, postedMs } from '../../accounts/chain.ts'
-import { insertEntrySql, priceRow, type UnplacedRow, valuesOf } from '../../accounts/entry-row.ts'
+import { createInsert, priceRow, type UnplacedRow } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { Posted } from '../../accounts/poster.ts'
 import { registers } from '../../accounts/registers.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
-import { transact } from './open.ts'
+import { beginDetails, transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent } from './spends.ts'
 
 /** The end of an account's chain, and its balance there. */
@@ -18,6 +18,8 @@ type LockedStore = KnownSpends & {
   readonly tails: Map<string, Tail | undefined>
   /** Of prices. */
   readonly versions: Set<string>
+  /** Digests of price lists. */
+  readonly lists: Set<string>
   /** Read when it is first needed. */
   watched: Watched | undefined
 }
@@ -36,11 +38,14 @@ export type AppendBatch = LockedStore & {
 /** Ends of chains that are remembered at once; each takes some 200 bytes. */
 const knownMax = 10_000
 
-/** Puts entries at the ends of the chains of their accounts (ruling C15), with the balances that they lead to. */
-export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar) {
+/**
+ * Puts entries at the ends of the chains of their accounts (ruling C15), with the balances that they lead to.
+ * @param onBegun the ledger has begun form 3, which older triwires cannot read. Called once in the life of a store.
+ */
+export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: Calendar, onBegun: () => void) {
   const spends = createSpends(db, calendar)
   const warnings = createOutbox(db)
-  const insertEntry = db.prepare(insertEntrySql)
+  const insertEntry = createInsert((sql) => db.prepare(sql))
   const notePrices = createPrices(db)
   const readHead = db.prepare('SELECT moment_ms FROM head')
   const readTail = db.prepare(
@@ -54,12 +59,15 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
    * has committed: what this connection adds goes through here, and what it rolls back is forgotten.
    */
   let last: { known: LockedStore; version: unknown } | undefined
+  /** Whether the ledger is known to have begun form 3, or is to begin it with this transaction. */
+  let formThree: 'unknown' | 'begins' | 'begun' = 'unknown'
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
   /** One transaction of its own, durable when it returns. */
   function inTransaction<T>(work: (batch: AppendBatch) => T): T {
     let version: unknown
     let known: LockedStore | undefined
+    if (formThree === 'begins') formThree = 'unknown'
     const result = transact(db, () => {
       version = dataVersion.get()!.data_version
       known = last?.version === version && last!.known.tails.size < knownMax ? last!.known : nothingKnown()
@@ -67,6 +75,11 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
       return run(known, work)
     })
     last = { known: known!, version }
+    // `work` may have set it.
+    if ((formThree as string) === 'begins') {
+      formThree = 'begun'
+      onBegun()
+    }
     return result
   }
 
@@ -106,8 +119,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     row.balance_after = tail.balanceNanos + changeNanos
     row.posted_ms = postedMs(batch.nowMs, tail.postedMs, batch.headMs)
     const digest = digestEntry(row, tail.digest)
-    const { changes } = insertEntry.run(...valuesOf(row, digest))
-    if (!changes) return false
+    if (!insertEntry(row, digest)) return false
+    if (formThree === 'unknown' && digest.startsWith('3')) formThree = beginDetails(db) ? 'begins' : 'begun'
     if (batch.watched!.lowNanos.length > 0 && !batch.before.has(accountId))
       batch.before.set(accountId, tail.balanceNanos)
     tail.seq = row.seq
@@ -157,14 +170,27 @@ function createPrices(db: DatabaseSync) {
   const insertPrices = db.prepare(
     `INSERT INTO prices (${priceColumns.join(', ')}) VALUES (${priceColumns.map(() => '?')}) ON CONFLICT (version) DO NOTHING`,
   )
+  const insertList = db.prepare('INSERT INTO lists (digest, text) VALUES (?, ?) ON CONFLICT (digest) DO NOTHING')
   return notePrices
 
-  /** Writes the prices of a version, once for each. */
-  function notePrices({ versions }: AppendBatch, { priceVersion, prices }: Debit): void {
-    if (versions.has(priceVersion)) return
-    const row = priceRow(priceVersion, prices)
+  /** Writes the prices of a version and the text of a list, once for each. */
+  function notePrices(
+    { versions, lists }: AppendBatch,
+    { priceVersion, prices, details, listText, costPrices }: Debit,
+  ): void {
+    if (details?.list !== undefined && listText !== undefined && !lists.has(details.list)) {
+      insertList.run(details.list, listText)
+      lists.add(details.list)
+    }
+    notePrice(versions, priceVersion, prices)
+    if (details?.costVersion !== undefined && costPrices) notePrice(versions, details.costVersion, costPrices)
+  }
+
+  function notePrice(versions: Set<string>, version: string, prices: Debit['prices']): void {
+    if (versions.has(version)) return
+    const row = priceRow(version, prices)
     insertPrices.run(...priceColumns.map((column) => row[column]))
-    versions.add(priceVersion)
+    versions.add(version)
   }
 }
 
@@ -178,7 +204,8 @@ function toTail({ seq, balance, posted_ms, digest }: Record<string, unknown>): T
 }
 
 function nothingKnown(): LockedStore {
-  return { tails: new Map(), versions: new Set(), watched: undefined, ...nothingSpent() }
+  const sets = { tails: new Map(), versions: new Set<string>(), lists: new Set<string>() }
+  return { ...sets, watched: undefined, ...nothingSpent() }
 }
 
 /** Writes warnings that wait to be sent. */

@@ -15,8 +15,8 @@ export type Entries = ReturnType<typeof createEntries>
  * The append-only ledger. An entry, its place in the chain of its account (ruling C15) and the balance it leads to are
  * written in one transaction.
  */
-export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: Calendar) {
-  const appender = createAppender(db, nowMs, calendar)
+export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: Calendar, onBegun = () => {}) {
+  const appender = createAppender(db, nowMs, calendar, onBegun)
   const { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget } = appender
   const byReference = db.prepare('SELECT * FROM entries WHERE reference = ?')
   const byRequestId = db.prepare('SELECT * FROM entries WHERE request_id = ?')

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url'
 import { lockPathOf } from '../files/lock.ts'
 import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
 import { explainErrors } from '../files/store-error.ts'
-import { readOurVersion, refuseUnfit } from './open.ts'
+import { readOurVersions, refuseUnfit } from './open.ts'
 import { createRun, refuseMoved } from './run.ts'
 import { migrations } from './schema.ts'
 import { refuseOtherZone } from './store.ts'
@@ -29,7 +29,7 @@ export function lookAt(path: string, timeZone: string): void {
     const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
     try {
       // An older one has no zone, or the server brings it up to date first.
-      const isUpToDate = readOurVersion(db, path, migrations.length) === migrations.length
+      const isUpToDate = readOurVersions(db, path, migrations.length).version >= migrations.length
       if (!isUpToDate) return
       refuseMoved(db)
       refuseOtherZone(createRun(db), timeZone, path)

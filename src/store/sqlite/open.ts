@@ -4,7 +4,13 @@ import { DatabaseSync } from 'node:sqlite'
 import { LockedError } from '../files/lock.ts'
 import { isThere, refuseNoFile, refuseWideMode } from '../files/place.ts'
 import { explainErrors, explainMaking, StoreError } from '../files/store-error.ts'
-import { figures, migrations, type SqliteMigration } from './schema.ts'
+import { detailedVersion, figures, migrations, type SqliteMigration, secondRelease } from './schema.ts'
+
+/*
+ * A file has two versions of its schema. `user_version` is the oldest one that a triwire must know to use the file: the second
+ * release compares only that. From the second release on, the version itself is the last byte of `application_id`.
+ */
+const applicationId = 0x74_72_69_00
 
 export type OpenOptions = {
   /** How long a statement waits for another process, blocking its thread. */
@@ -37,11 +43,12 @@ export function openDatabase(
     try {
       // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
-      const wasOlder = isOlder(db)
+      const wasVersion = readVersions(db).version
+      const wasOlder = wasVersion > 0 && wasVersion < migrations.length
       if (lock && wasOlder) migrateUnder(lock, db, path)
       else migrate(db, path)
       addFigures(db)
-      if (wasOlder) note?.(`${path} was brought up to date: what was before this triwire opens it no more`)
+      if (wasOlder) note?.(`${path} was brought up to date: ${sayOlder(wasVersion)}`)
       db.exec('PRAGMA foreign_keys = ON')
       return db
     } catch (error) {
@@ -51,9 +58,11 @@ export function openDatabase(
   })
 }
 
-function isOlder(db: DatabaseSync): boolean {
-  const version = readVersion(db)
-  return version > 0 && version < migrations.length
+/** Says whether the triwire that made the file can go on with it. */
+function sayOlder(wasVersion: number): string {
+  return wasVersion < secondRelease
+    ? 'what was before this triwire opens it no more'
+    : 'the triwire before this one opens it until an entry of form 3 is written'
 }
 
 /** A server that runs was started by the triwire of its schema, and would go on writing as that one did. */
@@ -77,15 +86,27 @@ function migrateUnder(lock: (path: string) => () => void, db: DatabaseSync, path
 
 /** Brings an older schema up to date in one transaction. @throws StoreError for a newer one or a foreign file. */
 export function migrate(db: DatabaseSync, path: string, steps: readonly SqliteMigration[] = migrations): void {
-  if (readVersion(db) === steps.length) return
+  if (readVersions(db).version === steps.length) return
   transact(db, () => {
-    const version = readOurVersion(db, path, steps.length)
+    const { version, oldest } = readOurVersions(db, path, steps.length)
+    if (version >= steps.length) return
     for (const step of steps.slice(version)) {
       if (typeof step === 'string') db.exec(step)
       else step(db)
     }
-    db.exec(`PRAGMA user_version = ${steps.length}`)
+    db.exec(`PRAGMA user_version = ${Math.max(oldest, Math.min(secondRelease, steps.length))}`)
+    if (steps.length > secondRelease) db.exec(`PRAGMA application_id = ${applicationId + steps.length}`)
   })
+}
+
+/**
+ * Notes that the ledger has entries of form 3, so that a triwire that cannot verify them leaves the file alone. To be called in
+ * the transaction of the first one. @returns false if it was noted before
+ */
+export function beginDetails(db: DatabaseSync): boolean {
+  if (readVersions(db).oldest >= detailedVersion) return false
+  db.exec(`PRAGMA user_version = ${detailedVersion}`)
+  return true
 }
 
 /** @throws StoreError where SQLite is not to touch what is there. */
@@ -100,21 +121,28 @@ function addFigures(db: DatabaseSync): void {
   if (!isThere()) transact(db, () => isThere() || db.exec(figures))
 }
 
-/** @returns 0 for a file with nothing in it. @throws StoreError for a newer store or a foreign file. */
-export function readOurVersion(db: DatabaseSync, path: string, newest: number): number {
-  const version = readVersion(db)
-  if (version > newest) {
+/** @throws StoreError for a newer store or a foreign file. */
+export function readOurVersions(db: DatabaseSync, path: string, newest: number): FileVersions {
+  const versions = readVersions(db)
+  const { version, oldest } = versions
+  if (oldest > newest) {
     throw new StoreError(
       `${path} has schema version ${version} and this triwire knows ${newest}: run the newer triwire that wrote it`,
     )
   }
   const isEmpty = db.prepare('SELECT count(*) AS n FROM sqlite_master').get()!.n === 0n
   if (version === 0 && !isEmpty) throw new StoreError(`${path} is not a triwire store: name another file with --store`)
-  return version
+  return versions
 }
 
-function readVersion(db: DatabaseSync): number {
-  return Number(db.prepare('PRAGMA user_version').get()!.user_version)
+/** The version of a file's schema, and the oldest that a triwire must know to use it; 0 in a file with nothing in it. */
+type FileVersions = { version: number; oldest: number }
+
+function readVersions(db: DatabaseSync): FileVersions {
+  const read = (name: string) => Number(db.prepare(`PRAGMA ${name}`).get()![name])
+  const [oldest, id] = [read('user_version'), read('application_id')]
+  const version = id - applicationId
+  return { oldest, version: version > oldest && version < 256 ? version : oldest }
 }
 
 /** All or nothing. It takes the write lock first, so that what `work` reads cannot change before it writes. */

@@ -34,12 +34,41 @@ function sumsTable(name: string, columns: string): string {
     PRIMARY KEY (${keys.join(', ')})) STRICT, WITHOUT ROWID;`
 }
 
+/** Columns of entries of form 3 (src/accounts/chain.ts), all null in others, and the texts of price lists. */
+const detailed = `
+  ALTER TABLE entries ADD COLUMN list TEXT;
+  ALTER TABLE entries ADD COLUMN band TEXT;
+  ALTER TABLE entries ADD COLUMN tier TEXT;
+  ALTER TABLE entries ADD COLUMN geo TEXT;
+  ALTER TABLE entries ADD COLUMN person TEXT;
+  ALTER TABLE entries ADD COLUMN labels TEXT;
+  ALTER TABLE entries ADD COLUMN cost_version TEXT;
+  ALTER TABLE entries ADD COLUMN cost INTEGER;
+  ALTER TABLE entries ADD COLUMN cost_reported TEXT;
+  ALTER TABLE entries ADD COLUMN alias TEXT;
+  ALTER TABLE entries ADD COLUMN fell_back_from TEXT;
+  ALTER TABLE entries ADD COLUMN fell_back_cause TEXT;
+  ALTER TABLE entries ADD COLUMN moved TEXT;
+  ALTER TABLE entries ADD COLUMN effective INTEGER;
+
+  CREATE TABLE lists (
+    digest TEXT PRIMARY KEY,
+    text TEXT NOT NULL
+  ) STRICT;
+  CREATE TRIGGER lists_are_not_changed BEFORE UPDATE ON lists
+    BEGIN SELECT RAISE(ABORT, 'price lists of the ledger are never changed'); END;
+  CREATE TRIGGER lists_are_not_deleted BEFORE DELETE ON lists
+    BEGIN SELECT RAISE(ABORT, 'price lists of the ledger are never deleted'); END;
+  CREATE TRIGGER lists_are_not_replaced BEFORE INSERT ON lists
+    BEGIN SELECT RAISE(IGNORE) WHERE EXISTS (SELECT 1 FROM lists WHERE digest = NEW.digest OR rowid = NEW.rowid); END;
+`
+
 /** SQL, or what SQL alone cannot do. Each runs in the one transaction of `migrate`. */
 export type SqliteMigration = string | ((db: DatabaseSync) => void)
 
 /**
- * Each migration leads from the version of its place to the next; the file's version is its `user_version`. What has been
- * released is never edited, only followed.
+ * Each migration leads from the version of its place to the next (open.ts says where a file keeps its version). What has
+ * been released is never edited, only followed. Those after the second release only add, so that it can go on with the file.
  *
  * No request, no answer and no key is stored: only who paid how much for how many tokens, and the digests of keys.
  * Amounts are nano-credits, times Unix milliseconds.
@@ -310,4 +339,11 @@ export const migrations: readonly SqliteMigration[] = [
     WHERE revoked_ms IS NULL AND expires_ms IS NOT NULL;
   CREATE INDEX accounts_suspended ON accounts (created_ms, id) WHERE state = 'suspended';
 `,
+  detailed,
 ]
+
+/** The version of the second release. */
+export const secondRelease = 7
+
+/** The version that has the columns of form 3. */
+export const detailedVersion = migrations.indexOf(detailed) + 1

@@ -31,15 +31,20 @@ type StoreOptions = Omit<OpenOptions, 'lock'> & {
   isServer?: boolean
   /** In whose days budgets are spent. */
   zone?: Zone | undefined
+  /** The ledger has begun form 3. */
+  onBegun?: (() => void) | undefined
 }
 
 /** @param nowMs Unix milliseconds. @throws StoreError */
-export function openStore(path: string, { nowMs = Date.now, isServer, zone = utc, ...options }: StoreOptions = {}) {
+export function openStore(
+  path: string,
+  { nowMs = Date.now, isServer, zone = utc, onBegun, ...options }: StoreOptions = {},
+) {
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
   if (isServer) refuseMovedOrClose(db)
   else if (options.note) noteMoved(db, options.note)
   const [dialect, run] = [createDialect(nowMs), createRun(db)]
-  const { postCredit, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone))
+  const { postCredit, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
   const { change, ...accounts } = createAccounts(db, run, dialect, { postCredit, forget })
   const atOnce = answerAtOnce(db, run, dialect, { change, forget })
   // An SQLite that is too old to know the word does a passive checkpoint, which is harmless and tells the same.

@@ -12,7 +12,7 @@ import { foldEveryMs, type Reporting } from '../../accounts/usage/reporting.ts'
 import { refuseNarrowDisk } from '../files/place.ts'
 import { createSteadyClock } from '../files/steady-clock.ts'
 import { DamageError, explainErrors, StoreError } from '../files/store-error.ts'
-import type { Answers } from '../serving/protocol.ts'
+import { type Answers, formThreeBegun } from '../serving/protocol.ts'
 import { openThreadEnd } from '../serving/thread.ts'
 import { createFeed } from './accounts.ts'
 import { busyCode, Connection, type ConnectionNews, type RunOutcome } from './connection.ts'
@@ -56,7 +56,8 @@ try {
 }
 
 function start(): void {
-  const options = { busyMs, isServer: true, create: false, zone: reporting, nowMs }
+  const onBegun = () => say('log', formThreeBegun)
+  const options = { busyMs, isServer: true, create: false, zone: reporting, nowMs, onBegun }
   const store = openStore(path, { ...options, create: true })
   const files = watchFiles(path)
   files.note()

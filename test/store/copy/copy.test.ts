@@ -30,6 +30,9 @@ before(async () => {
 const database = () => readStorePlace(postgres.createDatabase(`copy_${++count}`), '/')
 const newFile = () => join(testFolder('copy'), 'triwire.db')
 
+/** Of an entry of form 3. */
+const detailed = { details: { list: 'l', person: 'p', effectiveMs: 7 }, listText: '{}' }
+
 const act = { actor: 'operator:root' }
 const once = { key: 'once-1', asked: 'to make ann' }
 
@@ -46,7 +49,10 @@ function fill(path: string, debits = 30): void {
     ...createDebitRow(requestId(at), at % 3 ? one.id : two.id),
     ...(at % 3 === 1 && { keyId: narrow.id }),
   }))
-  store.postDebits([...rows, { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2 }])
+  store.postDebits([
+    ...rows,
+    { ...createDebitRow('an old id', one.id), calls: { web_search: 2 }, pricedCalls: 2, ...detailed },
+  ])
   store.postReturns([requestId(4)])
   store.credit(two.id, -3n, 'correction')
   const operator = store.change(onBehalf({ ...act, once }, createOperator('ann', 'admin', 9e12, 1), 1))

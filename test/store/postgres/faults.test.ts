@@ -133,6 +133,7 @@ test('C13 a call that fails behind its commit leaves nobody in the belief that i
         /^SELECT \* FROM triwire\.entries/.test(text) ? Promise.reject(failure) : database.query(text, ...rest),
     },
     windows: new SpendWindows(),
+    onBegun() {},
     onConflict: () => assert.fail('nobody was waited for'),
     giveBack: () => back.resolve(),
     onPosted: () => assert.fail('nobody was told'),
