@@ -25,17 +25,30 @@ export type BookErrorCode =
   | 'zone_invalid'
   | 'servers_run'
   | 'clock_doubtful'
+  | 'no_person'
+  | 'person_ambiguous'
+  | 'person_name_invalid'
+  | 'external_id_invalid'
+  | 'email_invalid'
+  | 'person_unnamed'
+  | 'person_taken'
+  | 'person_elsewhere'
+  | 'person_same'
+  | 'person_twice'
 
 /** A rule of the books forbids what was asked for. The text that people see is chosen in src/operations. */
 export class BookError extends Error {
   readonly code: BookErrorCode
   /** The name, id or reference it is about; not always as it was typed, and never a possible secret. */
   readonly subject: string
+  /** The line of a file that it is about. */
+  readonly line: number | undefined
 
-  constructor(code: BookErrorCode, subject: string) {
+  constructor(code: BookErrorCode, subject: string, line?: number) {
     const shown = withoutKeys(subject)
     super(`${code}: ${shown}`)
     this.code = code
     this.subject = shown
+    this.line = line
   }
 }

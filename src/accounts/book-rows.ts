@@ -8,6 +8,7 @@ export type AccountRow = BookRow<'accounts'> & { balanceNanos: bigint }
 
 export type KeyRow = BookRow<'keys'> & {
   accountName: string | undefined
+  personName: string | undefined
   scope: string
   bounds: KeyBounds
   /** Of its budget, in the window of the last entry; none where it has none. */
@@ -28,7 +29,8 @@ export function versionOfKey({ id, label, expiresMs, revokedMs, bounds }: KeyRow
   return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null, tellBounds(bounds)])
 }
 
-function versionOf(fields: readonly unknown[]): string {
+/** A digest of the fields that can be edited, to tell one version from another. */
+export function versionOf(fields: readonly unknown[]): string {
   return hash('sha256', JSON.stringify(fields), 'base64url').slice(0, 16)
 }
 
@@ -91,6 +93,7 @@ export function readKeyRow(row: StoreRow): KeyRow {
   return {
     ...readFields(registers.keys, row),
     accountName: (row.account_name as string | null) ?? undefined,
+    personName: (row.person_name as string | null) ?? undefined,
     ...readBounds(row),
     heldNanos: (row.held as bigint | null) ?? undefined,
   }

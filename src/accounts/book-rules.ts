@@ -14,7 +14,9 @@ import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
 import { type BoundWishes, boundsAfter, type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
+import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
 import type { BookRow } from './registers.ts'
+import { hasNothingUnseen, isShownWhole } from './shown-text.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
 /** The facts that a change asks about. */
@@ -33,6 +35,10 @@ export type ChangeScope = {
   reporting?: true
   /** The change writes an entry, which the clock of the store dates: `clock`. */
   isDated?: true
+  /** People by id, external id, e-mail address or name, with their second identities; or all. */
+  persons?: 'all' | readonly string[]
+  /** Accounts by ids or names. */
+  accounts?: readonly string[]
   /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
 }
@@ -44,6 +50,10 @@ export type Facts = {
   keys: readonly KeyRow[]
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
+  persons: readonly PersonRow[]
+  /** Accounts with keys of the persons that were found. */
+  personKeys: readonly PersonKeys[]
+  accounts: readonly AccountRow[]
   made: Made | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
@@ -65,6 +75,13 @@ export type BookWrite =
   | { kind: 'set_bounds'; accountId: string; scope: string; bounds: KeyBounds }
   | ({ kind: 'set_spend'; accountId: string; scope: string } & TimeSpan & SpendBase)
   | { kind: 'clear_spend'; accountId: string; scope: string }
+  | { kind: 'insert_person'; person: PersonRow }
+  | { kind: 'set_person'; personId: string; fields: Partial<PersonRow> }
+  /** With all that were linked to it. */
+  | { kind: 'link_person'; personId: string; to: string }
+  | { kind: 'erase_person'; personId: string; erasedMs: number }
+  /** All keys of a person in an account are another person's, or nobody's. */
+  | { kind: 'give_keys'; accountId: string; from: string; to: string | null }
   | { kind: 'insert_operator'; operator: BookRow<'operators'> }
   | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
   | { kind: 'insert_session'; session: BookRow<'sessions'> }
@@ -181,12 +198,12 @@ export type KeyWishes = BoundWishes & { label?: string | null | undefined; expir
 
 export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar }: Moment): BookChange<IssuedKey> {
   return {
-    about: { account: idOrName },
+    about: { account: idOrName, ...aboutPerson(wishes) },
     decide(facts) {
       const { id: accountId } = theAccount(facts, idOrName)
       const label = wishes.label ?? undefined
       if (label !== undefined) checkLabel(label, accountId)
-      const bounds = boundsAfter(unbounded, wishes)
+      const bounds = boundsAfter(unbounded, withPerson(wishes, facts, accountId))
       const ownExpiresMs = wishes.expiresMs ?? undefined
       const { write, issued } = issueKey({ accountId, label, ownExpiresMs, bounds }, nowMs)
       const writes = [write]
@@ -229,13 +246,13 @@ export function updateKey(
   { version, base }: { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined } = {},
 ): BookChange<KeyRow> {
   return {
-    about: { key: nameOfKey(idOrPrefix) },
+    about: { key: nameOfKey(idOrPrefix), ...aboutPerson(wishes) },
     decide(facts) {
       const key = theKey(facts, idOrPrefix)
       const { id: keyId, accountId, scope } = key
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
-      const result: KeyRow = { ...key, bounds: boundsAfter(key.bounds, wishes) }
+      const result: KeyRow = { ...key, bounds: boundsAfter(key.bounds, withPerson(wishes, facts, accountId)) }
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
       if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(key, wishes.expiresMs ?? undefined))
       const [before, after] = [tellKey(key), tellKey(result)]
@@ -265,6 +282,16 @@ export function updateKey(
       }
     },
   }
+}
+
+function aboutPerson({ person }: KeyWishes): ChangeScope {
+  return typeof person === 'string' ? { persons: [person] } : {}
+}
+
+/** The wishes with the id of the person who was named. */
+function withPerson(wishes: KeyWishes, facts: Facts, accountId: string): KeyWishes {
+  const { person } = wishes
+  return typeof person === 'string' ? { ...wishes, person: personOfKey(facts, person, accountId) } : wishes
 }
 
 /** Whether a budget has another window than the one that was counted so far: then it is counted from the ledger. */
@@ -355,16 +382,6 @@ function checkReference(reference: string): void {
   if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
 }
 
-/** 1 to 100 characters, all of which can be seen. */
-function isShownWhole(text: string): boolean {
-  return [...text].length <= 100 && hasNothingUnseen(text)
-}
-
-/** A text with invisible characters in it, or blanks around, looks like another text. */
-function hasNothingUnseen(text: string): boolean {
-  return /^[^\s\p{C}]([^\p{C}]*[^\s\p{C}])?$/u.test(text)
-}
-
 /** A refusal names the account and not the label, which may be a key. */
 function checkLabel(label: string, accountId: string): void {
   if (!isShownWhole(label)) throw new BookError('label_invalid', accountId)
@@ -379,7 +396,7 @@ function issueKey(
   const { key, id, prefix, digest } = makeKey()
   const { accountId, label, ownExpiresMs, bounds, scope = id } = like
   const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }
-  const shown = { prefix, label, accountName: undefined, spend: undefined, heldNanos: undefined }
+  const shown = { prefix, label, accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined }
   const row: KeyRow = { id, accountId, digest, ...shown, ...times, scope, bounds }
   return { write: { kind: 'insert_key', accountId, key: row }, issued: { key, id, prefix } }
 }

@@ -45,6 +45,17 @@ import {
   signIn,
   signOut,
 } from './operators.ts'
+import {
+  createPerson,
+  erasePerson,
+  type ImportCounts,
+  importPersons,
+  linkPersons,
+  type PersonLine,
+  type PersonWishes,
+  updatePerson,
+} from './person-rules.ts'
+import { findPerson, type PersonPage, type PersonRow } from './persons.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
   FoldProgress,
@@ -72,6 +83,7 @@ export type Principal =
 /** Questions that the books pass on to the store. */
 const readingNames = [
   ...(['listAccounts', 'pageAccounts', 'pageKeys', 'findKeys', 'findEntry', 'findDebit', 'listEntries'] as const),
+  'pagePersons' as const,
   ...([
     'sumEntries',
     'listModels',
@@ -122,6 +134,16 @@ export interface Books extends BookReadings {
    * more, never longer than it already was (ruling R15). A key that has ended has no successor.
    */
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
+  createPerson(wishes: PersonWishes): Promise<{ id: string }>
+  /** If the act has a version, only that one. */
+  updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
+  /** By id, external id, or an e-mail address or name that only one person has. */
+  findPerson(person: string): Promise<PersonRow>
+  importPersons(lines: readonly PersonLine[]): Promise<ImportCounts>
+  /** The second one is an identity of the first from now on. */
+  linkPersons(person: string, second: string): Promise<PersonRow>
+  /** For good (ruling Y21). Their keys stay, and are nobody's. */
+  erasePerson(person: string): Promise<PersonRow>
   /** The oldest first, read page by page. */
   eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
   /**
@@ -186,6 +208,8 @@ export interface BookStore {
   verify(options: VerifyOptions): Promise<string[]>
   /** The same, and if nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
   audit(options: VerifyOptions): Promise<Audited>
+  findPersons(asked: readonly string[]): Promise<PersonRow[]>
+  pagePersons(page: PersonPage): Promise<PersonRow[]>
   listOperators(): Promise<OperatorRow[]>
   /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
   watch(what: Watched): Promise<void>
@@ -240,6 +264,12 @@ export function createBooks(
     },
     revokeKey: (key) => change(revokeKey(key, nowMs())),
     rotateKey: (key, graceMs) => change(rotateKey(key, graceMs)),
+    createPerson: (wishes) => change(createPerson(wishes, nowMs())),
+    updatePerson: (person, wishes) => change(updatePerson(person, wishes, act.version)),
+    findPerson: async (person) => findPerson({ persons: await store.findPersons([person]) }, person),
+    importPersons: (lines) => change(importPersons(lines, nowMs())),
+    linkPersons: (person, second) => change(linkPersons(person, second)),
+    erasePerson: (person) => change(erasePerson(person, nowMs())),
     eachEntry: (filter) => eachEntry(store.listEntries, filter),
     rezone: (timeZone) => change(rezone(timeZone)),
     createOperator: (name, role, expiresMs) => change(createOperator(name, role, expiresMs, nowMs())),

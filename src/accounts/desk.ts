@@ -7,7 +7,7 @@ import type { KeyBounds } from './key-bounds.ts'
  */
 
 /** A key with limits of its own (ruling R15). */
-export type KeyScope = Omit<KeyBounds, 'budget' | 'models'> & {
+export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
   /** The scope of its limits, which all keys of its line share. */
   id: string
   /** The most that it may spend in a window; the store knows which window is the current one. */

@@ -11,6 +11,8 @@ export type KeyBounds = {
   requestsPerMinute: number | undefined
   /** Ids and aliases as clients write them; one that ends in `*` stands for all that begin so. */
   models: readonly string[] | undefined
+  /** The id of the person who uses it. This limits nothing, but is the same for a line of rotations (ruling Y21). */
+  person: string | undefined
 }
 
 type BoundValue = string | number | bigint | null
@@ -47,6 +49,13 @@ const forms = {
     read: ({ models }) => (models === null ? undefined : (models as string).split(',')),
     write: (models) => ({ models: models === undefined ? null : formatModels(models) }),
     tell: formatModels,
+  },
+  person: {
+    name: 'person',
+    columns: { person: 'text' },
+    read: ({ person }) => (person as string | null) ?? undefined,
+    write: (person) => ({ person: person ?? null }),
+    tell: (person) => person,
   },
 } satisfies { [Name in keyof KeyBounds]: BoundForm<NonNullable<KeyBounds[Name]>> }
 

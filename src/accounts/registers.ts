@@ -76,6 +76,24 @@ export const registers = {
   },
   /** The texts of price lists that entries of form 3 name. */
   lists: { digest: text(), text: text() },
+  /**
+   * People who use keys. They stand beside the chain, and entries name them by id alone (ruling Y21). The row of a person who was
+   * erased stays, with its id and nothing of theirs.
+   */
+  persons: {
+    id: text(),
+    name: optional(text()),
+    /** Their id in the operator's own directory. */
+    external_id: optional(text()),
+    /** In lower case. */
+    email: optional(text()),
+    /** If it has a value, all keys of the person are of this account. */
+    account_id: optional(text()),
+    created_ms: number(),
+    erased_ms: optional(number()),
+    /** The person that this identity belongs to, if it is a second one of theirs. */
+    linked_id: optional(text()),
+  },
   /** Persons who may operate the gateway. The books have the digest of a token, never the token. */
   operators: {
     id: text(),

@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import { z } from 'zod'
 import { createCalendar, utc } from '../accounts/calendar.ts'
@@ -34,8 +36,9 @@ function addFace(program: Command, one: Operation, face: Face): void {
   for (const said of face.arguments ?? []) {
     const name = said.replace('?', '')
     const schema = shape[name] as z.ZodType
-    const shown = name === 'request' ? 'request-id' : name
-    command.argument(said === name ? `<${shown}>` : `[${shown}]`, describe(schema), reader(schema, face, name))
+    const shown = face.files?.includes(name) ? 'file' : name === 'request' ? 'request-id' : name
+    const read = face.files?.includes(name) ? (file: string) => file : reader(schema, face, name)
+    command.argument(said === name ? `<${shown}>` : `[${shown}]`, describe(schema), read)
   }
   addOptions(command, face, shape)
   if (typeof face.rows === 'number')
@@ -115,6 +118,7 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
     ...typedOptions(command, face),
     ...face.fixed,
   }
+  for (const name of face.files ?? []) asked[name] = readField(`${asked[name]}`, one.input.shape[name] as z.ZodType)
   if (one.kind === 'edits' && names.length > 0 && names.every((name) => asked[name] === undefined)) {
     const flags = names.map((name) => new Option(face.options![name]!).long)
     command.error(`error: say what is to be changed: ${flags.join(', ')}`)
@@ -126,6 +130,20 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
   } catch (error) {
     throw error instanceof ProblemError ? inWords(error, face) : error
   }
+}
+
+/** Reads a file for a field. @throws Error with a text for the person */
+function readField(file: string, schema: z.ZodType): string {
+  let bytes: Buffer
+  try {
+    bytes = readFileSync(file)
+  } catch (error) {
+    throw new Error(`${file} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+  if (!isUtf8(bytes)) throw new Error(`${file} is not UTF-8: save it as UTF-8`)
+  const read = schema.safeParse(bytes.toString())
+  if (!read.success) throw new Error(`${file}: ${read.error.issues[0]!.message}`)
+  return bytes.toString()
 }
 
 /** A key for models that the catalog does not have can ask nothing, though they may come with the next reload (NEW-8). */

@@ -19,7 +19,20 @@ type PrintRule = {
 type PrintedRow = Record<string, unknown>
 
 const keyColumns = [
-  ...['id', 'prefix', 'label', 'account', 'budget', 'spent', 'rpm', 'models', 'expires', 'revoked', 'last_used'],
+  ...[
+    'id',
+    'prefix',
+    'label',
+    'account',
+    'budget',
+    'spent',
+    'rpm',
+    'models',
+    'person',
+    'expires',
+    'revoked',
+    'last_used',
+  ],
 ]
 
 const issued: PrintRule = {
@@ -47,6 +60,13 @@ const said: Record<string, PrintRule> = {
   'key.show': { text: sayKey },
   'key.update': { text: sayKey },
   'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
+  'person.list': { text: table('id', 'name', 'external_id', 'email', 'account', 'linked_to') },
+  'person.create': { text: ({ id }: { id: string }) => id },
+  'person.import': {
+    text: ({ created, changed, unchanged }: Record<string, number>) =>
+      `${created} created, ${changed} changed, ${unchanged} unchanged`,
+  },
+  'person.erase': { text: ({ id }: { id: string }) => `${id} is erased: nothing but the id is left` },
   'ledger.list': { text: formatLines },
   'ledger.totals': { text: formatTotals },
   'usage.show': { text: formatUsage },
@@ -113,11 +133,12 @@ type KeyAnswer = PrintedRow & {
   models: string[] | null
 }
 
-function sayBounds({ budget, models }: KeyAnswer) {
+function sayBounds({ budget, models, person, person_name }: KeyAnswer) {
   return {
     budget: budget && `${budget.credits}${budget.per === null ? '' : `/${budget.per}`}`,
     spent: budget?.spent,
     models: models?.join(','),
+    person: person_name ?? person,
   }
 }
 

@@ -5,6 +5,7 @@
 export const tableCommands: Readonly<Record<string, string>> = {
   account: 'who pays: make, list, suspend and credit accounts',
   key: 'what clients authenticate with: make, list, revoke and rotate keys',
+  person: 'people who use keys: bring in a list, rename, link and erase them',
   ledger: 'what was paid for what: list, show, sum, check and export entries',
   usage: 'show what was used and what it cost, as a time series',
   models: 'list the models that clients can name',

@@ -130,6 +130,55 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     say: (time) => `The clock that dates entries shows ${time}, which is in doubt`,
     cure: 'set the clock right, or confirm that time with triwire clock confirm',
   },
+  no_person: {
+    problem: 'not_found',
+    say: (person) => `There is no person "${person}"`,
+    cure: 'see triwire person list',
+  },
+  person_ambiguous: {
+    problem: 'invalid_request',
+    say: (person) => `Several people are called "${person}"`,
+    cure: 'name one by id or external id, see triwire person list',
+  },
+  person_name_invalid: {
+    problem: 'invalid_request',
+    field: 'name',
+    say: () => 'The name of a person has 1 to 100 characters, no blanks around, and not the form of an id or a key',
+  },
+  external_id_invalid: {
+    problem: 'invalid_request',
+    field: 'external_id',
+    say: () => 'An external id has 1 to 200 characters, no blanks around, and holds no key',
+  },
+  email_invalid: {
+    problem: 'invalid_request',
+    field: 'email',
+    say: () => 'An e-mail address is such as ada@example.com',
+  },
+  person_unnamed: {
+    problem: 'invalid_request',
+    say: () => 'A person has a name, an external id or an e-mail address',
+  },
+  person_taken: {
+    problem: 'conflict',
+    field: 'external_id',
+    say: (id) => `There is already a person with the external id "${id}"`,
+    cure: 'change that one with triwire person set',
+  },
+  person_elsewhere: {
+    problem: 'conflict',
+    say: (id) => `Person ${id} is of one account, and this is about a key of another`,
+    cure: 'revoke the key, or take the account off the person with triwire person set --account none',
+  },
+  person_same: {
+    problem: 'conflict',
+    say: (id) => `Both are person ${id}`,
+  },
+  person_twice: {
+    problem: 'invalid_request',
+    say: (line) => `It is of the same person as ${line}`,
+    cure: 'leave one of them out',
+  },
 }
 
 /** Makes the problem for programs: the refusal of a rule, or a silent store. Any other error is returned as it is. */
@@ -137,13 +186,17 @@ export function problemOf(error: unknown): unknown {
   if (error instanceof StoreSilent)
     return new ProblemError('store_unavailable', 'The store cannot be asked now: try again.', { cause: error })
   if (!(error instanceof BookError)) return error
-  const { problem, say, field } = words[error.code]
-  const detail = say(error.subject)
+  const { problem, field } = words[error.code]
+  const detail = sayWhere(error)
   return new ProblemError(problem, detail, { cause: error, mistakes: field ? [{ pointer: `/${field}`, detail }] : [] })
 }
 
 /** Makes a sentence with its cure, for a person at the command line. */
 export function sentenceOf(error: BookError): string {
-  const { say, cure } = words[error.code]
-  return say(error.subject) + (cure === undefined ? '' : `: ${cure}`)
+  const { cure } = words[error.code]
+  return sayWhere(error) + (cure === undefined ? '' : `: ${cure}`)
+}
+
+function sayWhere({ code, subject, line }: BookError): string {
+  return (line === undefined ? '' : `line ${line}: `) + words[code].say(subject)
 }

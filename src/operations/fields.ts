@@ -111,7 +111,8 @@ export function nextDay(value: string): string {
 /** The word that removes a limit on the command line, which has no null. */
 const none = 'none'
 
-function orNone<T>(error: string, read: (text: string) => T) {
+/** A field that the word `none` or null empties. */
+export function orNone<T>(error: string, read: (text: string) => T) {
   return text(error)
     .transform((value, context) => tryTo<T | null>(context, () => (value === none ? null : read(value))))
     .nullable()
@@ -120,6 +121,11 @@ function orNone<T>(error: string, read: (text: string) => T) {
 /** The budget of a key. */
 export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudget).describe(
   'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
+)
+
+/** Whose key it is. */
+export const person = orNone('must be a text', (text) => text).describe(
+  'whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody',
 )
 
 /** The ids of models that a key may use. */

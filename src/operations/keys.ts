@@ -32,6 +32,8 @@ export const keyShape = z.object({
     .describe('null: it spends whatever its account has'),
   rpm: z.number().nullable().describe('requests per minute; null: as many as its account'),
   models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
+  person: z.string().nullable().describe('the id of the person whose it is'),
+  person_name: z.string().nullable(),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
@@ -45,7 +47,8 @@ const issuedShape = z.object({
 })
 
 export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape> {
-  const { id, prefix, label, accountId, accountName, bounds, createdMs, expiresMs, revokedMs, lastUsedMs } = row
+  const { id, prefix, label, accountId, accountName, personName, bounds, createdMs, expiresMs, revokedMs, lastUsedMs } =
+    row
   return {
     id,
     prefix,
@@ -55,6 +58,8 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     budget: bounds.budget === undefined ? null : tellBudget(row, bounds.budget, context),
     rpm: bounds.requestsPerMinute ?? null,
     models: bounds.models === undefined ? null : [...bounds.models],
+    person: bounds.person ?? null,
+    person_name: personName ?? null,
     created: field.formatTime(createdMs)!,
     expires: field.formatTime(expiresMs),
     revoked: field.formatTime(revokedMs),
@@ -88,6 +93,7 @@ const bounds = {
   budget: field.budget.optional(),
   rpm: field.rate.optional(),
   models: field.models.optional(),
+  person: field.person.optional(),
   expires: field.end.optional(),
 }
 
@@ -95,6 +101,7 @@ const boundOptions = {
   budget: '--budget <credits/period>',
   rpm: '--rpm <count>',
   models: '--models <ids>',
+  person: '--person <person>',
   expires: '--expires <time>',
 }
 
@@ -102,12 +109,12 @@ const boundOptions = {
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf({ label, budget, rpm, models, expires }: KeyFields, context: Context): WholeWishes {
+function wishesOf({ label, budget, rpm, models, person, expires }: KeyFields, context: Context): WholeWishes {
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
   if (typeof expiresMs === 'number' && hasEnded(expiresMs, nowMs))
     throw wrongField('expires', 'That moment is over: to end a key now, revoke it')
-  return { label, budget, requestsPerMinute: rpm, models, expiresMs }
+  return { label, budget, requestsPerMinute: rpm, models, person, expiresMs }
 }
 
 type KeyFields = { label?: string | null | undefined } & z.output<z.ZodObject<typeof bounds>>
@@ -120,7 +127,7 @@ export const keyOperations = [
     kind: 'creates',
     input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
     output: issuedShape,
-    problems: ['not_found'],
+    problems: ['not_found', 'conflict'],
     text: 'make a key, as wide as its account or narrower; it is shown this once',
     cli: [{ command: 'key create', arguments: ['account'], options: { label: '--label <text>', ...boundOptions } }],
     run: async (context, { account, ...asked }) =>

@@ -67,6 +67,8 @@ export type Face = {
   text?: string
   /** Converts the typed text of fields. @throws RangeError with a text for the person */
   reads?: Readonly<Record<string, (text: string) => string>>
+  /** Arguments that name a file: its text is the field. */
+  files?: readonly string[]
   /** The number of rows of a list that are printed by default. */
   rows?: 'all' | number
 }

@@ -3,6 +3,7 @@ import { keyOperations } from './keys.ts'
 import { ledgerOperations } from './ledger.ts'
 import type { Operation } from './operation.ts'
 import { meOperations, operatorOperations } from './operators.ts'
+import { personOperations } from './persons.ts'
 import { requestOperations } from './requests.ts'
 import { runningOperations, webhookOperations } from './running.ts'
 import { sessionOperations } from './session.ts'
@@ -15,6 +16,7 @@ export const operations: readonly Operation[] = [
   ...meOperations,
   ...accountOperations,
   ...keyOperations,
+  ...personOperations,
   ...ledgerOperations,
   ...usageOperations,
   ...runningOperations,

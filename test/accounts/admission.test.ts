@@ -5,7 +5,7 @@ import type { ApiKey } from '../../src/accounts/account.ts'
 import { type AdmissionRefusal, type Admitted, createAdmission, type Entered } from '../../src/accounts/admission.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
 import type { Budget } from '../../src/accounts/budget.ts'
-import type { KeyBounds } from '../../src/accounts/key-bounds.ts'
+import { type KeyBounds, unbounded } from '../../src/accounts/key-bounds.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 
@@ -178,7 +178,7 @@ function createBound({
     rig.bounds.note({
       id,
       scope: 'key_1',
-      bounds: { budget, requestsPerMinute, models: undefined },
+      bounds: { ...unbounded, budget, requestsPerMinute },
       spend: budget && { fromMs: 0, untilMs: 2_000, spentNanos: 0n },
     })!
   const [live, narrow] = [bound('key_1'), { ...key, bounds: bound('key_1') }]
@@ -210,8 +210,9 @@ test('R15 STR-9 each bound of a key refuses what passes it, except those that ar
   const cases: Record<keyof KeyBounds, { bound: Parameters<typeof createBound>[0]; second: string }> = {
     budget: { bound: { budgetNanos: 0n }, second: 'budget_spent' },
     requestsPerMinute: { bound: { requestsPerMinute: 1 }, second: 'key_rate' },
-    // The gateway judges models: a request names its model in the body.
+    // The gateway judges models: a request names its model in the body. A person is no limit.
     models: { bound: {}, second: 'ok' },
+    person: { bound: {}, second: 'ok' },
   }
   for (const [name, { bound, second }] of Object.entries(cases)) {
     const { narrow, enter } = createBound(bound)

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { unbounded } from '../../src/accounts/key-bounds.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import { createDirectory } from '../../src/accounts/live-directory.ts'
 
 const budget = { nanos: 100n, per: undefined }
-const bounds = { budget, requestsPerMinute: undefined, models: undefined }
+const bounds = { ...unbounded, budget }
 
 function rig(accountsMax?: number) {
   const book = createBoundsBook()

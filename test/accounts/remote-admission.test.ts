@@ -3,6 +3,7 @@ import test from 'node:test'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
 import type { AdmissionRefusal, Admitted, Entered } from '../../src/accounts/admission.ts'
 import type { DeskAnswer, DeskOrder, DeskQuestion, DeskVerdict, KeyFigures } from '../../src/accounts/desk.ts'
+import { unbounded } from '../../src/accounts/key-bounds.ts'
 import type { LiveBounds } from '../../src/accounts/live-bounds.ts'
 import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
 import { turn } from '../support/waiting.ts'
@@ -258,7 +259,7 @@ test('R13 X7: how an account stands is what was told last: by an answer, or by a
 
 /** The key, narrower than its account. */
 function narrow(more: Partial<LiveBounds> = {}): ApiKey & { bounds: LiveBounds } {
-  const own = { budget: { nanos: 50n, per: 'day' }, requestsPerMinute: 5, models: undefined } as const
+  const own = { ...unbounded, budget: { nanos: 50n, per: 'day' }, requestsPerMinute: 5 } as const
   const bounds: LiveBounds = { ...own, scope: 'key_8', spend: undefined, heldNanos: 0n, keyIds: new Set(), ...more }
   return { ...key, id: 'key_9', bounds }
 }

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
+import { unbounded } from '../../src/accounts/key-bounds.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import type { GivenBack, Posted, Poster, Posting, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
@@ -84,7 +85,7 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
   const balances = createBalances()
   balances.set('acct_1', balanceNanos)
   const bounds = createBoundsBook()
-  const keyBounds = { budget: keyBudget, requestsPerMinute: undefined, models: undefined }
+  const keyBounds = { ...unbounded, budget: keyBudget }
   const keyOfAccount = bounds.note({ id: 'key_1', scope: 'line_1', bounds: keyBounds, spend: undefined })!
   const posters: Hand[] = []
   const spooled: string[] = []

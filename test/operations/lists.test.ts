@@ -228,6 +228,7 @@ test('issue 13: whatever list is walked by pages of one, two or seven is the who
   for (let at = 0; at < 5; at++) {
     await ask('POST', '/accounts', { body: { name: `walked-${at}`, credit: '1' } })
     await ask('POST', `/accounts/walked-${at}/keys`, { body: { label: 'same' } })
+    await ask('POST', '/persons', { body: { name: 'same' } })
     const body = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
     await (await gateway.post('/v1/chat/completions', body)).text()
   }

@@ -33,6 +33,16 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
   'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: `ci-${++count}` }),
   'key.revoke': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),
   'key.rotate': ({ gateway }) => ({ key: gateway.store.createKey('b').id, grace: '1h' }),
+  'person.create': () => ({ name: 'Ada', external_id: `u-${++count}` }),
+  'person.list': () => ({ q: 'ada' }),
+  'person.import': () => ({ csv: `name,external_id\nBo,u-${++count}\n` }),
+  'person.show': async ({ books }) => ({ person: (await books.createPerson({ name: 'Cy' })).id }),
+  'person.update': async ({ books }) => ({ person: (await books.createPerson({ name: 'Di' })).id, email: 'd@e.fr' }),
+  'person.link': async ({ books }) => ({
+    person: (await books.createPerson({ name: 'Ed' })).id,
+    other: (await books.createPerson({ name: 'Ed 2' })).id,
+  }),
+  'person.erase': async ({ books }) => ({ person: (await books.createPerson({ name: 'Fy' })).id }),
   'ledger.list': () => ({ account: 'tester' }),
   'ledger.totals': () => ({ by: 'model,key' }),
   'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
@@ -273,8 +283,28 @@ const ownWays: Record<string, Provoke> = {
     api.gateway.store.revokeKey(`${fields['key']}`)
     return asked()(api, one, fields)
   },
+  'key.create conflict': async (api, one, fields) => {
+    const { id } = await api.books.createPerson({ name: 'Gy', account: 'tester' })
+    return withFields({ person: id })(api, one, fields)
+  },
+  'person.create not_found': withFields({ account: 'nowhere' }),
+  'person.create conflict': takenPerson,
+  'person.update conflict': takenPerson,
+  'person.import not_found': withFields({ csv: 'name,account\nHy,nowhere\n' }),
+  'person.import conflict': async (api, one, fields) => {
+    const externalId = `u-${++count}`
+    await api.books.createKey('b', { person: (await api.books.createPerson({ externalId })).id })
+    return withFields({ csv: `external_id,account\n${externalId},tester\n` })(api, one, fields)
+  },
+  'person.link conflict': (api, one, fields) => withFields({ other: `${fields['person']}` })(api, one, fields),
   'usage.show range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
   'operator.create conflict': withFields({ name: 'ann' }),
+}
+
+async function takenPerson(api: Api, one: Operation, fields: Record<string, unknown>) {
+  const externalId = `u-${++count}`
+  await api.books.createPerson({ externalId })
+  return withFields({ external_id: externalId })(api, one, fields)
 }
 
 /** As bytes, for what no client of ours would send. */

@@ -5,16 +5,17 @@ import { BudgetBar } from '../ui/badges.tsx'
 import { Field } from '../ui/form.tsx'
 import { Count } from '../ui/numbers.tsx'
 
-export type KeySaid = { label: string; budget: string; rpm: string; models: string; expires: string }
-export const nothingSaid: KeySaid = { label: '', budget: '', rpm: '', models: '', expires: '' }
-export const keyLabels: Readonly<Record<keyof KeySaid, string>> = {
+export const keyLabels = {
   label: 'Label',
   budget: 'Budget',
   rpm: 'Requests per minute',
   models: 'Models',
+  person: 'Person',
   expires: 'Expires',
 }
-export const keyFields = Object.keys(keyLabels)
+export type KeySaid = Record<keyof typeof keyLabels, string>
+export const keyFields = Object.keys(keyLabels) as readonly (keyof KeySaid)[]
+export const nothingSaid = Object.fromEntries(keyFields.map((name) => [name, ''])) as KeySaid
 
 /** The limits of a key as form fields, for a new key and for an existing one. */
 export function KeyFields(props: {
@@ -48,17 +49,19 @@ export function KeyFields(props: {
         />
         <Field placeholder="never" hint={expiresHint} {...field('expires')} />
       </div>
+      <Field placeholder="nobody" hint="whose it is: an id, an external id or a name" {...field('person')} />
     </>
   )
 }
 
 /** The fields of a key as they are now. */
-export function saidOf({ label, budget, rpm, models, expires }: Key): KeySaid {
+export function saidOf({ label, budget, rpm, models, person, expires }: Key): KeySaid {
   return {
     label: label ?? '',
     budget: spellBudget(budget),
     rpm: rpm == null ? '' : String(rpm),
     models: models?.join(',') ?? '',
+    person: person ?? '',
     expires: expires ?? '',
   }
 }

@@ -63,6 +63,7 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
         <dl class="facts">
           <LimitFacts of={key} />
           <Fact name="Models">{key.models ? key.models.join(', ') : 'all'}</Fact>
+          <Fact name="Person">{key.person_name ?? key.person ?? 'nobody'}</Fact>
           <Fact name="Expires">
             <Expires iso={key.expires} revoked={key.revoked} />
           </Fact>

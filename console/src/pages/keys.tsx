@@ -134,6 +134,12 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
         models ? <span title={models.join(', ')}>{models.join(', ')}</span> : <span class="none">all</span>,
     },
     {
+      head: 'Person',
+      by: ({ person, person_name }) => person_name ?? person,
+      wide: true,
+      cell: ({ person, person_name }) => person_name ?? person ?? <span class="none">–</span>,
+    },
+    {
       head: 'Expires',
       by: ({ expires, revoked }) => revoked ?? expires,
       kind: 'fit',

@@ -22,6 +22,7 @@ export type RegisterRow = Readonly<Record<string, unknown>>
  */
 export const copiedRegisters = {
   accounts: 'changed',
+  persons: 'changed',
   keys: 'changed',
   prices: 'added',
   lists: 'added',

@@ -376,6 +376,29 @@ export const migrations: readonly PostgresMigration[] = [
 `,
   },
   detailed,
+  // People who use keys (ruling Y21). Their names are here and nowhere else.
+  {
+    oldest: 1,
+    sql: `
+  CREATE TABLE triwire.persons (
+    id text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C",
+    external_id text COLLATE "C",
+    email text COLLATE "C",
+    account_id text COLLATE "C" REFERENCES triwire.accounts,
+    created_ms bigint NOT NULL,
+    erased_ms bigint,
+    linked_id text COLLATE "C"           -- the person that this identity belongs to, if it is a second one
+  );
+  CREATE INDEX persons_created ON triwire.persons (created_ms, id);
+  CREATE INDEX persons_external ON triwire.persons (external_id);
+  CREATE INDEX persons_name ON triwire.persons (name);
+  CREATE INDEX persons_email ON triwire.persons (email);
+  CREATE INDEX persons_linked ON triwire.persons (linked_id);
+  ALTER TABLE triwire.keys ADD COLUMN person text COLLATE "C";
+  CREATE INDEX keys_person ON triwire.keys (person) WHERE person IS NOT NULL;
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

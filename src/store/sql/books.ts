@@ -8,10 +8,11 @@ import {
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
+import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
 import { columnsOf, registers } from '../../accounts/registers.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
-import { type Dialect, insert, type Put, update } from './dialect.ts'
+import { type Dialect, insert, isOneOf, type Put, update } from './dialect.ts'
 import { pageKeys } from './key-pages.ts'
 import { readClock, readNowMs } from './moments.ts'
 import {
@@ -19,6 +20,8 @@ import {
   selectAccountPage,
   selectAudit,
   selectKeyByDigest,
+  selectPersonPage,
+  selectPersons,
   selectRegister,
   whereAll,
   writeStatements,
@@ -41,6 +44,8 @@ export function createQuestions(dialect: Dialect) {
     findKeys: (name: string, accountId?: string) =>
       all(selectKeys(dialect, { id: name, prefix: name, label: name }, { accountId, most: keysNamedMax + 1 })),
     sumSpend: (of: Parameters<typeof sumSpend>[1]) => sumSpend(dialect, of),
+    findPersons: (asked: readonly string[]) => all(selectPersons(dialect, asked)),
+    pagePersons: (page: PersonPage) => all(selectPersonPage(dialect, page)),
     listOperators: () => all(selectRegister(dialect, 'operators', {}, { order: 'ORDER BY created_ms, id' })),
     findOperator: (by: { id: string } | { digest: string }) => first(selectRegister(dialect, 'operators', by)),
     findKeyByDigest: (digest: string) => first(selectKeyByDigest(dialect, digest)),
@@ -86,7 +91,10 @@ const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label:
 
 /** Finds what a change asks about (see `BookStore.change`), in its transaction. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {
-  const { account, accountName, key, reference, operator, once } = about
+  const { account, accountName, key, reference, operator, persons: asked, once } = about
+  const persons = asked === undefined ? [] : yield* all(selectPersons(dialect, asked))
+  const accounts: AccountRow[] = []
+  for (const name of about.accounts ?? []) accounts.push(...(yield* all(selectAccounts(dialect, name))))
   const named = (put: Put) => `${dialect.accounts} WHERE a.name = ${put(accountName!)}`
   return {
     account: account === undefined ? undefined : yield* first(selectAccounts(dialect, account)),
@@ -94,6 +102,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     keys: key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key })),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
     operators: operator === undefined ? [] : yield* all(namedOperators(dialect, operator)),
+    ...{ persons, personKeys: asked === undefined ? [] : yield* findPersonKeys(dialect, persons), accounts },
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
@@ -103,6 +112,16 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
 
 function namedOperators(dialect: Dialect, name: string): Query<OperatorRow> {
   return selectRegister(dialect, 'operators', { id: name, name }, { word: 'OR', order: 'ORDER BY created_ms, id' })
+}
+
+function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): StoreStep<PersonKeys[]> {
+  // To name each of many would be too many values for one statement.
+  const ids = persons.length > 100 ? undefined : persons.map(({ id }) => id)
+  const rows = yield* ask(dialect, (put) => {
+    const whose = ids ? isOneOf(put, 'person', ids) : 'person IS NOT NULL'
+    return `SELECT DISTINCT person, account_id FROM ${dialect.schema}.keys WHERE ${whose} AND revoked_ms IS NULL`
+  })
+  return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
 }
 
 function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['credit']> {

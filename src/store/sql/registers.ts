@@ -10,6 +10,7 @@ import type { BookWrite } from '../../accounts/book-rules.ts'
 import { boundValues } from '../../accounts/key-bounds.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type SessionRow, sessionsMax } from '../../accounts/operators.ts'
+import type { PersonPage, PersonRow } from '../../accounts/persons.ts'
 import {
   type BookRow,
   changesOf,
@@ -19,7 +20,17 @@ import {
   registers,
 } from '../../accounts/registers.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
-import { type Dialect, insert, isOneOf, type Put, type SqlValue, type Statement, statement, update } from './dialect.ts'
+import {
+  type Dialect,
+  insert,
+  isOneOf,
+  isText,
+  type Put,
+  type SqlValue,
+  type Statement,
+  statement,
+  update,
+} from './dialect.ts'
 import { keysWithSpends } from './spends.ts'
 import { type Query, query } from './step.ts'
 
@@ -62,6 +73,28 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
         insert(dialect, 'made', columnsOf(registers.made, { actor, once: key, ...made })),
       ]
     }
+    case 'insert_person':
+      return [insert(dialect, 'persons', columnsOf(registers.persons, write.person))]
+    case 'set_person':
+      return [update(dialect, 'persons', changesOf(registers.persons, write.fields), { id: write.personId })]
+    case 'link_person': {
+      const { personId, to } = write
+      const linked = { linked_id: to, name: null, email: null, account_id: null }
+      return [
+        update(dialect, 'persons', linked, { id: personId }),
+        update(dialect, 'persons', { linked_id: to }, { linked_id: personId }),
+      ]
+    }
+    case 'erase_person': {
+      const { personId, erasedMs } = write
+      const blank = { name: null, external_id: null, email: null, account_id: null, erased_ms: erasedMs }
+      return [
+        update(dialect, 'persons', blank, { id: personId }),
+        update(dialect, 'persons', blank, { linked_id: personId }),
+      ]
+    }
+    case 'give_keys':
+      return [update(dialect, 'keys', { person: write.to }, { account_id: write.accountId, person: write.from })]
     case 'insert_key':
       return [insert(dialect, 'keys', { ...columnsOf(registers.keys, write.key), ...boundValues(write.key.bounds) })]
     case 'set_key':
@@ -100,6 +133,35 @@ export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRo
   return query(dialect, readKeyRow, (put) => {
     const found = `(SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)})`
     return `SELECT * FROM ${keysWithSpends(dialect, found)}`
+  })
+}
+
+/** People by any of these texts, with those that they are linked to, and those that are linked to them; or all. */
+export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]): Query<PersonRow> {
+  const { schema } = dialect
+  const read = (row: StoreRow) => readFields(registers.persons, row)
+  return query(dialect, read, (put) => {
+    if (asked === 'all') return `SELECT * FROM ${schema}.persons`
+    const texts = asked.filter(isText)
+    const is = (column: string) =>
+      isOneOf(put, column, column === 'email' ? texts.map((one) => one.toLowerCase()) : texts)
+    const found = ['id', 'external_id', 'email', 'name'].map(is).join(' OR ')
+    return `WITH found AS (SELECT id, coalesce(linked_id, id) AS person FROM ${schema}.persons WHERE ${found})
+      SELECT * FROM ${schema}.persons WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`
+  })
+}
+
+/** A page of people, the oldest first; those who were erased are left out. */
+export function selectPersonPage(dialect: Dialect, { q, accountId, beyond, limit }: PersonPage): Query<PersonRow> {
+  const read = (row: StoreRow) => readFields(registers.persons, row)
+  return query(dialect, read, (put) => {
+    const parts = ['erased_ms IS NULL']
+    if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
+    const searched = { id: '', name: '%', external_id: '%', email: '%' } as const
+    const fits = ([column, before]: [string, '' | '%']) => isLike(put, column, q!, before)
+    if (q !== undefined) parts.push(`(${Object.entries(searched).map(fits).join(' OR ')})`)
+    if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
+    return `SELECT * FROM ${dialect.schema}.persons ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
   })
 }
 

@@ -11,7 +11,7 @@ import { rearm } from './warnings.ts'
  */
 
 /**
- * Replaces the table of keys. Each key has the name of its account, what its line has spent, and what is held of its budget.
+ * Replaces the table of keys. Each key has the names of its account and person, what its line has spent, and what is held of its budget.
  * PostgreSQL works that out for each row of `keys`, even for those that a condition outside or a LIMIT leaves out: `heldByReplicas`
  * reads the clock.
  * @param keys the table, or a SELECT in brackets of the keys that are wanted
@@ -19,7 +19,8 @@ import { rearm } from './warnings.ts'
 export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.keys`): string {
   const held = isShared ? heldByReplicas : 'NULL'
   return `(SELECT k.*, s.from_ms, s.until_ms, s.spent, ${held} AS held,
-      (SELECT a.name FROM ${schema}.accounts a WHERE a.id = k.account_id) AS account_name
+      (SELECT a.name FROM ${schema}.accounts a WHERE a.id = k.account_id) AS account_name,
+      (SELECT p.name FROM ${schema}.persons p WHERE p.id = k.person) AS person_name
     FROM ${keys} k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)) keys`
 }
 

@@ -43,6 +43,8 @@ export function openDatabase(
     try {
       // FULL must be said on every opening: with WAL alone a commit may be lost with the power.
       db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864')
+      // Names of people that were erased must not stay in a page. FAST cleans only pages that are written anyway.
+      db.exec('PRAGMA secure_delete = FAST')
       const wasVersion = readVersions(db).version
       const wasOlder = wasVersion > 0 && wasVersion < migrations.length
       if (lock && wasOlder) migrateUnder(lock, db, path)

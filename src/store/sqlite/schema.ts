@@ -340,6 +340,26 @@ export const migrations: readonly SqliteMigration[] = [
   CREATE INDEX accounts_suspended ON accounts (created_ms, id) WHERE state = 'suspended';
 `,
   detailed,
+  // From 9 to 10: people who use keys (ruling Y21). Their names are here and nowhere else.
+  `
+  CREATE TABLE persons (
+    id TEXT PRIMARY KEY,
+    name TEXT,
+    external_id TEXT,
+    email TEXT,
+    account_id TEXT REFERENCES accounts (id),
+    created_ms INTEGER NOT NULL,
+    erased_ms INTEGER,
+    linked_id TEXT                       -- the person that this identity belongs to, if it is a second one
+  ) STRICT;
+  CREATE INDEX persons_created ON persons (created_ms, id);
+  CREATE INDEX persons_external ON persons (external_id);
+  CREATE INDEX persons_name ON persons (name);
+  CREATE INDEX persons_email ON persons (email);
+  CREATE INDEX persons_linked ON persons (linked_id);
+  ALTER TABLE keys ADD COLUMN person TEXT;
+  CREATE INDEX keys_person ON keys (person) WHERE person IS NOT NULL;
+`,
 ]
 
 /** The version of the second release. */

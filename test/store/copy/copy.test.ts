@@ -6,6 +6,7 @@ import test, { before } from 'node:test'
 import { createCalendar } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
+import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
 import type { StorePlace } from '../../../src/config/config.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { type CopyListener, type CopyReport, copyStore } from '../../../src/store/copy/copy.ts'
@@ -43,6 +44,10 @@ function fill(path: string, debits = 30): void {
   store.createAccount('three')
   const bounds = { budget: { nanos: 10n ** 9n, per: 'month' }, requestsPerMinute: 7, models: ['a', 'b*'] } as const
   const narrow = store.createKey(one.id, { label: 'canary label', ...bounds, expiresMs: 9e12 })
+  const person = store.change(createPerson({ name: 'Ada', externalId: 'u-1', account: 'one' }, 4))
+  store.change(linkPersons('u-1', store.change(createPerson({ externalId: 'u-2' }, 5)).id))
+  store.change(erasePerson(store.change(createPerson({ name: 'gone' }, 6)).id, 7))
+  store.updateKey(narrow.id, { person: person.id })
   store.rotateKey(narrow.id, 60_000)
   store.revokeKey(store.createKey(two.id).id)
   const rows = Array.from({ length: debits }, (_, at) => ({

@@ -1,0 +1,249 @@
+import { randomText } from '../ids/base62.ts'
+import { BookError, type BookErrorCode } from './book-error.ts'
+import type { BookChange, BookWrite, Facts } from './book-rules.ts'
+import { mayHoldKey } from './keys.ts'
+import {
+  findPerson,
+  type IdentityField,
+  identities,
+  type PersonField,
+  type PersonRow,
+  personFields,
+  refuseElsewhere,
+  versionOfPerson,
+} from './persons.ts'
+import { isShownWhole } from './shown-text.ts'
+import type { ActDetails } from './trail.ts'
+
+/*
+ * The rules for people who use keys, as book-rules.ts has those for accounts (ruling Y21). Their names are in the rows of
+ * their register and nowhere else. The audit trail is a chain too: it names them by id, and the fields that changed by name.
+ */
+
+/** A field that is left out stays as it is, or empty. Null takes it away. `account`: an id or a name. */
+export type PersonWishes = {
+  [Field in Exclude<PersonField, 'accountId'>]?: string | null | undefined
+} & { account?: string | null | undefined }
+
+/** The result is kept for repetitions of the request, and has no name for that reason. */
+export function createPerson(wishes: PersonWishes, nowMs: number): BookChange<{ id: string }> {
+  return {
+    about: aboutPerson(wishes),
+    decide(facts) {
+      const person = newPerson(fieldsOf(wishes, facts), nowMs)
+      refuseTaken(facts, person)
+      const trail = { operation: 'person.create', object: person.id, after: sayFields(person, personFields) }
+      return { writes: [{ kind: 'insert_person', person }], result: { id: person.id }, trail }
+    },
+  }
+}
+
+/** @param seen the version that the caller has seen, if any. */
+export function updatePerson(asked: string, wishes: PersonWishes, seen?: string | undefined): BookChange<PersonRow> {
+  return {
+    about: aboutPerson(wishes, asked),
+    decide(facts) {
+      const person = findPerson(facts, asked)
+      if (seen !== undefined && seen !== versionOfPerson(person)) throw new BookError('stale', person.id)
+      const result = { ...person, ...fieldsOf(wishes, facts) }
+      refuseUnnamed(result)
+      refuseTaken(facts, result)
+      refuseElsewhere(result, facts.personKeys)
+      const changed = personFields.filter((field) => person[field] !== result[field])
+      if (changed.length === 0) return { writes: [], result }
+      const [before, after] = [sayFields(person, changed), sayFields(result, changed)]
+      const trail = { operation: 'person.update', object: person.id, before, after }
+      return { writes: [{ kind: 'set_person', personId: person.id, fields: pick(result, changed) }], result, trail }
+    },
+  }
+}
+
+/** A person as a line of a list has them. @property line its number in the file, for messages */
+export type PersonLine = PersonWishes & { line: number }
+
+export type ImportCounts = { created: number; changed: number; unchanged: number }
+
+/**
+ * Brings in a list of people, whole or not at all. A line is of the person who has its external id. Without one, or if nobody has
+ * it, the line is of the person with its e-mail address, and last of the one with its name. A line is never of a person who has
+ * another external id or another address. A line of a second identity changes nothing. An empty field leaves its value as it is.
+ * @throws BookError with the number of the line
+ */
+export function importPersons(lines: readonly PersonLine[], nowMs: number): BookChange<ImportCounts> {
+  const accounts = new Set(lines.flatMap(({ account }) => account ?? []))
+  return {
+    about: { persons: 'all', accounts: [...accounts] },
+    decide(facts) {
+      const known = indexPersons(facts.persons.filter(({ erasedMs }) => erasedMs === undefined))
+      const writes: BookWrite[] = []
+      const result = { created: 0, changed: 0, unchanged: 0 }
+      const seen = new Map<string, number>()
+      for (const { line, ...wishes } of lines) {
+        try {
+          const fields = fieldsOf(wishes, facts)
+          const [found, other] = matches(known, fields)
+          if (other) throw new BookError('person_ambiguous', 'it')
+          const person = found ?? newPerson(fields, nowMs)
+          if (seen.has(person.id)) throw new BookError('person_twice', `line ${seen.get(person.id)}`)
+          seen.set(person.id, line)
+          const after = { ...person, ...fields }
+          const changed = found?.linkedId === undefined ? personFields.filter((one) => person[one] !== after[one]) : []
+          if (changed.includes('accountId')) refuseElsewhere(after, facts.personKeys)
+          if (!found) writes.push({ kind: 'insert_person', person })
+          else if (changed.length > 0)
+            writes.push({ kind: 'set_person', personId: person.id, fields: pick(after, changed) })
+          // A later line may be of the same person by what is new.
+          for (const list of indexesOf(known, { ...nobody, ...pick(after, found ? changed : personFields) }))
+            list.push(after)
+          result[!found ? 'created' : changed.length > 0 ? 'changed' : 'unchanged']++
+        } catch (error) {
+          throw error instanceof BookError ? new BookError(error.code, error.subject, line) : error
+        }
+      }
+      return { writes, result, trail: { operation: 'person.import', object: 'persons', after: result } }
+    },
+  }
+}
+
+/**
+ * Records that two people are one with two identities. All keys are the first one's from then on, and reports count the entries
+ * of both together. The external id of the second one stays, and means the first one.
+ */
+export function linkPersons(asked: string, other: string): BookChange<PersonRow> {
+  return {
+    about: { persons: [asked, other] },
+    decide(facts) {
+      const [person, second] = [findPerson(facts, asked), findPerson(facts, other)]
+      const [personId, secondId] = [person.id, second.id]
+      if (personId === secondId) throw new BookError('person_same', personId)
+      const result = { ...person }
+      for (const field of ['name', 'email', 'accountId'] as const) result[field] ??= second[field]
+      const theirs = facts.personKeys.map(({ accountId }) => ({ personId, accountId }))
+      refuseElsewhere(result, second.accountId ? [...theirs, { personId, accountId: second.accountId }] : theirs)
+      return {
+        writes: [
+          { kind: 'set_person', personId, fields: pick(result, ['name', 'email', 'accountId']) },
+          { kind: 'link_person', personId: secondId, to: personId },
+          ...giveKeys(facts, secondId, personId),
+        ],
+        result,
+        trail: { operation: 'person.link', object: personId, after: { identity: secondId } },
+      }
+    },
+  }
+}
+
+/**
+ * Takes away all that is known of a person and of their identities: a person who comes back is a new one. Their keys stay as they
+ * are, and are nobody's. Entries keep the id.
+ */
+export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow> {
+  return {
+    about: { persons: [asked] },
+    decide(facts) {
+      const { id: personId, createdMs } = findPerson(facts, asked)
+      return {
+        writes: [{ kind: 'erase_person', personId, erasedMs: nowMs }, ...giveKeys(facts, personId, null)],
+        result: { ...nobody, id: personId, createdMs, erasedMs: nowMs },
+        trail: { operation: 'person.erase', object: personId, after: { erased: true } },
+      }
+    },
+  }
+}
+
+function aboutPerson({ externalId, account }: PersonWishes, asked?: string) {
+  const persons = [asked, externalId].flatMap((one) => one ?? [])
+  return { persons, ...(typeof account === 'string' && { accounts: [account] }) }
+}
+
+const shown = (most: number) => (text: string) => isShownWhole(text, most) && !mayHoldKey(text)
+
+/** The longest address has 254 characters (RFC 5321 4.5.3.1.3). A name like an id would be found as that. */
+const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wrong: BookErrorCode }>> = {
+  externalId: { isRight: shown(200), wrong: 'external_id_invalid' },
+  email: { isRight: (text) => shown(254)(text) && /^[^\s@]+@[^\s@]+$/.test(text), wrong: 'email_invalid' },
+  name: { isRight: (text) => shown(100)(text) && !/^per_[0-9A-Za-z]{16}$/.test(text), wrong: 'person_name_invalid' },
+}
+
+/** @returns the fields that are wished, checked, as a row has them */
+function fieldsOf({ account, ...texts }: PersonWishes, { accounts }: Pick<Facts, 'accounts'>): Partial<PersonRow> {
+  const fields: Partial<PersonRow> = {}
+  for (const field of identities) {
+    const text = texts[field]
+    if (text === undefined) continue
+    if (text !== null && !forms[field].isRight(text)) throw new BookError(forms[field].wrong, '')
+    fields[field] = (field === 'email' ? text?.toLowerCase() : text) ?? undefined
+  }
+  if (account === undefined) return fields
+  const found = accounts.find(({ id, name }) => id === account || name === account)
+  if (account !== null && !found) throw new BookError('no_account', account)
+  return { ...fields, accountId: found?.id }
+}
+
+const nobody = {
+  ...{ name: undefined, externalId: undefined, email: undefined, accountId: undefined },
+  ...{ erasedMs: undefined, linkedId: undefined },
+}
+
+function newPerson(fields: Partial<PersonRow>, nowMs: number): PersonRow {
+  const person = { ...nobody, ...fields, id: `per_${randomText(16)}`, createdMs: nowMs }
+  refuseUnnamed(person)
+  return person
+}
+
+function refuseUnnamed(person: PersonRow): void {
+  if (identities.every((field) => person[field] === undefined)) throw new BookError('person_unnamed', person.id)
+}
+
+function refuseTaken({ persons }: Facts, { id, externalId }: PersonRow): void {
+  const isTaken = externalId !== undefined && persons.some((one) => one.id !== id && one.externalId === externalId)
+  if (isTaken) throw new BookError('person_taken', externalId)
+}
+
+function giveKeys({ personKeys }: Facts, from: string, to: string | null): BookWrite[] {
+  const theirs = personKeys.filter(({ personId }) => personId === from)
+  return theirs.map(({ accountId }) => ({ kind: 'give_keys', accountId, from, to }))
+}
+
+/** The audit is a chain as well, so it has which fields have values, and no value but the account's id (ruling Y21). */
+function sayFields(person: PersonRow, fields: readonly PersonField[]): ActDetails {
+  const said = fields.map((field) => [
+    field,
+    field === 'accountId' ? (person[field] ?? null) : person[field] !== undefined,
+  ])
+  return Object.fromEntries(said)
+}
+
+function pick(person: PersonRow, fields: readonly PersonField[]): Partial<PersonRow> {
+  return Object.fromEntries(fields.map((field) => [field, person[field]]))
+}
+
+type PersonIndex = Readonly<Record<IdentityField, Map<string, PersonRow[]>>>
+
+function indexPersons(persons: readonly PersonRow[]): PersonIndex {
+  const index = { externalId: new Map(), email: new Map(), name: new Map() }
+  for (const person of persons) for (const list of indexesOf(index, person)) list.push(person)
+  return index
+}
+
+function indexesOf(index: PersonIndex, person: Pick<PersonRow, IdentityField>): PersonRow[][] {
+  return identities.flatMap((field) => {
+    const text = person[field]
+    if (text === undefined) return []
+    const list = index[field].get(text) ?? []
+    index[field].set(text, list)
+    return [list]
+  })
+}
+
+/** The people that a line may mean, see `importPersons`. */
+function matches(index: PersonIndex, fields: Partial<PersonRow>): readonly PersonRow[] {
+  for (const [at, field] of identities.entries()) {
+    const surer = identities.slice(0, at)
+    const differs = (one: PersonRow) => surer.some((it) => fields[it] !== undefined && one[it] !== undefined)
+    const text = fields[field]
+    const found = text === undefined ? [] : (index[field].get(text) ?? []).filter((one) => !differs(one))
+    if (found.length > 0) return found
+  }
+  return []
+}

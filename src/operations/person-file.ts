@@ -1,0 +1,68 @@
+import type { z } from 'zod'
+import type { PersonLine } from '../accounts/person-rules.ts'
+
+/** The columns of a list of people, by the fields of a person. */
+const columns = { name: 'name', external_id: 'externalId', email: 'email', account: 'account' } as const
+
+type ColumnName = keyof typeof columns
+
+/** Everybody of a list is changed in one transaction, while no other change of the books is made. */
+const linesMax = 10_000
+
+/** Mistakes that are reported at once. */
+const mistakesMax = 5
+
+/** Reads a list of people (RFC 4180), for a field of an operation. Each mistake is reported with its line. */
+export function readPersonLines(text: string, context: z.RefinementCtx): PersonLine[] {
+  const mistakes: string[] = []
+  const [head, ...rows] = cutRows(text.replace(/^\ufeff/, ''), mistakes)
+  const names = (head?.cells ?? []).map((cell) => cell.trim().toLowerCase())
+  for (const [at, name] of names.entries()) {
+    if (!Object.hasOwn(columns, name)) mistakes.push(`line ${head!.line}: no column is called ${JSON.stringify(name)}`)
+    else if (names.indexOf(name) < at) mistakes.push(`line ${head!.line}: the column ${name} is there twice`)
+  }
+  if (head === undefined) mistakes.push('the file is empty')
+  if (mistakes.length > 0)
+    mistakes.push(`the first line names columns, with commas between them: any of ${Object.keys(columns).join(', ')}`)
+  else if (rows.length > linesMax)
+    mistakes.push(`a list has ${linesMax} people at most: bring them in by several files`)
+  else
+    for (const { cells, line } of rows)
+      if (cells.length !== names.length)
+        mistakes.push(`line ${line}: has ${cells.length} cells, and the first line names ${names.length} columns`)
+  if (mistakes.length === 0) return rows.map(({ cells, line }) => ({ line, ...personOf(names as ColumnName[], cells) }))
+  const more = mistakes.length - mistakesMax
+  const told = mistakes.slice(0, mistakesMax).join('; ')
+  context.addIssue({ code: 'custom', message: more > 0 ? `${told}; and ${more} more` : told })
+  return []
+}
+
+/** An empty cell says nothing. */
+function personOf(names: readonly ColumnName[], cells: readonly string[]): Omit<PersonLine, 'line'> {
+  const said = names.map((name, at) => [columns[name], cells[at]!.trim() || undefined] as const)
+  return Object.fromEntries(said.filter(([, cell]) => cell !== undefined))
+}
+
+type CsvLine = { cells: string[]; line: number }
+
+/** @returns the lines that have a text, each with the number at which it begins, from 1 on */
+function cutRows(text: string, mistakes: string[]): CsvLine[] {
+  const rows: CsvLine[] = []
+  const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|\r|$)/y
+  let row: CsvLine = { cells: [], line: 1 }
+  let line = 1
+  while (cell.lastIndex < text.length || row.cells.length > 0) {
+    const match = cell.exec(text)
+    if (!match) {
+      mistakes.push(`line ${line}: a quote stands where none can, or is not closed`)
+      return rows
+    }
+    const [all, quoted, bare, end] = match
+    row.cells.push(quoted?.replaceAll('""', '"') ?? bare!)
+    line += all.split(/\r\n|\r|\n/).length - 1
+    if (end === ',') continue
+    if (row.cells.some((one) => one.trim() !== '')) rows.push(row)
+    row = { cells: [], line }
+  }
+  return rows
+}

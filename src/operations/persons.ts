@@ -1,0 +1,163 @@
+import { z } from 'zod'
+import type { PersonWishes } from '../accounts/person-rules.ts'
+import { type PersonRow, versionOfPerson } from '../accounts/persons.ts'
+import { readPlace } from './cursor.ts'
+import * as field from './fields.ts'
+import { findAccountId } from './filter.ts'
+import { operation, page } from './operation.ts'
+import { readPersonLines } from './person-file.ts'
+
+const personShape = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  external_id: z.string().nullable(),
+  email: z.string().nullable(),
+  account: z.string().nullable().describe('the id of the one account that keys of the person may be of; null: any'),
+  linked_to: z.string().nullable().describe('the person that this second identity belongs to'),
+  created: field.when,
+  erased: field.when.nullable(),
+})
+
+function tellPerson(row: PersonRow): z.output<typeof personShape> {
+  const { id, name, externalId, email, accountId, linkedId, createdMs, erasedMs } = row
+  return {
+    id,
+    name: name ?? null,
+    external_id: externalId ?? null,
+    email: email ?? null,
+    account: accountId ?? null,
+    linked_to: linkedId ?? null,
+    created: field.formatTime(createdMs)!,
+    erased: field.formatTime(erasedMs),
+  }
+}
+
+const one = (row: PersonRow) => ({ body: tellPerson(row), version: versionOfPerson(row) })
+
+const person = field
+  .text('must name a person')
+  .describe('id, external id, or a name or e-mail address that only one person has')
+
+const text = () => field.orNone('must be a text', (value) => value).optional()
+
+const fields = {
+  name: text().describe('1 to 100 characters; `none` takes it away'),
+  external_id: text().describe('the id in a directory of yours, which only one person has; `none` takes it away'),
+  email: text().describe('an address; `none` takes it away'),
+  account: text().describe('the one account that keys of the person may be of, by name or id; `none`: any'),
+}
+
+const options = { external_id: '--external-id <text>', email: '--email <address>', account: '--account <account>' }
+
+function wishesOf({ external_id: externalId, ...rest }: z.output<z.ZodObject<typeof fields>>): PersonWishes {
+  return { externalId, ...rest }
+}
+
+export const personOperations = [
+  operation({
+    id: 'person.create',
+    http: 'POST /persons',
+    role: 'admin',
+    kind: 'creates',
+    input: z.strictObject(fields),
+    output: personShape,
+    problems: ['not_found', 'conflict'],
+    text: 'add a person who uses keys',
+    cli: [{ command: 'person create', arguments: ['name?'], options }],
+    async run({ books }, asked) {
+      const { id } = await books.createPerson(wishesOf(asked))
+      return { ...one(await books.findPerson(id)), isNew: true }
+    },
+  }),
+  operation({
+    id: 'person.list',
+    http: 'GET /persons',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({
+      account: field.account.optional(),
+      q: z
+        .string()
+        .min(1)
+        .max(100)
+        .optional()
+        .describe('only those with this in their name, external id or e-mail address, or at the start of their id'),
+      ...field.paging,
+    }),
+    output: personShape,
+    problems: ['cursor_invalid'],
+    text: 'list people, the oldest first; without those who were erased',
+    cli: [{ command: 'person list', options: { account: '--account <account>', q: '--search <text>' }, rows: 'all' }],
+    async run({ books, beyond }, { account, q, limit }) {
+      const accountId = account === undefined ? undefined : await findAccountId(books, account)
+      const place = readPlace(beyond, ['number', 'string'])
+      const rows = await books.pagePersons({ accountId, q, beyond: place, limit: limit + 1 })
+      return page(rows, limit, tellPerson, (row) => [row.createdMs, row.id])
+    },
+  }),
+  operation({
+    id: 'person.import',
+    http: 'POST /persons/import',
+    role: 'admin',
+    isLarge: true,
+    input: z.strictObject({
+      csv: field
+        .text('must be a text')
+        .transform(readPersonLines)
+        .describe('a head with any of name, external_id, email, account, and a line for each person'),
+    }),
+    output: z.object({ created: z.number(), changed: z.number(), unchanged: z.number() }),
+    problems: ['not_found', 'conflict'],
+    text: 'bring in a list of people (CSV), as often as it changes: all of it, or nothing if a line is wrong',
+    cli: [{ command: 'person import', arguments: ['csv'], files: ['csv'] }],
+    run: async ({ books }, { csv }) => ({ body: await books.importPersons(csv) }),
+  }),
+  operation({
+    id: 'person.show',
+    http: 'GET /persons/{person}',
+    role: 'viewer',
+    input: z.strictObject({ person }),
+    output: personShape,
+    problems: ['not_found'],
+    text: 'show a person',
+    cli: [{ command: 'person show', arguments: ['person'] }],
+    run: async ({ books }, { person }) => one(await books.findPerson(person)),
+  }),
+  operation({
+    id: 'person.update',
+    http: 'PATCH /persons/{person}',
+    role: 'admin',
+    kind: 'edits',
+    input: z.strictObject({ person, ...fields }),
+    output: personShape,
+    problems: ['not_found', 'conflict'],
+    text: 'give a person another name, external id, address or account',
+    cli: [{ command: 'person set', arguments: ['person'], options: { name: '--name <text>', ...options } }],
+    run: async ({ books }, { person, ...asked }) => one(await books.updatePerson(person, wishesOf(asked))),
+  }),
+  operation({
+    id: 'person.link',
+    http: 'POST /persons/{person}/link',
+    role: 'admin',
+    input: z.strictObject({
+      person,
+      other: person.describe('who is the same person: id, external id, or a unique name'),
+    }),
+    output: personShape,
+    problems: ['not_found', 'conflict'],
+    text: 'make another person a second identity of this one, with the keys and in reports',
+    cli: [{ command: 'person link', arguments: ['person', 'other'] }],
+    run: async ({ books }, { person, other }) => one(await books.linkPersons(person, other)),
+  }),
+  operation({
+    id: 'person.erase',
+    http: 'POST /persons/{person}/erase',
+    role: 'admin',
+    input: z.strictObject({ person }),
+    output: personShape,
+    problems: ['not_found'],
+    text: 'take away all that is known of a person, for good; their keys stay, and entries keep the id',
+    cli: [{ command: 'person erase', arguments: ['person'] }],
+    run: async ({ books }, { person }) => one(await books.erasePerson(person)),
+  }),
+]

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import { createPath } from '../store/fixtures.ts'
+import { run, runWarm } from './run.ts'
+
+/** A store with the account `acme`, and a folder for lists. */
+async function begin() {
+  const path = createPath()
+  const store = ['--store', path]
+  await runWarm(['account', 'create', 'acme', ...store])
+  const ask = (...args: string[]) => runWarm([...args, ...store])
+  const json = async (...args: string[]) => (await runWarm([...args, ...store, '--json'])).json
+  let count = 0
+  const importList = (text: string | Buffer, ...more: string[]) => {
+    const file = join(dirname(path), `list-${++count}.csv`)
+    writeFileSync(file, text)
+    return ask('person', 'import', file, ...more)
+  }
+  return { store, ask, json, importList }
+}
+
+test('Y21 a list of people is brought in, and again, and keys are theirs until they are erased', async () => {
+  const { store, ask, json, importList } = await begin()
+  const list = '\ufeffName, external_id,email,account\r\n"Hopper, Grace",u-1,grace@x,acme\r\n\r\n"Ada ""K""",u-2,,\r\n'
+  const first = await importList(list)
+  assert.deepEqual([first.code, first.stdout, first.stderr], [0, '2 created, 0 changed, 0 unchanged\n', ''])
+  assert.equal((await importList(list)).stdout, '0 created, 0 changed, 2 unchanged\n')
+  assert.deepEqual(JSON.parse((await importList(list, '--json')).stdout), { created: 0, changed: 0, unchanged: 2 })
+  const listed = await json('person', 'list')
+  const grace = listed.find(({ external_id }) => external_id === 'u-1')!
+  assert.deepEqual(listed.map(({ name, email }) => [name, email]).sort(), [
+    ['Ada "K"', null],
+    ['Hopper, Grace', 'grace@x'],
+  ])
+  assert.match(grace['id']!, /^per_/)
+  const { id } = await json('key', 'create', 'acme', '--person', 'Hopper, Grace')
+  const shown = await json('key', 'show', id!)
+  assert.deepEqual([shown['person'], shown['person_name']], [grace['id'], 'Hopper, Grace'])
+  assert.match((await ask('key', 'list')).stdout, /person .*\n.*Hopper, Grace/)
+  assert.equal((await json('key', 'set', id!, '--person', 'u-2'))['person_name'], 'Ada "K"')
+  assert.equal((await json('key', 'set', id!, '--person', 'none'))['person'], null)
+  await json('key', 'set', id!, '--person', 'u-2')
+  assert.equal((await json('person', 'set', 'u-2', '--name', 'Ada King', '--email', 'A@X'))['email'], 'a@x')
+  const made = await json('person', 'create', 'Ada Two')
+  assert.equal((await json('person', 'link', 'u-2', made['id']!))['name'], 'Ada King')
+  const erased = await run(['person', 'erase', made['id']!, ...store])
+  assert.match(erased.stdout, /^per_\w+ is erased: nothing but the id is left\n$/)
+  assert.equal((await json('key', 'show', id!))['person'], null)
+  assert.deepEqual(
+    (await json('person', 'list')).map(({ name }) => name),
+    ['Hopper, Grace'],
+  )
+  const audit = (await ask('audit')).stdout
+  for (const operation of ['person.import', 'person.create', 'person.update', 'person.link', 'person.erase'])
+    assert.match(audit, new RegExp(operation.replace('.', '\\.')))
+  assert.doesNotMatch(audit, /Hopper|King|Ada/)
+})
+
+const head = 'name,external_id,email,account\n'
+
+test('Y21 a list with a mistake is refused with the line and the cure, and nothing of it is brought in', async () => {
+  const { ask, json, importList } = await begin()
+  const cases: readonly [string | Buffer, RegExp][] = [
+    ['name,phone\nA,1\n', /line 1: no column is called "phone".*any of name, external_id, email, account/],
+    ['name;email\nA;b@x\n', /no column is called "name;email".*with commas between them/],
+    ['name,name\nA,B\n', /line 1: the column name is there twice/],
+    ['', /the file is empty/],
+    [`${head}A,1,a@x\n`, /line 2: has 3 cells, and the first line names 4 columns/],
+    [`${head}"A,1,a@x,\n`, /line 2: a quote stands where none can, or is not closed/],
+    [`${head}A"b,1,a@x,\n`, /line 2: a quote/],
+    [`${head}"A\nB",1,,\nC,1,,\n`, /line 2: The name of a person has 1 to 100 characters/],
+    [`${head}A,1,,\n\n\nC,1,,\n`, /line 5: It is of the same person as line 2/],
+    [`${head}A,1,,\nB,2,,beta\n`, /line 3: There is no account "beta"/],
+    [`${head}A,1,nobody,\n`, /line 2: An e-mail address is such as/],
+    [Buffer.from([...Buffer.from(`${head}A`), 0xff]), /is not UTF-8: save it as UTF-8/],
+    [`name\n${'A\n'.repeat(10_001)}`, /a list has 10000 people at most/],
+  ]
+  for (const [text, message] of cases) {
+    const refused = await importList(text)
+    assert.notEqual(refused.code, 0, String(message))
+    assert.match(refused.stderr, message)
+    assert.equal((await json('person', 'list')).length, 0)
+  }
+  assert.match((await ask('person', 'import', 'missing.csv')).stderr, /missing\.csv cannot be read \(ENOENT\)/)
+  assert.match((await ask('person', 'set', 'nobody')).stderr, /say what is to be changed/)
+  assert.match(
+    (await ask('key', 'create', 'acme', '--person', 'nobody')).stderr,
+    /There is no person "nobody": see triwire person list/,
+  )
+})
