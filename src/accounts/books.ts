@@ -39,6 +39,7 @@ import {
   type OperatorRole,
   type OperatorRow,
   revokeOperator,
+  roleOf,
   type SessionRow,
   seenLagMs,
   sessionIdleMs,
@@ -357,8 +358,8 @@ async function findPrincipal(
 
 function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | undefined {
   if (!row || row.revokedMs !== undefined || hasEnded(row.expiresMs, nowMs)) return undefined
-  const { id, name, role, expiresMs } = row
-  return { kind: 'operator', actor: `operator:${name}`, name, role, expiresMs, operatorId: id }
+  const { id, name, expiresMs } = row
+  return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
 }
 
 async function asOwner(store: BookStore, key: KeyRow | undefined, nowMs: number): Promise<Principal | undefined> {

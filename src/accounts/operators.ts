@@ -31,7 +31,8 @@ export function createOperator(
       const operator: OperatorRow = {
         id,
         name,
-        role,
+        role: role === 'admin' ? 'admin' : 'viewer',
+        duty: role === 'finance' ? 'finance' : undefined,
         digest,
         prefix,
         createdMs: nowMs,
@@ -115,9 +116,17 @@ function isLive({ revokedMs, expiresMs }: OperatorRow, nowMs: number): boolean {
   return revokedMs === undefined && !hasEnded(expiresMs, nowMs)
 }
 
-export type OperatorRole = OperatorRow['role']
+/**
+ * Roles of operators (Y22). An admin may do everything. A viewer reads everything but cost and margin. Finance reads sums,
+ * prices and statements of all accounts, and cost and margin.
+ */
+export const operatorRoles = ['admin', 'viewer', 'finance'] as const
 
-export const operatorRoles = ['admin', 'viewer'] as const satisfies readonly OperatorRole[]
+export type OperatorRole = (typeof operatorRoles)[number]
+
+export function roleOf({ role, duty }: OperatorRow): OperatorRole {
+  return duty ?? role
+}
 
 export type OperatorRow = BookRow<'operators'>
 export type SessionRow = BookRow<'sessions'>

@@ -98,8 +98,10 @@ export const registers = {
   operators: {
     id: text(),
     name: text(),
-    /** A `viewer` reads, an `admin` also changes. */
+    /** `duty` narrows it. The second release knows these two only, and reads none of the other columns. */
     role: text<'admin' | 'viewer'>(),
+    /** Whether a viewer sees sums, prices and statements, and nothing else (Y22). */
+    duty: optional(text<'finance'>()),
     digest: text(),
     /** The token's first characters. */
     prefix: text(),

@@ -1,6 +1,8 @@
 import type { Books, Principal } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
+import { roleText } from '../operations/openapi.ts'
+import { serves } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOf, digestOfCookie } from '../operations/session.ts'
 import { cookieName, readCookie, type Site } from './guard.ts'
@@ -75,10 +77,7 @@ export function permit(matched: Matched, who: Principal | undefined): Extract<Ma
     throw new ProblemError('method_not_allowed', `It takes ${allow}.`, { headers: { allow } })
   }
   const { role } = matched.operation
-  const isAllowed =
-    role === 'anyone' || role === 'owner' || (who?.kind === 'operator' && (role === 'viewer' || who.role === 'admin'))
-  if (!isAllowed)
-    throw new ProblemError('forbidden', role === 'admin' ? 'An admin may do this.' : 'An operator may do this.')
+  if (!serves(role, who)) throw new ProblemError('forbidden', roleText(role))
   return matched
 }
 

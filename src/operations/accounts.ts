@@ -55,7 +55,7 @@ export const accountOperations = [
   operation({
     id: 'account.list',
     http: 'GET /accounts',
-    role: 'viewer',
+    role: 'reader',
     isOfAll: true,
     kind: 'list',
     input: z.strictObject({
@@ -100,7 +100,7 @@ export const accountOperations = [
   operation({
     id: 'account.show',
     http: 'GET /accounts/{account}',
-    role: 'viewer',
+    role: 'reader',
     isOfAll: true,
     input: z.strictObject({ account: field.account }),
     output: accountShape,

@@ -107,7 +107,7 @@ export const ledgerOperations = [
   operation({
     id: 'ledger.totals',
     http: 'GET /ledger/totals',
-    role: 'viewer',
+    role: 'reader',
     kind: 'list',
     input: z.strictObject({
       ...filterFields,

@@ -36,7 +36,7 @@ const documentOperation = operation({
   id: 'openapi',
   http: 'GET /openapi.json',
   // Owners of keys may see only their own data, and not the list of what operators can do (ruling X14).
-  role: 'viewer',
+  role: 'reader',
   output: z.record(z.string(), z.unknown()),
   text: 'this document',
   run: async ({ version }) => ({ body: describeApi(version) }),
@@ -75,7 +75,7 @@ const common: readonly ProblemName[] = [
 export function problemsOf(one: Operation): ProblemName[] {
   const { role, kind, method } = one
   const names: ProblemName[] = [...one.problems]
-  const never = { anyone: ['unauthenticated', 'forbidden'], owner: ['forbidden'], viewer: [], admin: [] }[role]
+  const never = role === 'anyone' ? ['unauthenticated', 'forbidden'] : role === 'owner' ? ['forbidden'] : []
   names.push(...common.filter((name) => !never.some((one) => one === name)))
   if (method !== 'GET') names.push('cross_site')
   if (Object.keys(one.input.shape).length > 0 || method === 'GET') names.push('invalid_request')
@@ -107,7 +107,9 @@ export function roleText(role: Operation['role']): string {
   return {
     anyone: 'Anyone may.',
     owner: 'Owners of a key and operators may.',
-    viewer: 'Operators may.',
+    reader: 'Operators may.',
+    viewer: 'Operators with the role `viewer` or `admin` may.',
+    finance: 'Operators with the role `finance` or `admin` may.',
     admin: 'Operators with the role `admin` may.',
   }[role]
 }

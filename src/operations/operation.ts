@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
+import type { OperatorRole } from '../accounts/operators.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { ProblemName } from './problem.ts'
@@ -46,10 +47,26 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   run(context: Context, input: z.output<Input>): Promise<OperationResult<z.output<Output>>>
 }
 
-/** `owner`: a client that shows a key of an account, for its own data. `anyone`: shows nothing. */
-const roles = ['anyone', 'owner', 'viewer', 'admin'] as const
+/**
+ * Callers that an operation serves (Y22). `anyone`: shows nothing. `owner`: a client that shows a key of an account, for its
+ * own data. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
+ */
+type Role = 'anyone' | 'owner' | 'reader' | 'viewer' | 'finance' | 'admin'
 
-type Role = (typeof roles)[number]
+/** The operations that each caller may use. */
+const served = {
+  nobody: ['anyone'],
+  owner: ['anyone', 'owner'],
+  viewer: ['anyone', 'owner', 'reader', 'viewer'],
+  finance: ['anyone', 'owner', 'reader', 'finance'],
+  admin: ['anyone', 'owner', 'reader', 'viewer', 'finance', 'admin'],
+} as const satisfies Record<OperatorRole | 'owner' | 'nobody', readonly Role[]>
+
+/** Whether an operation of a role serves a caller. */
+export function serves(role: Role, who: Principal | undefined): boolean {
+  const caller = who === undefined ? 'nobody' : who.kind === 'owner' ? 'owner' : who.role
+  return served[caller].some((one) => one === role)
+}
 
 /** One way in which the command line offers an operation. */
 export type Face = {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatCredits } from '../accounts/credit.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
-import { type OperatorRow, operatorRoles } from '../accounts/operators.ts'
+import { type OperatorRow, operatorRoles, roleOf } from '../accounts/operators.ts'
 import type { AuditRow } from '../accounts/trail.ts'
 import { tellAccount } from './accounts.ts'
 import { readPlace } from './cursor.ts'
@@ -30,9 +30,10 @@ const issuedShape = z.object({
   expires: field.when,
 })
 
-function tellOperator({ id, name, role, prefix, createdMs, expiresMs, revokedMs }: OperatorRow) {
+function tellOperator(operator: OperatorRow) {
+  const { id, name, prefix, createdMs, expiresMs, revokedMs } = operator
   const times = { created: field.formatTime(createdMs)!, expires: field.formatTime(expiresMs)! }
-  return { id, name, role, prefix, ...times, revoked: field.formatTime(revokedMs) }
+  return { id, name, role: roleOf(operator), prefix, ...times, revoked: field.formatTime(revokedMs) }
 }
 
 const auditShape = z.object({
@@ -63,7 +64,9 @@ export const operatorOperations = [
     kind: 'creates',
     input: z.strictObject({
       name: field.text('must be a text').describe('who it is: 1 to 64 letters, digits and . _ @ -'),
-      role: z.enum(operatorRoles).describe('`viewer` reads, `admin` also changes'),
+      role: z
+        .enum(operatorRoles)
+        .describe('`viewer` reads, `admin` also changes, `finance` reads sums, prices and statements alone'),
       expires: field.duration
         .refine((ms) => ms > 0, { error: 'is over at once: name a longer time' })
         .prefault('90d')
@@ -81,7 +84,7 @@ export const operatorOperations = [
     ],
     async run({ books, nowMs }, { name, role, expires }) {
       const { operator, token } = await books.createOperator(name, role, nowMs + expires)
-      const told = { name: operator.name, role: operator.role, ...(token !== undefined && { token }) }
+      const told = { name: operator.name, role: roleOf(operator), ...(token !== undefined && { token }) }
       return { body: { ...told, expires: field.formatTime(operator.expiresMs)! }, isNew: token !== undefined }
     },
   }),

@@ -54,7 +54,7 @@ export const runningOperations = [
   operation({
     id: 'model.list',
     http: 'GET /models',
-    role: 'viewer',
+    role: 'reader',
     kind: 'list',
     output: modelRow,
     text: 'list the models that clients can name',
@@ -65,7 +65,7 @@ export const runningOperations = [
   operation({
     id: 'status',
     http: 'GET /status',
-    role: 'viewer',
+    role: 'reader',
     output: statusShape,
     text: 'tell how the server is: version, readiness, ledger, load',
     cli: [{ command: 'status' }],

@@ -84,7 +84,7 @@ export const usageOperations = [
   operation({
     id: 'usage.show',
     http: 'GET /usage',
-    role: 'viewer',
+    role: 'reader',
     input,
     output: usageShape,
     problems: ['range_too_large'],

@@ -399,6 +399,8 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX keys_person ON triwire.keys (person) WHERE person IS NOT NULL;
 `,
   },
+  // Operators that see sums, prices and statements alone (ruling Y22).
+  { oldest: 1, sql: 'ALTER TABLE triwire.operators ADD COLUMN duty text' },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -360,6 +360,8 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE keys ADD COLUMN person TEXT;
   CREATE INDEX keys_person ON keys (person) WHERE person IS NOT NULL;
 `,
+  // Operators that see sums, prices and statements alone (ruling Y22).
+  'ALTER TABLE operators ADD COLUMN duty TEXT',
 ]
 
 /** The version of the second release. */
