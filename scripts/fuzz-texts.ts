@@ -1,5 +1,5 @@
 /**
- * Translates random requests in several ways, which must give the same body, losses, names, stops or refusal:
+ * Translates random requests in several ways, which must give the same body, losses, names, stops, repeated members or refusal:
  *
  *     node bin/node.mjs scripts/fuzz-texts.ts [inputs] [seed] [another checkout]
  *
@@ -41,8 +41,12 @@ export async function loadTranslations(root: string): Promise<{ translations: Tr
       const request = client.decodeRequest(asked, { cacheKey: 'k', unseal: () => undefined })
       const encoded = wires[to].model.encodeRequest(request, model)
       const { losses, names, stops, localStops } = encoded
-      const sent = JSON.parse(encoded.body.toString())
-      return JSON.stringify({ sent, losses, names: [...names], stops, localStops })
+      const sent = JSON.parse(encoded.body.toString(), (_, value) =>
+        typeof value === 'string' ? value.replace(schemaInWords, inOneSpelling) : value,
+      )
+      const { echo } = request
+      const repeated = echo && { members: JSON.parse(`{${echo}}`), isOneLine: !/[\n\r]/.test(echo) }
+      return JSON.stringify({ sent, losses, names: [...names], stops, localStops, repeated })
     } catch (error) {
       const { message, param } = error as Error & { param?: string }
       return `${(error as Error).constructor.name} ${param}: ${message}`
@@ -60,6 +64,15 @@ export async function loadTranslations(root: string): Promise<{ translations: Tr
       }),
     ),
   }
+}
+
+/** A schema that a model is asked to follow in words (R-JSON). It has the client's escapes if it was carried as its source. */
+const schemaInWords = /(?<=nothing else:\n).*/s
+
+function inOneSpelling(json: string): string {
+  return json.replace(/\\\\|(?:\\u[0-9a-f]{4})+|\\\//gi, (escapes) =>
+    JSON.stringify(JSON.parse(`"${escapes}"`)).slice(1, -1),
+  )
 }
 
 export type TextCount = { inputs: number; translated: number; refused: number; faults: string[] }
