@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { JsonError, type KeptKeys, keptPlace, type Note, outlineOf, scanObject } from '../../src/bytes/scan.ts'
+import {
+  isJsonObject,
+  JsonError,
+  type KeptKeys,
+  keptPlace,
+  type Note,
+  outlineOf,
+  scanObject,
+} from '../../src/bytes/scan.ts'
 
 // biome-ignore format: cases in rows
 const values = [
@@ -182,6 +190,19 @@ test('F-C33 taken is exactly what a strict decoder and JSON.parse take, over mut
     }),
     { numRuns: 20_000, seed: 7 },
   )
+})
+
+test('R-ARGS a text is one JSON object if a scan takes it, whatever its length', () => {
+  const isScanned = (text: string) => isTaken(bytesOf(text)) && /^[ \t\n\r]*\{/.test(text)
+  const texts = [...accepted, ...refused.map((bytes) => bytes.toString())]
+  const nested = [126, 127, 128, 129].map((depth) => `{"a":${'['.repeat(depth)}${']'.repeat(depth)}}`)
+  for (const text of [...texts, ...nested, '{"a":"\ud83d"}', '{"a":1,"a":2}', '{"__proto__":1}'])
+    for (const padded of [
+      text,
+      text + ' '.repeat(256),
+      text.replace('{', `{${' '.repeat(Math.max(0, 256 - text.length))}`),
+    ])
+      assert.equal(isJsonObject(padded), isScanned(padded), padded.slice(0, 80))
 })
 
 test('spec 7.3 a special byte of a string is seen wherever it stands among its neighbours', () => {
