@@ -17,6 +17,7 @@ export type Names = {
  * conversation decides, so that names do not change as it grows (ruling T8).
  */
 export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, nameLengthMax: number): Names {
+  if (areTaken(request, nameLengthMax)) return { upstreamOf: ({ name }) => name, restore: new Map() }
   const declaredAs = Map.groupBy(request.tools, (tool) => tool.name)
   const upstream = new Map<string, string>()
   const restore = new Map<string, ToolName>()
@@ -56,8 +57,19 @@ export function assignNames(request: Pick<InferenceRequest, 'tools' | 'turns'>, 
   }
 }
 
-function keyOf(tool: ToolName): string {
-  return `${tool.namespace ?? ''}\u0000${tool.name}`
+/** Whether all names stay as they are. No tool is declared twice. */
+function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, lengthMax: number): boolean {
+  for (const { name, namespace } of tools) if (namespace || !isLegal(name, lengthMax)) return false
+  for (const turn of turns)
+    if (turn.by === 'model')
+      for (const part of turn.parts)
+        if (part.type === 'tool_call' && (part.namespace || !isLegal(part.name, lengthMax))) return false
+  return true
+}
+
+/** The same for two tools that have the same name in the same namespace, or in none. */
+export function keyOf({ name, namespace }: ToolName): string {
+  return namespace ? `${namespace}\u0000${name}` : name
 }
 
 function named(tool: ToolName): ToolName {

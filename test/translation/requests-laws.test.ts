@@ -6,7 +6,7 @@ import { JsonSource, writeJson } from '../../src/bytes/json-source.ts'
 import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { renameCallIds } from '../../src/inference/call-ids.ts'
-import { assignNames } from '../../src/inference/names.ts'
+import { assignNames, type ToolName } from '../../src/inference/names.ts'
 import { normalise } from '../../src/inference/normalise.ts'
 import { foldOperators, mergeNeighbours } from '../../src/inference/reminders.ts'
 import type { InferenceRequest, TextPart, ToolCallPart, Turn } from '../../src/inference/request.ts'
@@ -286,10 +286,17 @@ test('TP6 upstream names are one to one and legal, and lead back', () => {
     namespace: fc.constantFrom(undefined, 'm', 'n'),
   })
   const identity = (one: { name: string; namespace?: string | undefined }) => `${one.namespace ?? ''}/${one.name}`
+  const plain = fc.record({ name: fc.constantFrom('f', 'g', 'a_b', 'm__f'), namespace: fc.constant(undefined) })
+  const [some, plainOnes] = [tool, plain].map((one) => fc.uniqueArray(one, { selector: identity, maxLength: 12 }))
+  const tools = fc.oneof(some!, plainOnes!)
   fc.assert(
-    fc.property(fc.uniqueArray(tool, { selector: identity, maxLength: 12 }), anyTurns, (tools, turns) => {
-      const declared = tools.map(({ name, namespace }) => (namespace ? { name, namespace } : { name }))
+    fc.property(tools, fc.oneof(anyTurns, fc.constant([])), tools, (wanted, others, called) => {
+      const [declared, calls] = [wanted, called].map((list) =>
+        list.map(({ name, namespace }) => (namespace ? { name, namespace } : { name })),
+      ) as [ToolName[], ToolName[]]
+      const turns: Turn[] = [...others, { by: 'model', parts: calls.map((one) => ({ ...callOf('c'), ...one })) }]
       const names = assignNames({ tools: declared, turns }, 64)
+      for (const call of calls) ok(/^[A-Za-z0-9_-]{1,64}$/.test(names.upstreamOf(call)))
       const upstream = declared.map(names.upstreamOf)
       equal(new Set(upstream).size, declared.length)
       for (const [index, one] of declared.entries()) {

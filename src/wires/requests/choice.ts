@@ -6,7 +6,7 @@ import { refuse } from './refusals.ts'
 
 /** The tools that are declared to the upstream, and the choice among them. All names are the upstream's. */
 export type OfferedTools = {
-  tools: Tool[]
+  tools: readonly Tool[]
   mode: ToolChoice['mode']
   name?: string
   /** Only these of the declared tools, if the upstream takes such a list. */
@@ -34,12 +34,12 @@ export function resolveChoice(
     if (wish.parallel !== undefined) losses.add('parallel_tool_calls', 'dropped', 'there are no tools')
     return { tools: [], mode: 'default' }
   }
-  const declared = tools.map((tool) => {
-    const name = names.upstreamOf(tool)
-    return name === tool.name ? tool : { ...tool, name }
-  })
-  const byName = Map.groupBy(tools, (tool) => tool.name)
-  const upstreamOf = (name: string) => onlyOne(byName.get(name) ?? [], names)
+  const declared = names.restore.size === 0 ? tools : tools.map((tool) => ({ ...tool, name: names.upstreamOf(tool) }))
+  let byName: Map<string, Tool[]> | undefined
+  const upstreamOf = (name: string) => {
+    byName ??= Map.groupBy(tools, (tool) => tool.name)
+    return onlyOne(byName.get(name) ?? [], names)
+  }
   const parallel = wish.parallel === undefined ? {} : { parallel: wish.parallel }
   const takes: Profile['toolChoice'] = profile.drops.has('tool_choice') ? new Set() : profile.toolChoice
   const auto = takes.has('auto') ? 'auto' : 'default'

@@ -3,7 +3,7 @@ import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { renameCallIds } from '../../inference/call-ids.ts'
 import { closeSchema } from '../../inference/closed-schema.ts'
-import { assignNames, type Names, type ToolName } from '../../inference/names.ts'
+import { assignNames, keyOf, type Names, type ToolName } from '../../inference/names.ts'
 import { normalise } from '../../inference/normalise.ts'
 import type { InferenceRequest, OperatorTurn, OutputFormat, Turn } from '../../inference/request.ts'
 import type { EncodedRequest } from '../wire.ts'
@@ -83,9 +83,10 @@ function refuseLongNames({ tools, turns, conversationField }: InferenceRequest) 
 
 function refuseDuplicateTools(request: InferenceRequest) {
   const keys = new Set<string>()
-  for (const { namespace = '', name, at = 'tools' } of request.tools) {
-    const key = `${namespace}\u0000${name}`
-    if (keys.has(key)) refuse(at, 'another tool has this name: give each its own, or remove one.', 'tools')
+  for (const tool of request.tools) {
+    const key = keyOf(tool)
+    if (keys.has(key))
+      refuse(tool.at ?? 'tools', 'another tool has this name: give each its own, or remove one.', 'tools')
     keys.add(key)
   }
 }
