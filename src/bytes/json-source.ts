@@ -29,6 +29,12 @@ export class JsonSource implements RawJson {
     return this.#source
   }
 
+  /** The first character of the source, which tells the type of the value. */
+  get first(): string {
+    const piece = this.pieces[0]!
+    return typeof piece === 'string' ? piece.slice(0, 1) : String.fromCharCode(piece.bytes[piece.start]!)
+  }
+
   /** The beginning of the source, about this many bytes. A character that is cut is U+FFFD. */
   head(bytes: number): string {
     const first = this.pieces[0]!

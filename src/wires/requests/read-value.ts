@@ -1,6 +1,6 @@
 import { asObject, type Range, type RawJson } from '../../bytes/json.ts'
 import { JsonSource, SourceText, type Text } from '../../bytes/json-source.ts'
-import { type KeptKeys, keptMark, keptPlace } from '../../bytes/scan.ts'
+import { type KeptKeys, keptMark, keptPlace, rareCharacter } from '../../bytes/scan.ts'
 import { isReasoningLevel, type ReasoningLevel } from '../../inference/reasoning.ts'
 import type { ClientBody } from './client-body.ts'
 import { wrongType } from './refusals.ts'
@@ -36,10 +36,19 @@ export class Body {
 
   /** A value as JSON on one line, with the sources of what is kept in it. */
   write(value: unknown): string {
-    return (JSON.stringify(value) ?? 'null').replaceAll(tokens, (token) => {
-      const { source } = this.raw(JSON.parse(token))
-      return /[\n\r]/.test(source) ? JSON.stringify(JSON.parse(source)) : source
-    })
+    const text = JSON.stringify(value) ?? 'null'
+    const parts: string[] = []
+    let from = 0
+    for (let at = text.indexOf(rareCharacter); at >= 0; at = text.indexOf(rareCharacter, at + 1)) {
+      if (!text.startsWith(keptMark, at)) continue
+      const end = text.indexOf('"', at)
+      const range = this.#ranges[keptPlace(text.slice(at, end))!]!
+      const source = this.#bytes.toString('utf8', range.start, range.end)
+      parts.push(text.slice(from, at - 1), /[\n\r]/.test(source) ? JSON.stringify(JSON.parse(source)) : source)
+      from = end + 1
+    }
+    parts.push(text.slice(from))
+    return parts.join('')
   }
 
   /** A string that was kept; undefined for any other value. */
@@ -55,7 +64,6 @@ export class Body {
 }
 
 const quote = 0x22
-const tokens = new RegExp(`"${keptMark}\\d+"`, 'g')
 
 export function isAbsent(value: unknown): value is undefined | null {
   return value === undefined || value === null
@@ -169,6 +177,7 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
   if (isAbsent(value)) return ''
   const text = body.text(value)
   if (text !== undefined) return text
+  if (typeof value === 'string' && keptPlace(value) === undefined) return value
   const raw = body.raw(value)
   const first = firstOf(raw)
   if (first === '{') return raw.source
@@ -178,5 +187,5 @@ export function readArguments(body: Body, value: unknown, at: string): Text {
 }
 
 function firstOf(raw: RawJson): string {
-  return raw instanceof JsonSource ? raw.head(1) : raw.source.slice(0, 1)
+  return raw instanceof JsonSource ? raw.first : raw.source.slice(0, 1)
 }
