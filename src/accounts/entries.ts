@@ -103,6 +103,19 @@ export type LogLine = {
 export type VerifyOptions = {
   /** The price of tokens and calls, in nano-credits. */
   priceNanos: (prices: Debit['prices'], usage: Debit['usage'], calls: Debit['calls']) => bigint
+  /**
+   * Reads a price list that the ledger keeps: which versions of prices it has for an answer. Without it, entries that name a list
+   * are findings. @throws if the text is not the one of the digest
+   */
+  readList?: (
+    digest: string,
+    text: string,
+  ) => (facts: {
+    createdMs: number
+    band: string | null
+    tier: string | null
+    geo: string | null
+  }) => ReadonlySet<string>
   /** Requests of the access log, if it is to be compared: the log must reach as far back as the ledger. */
   log?: Iterable<LogLine> | undefined
   /** The head that an earlier audit of the same store printed: all that it covered must still be there (ruling C15). */

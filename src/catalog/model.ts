@@ -47,6 +47,7 @@ export type PriceSet = {
 /** Hours of the week with prices of their own, by the clock of a zone. */
 export type Band = {
   name: string
+  zone: string
   /** The offset of the zone from UTC at a moment, in ms. */
   offsetAt: (ms: number) => number
   /** Whether windows begin on a weekday, Sunday first. */
@@ -80,6 +81,8 @@ export type PriceList = {
   hasCheaperReads: boolean
   /** Whether a set sells writes into a cache for more than fresh input. */
   hasDearerWrites: boolean
+  /** The text that the ledger keeps of a list with bands, tiers or geographies, so that each choice can be made again. */
+  kept: { text: string; digest: string } | undefined
   /** Prices of holds that were asked for, by `holdPrices`. */
   holds: Map<string, Prices>
 }

@@ -21,8 +21,8 @@ const dayMs = 86_400_000
 type PriceFacts = {
   /** Unix milliseconds. */
   at: number
-  tier?: Tier | undefined
-  geo?: string | undefined
+  tier?: string | null | undefined
+  geo?: string | null | undefined
 }
 
 /**
@@ -47,7 +47,7 @@ export function ratesAt(list: PriceList, facts: PriceFacts & { inputTokens: numb
 }
 
 /** The set of prices of a moment, a tier and a geography. */
-export function setAt({ rows, only }: PriceList, { at, tier, geo }: PriceFacts): PriceSet {
+export function setAt({ rows, only }: Pick<PriceList, 'rows' | 'only'>, { at, tier, geo }: PriceFacts): PriceSet {
   if (only) return only
   const row = rows.findLast(({ fromMs }) => fromMs <= at) ?? rows[0]!
   const sets = row.sets[1 + row.bands.findIndex((band) => isWithin(band, at))]!
@@ -56,7 +56,7 @@ export function setAt({ rows, only }: PriceList, { at, tier, geo }: PriceFacts):
 }
 
 /** The key of a set among those of its band. */
-export function setKey(tier?: Tier | null, geo?: string | null): string {
+export function setKey(tier?: string | null, geo?: string | null): string {
   return `${tier ?? ''} ${geo ?? ''}`
 }
 

@@ -28,7 +28,9 @@ export function addLedgerCommands(program: Command): void {
     .action(async ({ log, against }: { log?: string[]; against?: Head }, command: Command) => {
       const lines = log && (await readLogs(log))
       const { priceNanos } = await import('../catalog/model.ts')
-      const { findings, head, notes = [] } = await auditStore(command, { priceNanos, log: lines, against })
+      const { readKeptList } = await import('../config/list-text.ts')
+      const options = { priceNanos, readList: readKeptList, log: lines, against }
+      const { findings, head, notes = [] } = await auditStore(command, options)
       for (const text of notes) note(command, text)
       tellFindings(command, { findings, head }, `the ledger is right\nhead ${head}`)
     })

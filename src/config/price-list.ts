@@ -4,6 +4,7 @@ import { nanosPerCredit } from '../accounts/credit.ts'
 import { asObject } from '../bytes/json.ts'
 import type { Band, PriceList, PriceRow, PriceSet, Prices, Rates, Tier } from '../catalog/model.ts'
 import { edgesOf, isWithin, setKey } from '../catalog/price-list.ts'
+import { keepList } from './list-text.ts'
 import {
   type BandEntry,
   type Calendars,
@@ -48,6 +49,7 @@ export function createPriceList(rows: readonly PriceRow[], counts: PriceList['co
       ({ inputNanos, cacheWriteNanos, cacheWrite1hNanos }) =>
         cacheWriteNanos > inputNanos || cacheWrite1hNanos > inputNanos,
     ),
+    kept: keepList(rows, counts),
     holds: new Map(),
   }
 }
@@ -173,6 +175,7 @@ function readBand(entry: BandEntry, calendars: Calendars): Band {
   const calendar = entry.not_on === undefined ? undefined : calendars[entry.not_on]
   return {
     name: entry.name,
+    zone: zoneOf(entry, calendars),
     offsetAt: zoneOffset(zoneOf(entry, calendars)),
     weekdays: weekdaysOf(entry),
     windows: windowsOf(entry),

@@ -1,6 +1,6 @@
 import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
-import type { Debit, RequestOutcome } from '../accounts/ledger.ts'
+import type { Debit, EntryDetails, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { readService } from '../catalog/base-service.ts'
 import { type Model, type PriceSet, priceNanos } from '../catalog/model.ts'
@@ -110,6 +110,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
 /** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
   const { set, flags: _, ...billed } = bill
+  const { kept } = model.prices
   return {
     ...billed,
     requestId,
@@ -124,7 +125,12 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     prices: set.prices,
     createdMs,
     accountId: key.account.id,
+    ...(kept && { details: detailsOf(kept, set), listText: kept.text }),
   }
+}
+
+function detailsOf({ digest }: NonNullable<Model['prices']['kept']>, { band, tier, geo }: PriceSet): EntryDetails {
+  return { list: digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
 }
 
 /** Copies a bill into the record while its debit is on its way. */

@@ -21,7 +21,7 @@ const originShape = {
   upstream_account: text,
 }
 
-const cost = 'only admins are shown it; others get null'
+const cost = 'only finance and admins are shown it; others get null'
 
 /** The fields that only entries of form 3 have; each null if unused (docs/ledger.md). */
 const detailShape = {

@@ -71,9 +71,9 @@ function toTotal(total: Total): TotalRow {
   }
 }
 
-/** Costs are for admins (ruling Y22), among whom is everyone who may read the store itself. */
+/** Costs are for finance and admins (ruling Y22). Everyone who may read the store itself is one. */
 function seesCosts(who: Principal | undefined): boolean {
-  return who === undefined || (who.kind === 'operator' && who.role === 'admin')
+  return who === undefined || (who.kind === 'operator' && who.role !== 'viewer')
 }
 
 export const ledgerOperations = [

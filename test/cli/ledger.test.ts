@@ -314,7 +314,8 @@ test('ledger export has names beside ids, takes the filters, and no cell of text
     rows[0],
     'account,account_name,seq,kind,amount,balance_after,reference,request_id,key_id,key_prefix,key_label,client_wire,model,model_wire,' +
       'upstream,upstream_account,input_tokens,cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,output_tokens,reasoning_tokens,' +
-      'priced_calls,usage_source,price_version,outcome,created,posted,digest,calls',
+      'priced_calls,usage_source,price_version,outcome,created,posted,digest,calls,' +
+      'list,band,tier,geo,person,labels,cost_version,cost,cost_reported,alias,fell_back_from,fell_back_cause,moved,effective',
   )
   assert.ok(rows[1]!.startsWith(`${id},'=cmd|calc,1,credit,-1,-1,'+1,,,,,,,`), rows[1]!)
   for (const cell of [",'-2,", ",'\t3,", `,"'\r4",`, ",'=5,", ",it's 6,"]) assert.ok(text.includes(cell), cell)

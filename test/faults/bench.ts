@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
 import { dirname, join } from 'node:path'
 import test, { after, before } from 'node:test'
-import { priceNanos } from '../../src/catalog/model.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { type FaultProxy, startFaultProxy } from '../support/fault-proxy.ts'
 import { startTestGateway, type TestGateway, type TestOptions, testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths } from '../support/native.ts'
@@ -281,7 +281,7 @@ function createBench(
     const log = readFileSync(logPath, 'utf8')
     for (const word of [gateway.key.slice(20), 'upstream-key', canary])
       assert.ok(!log.includes(word), `${word} is logged`)
-    assert.deepEqual(gateway.store.verify({ priceNanos }), [])
+    assert.deepEqual(gateway.store.verify(verifyOptions), [])
     assert.deepEqual(gateway.takeViolations(), [], 'every answer is as the types of its wire say')
   }
 

@@ -4,9 +4,9 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, rmSync, wri
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { parseCredits } from '../../src/accounts/credit.ts'
-import { priceNanos } from '../../src/catalog/model.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { createFirstRelease } from '../store/first-release.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { createHeld } from '../support/held.ts'
 import { listen } from '../support/listen.ts'
 import { answers, asks, paths } from '../support/native.ts'
@@ -185,7 +185,7 @@ const cutBy = (outcome: string): Columns => ({ client: 'cut', ledger: 'estimated
 function verifyBooks({ storePath }: Program): void {
   const store = openStore(storePath)
   try {
-    assert.deepEqual(store.verify({ priceNanos }), [])
+    assert.deepEqual(store.verify(verifyOptions), [])
     assert.ok(store.listKeys()[0]!.spend!.spentNanos > 0n)
   } finally {
     store.close()

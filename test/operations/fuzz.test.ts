@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
-import { priceNanos } from '../../src/catalog/model.ts'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { characters } from '../support/characters.ts'
 import { startApi } from './api.ts'
 
@@ -110,7 +110,7 @@ test('issue 13: whatever is sent to any operation is answered as the document sa
     (await gateway.logLines()).filter(({ event }) => event === 'bug'),
     [],
   )
-  const books = await gateway.store.verify({ priceNanos })
+  const books = await gateway.store.verify(verifyOptions)
   assert.deepEqual(books, [])
 })
 

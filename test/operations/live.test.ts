@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import { digestKey } from '../../src/accounts/keys.ts'
-import { priceNanos } from '../../src/catalog/model.ts'
 import { programs } from '../../src/programs/known/index.ts'
 import { runWarm } from '../cli/run.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { testModel } from '../support/gateway.ts'
 import { createHeld } from '../support/held.ts'
 import { startRawUpstream } from '../support/raw-upstream.ts'
@@ -404,7 +404,7 @@ test('issue 13: the playground is a request of an account without a key: its win
   await ask('PATCH', '/accounts/b', { body: { state: 'suspended' }, headers: { 'if-match': '*' } })
   await until(() => gateway.ledger.accounts.get(entry.accountId)?.state === 'suspended')
   assert.equal((await play(question())).status, 401)
-  assert.deepEqual(await gateway.store.verify({ priceNanos }), [])
+  assert.deepEqual(await gateway.store.verify(verifyOptions), [])
   const log = await gateway.logOf(id)
   assert.deepEqual([log['account'], log['key'], log['path']], ['b', undefined, chat])
   assert.deepEqual(

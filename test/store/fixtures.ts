@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
+import { readKeptList } from '../../src/config/list-text.ts'
 import { type LedgerOptions, type OpenLedger, openLedger } from '../../src/store/sqlite/ledger-client.ts'
 import { testFolder } from '../support/folder.ts'
 import { until } from '../support/waiting.ts'
@@ -66,7 +67,7 @@ export function createDebitRow(requestId: string, accountId: string): Debit {
   }
 }
 
-export const verifyOptions = { priceNanos }
+export const verifyOptions = { priceNanos, readList: readKeptList }
 
 export type LogLine = { level: string; event: string; fields: Record<string, unknown> }
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync, rmSync, truncateSync } from 'node
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import test from 'node:test'
-import { priceNanos } from '../../src/catalog/model.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { atEnd } from '../support/at-end.ts'
 import { createHeld } from '../support/held.ts'
 import { holdStore } from '../support/hold-store.ts'
@@ -259,7 +259,7 @@ test('B14 SIGTERM ends while another process holds the database; nothing is lost
   atEnd(() => store.close())
   const booked = [...store.eachEntry()].flatMap(({ bill }) => (bill ? [bill.requestId] : []))
   assert.deepEqual(booked.sort(), paid.sort())
-  assert.deepEqual(store.verify({ priceNanos }), [])
+  assert.deepEqual(store.verify(verifyOptions), [])
 })
 
 test('B7 F-S4 a start on a store that reads and takes no write comes up, is not ready, asks no model, and ends when it is told to', async () => {
@@ -278,7 +278,7 @@ test('B7 F-S4 a start on a store that reads and takes no write comes up, is not 
   await running.saw('"ledger_trouble"')
   running.child.kill('SIGTERM')
   assert.equal(await running.exited, 0)
-  assert.deepEqual(store.verify({ priceNanos }), [])
+  assert.deepEqual(store.verify(verifyOptions), [])
 })
 
 test('B15 X11 a log that is removed under a running server: not ready, the running stream ends whole and paid, exit 1, nothing lost', async () => {
@@ -309,7 +309,7 @@ test('B15 X11 a log that is removed under a running server: not ready, the runni
   const paid = [before, stream].map((response) => response.headers.get('x-request-id')!)
   const booked = [...store.eachEntry()].flatMap(({ bill }) => (bill ? [bill.requestId] : []))
   assert.deepEqual(booked.sort(), paid.sort())
-  assert.deepEqual(store.verify({ priceNanos }), [])
+  assert.deepEqual(store.verify(verifyOptions), [])
 })
 
 test('B17 SIGUSR1 opens no debugger, and a dump of the core would be empty', async () => {

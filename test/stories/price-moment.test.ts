@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, frames, type Native, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
@@ -58,8 +59,8 @@ async function billed(
   })
   const { status, id } = await native.ask(wire, { model: `${wire}-${model}`, stream: isStream })
   assert.equal(status, 200)
-  const { bill } = gateway.store.findEntry(id)!
-  return { nanos: before - gateway.store.findAccount('tester').balanceNanos, version: bill!.priceVersion }
+  const { bill, details } = gateway.store.findEntry(id)!
+  return { nanos: before - gateway.store.findAccount('tester').balanceNanos, version: bill!.priceVersion, details }
 }
 
 test('C11 an answer is billed by the date and the band of its end, or of the request with counts: start', async () => {
@@ -79,6 +80,20 @@ test('C11 an answer is billed by the date and the band of its end, or of the req
       await native.close()
     }
   }
+})
+
+test('law 4 an entry names its list and band where prices depend on the hour, and nothing where they depend on the date', async () => {
+  const native = await startPriced()
+  const ask = async (model: string, takesMs = 0) => (await billed(native, 'chat', model, false, takesMs)).details
+  assert.equal(await ask('dated'), undefined)
+  const [base, start] = [await ask('banded'), await ask('banded-start')]
+  assert.deepEqual([Object.keys(base!), Object.keys(start!)], [['list'], ['list']])
+  assert.notEqual(base!.list, start!.list)
+  assert.equal(await ask('dated', 61_000), undefined)
+  assert.deepEqual(await ask('banded', 61_000), { list: base!.list, band: 'peak' })
+  assert.deepEqual(await ask('banded-start'), { list: start!.list, band: 'peak' })
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
 })
 
 test('C11 a date that comes while the model works counts, and a reload does not', async () => {

@@ -4,6 +4,7 @@ import type { Catalog, Tier } from '../../src/catalog/model.ts'
 import { setAt } from '../../src/catalog/price-list.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, frames, type Native, startNative } from '../support/native.ts'
 import { stream, whole } from '../support/raw-upstream.ts'
@@ -109,6 +110,11 @@ function versionOf(model: ClientWire, { tier, geo }: Facts): string {
   return setAt(catalog.models.get(`tier-${model}`)!.prices, { at: 0, tier, geo }).version
 }
 
+function listOf(model: ClientWire): string {
+  catalog ??= loadConfig({ config: native.gateway.configPath }, {}).catalog
+  return catalog.models.get(`tier-${model}`)!.prices.kept!.digest
+}
+
 const forms = ['json', 'stream', 'early', 'late', 'cut'] as const
 
 /** The answer of a model in one of these forms. */
@@ -141,11 +147,14 @@ for (const client of clientWireNames)
             const { service_tier, speed, inference_geo } = upstream.requests[0]!.json()
             assert.deepEqual(JSON.parse(JSON.stringify({ service_tier, speed, inference_geo })), sent, what)
             const facts = told === undefined ? wanted : { ...told }
-            const { bill } = gateway.store.findEntry(answer.id)!
+            const { bill, details, digest } = gateway.store.findEntry(answer.id)!
             // A word that is not told leaves its member to the request.
             if (told && model === 'messages' && told.tier === undefined && said.usage?.['speed'] === 'warp')
               delete facts.tier
             assert.equal(bill!.priceVersion, versionOf(model, facts), what)
+            // Law 4: the entry names what its prices were chosen by.
+            assert.deepEqual(details, { list: listOf(model), ...facts }, what)
+            assert.ok(digest.startsWith('3:'), what)
             logged.push(async () => {
               const line = (await gateway.logOf(answer.id)) as { flags?: string[]; losses?: string[] }
               const { flags = [], losses = [] } = line
@@ -159,6 +168,7 @@ for (const client of clientWireNames)
               assert.deepEqual(retoldOf(client, answer.text), expectedOf(client, model, said), what)
           }
       for (const look of logged) await look()
+      assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
     })
 
 /** The members of an answer by which its client is told of the service. */

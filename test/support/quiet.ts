@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { priceNanos } from '../../src/catalog/model.ts'
+import { verifyOptions } from '../store/fixtures.ts'
 import type { TestGateway } from './gateway.ts'
 import { until } from './waiting.ts'
 
@@ -21,6 +21,6 @@ export async function assertQuiet(gateway: TestGateway): Promise<void> {
 /** For the end of a file of stories: checks that all is quiet and the books are right, then closes. */
 export async function closeQuietly(gateway: TestGateway): Promise<void> {
   await assertQuiet(gateway)
-  assert.deepEqual(gateway.store.verify({ priceNanos }), [])
+  assert.deepEqual(gateway.store.verify(verifyOptions), [])
   await gateway.close()
 }

@@ -6,12 +6,20 @@ import type { Debit } from '../ledger.ts'
 /** The facts for checking a bill: all price versions of the ledger, and all of its entries that give a debit back. */
 export type BillFacts = {
   prices: ReadonlyMap<string, Debit['prices']>
+  /** The texts of price lists, by their digests. */
+  lists: ReadonlyMap<string, string>
   returns: Iterable<Entry>
 }
 
+type ListOptions = Pick<VerifyOptions, 'priceNanos' | 'readList'>
+
+type ReadList = NonNullable<VerifyOptions['readList']>
+
 /** Each amount follows from its tokens and prices, and what was returned is one debit of the same account (ruling C13). */
-export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['priceNanos'], findings: string[]) {
-  const { prices } = facts
+export function createBillCheck(facts: BillFacts, options: ListOptions, findings: string[]) {
+  const { prices, lists } = facts
+  const { priceNanos } = options
+  const readLists = new Map<string, ReturnType<ReadList>>()
   const returns = indexReturns(facts.returns, findings)
   const unpaired = new Set(returns.keys())
   return { check, isReturned, end }
@@ -30,6 +38,7 @@ export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['pri
         )
     }
     checkCost(entry, bill)
+    checkList(entry, bill)
     const counted = bill.calls ? countCalls(bill.calls) : bill.pricedCalls
     if (bill.pricedCalls !== counted)
       findings.push(`request ${requestId}: priced calls ${bill.pricedCalls}, of all kinds ${counted}`)
@@ -50,6 +59,38 @@ export function createBillCheck(facts: BillFacts, priceNanos: VerifyOptions['pri
     if (!price) findings.push(`request ${requestId}: the prices of its cost, ${costVersion}, are not known`)
     else if (priceNanos(price, usage, calls) !== costNanos)
       findings.push(`request ${requestId}: has cost ${costNanos}, by its tokens ${priceNanos(price, usage, calls)}`)
+  }
+
+  /** The prices are those that the list has at that moment for the band, tier and geography of the entry (ruling C11). */
+  function checkList(
+    { createdMs, details = {} }: VerifiedEntry['entry'],
+    { requestId, priceVersion }: VerifiedBill,
+  ): void {
+    const { list, band = null, tier = null, geo = null } = details
+    if (list === undefined) {
+      if (band ?? tier ?? geo) findings.push(`request ${requestId}: names a band, tier or geography of no price list`)
+      return
+    }
+    const name = [band, tier, geo].filter((word) => word !== null).join(', ') || 'the base'
+    try {
+      const versions = listOf(list)({ createdMs, band, tier, geo })
+      if (versions.has(priceVersion)) return
+      const right = versions.size === 0 ? 'does not hold then' : `has the prices ${[...versions].join(', ')} then`
+      findings.push(`request ${requestId}: billed by prices ${priceVersion}, and ${name} of its price list ${right}`)
+    } catch (error) {
+      findings.push(`request ${requestId}: its price list ${list} cannot be read: ${(error as Error).message}`)
+    }
+  }
+
+  function listOf(digest: string): ReturnType<ReadList> {
+    const known = readLists.get(digest)
+    if (known) return known
+    const text = lists.get(digest)
+    if (text === undefined) throw new Error('the ledger does not keep its text')
+    if (!options.readList) throw new Error('it is not known here')
+    const read = options.readList(digest, text)
+    readLists.set(digest, read)
+    return read
   }
 
   function isReturned({ bill }: Entry): boolean {

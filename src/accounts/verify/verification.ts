@@ -23,7 +23,7 @@ export function createVerification(
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
   const chain = createChainCheck(findings)
-  const bills = createBillCheck(facts, options.priceNanos, findings)
+  const bills = createBillCheck(facts, options, findings)
   const log = options.log && createLogCheck(options.log, findings)
   const spends = createSpendCheck(facts.spends, findings)
   return { check, lastSeqOf: spends.lastSeqOf, end }

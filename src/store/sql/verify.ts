@@ -55,11 +55,13 @@ export function* verifyLedger(
   const prices = new Map<string, Debit['prices']>()
   const returns: Entry[] = []
   yield* eachPage(verified.references, [returnReference('')], readReturns)
-  const facts = { prices, returns, spends, entries: Number(n ?? 0) }
+  const lists = new Map<string, string>()
+  const facts = { prices, lists, returns, spends, entries: Number(n ?? 0) }
   const verification = createVerification(options, facts, findings, momentMs)
   const ends = new Map<string, AccountEnd>()
   yield* eachPage(readingsOf(dialect, verified), ['', -(2n ** 63n), verified.lowestId], function* (rows) {
     yield* readPricesOf(dialect, rows, prices)
+    yield* readListsOf(dialect, rows, lists)
     for (const row of rows) {
       if (verified.findWrong) note(verified.findWrong(row))
       verification.check(readReading(row))
@@ -150,6 +152,15 @@ function* readPricesOf(dialect: Dialect, rows: readonly Row[], prices: Map<strin
   if (unknown.length === 0) return
   const select = (put: Put) => `SELECT * FROM ${dialect.schema}.prices WHERE ${isOneOf(put, 'version', unknown)}`
   for (const row of yield* ask(dialect, select)) prices.set(row['version'] as string, readPrices(row))
+}
+
+function* readListsOf(dialect: Dialect, rows: readonly Row[], lists: Map<string, string>): StoreStep<void> {
+  const unknown = [...new Set(rows.map((row) => row['list'] as string | null))].filter(
+    (digest): digest is string => digest !== null && !lists.has(digest),
+  )
+  if (unknown.length === 0) return
+  const select = (put: Put) => `SELECT * FROM ${dialect.schema}.lists WHERE ${isOneOf(put, 'digest', unknown)}`
+  for (const { digest, text } of yield* ask(dialect, select)) lists.set(digest as string, text as string)
 }
 
 /**
