@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import fc from 'fast-check'
 import { wires } from '../../src/wires/wires.ts'
 import { pump } from '../translation/pump.ts'
 import {
@@ -94,6 +95,13 @@ const read: [what: string, script: string, content: object[]][] = [
       blockStop(0),
     [call({ a: 1 })],
   ],
+  ...[[''], ['{"a":1}'], ['{"a"', ':1}'], ['{"a":1}', '{"a":1}']].map((again, at): [string, string, object[]] => [
+    `Y4 whole arguments in deltas, and once more in deltas (${at})`,
+    blockStart(0, tool({})) +
+      ['{"a":', '1}', ...again].map((piece) => blockDelta(0, input(piece))).join('') +
+      blockStop(0),
+    [call({ a: 1 })],
+  ]),
   [
     'Y3 members that a start lacks, or has as null',
     blockStart(0, { type: 'thinking', thinking: null }) +
@@ -228,6 +236,14 @@ const failing: [what: string, script: string][] = [
   ],
   ['Y5 a block without a type', start + blockStart(0, { text: '' }) + blockDelta(0, words('Hi')) + end],
   [
+    'Y3 a delta after the stop of a broken call',
+    start + blockStart(0, tool({})) + blockDelta(0, input('{"a"')) + blockStop(0) + blockDelta(0, input(':1}')) + end,
+  ],
+  [
+    'Y4 Y5 whole arguments, and a part of them once more',
+    start + blockStart(0, tool({})) + blockDelta(0, input('{"a":1}')) + blockDelta(0, input('{"a"')) + end,
+  ],
+  [
     'Y5 a block number that is given again within a call',
     start + blockStart(0, tool({})) + toolBlock(0, 'f', '{}') + end,
   ],
@@ -337,4 +353,90 @@ test('Y3 C10 a late stop of a call counts nothing', () => {
   const call = blockStart(0, tool({ input: { a: 1 } }))
   const text = blockStart(1, hi)
   assert.equal(usage(call + text + blockStop(0).repeat(2)), usage(call + blockStop(0) + text))
+})
+
+const kinds = {
+  text: { block: { type: 'text', text: '' }, deltas: [words('a '), words('b '), words('')] },
+  'text with content': { block: { type: 'text', text: 'a ' }, deltas: [words('a '), words('b ')] },
+  thinking: {
+    block: { type: 'thinking', thinking: '', signature: '' },
+    deltas: [
+      { type: 'thinking_delta', thinking: 'c ' },
+      { type: 'thinking_delta', thinking: 'd ' },
+      { type: 'signature_delta', signature: 'sig' },
+    ],
+  },
+  redacted: { block: { type: 'redacted_thinking', data: 'd' }, deltas: [{ type: 'signature_delta', signature: '' }] },
+  call: { block: tool({}), deltas: ['', '{"a"', ':{}}', '{"a":{}}'].map(input) },
+  'call with input': { block: tool({ input: { a: {} } }), deltas: ['', '{"a"', ':{}}', '{"a":{}}'].map(input) },
+} as const
+const kindNames = Object.keys(kinds) as (keyof typeof kinds)[]
+
+/** Events of three blocks at once, most of whose deltas are of the block's kind. */
+const disorder = fc
+  .array(fc.record({ number: fc.nat(2), what: fc.nat(9), kind: fc.constantFrom(...kindNames), delta: fc.nat(11) }), {
+    maxLength: 12,
+  })
+  .map((draws) => {
+    const open = new Map<number, keyof typeof kinds>()
+    return draws.map(({ number, what, kind, delta }) => {
+      if (what > 7) return { says: `stop ${number}`, frame: blockStop(number) }
+      const own = open.get(number)
+      if (own !== undefined && what > 1) {
+        // A redacted thought has no words: translation reads them, and a client of this wire could not.
+        const { deltas } = kinds[what === 7 && own !== 'redacted' ? kind : own]
+        const one = deltas[delta % deltas.length]!
+        return { says: `delta ${number} ${JSON.stringify(one)}`, frame: blockDelta(number, one) }
+      }
+      open.set(number, kind)
+      return { says: `start ${number} ${kind}`, frame: blockStart(number, kinds[kind].block) }
+    })
+  })
+
+/** What a chat client has of a translated stream; undefined if it failed, or a call is broken. */
+function contentOfChat(text: string): { text: string; thinking: string; calls: unknown[] } | undefined {
+  const chunks = text.split('\n\n').filter((frame) => frame.startsWith('data: {'))
+  const deltas = chunks.map((frame) => JSON.parse(frame.slice(6)).choices?.[0]?.delta ?? {})
+  const texts: string[] = []
+  for (const one of deltas.flatMap(({ tool_calls }) => tool_calls ?? []))
+    texts[one.index] = (texts[one.index] ?? '') + (one.function.arguments ?? '')
+  // Parts of reasoning are put apart by blank lines there.
+  const said = (member: string) =>
+    deltas
+      .map((delta) => delta[member] ?? '')
+      .join('')
+      .replaceAll('\n', '')
+  try {
+    if (text.includes('"error"')) return undefined
+    const calls = texts.map((one) => JSON.parse(one || '{}'))
+    return { text: said('content'), thinking: said('reasoning_content'), calls }
+  } catch {
+    return undefined
+  }
+}
+
+test('Y3 Y4 Y5 blocks in disorder say the same on the same wire and in translation, or fail in both', () => {
+  const counts = { read: 0, failed: 0 }
+  fc.assert(
+    fc.property(disorder, (events) => {
+      const script = start + events.map(({ frame }) => frame).join('') + end
+      const says = events.map((event) => event.says).join('; ')
+      const translated = contentOfChat(pump('chat', 'messages', script, { showsReasoning: true }).text)
+      const told = contentOfMessages(playNatively('messages', script))
+      counts[told ? 'read' : 'failed']++
+      const ofType = (type: string) => told?.content.filter((block) => block['type'] === type) ?? []
+      const joined = (type: string) =>
+        ofType(type)
+          .map((block) => block[type])
+          .join('')
+      const native = told && {
+        text: joined('text'),
+        thinking: joined('thinking'),
+        calls: ofType('tool_use').map((block) => block['input']),
+      }
+      assert.deepEqual(native, translated, says)
+    }),
+    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 2_000) },
+  )
+  assert.ok(Math.min(counts.read, counts.failed) > 100, JSON.stringify(counts))
 })

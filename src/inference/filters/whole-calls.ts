@@ -1,4 +1,4 @@
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { appendOwn } from '../../bytes/own-copy.ts'
 import { isJsonObject } from '../../bytes/scan.ts'
 import type { AnswerEvent, Fault } from '../answer.ts'
 import { cutsBlocks } from '../narrator.ts'
@@ -36,9 +36,7 @@ export function requireWholeCalls(decode = (text: string) => text) {
       case 'block_delta': {
         const before = texts.get(event.index)
         if (before === undefined) return [event]
-        const text = before.length < charactersMax ? before + event.text : 'too long'
-        // The engine keeps every piece of a text that was put together, so the text is copied whenever it has doubled.
-        texts.set(event.index, Math.clz32(text.length) < Math.clz32(before.length) ? ownCopy(text) : text)
+        texts.set(event.index, before.length < charactersMax ? appendOwn(before, event.text) : 'too long')
         return [event]
       }
       case 'block_stop': {

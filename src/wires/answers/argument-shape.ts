@@ -1,4 +1,4 @@
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { appendOwn } from '../../bytes/own-copy.ts'
 import { newPart } from './read-answer.ts'
 
 export type ArgumentShape = ReturnType<typeof createArgumentShape>
@@ -27,10 +27,7 @@ export function createArgumentShape() {
       repeated = (repeated + text.length) % taken.length
       return ''
     }
-    const before = taken.length
-    taken += text
-    // The engine keeps every piece of a text that was put together, so the text is copied whenever it has doubled.
-    if (Math.clz32(taken.length) < Math.clz32(before)) taken = ownCopy(taken)
+    taken = appendOwn(taken, text)
     push(text)
     return text
   }

@@ -60,7 +60,7 @@ export function readStart(block: JsonObject, source: () => string | undefined): 
 }
 
 /** The content of a delta: its value as a text, or a citation. */
-type DeltaContent = { type: string; member: string; value: unknown }
+export type DeltaContent = { type: string; member: string; value: unknown }
 
 /**
  * The content of a delta, whose type is known by its member if the upstream leaves it out (ruling Y5). Undefined for other

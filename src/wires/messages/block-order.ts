@@ -1,14 +1,16 @@
 import { decodeUtf8, encodeLatin1, type RawFrame, stringBehind, withData } from '../../bytes/frame-cutter.ts'
 import { asObject, endOfString, type JsonObject } from '../../bytes/json.ts'
-import { ownCopy } from '../../bytes/own-copy.ts'
+import { appendOwn, ownCopy } from '../../bytes/own-copy.ts'
 import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import { blocksMax } from '../../inference/narrator.ts'
+import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { decodeString, type ProducedText } from '../answers/produced-text.ts'
 import { keptSources, stringOf } from '../answers/read-answer.ts'
 import {
   type ContentDelta,
   contentDeltas,
+  type DeltaContent,
   isRepetition,
   readDelta,
   readStart,
@@ -26,6 +28,9 @@ type OrderedBlock = {
   /** All that came of it, and the frame if that is all of it. */
   signature: { text: string; frame: RawFrame }
   hasInput: boolean
+  /** Of a call: its arguments so far, and those after them that were not looked at, as they stand in frames. */
+  shape: ArgumentShape
+  raw: string
   /** Of a call: others have begun within it, so that its own stop ends it, or the end of the answer. */
   isOverlapped: boolean
   /** The upstream's stop of a broken call, which is withheld. */
@@ -38,7 +43,7 @@ type OrderedBlock = {
 type AroundText = { start: string; end: string }
 
 /** The bytes around the text of a delta, as they came, and as they are shown if that differs. */
-type DeltaFrame = AroundText & { shown: AroundText | undefined; shownAs: number; isInput: boolean }
+type DeltaFrame = AroundText & { shown: AroundText | undefined; block: OrderedBlock; isInput: boolean }
 
 /**
  * The blocks of a messages stream for a messages client, by the grammar of message-wire §9 (ruling Y3). Clients read one
@@ -96,7 +101,7 @@ export class BlockOrder {
     const raw = frame.slice(known.start.length, at)
     if (lineEnd.test(raw)) return undefined
     this.#produced.addRaw(raw)
-    if (known.isInput) this.#calls.push({ type: 'block_delta', index: known.shownAs, text: raw })
+    if (known.isInput) this.#addInput(known.block, raw)
     return known.shown ? known.shown.start + raw + known.shown.end : frame
   }
 
@@ -105,7 +110,7 @@ export class BlockOrder {
     const block = asObject(event['content_block']) ?? {}
     const former = this.#numbers.get(number)
     // The rest of such a call may still come under its number.
-    if (!stringOf(block['type']) || (former?.isOver === false && !this.#isWhole(former))) return undefined
+    if (!stringOf(block['type']) || (former && !this.#isSettled(former))) return undefined
     const ending = this.#endOthers()
     if (ending === undefined) return undefined
     const content = readStart(block, () =>
@@ -135,7 +140,7 @@ export class BlockOrder {
     if (value === undefined) return undefined
     let before = ''
     if (block.isOver) {
-      if (isIgnored) return ''
+      if (isIgnored || this.#isSaid(block, content)) return ''
       const ending = block.isCall ? undefined : this.#endOthers()
       if (ending === undefined) return undefined
       const content_block = { type: block.kind, [block.kind]: '', ...(block.kind === 'thinking' && { signature: '' }) }
@@ -147,23 +152,25 @@ export class BlockOrder {
       const start = { type: 'content_block_start', index: block.shownAs, content_block }
       before = ending + this.#show(block, frameOf(start))
     }
-    if (delta[member] == null || (!isBlank && isRepetition(block.content, content))) return before
+    if (delta[member] == null || (!isBlank && this.#isSaid(block, content))) return before
     if (type !== delta['type'] || value !== delta[member]) return before + this.#write(block, { type, [member]: value })
     const shown = this.#numbered(block, frame, data, number)
     if (type === 'signature_delta') return this.#sign(block, value as string, shown)
     if (typeof value === 'string') {
       this.#tally(block, type, value)
-      // After blank arguments the next delta has to be looked into too.
-      if (!isBlank && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
+      // After arguments that are blank, or may be whole, the next delta has to be looked into too.
+      const isOpen = !isBlank && !(block.isCall && value.endsWith('}'))
+      if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
     return before + this.#show(block, shown)
   }
 
-  stop(frame: RawFrame, data: string, event: JsonObject): string {
+  stop(frame: RawFrame, data: string, event: JsonObject): string | undefined {
     const number = event['index']
     const block = this.#numbers.get(number)
     this.#numbers.delete(number)
-    if (block === undefined || block.isOver) return ''
+    this.#known = undefined
+    if (block === undefined || block.isOver) return block === undefined || this.#isSettled(block) ? '' : undefined
     const stop = this.#numbered(block, frame, data, number)
     if (this.#isWhole(block) || !block.hasInput) return this.#end(block, stop)
     block.stop = stop
@@ -173,6 +180,7 @@ export class BlockOrder {
   /** All blocks are over, if the answer may end so. @param stopReason as the upstream says it */
   end(stopReason: unknown): string | undefined {
     const reason = decodeStopReason(`${stopReason}`)
+    for (const block of this.#numbers.values()) if (!this.#isSettled(block) && block.isOver) return undefined
     if (this.#calls.push({ type: 'finish', reason, report: {} }).at(-1)?.type === 'fail') return undefined
     let text = ''
     for (const block of this.#open) text += this.#end(block, block.stop || undefined)
@@ -189,6 +197,8 @@ export class BlockOrder {
       content,
       signature: { text: content.signature, frame: '' },
       hasInput: false,
+      shape: createArgumentShape(),
+      raw: '',
       isOverlapped: false,
       stop: '',
       isOver: false,
@@ -217,9 +227,24 @@ export class BlockOrder {
     return text
   }
 
+  /** Whether a delta says what came already: the start, or whole arguments (ruling Y4). */
+  #isSaid(block: OrderedBlock, content: DeltaContent): boolean {
+    if (isRepetition(block.content, content)) return true
+    if (content.type !== 'input_json_delta') return false
+    block.shape.take(decodeString(block.raw), false)
+    block.raw = ''
+    return block.shape.isWhole() && block.shape.take(`${content.value}`, false) === ''
+  }
+
+  /** False for a call that is not whole, or of whose arguments a part was said again after they were whole (ruling Y4). */
+  #isSettled(block: OrderedBlock): boolean {
+    return block.isOver ? block.shape.rest() === '' : this.#isWhole(block)
+  }
+
   /** False for a call whose arguments have not come, or not to their end. */
   #isWhole(block: OrderedBlock): boolean {
     if (!block.isCall || (block.content.input !== '' && !block.hasInput)) return true
+    this.#addInput(block, rawOf(block.shape.rest()))
     return block.hasInput && this.#calls.push({ type: 'block_stop', index: block.shownAs, cut: true }).length > 0
   }
 
@@ -232,6 +257,7 @@ export class BlockOrder {
     // A call without arguments has an empty object for them.
     if (block.isCall && !block.hasInput) this.#produced.add(input || '{}')
     if (input !== '' && !block.hasInput) {
+      block.raw = rawOf(input)
       const delta = { type: 'input_json_delta', partial_json: input }
       shown += this.#show(block, frameOf({ type: 'content_block_delta', index: block.shownAs, delta }))
     }
@@ -264,7 +290,13 @@ export class BlockOrder {
     if (type !== 'signature_delta') this.#produced.add(value)
     if (type !== 'input_json_delta') return
     block.hasInput ||= !isBlankJson(value)
-    const text = encodeLatin1(JSON.stringify(value)).slice(1, -1)
+    this.#addInput(block, rawOf(value))
+  }
+
+  #addInput(block: OrderedBlock, text: string): void {
+    // The arguments may be whole now, and the next delta a repetition.
+    if (text.endsWith('}')) this.#known = undefined
+    block.raw = appendOwn(block.raw, text)
     this.#calls.push({ type: 'block_delta', index: block.shownAs, text })
   }
 
@@ -286,9 +318,13 @@ export class BlockOrder {
     const isSame = came === shown
     const shownAround = isSame ? undefined : aroundText(shown, member, value)
     const isInput = member === 'partial_json'
-    this.#known =
-      around && (isSame || shownAround) ? { ...around, shown: shownAround, shownAs: block.shownAs, isInput } : undefined
+    this.#known = around && (isSame || shownAround) ? { ...around, shown: shownAround, block, isInput } : undefined
   }
+}
+
+/** A text as it stands in a JSON string of a frame. */
+function rawOf(text: string): string {
+  return encodeLatin1(JSON.stringify(text)).slice(1, -1)
 }
 
 /** Of other blocks it is not known here which deltas they have. */

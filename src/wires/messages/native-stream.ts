@@ -102,7 +102,7 @@ export class MessagesNativeStream extends NativeStream {
         return this.#shown(this.#blocks.delta(named, data, event, came))
       case 'content_block_stop':
         this.enter('speaking')
-        return this.#blocks.stop(named, data, event)
+        return this.#blocks.stop(named, data, event) ?? this.#shown(undefined)
       case 'message_delta':
         return this.#delta(named, data, event)
       case 'message_stop':
