@@ -5,6 +5,8 @@ export type Account = {
   readonly id: string
   name: string
   state: 'active' | 'suspended'
+  /** Its bounds over all its keys; undefined if it has none. */
+  bounds?: LiveBounds | undefined
 }
 
 export type ApiKey = {

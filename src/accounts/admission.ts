@@ -1,6 +1,6 @@
-import type { ApiKey } from './account.ts'
+import type { Account, ApiKey } from './account.ts'
 import { type Balance, type Balances, hold, isAdmitted } from './balances.ts'
-import type { Budget } from './budget.ts'
+import { type Budget, spentAt } from './budget.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures, type WindowPlace, type Windows } from './limits.ts'
 import type { BoundsBook, LiveBounds } from './live-bounds.ts'
@@ -20,8 +20,8 @@ export type AdmissionRefusal = { ok: false } & (
       balanceNanos: bigint
     }
   | {
-      /** The same for the key's own budget (ruling R15). */
-      why: 'budget_spent' | 'budget_held'
+      /** The same for the budget of the account over all its keys, or for the key's own (ruling R15). */
+      why: BudgetRefusal
       budget: Budget
       /** The unspent part of the budget; holds are not deducted. */
       leftNanos: bigint
@@ -36,6 +36,9 @@ export type AdmissionRefusal = { ok: false } & (
       retryAfterSeconds: number
     }
 )
+
+/** Why a budget refuses a request, in the words of logs and metrics. */
+export type BudgetRefusal = 'account_budget_spent' | 'account_budget_held' | 'budget_spent' | 'budget_held'
 
 /** A request that may run. */
 export type Admitted = {
@@ -89,7 +92,7 @@ export type Standing = {
 export type AdmissionOptions = {
   balances: Pick<Balances, 'get'>
   /** Knows what is left of budgets. */
-  bounds: Pick<BoundsBook, 'left'>
+  bounds: Pick<BoundsBook, 'left' | 'of'>
   /** The rate windows of accounts that are in force now; a reload may replace them. */
   windows(): Windows
   /** The rate windows of keys, each with a limit of its own. */
@@ -115,7 +118,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
   function look(accountId: string, bounds?: LiveBounds): Standing | undefined {
     const balance = balances.get(accountId)
     if (!balance) return undefined
-    const window = windows().look(accountId)
+    const window = windows().look(accountId, options.bounds.of(accountId)?.requestsPerMinute)
     const rate = bounds?.requestsPerMinute
     const own = rate === undefined ? undefined : keyWindows.look(bounds!.scope, rate)
     return { balanceNanos: balance.balanceNanos, window: narrower(window, own) }
@@ -125,35 +128,46 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (whyBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
-    const withoutBudget = bounds && judgeBudget(bounds)
+    const withoutBudget = judgeBudgets(account, balance, bounds)
     if (withoutBudget) return withoutBudget
     if (isShedding()) return { ok: false, why: 'busy' }
+    const most = account.bounds?.requestsPerMinute
     const place: KeyPlace =
-      bounds?.requestsPerMinute === undefined ? windows().take(account.id) : takeBoth(account.id, bounds)
+      bounds?.requestsPerMinute === undefined ? windows().take(account.id, most) : takeBoth(account.id, most, bounds)
     if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
-    return new Entry(balance, bounds, place, { isBlocked: () => whyBlocked(account.id) !== undefined, judgeBudget })
+    const isBlocked = () => whyBlocked(account.id) !== undefined
+    return new Entry(balance, bounds, place, { isBlocked, judgeBudgets: () => judgeBudgets(account, balance, bounds) })
   }
 
-  function judgeBudget(bounds: LiveBounds): AdmissionRefusal | undefined {
-    const { budget, spend } = bounds
-    if (budget === undefined) return undefined
+  /** The budget of the account, over all its keys, then that of the key. */
+  function judgeBudgets(
+    { bounds: own }: Account,
+    { owedNanos, heldNanos }: Balance,
+    bounds: LiveBounds | undefined,
+  ): AdmissionRefusal | undefined {
+    if (own?.budget === undefined) return bounds?.budget && judgeKeyBudget(bounds, bounds.budget)
+    const nowMs = options.nowMs()
+    const leftNanos = own.budget.nanos - spentAt(own.spend, nowMs) - owedNanos
+    if (leftNanos <= heldNanos) return withoutBudget('account_', own, own.budget, leftNanos, nowMs)
+    return bounds?.budget && judgeKeyBudget(bounds, bounds.budget)
+  }
+
+  function judgeKeyBudget(bounds: LiveBounds, budget: Budget): AdmissionRefusal | undefined {
     const nowMs = options.nowMs()
     const { creditNanos, freeNanos } = options.bounds.left(bounds, budget, nowMs)
-    if (freeNanos > 0n) return undefined
-    const renewsMs = budget.per !== undefined && spend && nowMs < spend.untilMs ? spend.untilMs : undefined
-    const why = creditNanos > 0n ? 'budget_held' : 'budget_spent'
-    return { ok: false, why, budget, leftNanos: creditNanos > 0n ? creditNanos : 0n, renewsMs }
+    return freeNanos > 0n ? undefined : withoutBudget('', bounds, budget, creditNanos, nowMs)
   }
 
   /** Takes a place in both windows or in neither: a refusal by one uses no place of the other (ruling R15). */
-  function takeBoth(accountId: string, { scope, requestsPerMinute: rate }: LiveBounds): KeyPlace {
+  function takeBoth(accountId: string, most: number | undefined, bounds: LiveBounds): KeyPlace {
+    const { scope, requestsPerMinute: rate } = bounds
     if (keyWindows.isFull(scope, rate)) {
-      const account = windows().look(accountId)
+      const account = windows().look(accountId, most)
       if (account?.left === 0) return { ok: false, why: 'rate', retryAfterSeconds: Math.max(1, account.resetSeconds) }
       const { resetSeconds } = keyWindows.look(scope, rate)
       return { ok: false, why: 'key_rate', retryAfterSeconds: Math.max(1, resetSeconds) }
     }
-    const place = windows().take(accountId)
+    const place = windows().take(accountId, most)
     if (!place.ok) return place
     const own = keyWindows.take(scope, rate)
     return {
@@ -168,7 +182,19 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 type KeyPlace = WindowPlace & { why?: 'rate' | 'key_rate' }
 
-type Judge = { isBlocked(): boolean; judgeBudget(bounds: LiveBounds): AdmissionRefusal | undefined }
+type Judge = { isBlocked(): boolean; judgeBudgets(): AdmissionRefusal | undefined }
+
+function withoutBudget(
+  whose: '' | 'account_',
+  { spend }: LiveBounds,
+  budget: Budget,
+  leftNanos: bigint,
+  nowMs: number,
+): AdmissionRefusal {
+  const renewsMs = budget.per !== undefined && spend && nowMs < spend.untilMs ? spend.untilMs : undefined
+  const why = `${whose}${leftNanos > 0n ? 'budget_held' : 'budget_spent'}` as const
+  return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs }
+}
 
 function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balanceNanos: 0n }): AdmissionRefusal {
   return { ok: false, why: balanceNanos > 0n ? 'all_held' : 'no_credit', balanceNanos }
@@ -194,9 +220,7 @@ class Entry implements Entered {
    */
   async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
     if (this.#judge.isBlocked()) return { ok: false, why: 'unwritable' }
-    const refused = isAdmitted(this.#balance)
-      ? this.#bounds && this.#judge.judgeBudget(this.#bounds)
-      : withoutCredit(this.#balance)
+    const refused = isAdmitted(this.#balance) ? this.#judge.judgeBudgets() : withoutCredit(this.#balance)
     if (refused === undefined) return { ok: true, release: hold(this.#balance, holdNanos, this.#bounds) }
     this.#place.giveBack()
     return refused

@@ -1,10 +1,16 @@
 import { hash } from 'node:crypto'
 import type { Spend } from './budget.ts'
-import { type KeyBounds, readBoundColumns, tellBounds } from './key-bounds.ts'
+import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
 import { type BookRow, readFields, registers } from './registers.ts'
 
-/** @property balanceNanos the sum of its entries */
-export type AccountRow = BookRow<'accounts'> & { balanceNanos: bigint }
+/** @property balanceNanos the sum of its entries @property spend of its budget, as of a key */
+export type AccountRow = BookRow<'accounts'> & { balanceNanos: bigint; bounds: AccountBounds; spend: Spend | undefined }
+
+/** An account as it begins. */
+export function newAccount(id: string, name: string, createdMs: number): AccountRow {
+  const nothing = { balanceNanos: 0n, bounds: accountBounds.none, spend: undefined, lastGrant: undefined }
+  return { id, name, state: 'active', createdMs, ...nothing }
+}
 
 export type KeyRow = BookRow<'keys'> & {
   accountName: string | undefined
@@ -21,12 +27,12 @@ export type KeyRow = BookRow<'keys'> & {
 export type IssuedKey = { key: string; id: string; prefix: string }
 
 /** Another one whenever something that can be edited is another. */
-export function versionOfAccount({ id, name, state }: AccountRow): string {
-  return versionOf([id, name, state])
+export function versionOfAccount({ id, name, state, bounds }: AccountRow): string {
+  return versionOf([id, name, state, accountBounds.tell(bounds)])
 }
 
 export function versionOfKey({ id, label, expiresMs, revokedMs, bounds }: KeyRow): string {
-  return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null, tellBounds(bounds)])
+  return versionOf([id, label ?? null, expiresMs ?? null, revokedMs ?? null, keyBounds.tell(bounds)])
 }
 
 /** A digest of the fields that can be edited, to tell one version from another. */
@@ -84,9 +90,10 @@ export const keysNamedMax = 1_000
 /** A row as a database answers it, by the names of its columns. */
 export type StoreRow = Readonly<Record<string, unknown>>
 
-/** @param row of the account's columns, with its balance. */
+/** @param row of the account's columns, with its balance and what it has spent. */
 export function readAccountRow(row: StoreRow): AccountRow {
-  return { ...readFields(registers.accounts, row), balanceNanos: row.balance as bigint }
+  const fields = readFields(registers.accounts, row)
+  return { ...fields, balanceNanos: row.balance as bigint, bounds: accountBounds.read(row), spend: readSpent(row) }
 }
 
 export function readKeyRow(row: StoreRow): KeyRow {
@@ -94,20 +101,15 @@ export function readKeyRow(row: StoreRow): KeyRow {
     ...readFields(registers.keys, row),
     accountName: (row.account_name as string | null) ?? undefined,
     personName: (row.person_name as string | null) ?? undefined,
-    ...readBounds(row),
+    scope: ((row.scope ?? row.id) as string | null) ?? '',
+    bounds: keyBounds.read(row),
+    spend: readSpent(row),
     heldNanos: (row.held as bigint | null) ?? undefined,
   }
 }
 
-/** @param row of a key, with what it has spent. */
-function readBounds(row: StoreRow): Pick<KeyRow, 'scope' | 'bounds' | 'spend'> {
-  const { id, scope, budget, from_ms, until_ms, spent } = row
-  return {
-    scope: ((scope ?? id) as string | null) ?? '',
-    bounds: readBoundColumns(row),
-    spend:
-      budget === null || from_ms === null
-        ? undefined
-        : { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint },
-  }
+/** @param row of a key or an account, with what it has spent. */
+function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend | undefined {
+  if (budget === null || from_ms === null) return undefined
+  return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
 }

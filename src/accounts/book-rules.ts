@@ -6,13 +6,21 @@
 import { randomText } from '../ids/base62.ts'
 import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
-import { type AccountRow, type IssuedKey, type KeyRow, versionOfAccount, versionOfKey } from './book-rows.ts'
-import { type Budget, spanOf, type TimeSpan } from './budget.ts'
+import {
+  type AccountRow,
+  type IssuedKey,
+  type KeyRow,
+  newAccount,
+  versionOfAccount,
+  versionOfKey,
+} from './book-rows.ts'
+import type { BoundWishes } from './bounds.ts'
+import { type Budget, type Spend, spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, formatTime } from './calendar.ts'
 import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
-import { type BoundWishes, boundsAfter, type KeyBounds, tellBounds, unbounded } from './key-bounds.ts'
+import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
 import type { BookRow } from './registers.ts'
@@ -68,7 +76,7 @@ export type Made = Omit<BookRow<'made'>, 'actor' | 'once'>
 /** One thing to be written. Servers learn that the account has changed, where it is about one. */
 export type BookWrite =
   | { kind: 'insert_account'; account: AccountRow }
-  | { kind: 'set_account'; accountId: string; fields: Partial<Pick<AccountRow, 'name' | 'state'>> }
+  | { kind: 'set_account'; accountId: string; fields: Partial<BookRow<'accounts'>>; bounds?: AccountBounds }
   | { kind: 'post_credit'; accountId: string; amountNanos: bigint; reference: string }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
@@ -117,30 +125,53 @@ export type BookChange<T> = {
   decide(facts: Facts): Decision<T>
 }
 
-export function createAccount(name: string, creditNanos: bigint, nowMs: number): BookChange<AccountRow> {
+/** How an account is to be. A field that is left out stays as it is, or empty. Null takes a bound away. */
+export type AccountWishes = BoundWishes<AccountBounds> & {
+  name?: string | undefined
+  state?: AccountRow['state'] | undefined
+}
+
+export function createAccount(
+  name: string,
+  creditNanos: bigint,
+  { nowMs, calendar }: Moment,
+  wishes: BoundWishes<AccountBounds> = {},
+): BookChange<AccountRow> {
   return {
     about: { accountName: name, ...(creditNanos !== 0n && { isDated: true }) },
-    decide({ accountNamed }) {
+    decide(facts) {
       checkName(name)
-      if (accountNamed) throw new BookError('name_taken', name)
+      if (facts.accountNamed) throw new BookError('name_taken', name)
       const id = `acct_${randomText(16)}`
-      const account: AccountRow = { id, name, state: 'active', balanceNanos: 0n, createdMs: nowMs }
+      const bounds = accountBounds.after(accountBounds.none, wishes)
+      const account = { ...newAccount(id, name, nowMs), bounds }
       const writes: BookWrite[] = [{ kind: 'insert_account', account }]
+      if (bounds.budget) writes.push(...beginSpend(id, id, bounds.budget, calendar, facts))
       if (creditNanos !== 0n) writes.push(postCredit(account, creditNanos, `create:${id}`))
-      const after = { name, ...(creditNanos !== 0n && { credit: formatCredits(creditNanos) }) }
+      const given = { ...(creditNanos !== 0n && { credit: formatCredits(creditNanos) }) }
+      const after = { name, ...given, ...whatIsSet(accountBounds.tell(bounds)) }
       const trail = { operation: 'account.create', object: id, after }
       return { writes, result: { ...account, balanceNanos: creditNanos }, trail }
     },
   }
 }
 
-/** @param version that the caller has seen, if any. */
+/** The spending of a budget that begins with a new key or account: nothing. */
+function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
+  const span = spanOf(calendar, per, nowMs)
+  return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
+}
+
+/** The version that the caller has seen, if any, and what is known of the window that another budget begins with. */
+type Seen = { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined }
+
+/** @param calendar of the reporting zone: a budget begins with its days */
 export function updateAccount(
   idOrName: string,
-  changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
-  version?: string | undefined,
+  { name, state, ...wishes }: AccountWishes,
+  calendar: Calendar,
+  { version, base }: Seen = {},
 ): BookChange<AccountRow> {
-  const { name, state } = changes
   return {
     about: { account: idOrName, ...(name !== undefined && { accountName: name }) },
     decide(facts) {
@@ -150,15 +181,49 @@ export function updateAccount(
       if (name !== undefined && accountNamed && accountNamed.id !== account.id) throw new BookError('name_taken', name)
       refuseStale(versionOfAccount(account), version, account.id)
       const accountId = account.id
-      const result = { ...account, name: name ?? account.name, state: state ?? account.state }
-      const [isRenamed, isMoved] = [result.name !== account.name, result.state !== account.state]
-      if (!isRenamed && !isMoved) return { writes: [], result }
-      const pick = (row: AccountRow) => ({ ...(isRenamed && { name: row.name }), ...(isMoved && { state: row.state }) })
-      const [before, after] = [pick(account), pick(result)]
-      const trail = { operation: 'account.update', object: accountId, before, after }
-      return { writes: [{ kind: 'set_account', accountId, fields: after }], result, trail }
+      const bounds = accountBounds.after(account.bounds, wishes)
+      const result = { ...account, name: name ?? account.name, state: state ?? account.state, bounds }
+      const tell = (row: AccountRow) => ({ name: row.name, state: row.state, ...accountBounds.tell(row.bounds) })
+      const difference = whatDiffers(tell(account), tell(result))
+      if (!difference) return { writes: [], result: account }
+      const writes: BookWrite[] = [
+        { kind: 'set_account', accountId, fields: { name: result.name, state: result.state }, bounds },
+        ...moveSpend({ accountId, scope: accountId }, result, account, { calendar, nowMs: facts.nowMs, base }),
+      ]
+      return { writes, result, trail: { operation: 'account.update', object: accountId, ...difference } }
     },
   }
+}
+
+/** The parts that are another afterwards, for the audit; undefined if there are none. */
+function whatDiffers(before: ActDetails, after: ActDetails): { before: ActDetails; after: ActDetails } | undefined {
+  const changed = Object.keys(before).filter((name) => before[name] !== after[name])
+  if (changed.length === 0) return undefined
+  const pick = (shown: ActDetails) => Object.fromEntries(changed.map((name) => [name, shown[name]!]))
+  return { before: pick(before), after: pick(after) }
+}
+
+/** A row that may have a budget, of a key or an account. */
+type Spender = { bounds: { budget: Budget | undefined }; spend: Spend | undefined }
+
+/** Begins or ends the counting of a budget that was changed. Sets the spending of `after`. */
+function moveSpend(
+  of: { accountId: string; scope: string },
+  after: Spender,
+  before: Spender,
+  { calendar, nowMs, base }: Moment & Pick<Seen, 'base'>,
+): BookWrite[] {
+  const { budget } = after.bounds
+  if (!budget) {
+    after.spend = undefined
+    return before.bounds.budget ? [{ kind: 'clear_spend', ...of }] : []
+  }
+  if (!beginsAnew(before, budget)) return []
+  const span = spanOf(calendar, budget.per, nowMs)
+  const isKnown = base?.fromMs === span.fromMs && base.untilMs === span.untilMs
+  const { spentNanos, throughSeq } = isKnown ? base : { spentNanos: 0n, throughSeq: 0 }
+  after.spend = { ...span, spentNanos }
+  return [{ kind: 'set_spend', ...of, ...span, spentNanos, throughSeq }]
 }
 
 export function credit(idOrName: string, amountNanos: bigint, reference: string): BookChange<'posted' | 'exists'> {
@@ -194,7 +259,10 @@ export function confirmClock(): BookChange<{ time: string }> {
 type Moment = { nowMs: number; calendar: Calendar }
 
 /** How a key is to be. A field that is left out stays as it is, or empty. Null takes it away. */
-export type KeyWishes = BoundWishes & { label?: string | null | undefined; expiresMs?: number | null | undefined }
+export type KeyWishes = BoundWishes<KeyBounds> & {
+  label?: string | null | undefined
+  expiresMs?: number | null | undefined
+}
 
 export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar }: Moment): BookChange<IssuedKey> {
   return {
@@ -203,17 +271,13 @@ export function createKey(idOrName: string, wishes: KeyWishes, { nowMs, calendar
       const { id: accountId } = theAccount(facts, idOrName)
       const label = wishes.label ?? undefined
       if (label !== undefined) checkLabel(label, accountId)
-      const bounds = boundsAfter(unbounded, withPerson(wishes, facts, accountId))
+      const bounds = keyBounds.after(keyBounds.none, withPerson(wishes, facts, accountId))
       const ownExpiresMs = wishes.expiresMs ?? undefined
       const { write, issued } = issueKey({ accountId, label, ownExpiresMs, bounds }, nowMs)
-      const writes = [write]
       const { budget } = bounds
-      if (budget) {
-        const span = spanOf(calendar, budget.per, facts.nowMs)
-        writes.push({ kind: 'set_spend', accountId, scope: issued.id, ...span, spentNanos: 0n, throughSeq: undefined })
-      }
+      const writes = [write, ...(budget ? beginSpend(accountId, issued.id, budget, calendar, facts) : [])]
       const shown = { account: accountId, prefix: issued.prefix, label: label ?? null }
-      const after = { ...shown, ...whatIsSet({ ...tellBounds(bounds), expires: formatTime(ownExpiresMs) }) }
+      const after = { ...shown, ...whatIsSet({ ...keyBounds.tell(bounds), expires: formatTime(ownExpiresMs) }) }
       return { writes, result: issued, trail: { operation: 'key.create', object: issued.id, after } }
     },
   }
@@ -236,14 +300,12 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
 /**
  * Bounds are those of all keys of its line; label and end are its own.
  * @param calendar of the reporting zone: a budget begins with its days
- * @param seen the version that the caller has seen, if any, and what is known of the window that another
- *   budget begins with.
  */
 export function updateKey(
   idOrPrefix: string,
   wishes: KeyWishes,
   calendar: Calendar,
-  { version, base }: { version?: string | undefined; base?: (TimeSpan & SpendBase) | undefined } = {},
+  { version, base }: Seen = {},
 ): BookChange<KeyRow> {
   return {
     about: { key: nameOfKey(idOrPrefix), ...aboutPerson(wishes) },
@@ -252,34 +314,20 @@ export function updateKey(
       const { id: keyId, accountId, scope } = key
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
-      const result: KeyRow = { ...key, bounds: boundsAfter(key.bounds, withPerson(wishes, facts, accountId)) }
+      const result: KeyRow = { ...key, bounds: keyBounds.after(key.bounds, withPerson(wishes, facts, accountId)) }
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
       if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(key, wishes.expiresMs ?? undefined))
-      const [before, after] = [tellKey(key), tellKey(result)]
-      const changed = Object.keys(before).filter((name) => before[name] !== after[name])
-      if (changed.length === 0) return { writes: [], result: key }
+      const difference = whatDiffers(tellKey(key), tellKey(result))
+      if (!difference) return { writes: [], result: key }
+      const changed = Object.keys(difference.after)
       const writes: BookWrite[] = []
       const { label, expiresMs, ownExpiresMs } = result
       if (changed.includes('label') || changed.includes('expires'))
         writes.push({ kind: 'set_key', accountId, keyId, fields: { label, expiresMs, ownExpiresMs } })
-      if (changed.some((name) => name in tellBounds(unbounded)))
+      if (changed.some((name) => name in keyBounds.tell(keyBounds.none)))
         writes.push({ kind: 'set_bounds', accountId, scope, bounds: result.bounds })
-      const { budget } = result.bounds
-      if (!budget && key.bounds.budget) writes.push({ kind: 'clear_spend', accountId, scope })
-      if (budget && beginsAnew(key, budget)) {
-        const span = spanOf(calendar, budget.per, facts.nowMs)
-        const isKnown = base?.fromMs === span.fromMs && base.untilMs === span.untilMs
-        const { spentNanos, throughSeq } = isKnown ? base : { spentNanos: 0n, throughSeq: 0 }
-        writes.push({ kind: 'set_spend', accountId, scope, ...span, spentNanos, throughSeq })
-        result.spend = { ...span, spentNanos }
-      }
-      if (!budget) result.spend = undefined
-      const pick = (shown: ActDetails) => Object.fromEntries(changed.map((name) => [name, shown[name]!]))
-      return {
-        writes,
-        result,
-        trail: { operation: 'key.update', object: keyId, before: pick(before), after: pick(after) },
-      }
+      writes.push(...moveSpend({ accountId, scope }, result, key, { calendar, nowMs: facts.nowMs, base }))
+      return { writes, result, trail: { operation: 'key.update', object: keyId, ...difference } }
     },
   }
 }
@@ -295,12 +343,12 @@ function withPerson(wishes: KeyWishes, facts: Facts, accountId: string): KeyWish
 }
 
 /** Whether a budget has another window than the one that was counted so far: then it is counted from the ledger. */
-export function beginsAnew({ bounds, spend }: Pick<KeyRow, 'bounds' | 'spend'>, budget: Budget): boolean {
+export function beginsAnew({ bounds, spend }: Spender, budget: Budget): boolean {
   return bounds.budget === undefined || bounds.budget.per !== budget.per || spend === undefined
 }
 
 function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, ActDetails[string]> {
-  return { label: label ?? null, expires: formatTime(expiresMs), ...tellBounds(bounds) }
+  return { label: label ?? null, expires: formatTime(expiresMs), ...keyBounds.tell(bounds) }
 }
 
 function whatIsSet(shown: ActDetails): ActDetails {

@@ -2,6 +2,7 @@ import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
 import type { AccountPage, AccountRow, IssuedKey, KeyPage, KeyRow } from './book-rows.ts'
 import {
+  type AccountWishes,
   type BookChange,
   beginsAnew,
   confirmClock,
@@ -15,7 +16,8 @@ import {
   updateAccount,
   updateKey,
 } from './book-rules.ts'
-import { spanOf, type TimeSpan } from './budget.ts'
+import type { BoundWishes } from './bounds.ts'
+import { type Budget, spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, createCalendar, utc } from './calendar.ts'
 import type { DayShift } from './day-shifts.ts'
 import type {
@@ -29,6 +31,7 @@ import type {
   Total,
   VerifyOptions,
 } from './entries.ts'
+import type { AccountBounds } from './key-bounds.ts'
 import { nameOfKey } from './keys.ts'
 import { onBehalf } from './on-behalf.ts'
 import {
@@ -110,12 +113,9 @@ export interface Books extends BookReadings {
   /** The same books, for changes on somebody's behalf. */
   as(act: Act): Books
   /** Credit given at once is booked with the reference `create:<id>` (ruling C8). */
-  createAccount(name: string, creditNanos?: bigint): Promise<AccountRow>
+  createAccount(name: string, creditNanos?: bigint, wishes?: BoundWishes<AccountBounds>): Promise<AccountRow>
   /** If the act has a version, only that one. Its id, keys and entries stay what they are. */
-  updateAccount(
-    account: string,
-    changes: { name?: string | undefined; state?: AccountRow['state'] | undefined },
-  ): Promise<AccountRow>
+  updateAccount(account: string, changes: AccountWishes): Promise<AccountRow>
   findAccount(account: string): Promise<AccountRow>
   /**
    * A top-up, or a correction when negative. The same reference with the same account and amount is the same top-up, however
@@ -169,6 +169,9 @@ export interface Books extends BookReadings {
   /** Computes every digest of the audit trail again. Findings in words. An empty list means that it is whole. */
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
+
+/** The keys of one line of rotations; an account as a whole where the scope is its id. */
+type SpendScope = { accountId: string; scope: string }
 
 /** A store as the books use it: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
 export interface BookStore {
@@ -230,7 +233,7 @@ export interface BookStore {
   findAccount(idOrName: string): Promise<AccountRow | undefined>
   listKeys(accountId?: string): Promise<KeyRow[]>
   /** Sums what the keys of this scope have spent in the span, up to the last entry of their account by now. */
-  sumSpend(of: { accountId: string; scope: string } & TimeSpan): Promise<SpendBase>
+  sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
   findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
   findKeyByDigest(digest: string): Promise<KeyRow | undefined>
   findSession(digest: string): Promise<SessionRow | undefined>
@@ -253,15 +256,21 @@ export function createBooks(
   return {
     ...readings,
     as: (other) => createBooks(store, nowMs, other, calendar),
-    createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
+    createAccount: (name, creditNanos = 0n, wishes = {}) =>
+      change(createAccount(name, creditNanos, { nowMs: nowMs(), calendar }, wishes)),
     findAccount,
-    updateAccount: (account, changes) => change(updateAccount(account, changes, act.version)),
+    updateAccount: async (account, changes) => {
+      const { version } = act
+      const row = changes.budget ? await store.findAccount(account) : undefined
+      const base = row && (await sumBefore({ ...row, accountId: row.id, scope: row.id }, changes.budget))
+      return change(updateAccount(account, changes, calendar, { version, base }))
+    },
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
     createKey: (account, wishes = {}) => change(createKey(account, wishes, { nowMs: nowMs(), calendar })),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
     updateKey: async (key, changes) => {
       const { version } = act
-      return change(updateKey(key, changes, calendar, { version, base: await sumBefore(key, changes) }))
+      return change(updateKey(key, changes, calendar, { version, base: await sumOfKey(key, changes) }))
     },
     revokeKey: (key) => change(revokeKey(key, nowMs())),
     rotateKey: (key, graceMs) => change(rotateKey(key, graceMs)),
@@ -284,15 +293,18 @@ export function createBooks(
     verifyAudit: () => verifyAudit(store),
   }
 
-  /** Before anything is locked: of a budget for ever it is all that the key has ever spent. */
-  async function sumBefore(name: string, { budget }: KeyWishes) {
+  async function sumOfKey(name: string, { budget }: KeyWishes) {
     if (!budget) return undefined
     const asked = nameOfKey(name)
     const keys = (await store.findKeys(asked)).filter(({ id, prefix }) => id === asked || prefix === asked)
-    if (keys.length !== 1 || !beginsAnew(keys[0]!, budget)) return undefined
+    return keys.length === 1 ? sumBefore(keys[0]!, budget) : undefined
+  }
+
+  /** Before anything is locked: of a budget for ever it is all that the key or the account has ever spent. */
+  async function sumBefore(of: Parameters<typeof beginsAnew>[0] & SpendScope, budget: Budget | null | undefined) {
+    if (!budget || !beginsAnew(of, budget)) return undefined
     const span = spanOf(calendar, budget.per, await store.readNowMs())
-    const { accountId, scope } = keys[0]!
-    return { ...span, ...(await store.sumSpend({ accountId, scope, ...span })) }
+    return { ...span, ...(await store.sumSpend({ accountId: of.accountId, scope: of.scope, ...span })) }
   }
 
   async function findAccount(account: string): Promise<AccountRow> {

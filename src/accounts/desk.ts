@@ -18,6 +18,8 @@ export type DeskQuestion = {
   id: number
   accountId: string
   requestsPerMinute: number
+  /** The most that the account may spend in a window over all its keys; missing if it has no budget. */
+  budgetNanos?: bigint
   key?: KeyScope
   /** The amount to hold; 0 holds nothing. */
   holdNanos: bigint
@@ -54,6 +56,8 @@ export type DeskFigures = {
   /** The part of the balance that no running request of any server holds. */
   freeNanos: bigint
   window: WindowCount
+  /** The rest of the account's budget; undefined if it has none. */
+  budget: BudgetLeft | undefined
   /** The figures of the key in the question. */
   key: KeyFigures | undefined
 }
@@ -61,9 +65,11 @@ export type DeskFigures = {
 /** A field is undefined if the key has no such limit. */
 export type KeyFigures = {
   window: WindowCount | undefined
-  /** `renewsMs` in Unix milliseconds; undefined if nothing was spent in the current window. */
-  budget: { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined } | undefined
+  budget: BudgetLeft | undefined
 }
+
+/** @property renewsMs Unix milliseconds; undefined if nothing was spent in the current window. */
+export type BudgetLeft = { leftNanos: bigint; freeNanos: bigint; renewsMs: number | undefined }
 
 /** A rate window, counted over all servers. */
 export type WindowCount = {

@@ -1,8 +1,10 @@
+import { type BoundForm, createBounds } from './bounds.ts'
 import { type Budget, type BudgetPeriod, formatBudget } from './budget.ts'
+import { formatCredits } from './credit.ts'
 
 /*
- * The bounds that make a key narrower than its account (ruling R15). All keys of a line of rotations are one scope, named by the
- * first of them. They have the same bounds and spend the same budget.
+ * The bounds of accounts, and those that make a key narrower than its account (ruling R15). All keys of a line of rotations are
+ * one scope, named by the first of them. They have the same bounds and spend the same budget. The scope of an account is its id.
  */
 
 /** A field is undefined if the key has no such limit. */
@@ -15,34 +17,35 @@ export type KeyBounds = {
   person: string | undefined
 }
 
-type BoundValue = string | number | bigint | null
+/** The bounds of an account, over all its keys and replicas. A field is undefined if it has no such bound. */
+export type AccountBounds = Omit<KeyBounds, 'models' | 'person'> & {
+  /** The balances below which `credit_low` is sent for this account, in nano-credits, instead of those of the configuration. */
+  warnNanos: readonly bigint[] | undefined
+  /** Credit that it is given in each month of the reporting zone, in nano-credits, and whether the rest of it lapses. */
+  grant: { nanos: bigint; lapses: boolean } | undefined
+}
 
-/** How a bound is kept and shown. @property name of it in the audit and for operators */
-type BoundForm<T> = {
-  name: string
-  columns: Readonly<Record<string, 'text' | 'integer'>>
-  read(row: Readonly<Record<string, unknown>>): T | undefined
-  write(bound: T | undefined): Readonly<Record<string, BoundValue>>
-  tell(bound: T): string | number
+const budget: BoundForm<Budget> = {
+  name: 'budget',
+  columns: { budget: 'integer', budget_per: 'text' },
+  read: ({ budget, budget_per: per }) =>
+    budget === null ? undefined : { nanos: budget as bigint, per: (per as BudgetPeriod | null) ?? undefined },
+  write: (budget) => ({ budget: budget?.nanos ?? null, budget_per: budget?.per ?? null }),
+  tell: formatBudget,
+}
+
+const requestsPerMinute: BoundForm<number> = {
+  name: 'rpm',
+  columns: { rpm: 'integer' },
+  read: ({ rpm }) => (rpm === null ? undefined : Number(rpm)),
+  write: (rate) => ({ rpm: rate ?? null }),
+  tell: (rate) => rate,
 }
 
 /** Every bound of a key. Books, stores and the copy read this table. */
-const forms = {
-  budget: {
-    name: 'budget',
-    columns: { budget: 'integer', budget_per: 'text' },
-    read: ({ budget, budget_per: per }) =>
-      budget === null ? undefined : { nanos: budget as bigint, per: (per as BudgetPeriod | null) ?? undefined },
-    write: (budget) => ({ budget: budget?.nanos ?? null, budget_per: budget?.per ?? null }),
-    tell: formatBudget,
-  },
-  requestsPerMinute: {
-    name: 'rpm',
-    columns: { rpm: 'integer' },
-    read: ({ rpm }) => (rpm === null ? undefined : Number(rpm)),
-    write: (rate) => ({ rpm: rate ?? null }),
-    tell: (rate) => rate,
-  },
+export const keyBounds = createBounds<KeyBounds>({
+  budget,
+  requestsPerMinute,
   models: {
     name: 'models',
     columns: { models: 'text' },
@@ -57,48 +60,32 @@ const forms = {
     write: (person) => ({ person: person ?? null }),
     tell: (person) => person,
   },
-} satisfies { [Name in keyof KeyBounds]: BoundForm<NonNullable<KeyBounds[Name]>> }
+})
 
-const rows = Object.entries(forms) as [keyof KeyBounds, BoundForm<unknown>][]
+/** Every bound of an account, read by the same. */
+export const accountBounds = createBounds<AccountBounds>({
+  budget,
+  requestsPerMinute,
+  warnNanos: {
+    name: 'warn',
+    columns: { warn: 'text' },
+    read: ({ warn }) => (warn === null ? undefined : readLevels(warn as string)),
+    write: (levels) => ({ warn: levels?.join() ?? null }),
+    tell: (levels) => levels.map(formatCredits).join(),
+  },
+  grant: {
+    name: 'grant',
+    columns: { monthly_grant: 'integer', grant_lapses: 'integer' },
+    read: ({ monthly_grant: nanos, grant_lapses: lapses }) =>
+      nanos === null ? undefined : { nanos: nanos as bigint, lapses: Number(lapses) === 1 },
+    write: (grant) => ({ monthly_grant: grant?.nanos ?? null, grant_lapses: grant ? Number(grant.lapses) : null }),
+    tell: ({ nanos, lapses }) => `${formatCredits(nanos)}/month${lapses ? ', lapses' : ''}`,
+  },
+})
 
-function ofEach(make: (name: keyof KeyBounds, form: BoundForm<unknown>) => unknown): KeyBounds {
-  return Object.fromEntries(rows.map(([name, form]) => [name, make(name, form)])) as unknown as KeyBounds
-}
-
-export const unbounded: KeyBounds = ofEach(() => undefined)
-
-/** Columns of keys that hold their bounds. */
-export const boundColumns = Object.assign({}, ...rows.map(([, { columns }]) => columns)) as Record<
-  string,
-  'text' | 'integer'
->
-
-/** @param row of a key, by columns. */
-export function readBoundColumns(row: Readonly<Record<string, unknown>>): KeyBounds {
-  return ofEach((_, { read }) => read(row))
-}
-
-/** The inverse. */
-export function boundValues(bounds: KeyBounds): Record<string, BoundValue> {
-  return Object.assign({}, ...rows.map(([name, { write }]) => write(bounds[name])))
-}
-
-export function isBounded(bounds: KeyBounds): boolean {
-  return rows.some(([name]) => bounds[name] !== undefined)
-}
-
-/** Bounds as somebody wishes them. A bound that is left out stays. Null takes it away. */
-export type BoundWishes = { [Name in keyof KeyBounds]?: KeyBounds[Name] | null }
-
-export function boundsAfter(before: KeyBounds, wishes: BoundWishes): KeyBounds {
-  return ofEach((name) => (wishes[name] === undefined ? before[name] : (wishes[name] ?? undefined)))
-}
-
-/** For the audit, and for what tells one version of a key from another. */
-export function tellBounds(bounds: KeyBounds): Record<string, string | number | null> {
-  return Object.fromEntries(
-    rows.map(([key, { name, tell }]) => [name, bounds[key] === undefined ? null : tell(bounds[key])]),
-  )
+/** Reads the column of levels at which an account warns. @returns nano-credits */
+export function readLevels(warn: string): bigint[] {
+  return warn.split(',').map(BigInt)
 }
 
 /** The most ids and beginnings of ids that a key may have: each request is compared with all of them. */

@@ -1,5 +1,5 @@
 import { type Budget, type Spend, spentAt } from './budget.ts'
-import { isBounded, type KeyBounds, unbounded } from './key-bounds.ts'
+import { type KeyBounds, keyBounds } from './key-bounds.ts'
 
 /** The limits of a key, or of several of one line, as last reported by the store. All requests share one live object. */
 export type LiveBounds = KeyBounds & {
@@ -12,7 +12,7 @@ export type LiveBounds = KeyBounds & {
   readonly keyIds: Set<string>
 }
 
-/** A key as the store reports it. */
+/** A key as the store reports it, or an account, which has its own id as its scope. */
 type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
 export type BoundsBook = ReturnType<typeof createBoundsBook>
@@ -30,9 +30,9 @@ export function createBoundsBook() {
   function note({ id, scope, bounds, spend }: BoundKey): LiveBounds | undefined {
     leaving.delete(id)
     const known = byScope.get(scope)
-    if (!isBounded(bounds)) {
+    if (!keyBounds.isBounded(bounds)) {
       // Running requests still have this object, and the key may get limits again while they run.
-      if (known) Object.assign(known, unbounded)
+      if (known) Object.assign(known, keyBounds.none)
       return undefined
     }
     const live = known ?? { ...bounds, scope, spend, heldNanos: 0n, keyIds: new Set<string>() }

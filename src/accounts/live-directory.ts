@@ -1,11 +1,12 @@
 import type { Account, ApiKey, Directory } from './account.ts'
 import type { Balances } from './balances.ts'
 import type { AccountRow, KeyRow } from './book-rows.ts'
+import { keyBounds } from './key-bounds.ts'
 import type { BoundsBook } from './live-bounds.ts'
 
 /** Whole accounts in their present state in the store, each with all its valid keys. */
 export type AccountChanges = {
-  accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos'>[]
+  accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos' | 'bounds' | 'spend'>[]
   keys: readonly Pick<
     KeyRow,
     'id' | 'accountId' | 'digest' | 'prefix' | 'label' | 'expiresMs' | 'scope' | 'bounds' | 'spend'
@@ -74,10 +75,12 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
 
   function apply(changes: AccountChanges): void {
     const before: string[] = []
-    for (const { id, name, state, balanceNanos } of changes.accounts) {
+    for (const { id, name, state, balanceNanos, bounds, spend } of changes.accounts) {
       const account = accounts.get(id)
-      if (account) Object.assign(account, { name, state })
-      else accounts.set(id, { id, name, state })
+      const { budget, requestsPerMinute } = bounds
+      const own = book.note({ id, scope: id, bounds: { ...keyBounds.none, budget, requestsPerMinute }, spend })
+      if (account) Object.assign(account, { name, state, bounds: own })
+      else accounts.set(id, { id, name, state, bounds: own })
       balances.set(id, balanceNanos)
       hearChange?.(id)
       // Each account comes with all its valid keys: a key that does not come is revoked.
@@ -113,7 +116,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break
       accounts.delete(id)
-      book.forget(takeKeys(id).map((key) => key.id))
+      book.forget([id, ...takeKeys(id).map((key) => key.id)])
       digestsOf.delete(id)
     }
   }

@@ -1,4 +1,4 @@
-import { boundColumns } from './key-bounds.ts'
+import { accountBounds, keyBounds } from './key-bounds.ts'
 
 /*
  * The registers: what a store keeps beside entries and figures for reports. Their columns are written once, here. Statements that
@@ -38,12 +38,14 @@ function column<T>(kind: 'text' | 'integer', read: (value: unknown) => T): Regis
 }
 
 export const registers = {
-  /** Customers. */
+  /** Customers. Beside these they have the columns of their bounds. */
   accounts: {
     id: text(),
     name: text(),
     state: text<'active' | 'suspended'>(),
     created_ms: number(),
+    /** The reference of the last monthly grant. */
+    last_grant: optional(text()),
   },
   /** Keys by their digests, never themselves. Beside these they have the columns of their bounds. */
   keys: {
@@ -154,8 +156,8 @@ export type BookRow<N extends RegisterName> = RegisterFields<(typeof registers)[
 
 /** All columns of a register, whose kinds both schemas have. */
 export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {
-  const bounds = Object.entries(name === 'keys' ? boundColumns : {})
-  const added = bounds.map(([column, kind]) => [column, { kind, isOptional: true }])
+  const bounds = { keys: keyBounds, accounts: accountBounds }[name as string]?.columns ?? {}
+  const added = Object.entries(bounds).map(([column, kind]) => [column, { kind, isOptional: true }])
   return { ...registers[name], ...Object.fromEntries(added) }
 }
 

@@ -1,6 +1,6 @@
 import type { ApiKey } from './account.ts'
 import { StoreSilent } from './account.ts'
-import type { Admission, AdmissionRefusal, Admitted, Entered, Standing } from './admission.ts'
+import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered, Standing } from './admission.ts'
 import type { Balances } from './balances.ts'
 import { neverMs, spentAt } from './budget.ts'
 import type { DeskAnswer, DeskFigures, DeskOrder, KeyScope, PlaceTaken, WindowCount } from './desk.ts'
@@ -25,7 +25,7 @@ export class RemoteAdmission {
   readonly #claims = new Map<string, Claim>()
   /** For each key with owed debits, the budget on which they are owed. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
-  readonly #scopeOf: (keyId: string) => string | undefined
+  readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
   /** Whether the store was silent to everybody when it last refused a request, and has said nothing since (BRK-14). */
   isStoreSilent = false
@@ -34,10 +34,10 @@ export class RemoteAdmission {
   #send: ((orders: DeskOrder[]) => void) | undefined
   #lost: Error | undefined
 
-  /** @param scopeOf the scope of a key that has limits. */
-  constructor(whyBlocked: Ledger['whyBlocked'], scopeOf: (keyId: string) => string | undefined) {
+  /** @param boundsOf the limits of a key or an account that has some. */
+  constructor(whyBlocked: Ledger['whyBlocked'], boundsOf: (id: string) => LiveBounds | undefined) {
     this.#whyBlocked = whyBlocked
-    this.#scopeOf = scopeOf
+    this.#boundsOf = boundsOf
   }
 
   /** Debits that the store has not taken yet count as held, and balances that it reports are remembered. */
@@ -107,11 +107,12 @@ export class RemoteAdmission {
     const known = this.#standings.get(account.id)
     const own = bounds && this.#standings.get(bounds.scope)
     // Remembered figures never refuse a request for credit, since they may be out of date: the store is asked.
-    if (!known || known.freeNanos <= 0n || (own && own.freeNanos <= 0n)) {
+    const isShort = !known || known.freeNanos <= 0n || (known.spareNanos ?? 1n) <= 0n
+    if (isShort || (own && own.freeNanos <= 0n)) {
       return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
     }
     if (limits.isShedding()) return { ok: false, why: 'busy' }
-    const full = fullWindow(known, limits, limits.requestsPerMinute(), 'rate')
+    const full = fullWindow(known, limits, rateOf(limits, account.bounds), 'rate')
     if (full !== undefined || own === undefined) return full ?? entry
     return fullWindow(own, limits, bounds!.requestsPerMinute, 'key_rate') ?? entry
   }
@@ -128,26 +129,28 @@ export class RemoteAdmission {
     const id = ++this.#lastId
     const accountId = asker.account.id
     const { bounds } = asker
-    const requestsPerMinute = limits.requestsPerMinute()
+    const { bounds: own } = asker.account
+    const requestsPerMinute = rateOf(limits, own)
     const key = bounds && scopeOf(bounds)
-    const order: DeskOrder = {
-      say: 'ask',
-      ask: { id, accountId, requestsPerMinute, holdNanos, place, ...(key && { key }) },
-    }
+    const narrow = { ...(own?.budget && { budgetNanos: own.budget.nanos }), ...(key && { key }) }
+    const order: DeskOrder = { say: 'ask', ask: { id, accountId, requestsPerMinute, holdNanos, place, ...narrow } }
     return new Promise<HoldAnswer>((resolve, reject) => {
       this.#waiting.set(id, {
         order,
-        resolve: (answer) => resolve(this.#read(limits, { accountId, bounds, holdNanos }, answer)),
+        resolve: (answer) => resolve(this.#read(limits, { accountId, own, bounds, holdNanos }, answer)),
         reject,
       })
       this.#tell(order)
     })
   }
 
-  #read(limits: AdmissionLimits, { accountId, bounds, holdNanos }: HoldQuestion, answer: DeskAnswer): HoldAnswer {
+  #read(limits: AdmissionLimits, { accountId, own, bounds, holdNanos }: HoldQuestion, answer: DeskAnswer): HoldAnswer {
     const { verdict, place } = answer
-    const { balanceNanos, freeNanos, window, key } = answer.figures as DeskFigures
-    this.#remember(accountId, { balanceNanos, freeNanos, window: openedAt(window, limits) })
+    const { balanceNanos, freeNanos, window, budget, key } = answer.figures as DeskFigures
+    this.#remember(accountId, {
+      ...{ balanceNanos, freeNanos, spareNanos: budget?.freeNanos },
+      window: openedAt(window, limits),
+    })
     const { leftNanos = 0n, freeNanos: freeOfKey = 1n, renewsMs } = key?.budget ?? {}
     if (bounds && key)
       this.#remember(bounds.scope, {
@@ -162,9 +165,12 @@ export class RemoteAdmission {
       case 'no_credit':
       case 'all_held':
         return { refused: { ok: false, why: verdict, balanceNanos } }
+      case 'account_budget_spent':
+      case 'account_budget_held':
+        return { refused: withoutBudget(verdict, own, budget?.leftNanos ?? 0n, budget?.renewsMs) }
       case 'budget_spent':
       case 'budget_held':
-        return { refused: withoutBudget(verdict, bounds!, leftNanos, renewsMs) }
+        return { refused: withoutBudget(verdict, bounds, leftNanos, renewsMs) }
       case 'rate':
         return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(window.endsInMs) } }
       case 'key_rate':
@@ -200,7 +206,7 @@ export class RemoteAdmission {
   /** Finds the budget that owes a debit. The key may lose or get limits meanwhile; the amount must leave the budget it was added to. */
   #noteDebtor(keyId: string, nanos: bigint): string | undefined {
     const known = this.#debtors.get(keyId)
-    const scope = known ? known.scope : this.#scopeOf(keyId)
+    const scope = known ? known.scope : this.#boundsOf(keyId)?.scope
     const owedNanos = (known?.owedNanos ?? 0n) + nanos
     if (owedNanos === 0n) this.#debtors.delete(keyId)
     else this.#debtors.set(keyId, { scope, owedNanos })
@@ -233,7 +239,7 @@ export class RemoteAdmission {
   #look(limits: AdmissionLimits, accountId: string, bounds?: LiveBounds): Standing | undefined {
     const known = this.#standings.get(accountId)
     if (!known) return undefined
-    const window = figuresOf(known.window, limits, limits.requestsPerMinute())
+    const window = figuresOf(known.window, limits, rateOf(limits, this.#boundsOf(accountId)))
     const own = bounds?.requestsPerMinute === undefined ? undefined : this.#standings.get(bounds.scope)?.window
     return {
       balanceNanos: known.balanceNanos,
@@ -244,7 +250,18 @@ export class RemoteAdmission {
 
 type Claim = { accountId: string; keyId: string | undefined; amountNanos: bigint }
 
-type HoldQuestion = { accountId: string; bounds: LiveBounds | undefined; holdNanos: bigint }
+/** @property own bounds of the account @property bounds those of the key */
+type HoldQuestion = {
+  accountId: string
+  own: LiveBounds | undefined
+  bounds: LiveBounds | undefined
+  holdNanos: bigint
+}
+
+/** The limit of an account's window: its own, or that of the configuration. */
+function rateOf(limits: AdmissionLimits, own: LiveBounds | undefined): number {
+  return own?.requestsPerMinute ?? limits.requestsPerMinute()
+}
 
 /** The limits of a key that the store must know; undefined if only its models are limited. */
 function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
@@ -253,11 +270,13 @@ function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | u
 }
 
 function withoutBudget(
-  why: 'budget_spent' | 'budget_held',
-  { budget = { nanos: 0n, per: undefined } }: LiveBounds,
+  why: BudgetRefusal,
+  bounds: LiveBounds | undefined,
   leftNanos: bigint,
   renewsMs: number | undefined,
 ): AdmissionRefusal {
+  // A reload of the account may have taken the budget away since the question.
+  const budget = bounds?.budget ?? { nanos: 0n, per: undefined }
   const renews = budget.per === undefined ? undefined : renewsMs
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
 }
@@ -266,6 +285,8 @@ function withoutBudget(
 type Remembered = {
   balanceNanos: bigint
   freeNanos: bigint
+  /** Of an account: the part of its budget that nobody holds; undefined if it has none, or that is unknown. */
+  spareNanos?: bigint | undefined
   /** Undefined if only the balance was reported. `endsMs` is by the clock of this process; 0 if none was open. */
   window: { taken: number; endsMs: number } | undefined
   /** When a budget renews, in Unix milliseconds; undefined if it never does. */

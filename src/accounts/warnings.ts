@@ -1,4 +1,5 @@
 import type { Budget, TimeSpan } from './budget.ts'
+import { readLevels } from './key-bounds.ts'
 
 /*
  * Warnings for operators (ruling X15). A warning that follows from the ledger is stored once, in the commit that
@@ -6,7 +7,8 @@ import type { Budget, TimeSpan } from './budget.ts'
  */
 
 /** Events that the store writes. */
-export const storedEvents = ['credit_low', 'key_budget_80', 'key_budget_spent'] as const
+const budgetEvents = ['key_budget_80', 'key_budget_spent', 'account_budget_80', 'account_budget_spent'] as const
+export const storedEvents = ['credit_low', ...budgetEvents] as const
 /** Events that are sent by the process that notices them. */
 export const seenEvents = ['upstream_down', 'ledger_unwritable', 'clock_wrong'] as const
 
@@ -19,8 +21,15 @@ export type StoredEvent = (typeof storedEvents)[number]
 export type Watched = {
   /** Warns of an account whose balance falls below one of these, in nano-credits. */
   lowNanos: readonly bigint[]
-  /** Warns of a key that has spent four fifths of its budget, or all of it. */
+  /** Warns of an account with levels of its own at those instead. */
+  ownLows: boolean
+  /** Warns of a key or an account that has spent four fifths of its budget, or all of it. */
   budgets: boolean
+}
+
+/** Whether anybody wants warnings of budgets. */
+export function wantsBudgets(events: ReadonlySet<WebhookEvent>): boolean {
+  return budgetEvents.some((event) => events.has(event))
 }
 
 /** How long a warning is kept and its sending tried, in ms; after that it is of no use. */
@@ -35,9 +44,10 @@ type WarningData = Readonly<Record<string, string | number | null>>
 /** A warning that waits to be sent. @property tries the result of the tries so far, in a form that only the sender reads */
 export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }
 
-/** @param seq the number of the account's last entry */
+/** @param ownLows levels of the account itself, as its column `warn` has them @param seq the number of the account's last entry */
 export function warnOfCredit(
-  { lowNanos }: Watched,
+  { lowNanos, ownLows: areOwnWanted }: Watched,
+  ownLows: string | null,
   {
     accountId,
     seq,
@@ -45,12 +55,18 @@ export function warnOfCredit(
     afterNanos,
   }: { accountId: string; seq: bigint; beforeNanos: bigint; afterNanos: bigint },
 ): NewWarning[] {
-  return lowNanos
+  if (ownLows !== null && !areOwnWanted) return []
+  return (ownLows === null ? lowNanos : readLevels(ownLows))
     .filter((low) => beforeNanos >= low && afterNanos < low)
     .map((low) => ({
       id: `credit_low:${accountId}:${low}:${seq}`,
       event: 'credit_low',
-      data: { account: accountId, balance_nanos: `${afterNanos}`, below_nanos: `${low}` },
+      data: {
+        account: accountId,
+        balance_nanos: `${afterNanos}`,
+        below_nanos: `${low}`,
+        ...(ownLows !== null && { own: 1 }),
+      },
     }))
 }
 
@@ -60,10 +76,21 @@ export function warningLevel(spentNanos: bigint, budgetNanos: bigint): number {
   return spentNanos >= budgetNanos - budgetNanos / 5n ? 80 : 0
 }
 
-const levels = [
-  [80, 'key_budget_80'],
-  [100, 'key_budget_spent'],
-] as const
+const levels = {
+  key: [
+    [80, 'key_budget_80'],
+    [100, 'key_budget_spent'],
+  ],
+  account: [
+    [80, 'account_budget_80'],
+    [100, 'account_budget_spent'],
+  ],
+} as const
+
+/** Whose budget a scope is. */
+export function kindOfScope(scope: string): 'key' | 'account' {
+  return scope.startsWith('acct_') ? 'account' : 'key'
+}
 
 /** @param warned the highest level that was warned of in this window */
 export function warnOfBudget({
@@ -81,13 +108,14 @@ export function warnOfBudget({
   level: number
   spentNanos: bigint
 }): NewWarning[] {
-  return levels
+  const kind = kindOfScope(scope)
+  return levels[kind]
     .filter(([at]) => at > warned && at <= level)
     .map(([, event]) => ({
       id: `${event}:${scope}:${fromMs}:${budget.nanos}`,
       event,
       data: {
-        key: scope,
+        [kind]: scope,
         budget_nanos: `${budget.nanos}`,
         per: budget.per ?? null,
         spent_nanos: `${spentNanos}`,

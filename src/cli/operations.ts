@@ -184,7 +184,7 @@ async function answerOf(
     ? work(await withConfiguration(command))
     : withStore(command, (books, calendar) => work({ ...nobody, books, calendar, nowMs: Date.now() }), {
         create: one.id === 'account.create' || one.id === 'operator.create',
-        zoned: /^(key|ledger|audit)\./.test(one.id),
+        zoned: /^(account|key|ledger|audit)\./.test(one.id),
       }))
   if ('items' in outcome) return outcome.items
   if (!('body' in outcome)) throw new Error(`${one.id} is asked of a server`)

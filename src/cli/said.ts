@@ -1,5 +1,7 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
+import type { AccountDetails } from '../operations/accounts.ts'
 import type { EntryLine } from '../operations/entry-lines.ts'
+import type { KeyDetails } from '../operations/keys.ts'
 import type { TotalRow } from '../operations/ledger.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import type { ModelRow, UpstreamState } from '../operations/shapes.ts'
@@ -44,8 +46,11 @@ const steered: PrintRule = { text: ({ items }: { items: UpstreamState[] }) => fo
 
 const said: Record<string, PrintRule> = {
   'account.list': { text: table('id', 'name', 'state', 'balance') },
+  'account.create': { text: sayAccount },
+  'account.show': { text: sayAccount },
+  'account.update': { text: sayAccount },
   'account.credit': {
-    text: formatFields,
+    text: sayAccount,
     again: 'it was booked before with this reference: nothing was added now',
   },
   'key.create': issued,
@@ -128,18 +133,27 @@ const said: Record<string, PrintRule> = {
   },
 }
 
-type KeyAnswer = PrintedRow & {
-  budget: { credits: string; per: string | null; spent: string; held: string; renews_at: string | null } | null
-  models: string[] | null
+type KeyAnswer = PrintedRow & Pick<KeyDetails, 'budget' | 'models' | 'person' | 'person_name'>
+
+function sayBudget(budget: KeyDetails['budget']) {
+  return { budget: budget && `${budget.credits}${budget.per === null ? '' : `/${budget.per}`}`, spent: budget?.spent }
 }
 
 function sayBounds({ budget, models, person, person_name }: KeyAnswer) {
-  return {
-    budget: budget && `${budget.credits}${budget.per === null ? '' : `/${budget.per}`}`,
-    spent: budget?.spent,
-    models: models?.join(','),
-    person: person_name ?? person,
+  return { ...sayBudget(budget), models: models?.join(','), person: person_name ?? person }
+}
+
+/** Prints the parts of an account one by one, and of its bounds those that it has. */
+function sayAccount({ budget, rpm, warn, grant, ...row }: AccountDetails): string {
+  const given = grant && { grant: `${grant.credits}/month${grant.lapse ? ', lapses' : ''}`, last_grant: grant.last }
+  const bounds = {
+    ...(budget && { ...sayBudget(budget), renews_at: budget.renews_at }),
+    rpm,
+    warn: warn?.join(),
+    ...given,
   }
+  const known = Object.entries({ ...row, ...bounds }).filter(([, value]) => value !== undefined && value !== null)
+  return formatFields(Object.fromEntries(known))
 }
 
 /** Shows a dash for a missing value, as in tables. */

@@ -412,7 +412,7 @@ function readPublicUrl(text: string): string {
 }
 
 function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][number]): Webhook {
-  const meant = events ?? webhookEvents.filter((event) => event !== 'credit_low' || below !== undefined)
+  const meant = events ?? webhookEvents
   return {
     url: new Secret(url),
     shown: showWebhook(url),

@@ -344,17 +344,17 @@ const webhook = z
       .array(oneOf(webhookEvents), { error: 'must be a list of events' })
       .min(1, { error: 'must name an event' })
       .optional()
-      .describe('Which events. Default: all, `credit_low` where `below` is said.'),
+      .describe('Which events. Default: all.'),
     below: field
       .decimal(belowCure)
       .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })
       .optional()
-      .describe('`credit_low` is told when the balance of an account falls below so many credits.'),
+      .describe(
+        '`credit_low` is sent when the balance of an account falls below so many credits. Without it, and for an account with levels of its own (`account set --warn`), only those count.',
+      ),
   })
   .superRefine(({ events, below }, context) => {
-    const isMeant = events?.includes('credit_low') ?? false
-    if (isMeant && below === undefined) field.complain(context, 'is needed for `credit_low`', ['below'])
-    if (events && !isMeant && below !== undefined)
+    if (events && !events.includes('credit_low') && below !== undefined)
       field.complain(context, 'is for `credit_low`; add it to `events`', ['below'])
   })
 

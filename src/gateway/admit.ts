@@ -1,5 +1,5 @@
 import { type ApiKey, StoreSilent } from '../accounts/account.ts'
-import type { Admission, AdmissionRefusal, Entered } from '../accounts/admission.ts'
+import type { Admission, AdmissionRefusal, BudgetRefusal, Entered } from '../accounts/admission.ts'
 import { authenticate } from '../accounts/authenticate.ts'
 import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
@@ -120,6 +120,8 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
       return lacking(texts.noCredit(name, refused.balanceNanos), 'spent')
     case 'all_held':
       return lacking(texts.inUse(name, refused.balanceNanos), 'held')
+    case 'account_budget_spent':
+    case 'account_budget_held':
     case 'budget_spent':
     case 'budget_held':
       return lacking(texts[refused.why](key, refused), refused.why)
@@ -139,7 +141,7 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
 }
 
 /** A retry makes sense only if running requests hold the rest of the credit. */
-function lacking(message: string, reason: 'spent' | 'held' | 'budget_spent' | 'budget_held'): GatewayError {
+function lacking(message: string, reason: 'spent' | 'held' | BudgetRefusal): GatewayError {
   return new GatewayError('insufficient_credits', message, { shouldRetry: reason.endsWith('held'), reason })
 }
 
@@ -156,10 +158,19 @@ const texts = {
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,
   inUse: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left, which its running requests may need: wait for them and try again, or add credit.`,
-  budget_spent: (key: ApiKey, { budget, renewsMs }: OfBudget) =>
-    `${nameOf(key)} has spent its budget of ${sayBudget(budget)}: ${renewal(budget, renewsMs)}. For more ask who gave it to you.`,
-  budget_held: (key: ApiKey, { budget, leftNanos }: OfBudget) =>
-    `${nameOf(key)} has ${formatCredits(leftNanos)} credits left of its budget of ${sayBudget(budget)}, which its running requests may need: wait for them and try again.`,
+  budget_spent: (key: ApiKey, refused: OfBudget) => `${isSpent(nameOf(key), refused)} For more ask who gave it to you.`,
+  budget_held: (key: ApiKey, refused: OfBudget) => isHeld(nameOf(key), refused),
+  account_budget_spent: ({ account }: ApiKey, refused: OfBudget) =>
+    `${isSpent(`Account "${account.name}"`, refused)} For more ask its operator.`,
+  account_budget_held: ({ account }: ApiKey, refused: OfBudget) => isHeld(`Account "${account.name}"`, refused),
+}
+
+function isSpent(spender: string, { budget, renewsMs }: OfBudget): string {
+  return `${spender} has spent its budget of ${sayBudget(budget)}: ${renewal(budget, renewsMs)}.`
+}
+
+function isHeld(spender: string, { budget, leftNanos }: OfBudget): string {
+  return `${spender} has ${formatCredits(leftNanos)} credits left of its budget of ${sayBudget(budget)}, which its running requests may need: wait for them and try again.`
 }
 
 type OfBudget = Extract<AdmissionRefusal, { budget: Budget }>

@@ -62,7 +62,7 @@ export function countStreams({ deliveries }: Gateway): number {
   return streams
 }
 
-/** Accounts as the list of accounts has them; without those that memory does not know. */
+/** Accounts as the list of accounts has them, without their bounds; without those that memory does not know. */
 export function tellKnownAccounts(gateway: Gateway, ids: ReadonlySet<string>): unknown[] {
   const holds = readHolds(gateway)
   const told: unknown[] = []

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import { type AccountRow, accountSorts, versionOfAccount } from '../accounts/book-rows.ts'
+import type { AccountWishes } from '../accounts/book-rules.ts'
 import { formatCredits } from '../accounts/credit.ts'
+import type { AccountBounds } from '../accounts/key-bounds.ts'
 import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { type Context, operation, page } from './operation.ts'
+import { wrongField } from './problem.ts'
 
 export const accountShape = z.object({
   id: z.string(),
@@ -14,18 +17,68 @@ export const accountShape = z.object({
   held: field.amount.describe(
     'by requests that run on the servers that can be reached; 0 at the command line, which asks none',
   ),
+  budget: field.budgetShape.nullable().describe('of all its keys together; null: it spends what it has'),
+  rpm: z.number().nullable().describe('requests per minute of all its keys; null: as many as the configuration says'),
+  warn: z
+    .array(field.amount)
+    .nullable()
+    .describe('balances below which `credit_low` is sent; null: as the configuration says'),
+  grant: z
+    .object({
+      credits: field.amount,
+      lapse: z.boolean().describe('whether what is left of it ends with its month'),
+      last: z.string().nullable().describe('the reference of the last one'),
+    })
+    .nullable()
+    .describe('what it is given in each month'),
 })
 
-export function tellAccount(
-  { id, name, state, balanceNanos }: Omit<AccountRow, 'createdMs'>,
-  heldNanos = 0n,
-): z.output<typeof accountShape> {
-  return { id, name, state, balance: formatCredits(balanceNanos), held: formatCredits(heldNanos) }
+export type AccountDetails = z.output<typeof accountShape>
+
+type AccountView = Pick<Context, 'nowMs' | 'calendar'>
+
+export function tellAccount(row: AccountRow, view: AccountView, heldNanos = 0n): z.output<typeof accountShape> {
+  const { id, name, state, balanceNanos, bounds, lastGrant } = row
+  const { budget, requestsPerMinute, warnNanos, grant } = bounds
+  return {
+    ...{ id, name, state, balance: formatCredits(balanceNanos), held: formatCredits(heldNanos) },
+    budget: budget === undefined ? null : field.tellBudget(row.spend, budget, heldNanos, view),
+    rpm: requestsPerMinute ?? null,
+    warn: warnNanos?.map(formatCredits) ?? null,
+    grant: grant ? { credits: formatCredits(grant.nanos), lapse: grant.lapses, last: lastGrant ?? null } : null,
+  }
 }
 
-async function one({ running }: Context, row: AccountRow) {
-  const holds = await running.readHolds()
-  return { body: tellAccount(row, holds.get(row.id)), version: versionOfAccount(row) }
+async function one(context: Context, row: AccountRow) {
+  const holds = await context.running.readHolds()
+  return { body: tellAccount(row, context, holds.get(row.id)), version: versionOfAccount(row) }
+}
+
+const bounds = {
+  budget: field.budget
+    .optional()
+    .describe('what all its keys may spend together: such as 500/month; `none`: all it has'),
+  rpm: field.rate
+    .optional()
+    .describe('requests of all its keys in a minute; `none`: as many as the configuration says'),
+  warn: field.warn.optional(),
+}
+
+const boundOptions = { budget: '--budget <credits/period>', rpm: '--rpm <count>', warn: '--warn <credits>' }
+
+/** Every field is named, so that a bound of an account that is missing here does not compile. */
+type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
+
+/** The wishes of a request, in the words of the books. */
+function wishesOf({ budget, rpm, warn, grant, lapse = false }: AccountFields): WholeAccountWishes {
+  if (lapse && typeof grant !== 'bigint') throw wrongField('lapse', 'It says what becomes of a grant: name that too')
+  const given = typeof grant === 'bigint' ? { nanos: grant, lapses: lapse } : grant
+  return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given }
+}
+
+type AccountFields = z.output<z.ZodObject<typeof bounds>> & {
+  grant?: bigint | null | undefined
+  lapse?: boolean | undefined
 }
 
 const name = field.text('must be a text').describe('1 to 100 characters, unique')
@@ -43,13 +96,17 @@ export const accountOperations = [
         .refine((nanos) => nanos >= 0n, { error: 'An account cannot start below zero.' })
         .optional()
         .describe('credit it starts with, such as 12.5; else none'),
+      ...bounds,
     }),
     output: accountShape,
     problems: ['conflict'],
     text: 'make an account',
-    cli: [{ command: 'account create', arguments: ['name'], options: { credit: '--credit <credits>' } }],
-    async run(context, { name, credit }) {
-      return { ...(await one(context, await context.books.createAccount(name, credit))), isNew: true }
+    cli: [
+      { command: 'account create', arguments: ['name'], options: { credit: '--credit <credits>', ...boundOptions } },
+    ],
+    async run(context, { name, credit, ...asked }) {
+      const account = await context.books.createAccount(name, credit, wishesOf(asked))
+      return { ...(await one(context, account)), isNew: true }
     },
   }),
   operation({
@@ -85,7 +142,7 @@ export const accountOperations = [
     async run(context, { q, state, sort, limit }) {
       const { books, beyond, running } = context
       const holds = await running.readHolds()
-      const tell = (row: AccountRow) => tellAccount(row, holds.get(row.id))
+      const tell = (row: AccountRow) => tellAccount(row, context, holds.get(row.id))
       if (sort === bySpend) {
         const find = (ids: readonly string[]) =>
           books.pageAccounts({ q, state, ids, sort: 'created', limit: ids.length })
@@ -122,11 +179,26 @@ export const accountOperations = [
         .enum(['active', 'suspended'])
         .optional()
         .describe('`suspended`: its requests are refused, and those that run are finished'),
+      ...bounds,
+      grant: field.grant.optional(),
+      lapse: z.boolean().optional().describe('what is left of a grant ends with its month'),
     }),
     output: accountShape,
     problems: ['not_found', 'conflict'],
-    text: 'rename an account, suspend it, or end its suspension',
+    text: 'rename an account, suspend it, or end its suspension; give it bounds over all its keys, or a monthly grant',
     cli: [
+      {
+        command: 'account set',
+        arguments: ['account'],
+        options: boundOptions,
+        text: 'give it bounds over all its keys and on all replicas',
+      },
+      {
+        command: 'account grant',
+        arguments: ['account', 'grant'],
+        options: { lapse: '--lapse' },
+        text: 'give it credit in each month, beginning with this one',
+      },
       {
         command: 'account suspend',
         arguments: ['account'],
@@ -140,8 +212,8 @@ export const accountOperations = [
         text: 'give it another name; its id, keys and entries stay',
       },
     ],
-    async run(context, { account, ...changes }) {
-      return one(context, await context.books.updateAccount(account, changes))
+    async run(context, { account, name, state, ...asked }) {
+      return one(context, await context.books.updateAccount(account, { name, state, ...wishesOf(asked) }))
     },
   }),
   operation({

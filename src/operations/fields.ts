@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { type Budget, parseBudget } from '../accounts/budget.ts'
-import type { Calendar } from '../accounts/calendar.ts'
-import { parseCredits } from '../accounts/credit.ts'
+import { type Budget, budgetPeriods, parseBudget, renewsAt, type Spend, spentAt } from '../accounts/budget.ts'
+import { type Calendar, formatTime } from '../accounts/calendar.ts'
+import { formatCredits, parseCredits } from '../accounts/credit.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
 import { outcomes } from '../accounts/ledger.ts'
 
@@ -118,7 +118,7 @@ export function orNone<T>(error: string, read: (text: string) => T) {
     .nullable()
 }
 
-/** The budget of a key. */
+/** The budget of a key or an account. */
 export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudget).describe(
   'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
 )
@@ -127,6 +127,26 @@ export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudg
 export const person = orNone('must be a text', (text) => text).describe(
   'whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody',
 )
+
+/** The largest number of levels that an account warns at. */
+const levelsMax = 10
+
+/** Balances at which an account warns. @returns nano-credits */
+export const warn = orNone('must be a text such as "50,10"', (text) => {
+  const levels = [...new Set(split(text).map(parseCredits))]
+  if (levels.length === 0 || levels.length > levelsMax || levels.some((nanos) => nanos <= 0n))
+    throw new RangeError(`Write 1 to ${levelsMax} amounts above 0, with commas between them, such as 50,10.`)
+  return levels
+}).describe(
+  'when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says',
+)
+
+/** The monthly grant of an account. @returns nano-credits */
+export const grant = orNone('must be a text such as "100/month"', (text) => {
+  const budget = /\//.test(text) ? parseBudget(text) : undefined
+  if (budget?.per !== 'month') throw new RangeError('Write it like 100/month: a grant is given once in each month.')
+  return budget.nanos
+}).describe('credit that it is given in each month of the reporting zone, such as 100/month; `none` ends that')
 
 /** The ids of models that a key may use. */
 export const models = orNone('must be a text such as "large,small-*"', parseModels).describe(
@@ -198,3 +218,28 @@ function tryTo<T>(context: z.RefinementCtx, read: () => T): T {
 /** Credits as a decimal. */
 export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/)
 export const when = z.iso.datetime()
+
+/** A budget, with what is spent of it. */
+export const budgetShape = z.object({
+  credits: amount,
+  per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
+  spent: amount.describe('in the window of now; of a key: by all keys of its line of rotations'),
+  held: amount.describe('what running requests hold of it'),
+  renews_at: when.nullable().describe('when nothing of it is spent again; null: never'),
+})
+
+/** @param view when, and by whose days */
+export function tellBudget(
+  spend: Spend | undefined,
+  budget: Budget,
+  heldNanos: bigint,
+  { nowMs, calendar }: { nowMs: number; calendar: Calendar },
+): z.output<typeof budgetShape> {
+  return {
+    credits: formatCredits(budget.nanos),
+    per: budget.per ?? null,
+    spent: formatCredits(spentAt(spend, nowMs)),
+    held: formatCredits(heldNanos),
+    renews_at: formatTime(renewsAt(calendar, budget, spend, nowMs)),
+  }
+}

@@ -4,8 +4,6 @@ import { BookError } from '../accounts/book-error.ts'
 import { type IssuedKey, type KeyRow, keySorts, keyStates, versionOfKey } from '../accounts/book-rows.ts'
 import type { KeyWishes } from '../accounts/book-rules.ts'
 import type { Books } from '../accounts/books.ts'
-import { type Budget, budgetPeriods, renewsAt, spentAt } from '../accounts/budget.ts'
-import { formatCredits } from '../accounts/credit.ts'
 import { nameOfKey } from '../accounts/keys.ts'
 import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
 import { readPlace } from './cursor.ts'
@@ -20,16 +18,7 @@ export const keyShape = z.object({
   label: z.string().nullable(),
   account: z.string(),
   account_name: z.string().nullable(),
-  budget: z
-    .object({
-      credits: field.amount,
-      per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
-      spent: field.amount.describe('in the window of now, by all keys of its line of rotations'),
-      held: field.amount.describe('what running requests hold of it'),
-      renews_at: field.when.nullable().describe('when nothing of it is spent again; null: never'),
-    })
-    .nullable()
-    .describe('null: it spends whatever its account has'),
+  budget: field.budgetShape.nullable().describe('null: it spends whatever its account has'),
   rpm: z.number().nullable().describe('requests per minute; null: as many as its account'),
   models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
   person: z.string().nullable().describe('the id of the person whose it is'),
@@ -40,6 +29,8 @@ export const keyShape = z.object({
   last_used: field.when.nullable(),
 })
 
+export type KeyDetails = z.output<typeof keyShape>
+
 const issuedShape = z.object({
   key: z.string().optional().describe('the key itself, this once; a repeated request is not shown it again'),
   id: z.string(),
@@ -49,13 +40,14 @@ const issuedShape = z.object({
 export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape> {
   const { id, prefix, label, accountId, accountName, personName, bounds, createdMs, expiresMs, revokedMs, lastUsedMs } =
     row
+  const held = row.heldNanos ?? context.running.heldOf(row.digest)
   return {
     id,
     prefix,
     label: label ?? null,
     account: accountId,
     account_name: accountName ?? null,
-    budget: bounds.budget === undefined ? null : tellBudget(row, bounds.budget, context),
+    budget: bounds.budget === undefined ? null : field.tellBudget(row.spend, bounds.budget, held, context),
     rpm: bounds.requestsPerMinute ?? null,
     models: bounds.models === undefined ? null : [...bounds.models],
     person: bounds.person ?? null,
@@ -69,16 +61,6 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
 
 /** The context in which a key is described: a moment, a calendar, and the running gateway. */
 type KeyView = Pick<Context, 'nowMs' | 'calendar' | 'running'>
-
-function tellBudget({ spend, heldNanos, digest }: KeyRow, budget: Budget, { nowMs, calendar, running }: KeyView) {
-  return {
-    credits: formatCredits(budget.nanos),
-    per: budget.per ?? null,
-    spent: formatCredits(spentAt(spend, nowMs)),
-    held: formatCredits(heldNanos ?? running.heldOf(digest)),
-    renews_at: field.formatTime(renewsAt(calendar, budget, spend, nowMs)),
-  }
-}
 
 const one = (row: KeyRow, context: KeyView) => ({ body: tellKey(row, context), version: versionOfKey(row) })
 

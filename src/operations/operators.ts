@@ -3,7 +3,6 @@ import { formatCredits } from '../accounts/credit.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { type OperatorRow, operatorRoles, roleOf } from '../accounts/operators.ts'
 import type { AuditRow } from '../accounts/trail.ts'
-import { tellAccount } from './accounts.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { readSpan } from './filter.ts'
@@ -177,7 +176,7 @@ export const meOperations = [
         const none = { account: null, key: null, models: null }
         return { body: { kind: 'operator' as const, name, role, expires: field.formatTime(expiresMs), ...none } }
       }
-      const { id, name, state, balance } = tellAccount(who.account)
+      const { id, name, state, balanceNanos } = who.account
       const { key } = who
       const spent = formatCredits(await books.readSpent(id, key.id))
       return {
@@ -186,7 +185,7 @@ export const meOperations = [
           name,
           role: null,
           expires: field.formatTime(key.expiresMs),
-          account: { id, name, state, balance },
+          account: { id, name, state, balance: formatCredits(balanceNanos) },
           key: { ...tellKey(key, { nowMs, calendar, running }), spent },
           // Owners of keys see no prices, wires or upstreams (ruling X14).
           models: running

@@ -13,7 +13,7 @@ export type WebhookMessage = {
   event: WebhookEvent
   atMs: number
   data: Readonly<Record<string, unknown>>
-  /** For `credit_low`: the limit that was passed. Only receivers with the same limit get the message. */
+  /** For `credit_low` of the configuration: the limit that was passed. Only receivers with the same limit get the message. */
   belowNanos?: bigint | undefined
 }
 
@@ -30,21 +30,29 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
     const belowNanos = BigInt(text('below_nanos'))
     const balance = formatCredits(BigInt(text('balance_nanos')))
     const account = { id: text('account'), name }
-    return { id, event, atMs, belowNanos, data: { account, balance, below: formatCredits(belowNanos) } }
+    const told = { account, balance, below: formatCredits(belowNanos) }
+    return { id, event, atMs, ...(data['own'] !== 1 && { belowNanos }), data: told }
+  }
+  const per = data['per'] as 'day' | 'week' | 'month' | null
+  const figures = {
+    budget: formatBudget({ nanos: BigInt(text('budget_nanos')), per: per ?? undefined }),
+    spent: formatCredits(BigInt(text('spent_nanos'))),
+    renews_at: per === null ? null : new Date(Number(data['until_ms'])).toISOString(),
+  }
+  if (data['account'] !== undefined) {
+    const { id: accountId, name } = await books.findAccount(text('account'))
+    return { id, event, atMs, data: { account: { id: accountId, name }, ...figures } }
   }
   const [first] = (await books.findKeys(text('key'))).filter((key) => key.id === data['key'])
   const keys = first ? (await books.listKeys(first.accountId)).filter(({ scope }) => scope === first.scope) : []
   // After a rotation, operators know the newest key that is in use.
   const key = keys.filter(({ revokedMs }) => revokedMs === undefined).at(-1) ?? first
-  const per = data['per'] as 'day' | 'week' | 'month' | null
   return {
     ...{ id, event, atMs },
     data: {
       account: { id: key?.accountId ?? null, name: key?.accountName ?? null },
       key: { id: key?.id ?? data['key'], prefix: key?.prefix ?? null, label: key?.label ?? null },
-      budget: formatBudget({ nanos: BigInt(text('budget_nanos')), per: per ?? undefined }),
-      spent: formatCredits(BigInt(text('spent_nanos'))),
-      renews_at: per === null ? null : new Date(Number(data['until_ms'])).toISOString(),
+      ...figures,
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { Books } from '../accounts/books.ts'
-import { type StoredWarning, type Watched, warningKeptMs } from '../accounts/warnings.ts'
+import { type StoredWarning, type Watched, wantsBudgets, warningKeptMs } from '../accounts/warnings.ts'
 import type { Config, Webhook } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { sha256Hex } from '../ids/digest.ts'
@@ -104,7 +104,8 @@ class Teller implements Webhooks {
     const lows = webhooks.flatMap(({ belowNanos }) => (belowNanos === undefined ? [] : [belowNanos]))
     this.#watched = {
       lowNanos: [...new Set(lows)],
-      budgets: webhooks.some(({ events }) => events.has('key_budget_80') || events.has('key_budget_spent')),
+      ownLows: webhooks.some(({ events }) => events.has('credit_low')),
+      budgets: webhooks.some(({ events }) => wantsBudgets(events)),
     }
     this.#sender = createSender(parts.waitMs)
     this.#findIncidents = watchIncidents(parts.gateway, parts.clock)

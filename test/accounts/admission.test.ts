@@ -5,7 +5,7 @@ import type { ApiKey } from '../../src/accounts/account.ts'
 import { type AdmissionRefusal, type Admitted, createAdmission, type Entered } from '../../src/accounts/admission.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
 import type { Budget } from '../../src/accounts/budget.ts'
-import { type KeyBounds, unbounded } from '../../src/accounts/key-bounds.ts'
+import { type KeyBounds, keyBounds } from '../../src/accounts/key-bounds.ts'
 import { createWindows } from '../../src/accounts/limits.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 
@@ -178,7 +178,7 @@ function createBound({
     rig.bounds.note({
       id,
       scope: 'key_1',
-      bounds: { ...unbounded, budget, requestsPerMinute },
+      bounds: { ...keyBounds.none, budget, requestsPerMinute },
       spend: budget && { fromMs: 0, untilMs: 2_000, spentNanos: 0n },
     })!
   const [live, narrow] = [bound('key_1'), { ...key, bounds: bound('key_1') }]

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { BookError } from '../../src/accounts/book-error.ts'
-import type { AccountRow, KeyRow } from '../../src/accounts/book-rows.ts'
+import { type AccountRow, type KeyRow, newAccount } from '../../src/accounts/book-rows.ts'
 import {
   type BookChange,
   createAccount,
@@ -13,10 +13,11 @@ import {
   updateKey,
 } from '../../src/accounts/book-rules.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
-import { unbounded } from '../../src/accounts/key-bounds.ts'
+import { keyBounds } from '../../src/accounts/key-bounds.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 
-const account: AccountRow = { id: 'acct_1', name: 'one', state: 'active', balanceNanos: 10n, createdMs: 1 }
+const account: AccountRow = { ...newAccount('acct_1', 'one', 1), balanceNanos: 10n }
+const moment = { nowMs: 5, calendar: createCalendar(utc) }
 const key: KeyRow = {
   id: 'key_1',
   accountId: 'acct_1',
@@ -29,7 +30,7 @@ const key: KeyRow = {
   expiresMs: undefined,
   ownExpiresMs: undefined,
   scope: 'key_1',
-  bounds: unbounded,
+  bounds: keyBounds.none,
   spend: undefined,
   heldNanos: undefined,
   revokedMs: undefined,
@@ -67,7 +68,7 @@ function codeOf(change: BookChange<unknown>, facts: Partial<Facts> = {}): string
 
 test('an account name has 1 to 100 characters and no blanks around, is no id, and is of one account only', () => {
   for (const name of ['a', 'a b', 'x'.repeat(100), '𝒳'.repeat(100), 'ä'])
-    assert.equal(codeOf(createAccount(name, 0n, 1)), 'done', name)
+    assert.equal(codeOf(createAccount(name, 0n, moment)), 'done', name)
   for (const name of [
     '',
     ' ',
@@ -80,12 +81,12 @@ test('an account name has 1 to 100 characters and no blanks around, is no id, an
     'acme\u200b',
     'acct_9c0ddTGx6LBHH2xJ',
   ])
-    assert.equal(codeOf(createAccount(name, 0n, 1)), 'name_invalid', JSON.stringify(name))
-  assert.equal(codeOf(createAccount('one', 0n, 1), { accountNamed: account }), 'name_taken')
+    assert.equal(codeOf(createAccount(name, 0n, moment)), 'name_invalid', JSON.stringify(name))
+  assert.equal(codeOf(createAccount('one', 0n, moment), { accountNamed: account }), 'name_taken')
 })
 
 test('C8 the first credit is booked as create:<id>, and none where none is given', () => {
-  const { writes, result } = decide(createAccount('one', 7n, 5))
+  const { writes, result } = decide(createAccount('one', 7n, moment))
   assert.deepEqual(
     writes.map((write) => write.kind),
     ['insert_account', 'post_credit'],
@@ -97,7 +98,7 @@ test('C8 the first credit is booked as create:<id>, and none where none is given
     reference: `create:${result.id}`,
   })
   assert.deepEqual([result.balanceNanos, result.createdMs], [7n, 5])
-  assert.equal(decide(createAccount('one', 0n, 5)).writes.length, 1)
+  assert.equal(decide(createAccount('one', 0n, moment)).writes.length, 1)
 })
 
 test('C8 a reference is one credit of one account and amount', () => {

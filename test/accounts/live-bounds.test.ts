@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { unbounded } from '../../src/accounts/key-bounds.ts'
+import { newAccount } from '../../src/accounts/book-rows.ts'
+import { keyBounds } from '../../src/accounts/key-bounds.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import { createDirectory } from '../../src/accounts/live-directory.ts'
 
 const budget = { nanos: 100n, per: undefined }
-const bounds = { ...unbounded, budget }
+const bounds = { ...keyBounds.none, budget }
 
 function rig(accountsMax?: number) {
   const book = createBoundsBook()
@@ -17,7 +18,7 @@ function rig(accountsMax?: number) {
   })
   const tell = (accountId: string, keyIds: string[]) =>
     directory.apply({
-      accounts: [{ id: accountId, name: accountId, state: 'active', balanceNanos: 1n }],
+      accounts: [newAccount(accountId, accountId, 1)],
       keys: keyIds.map((id) => ({
         ...{ id, accountId, digest: `digest of ${id}`, prefix: id, label: undefined, expiresMs: undefined },
         ...{ scope: `line of ${accountId}`, bounds, spend: undefined },

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { type ApiKey, StoreSilent } from '../../src/accounts/account.ts'
 import type { AdmissionRefusal, Admitted, Entered } from '../../src/accounts/admission.ts'
 import type { DeskAnswer, DeskOrder, DeskQuestion, DeskVerdict, KeyFigures } from '../../src/accounts/desk.ts'
-import { unbounded } from '../../src/accounts/key-bounds.ts'
+import { keyBounds } from '../../src/accounts/key-bounds.ts'
 import type { LiveBounds } from '../../src/accounts/live-bounds.ts'
 import { RemoteAdmission } from '../../src/accounts/remote-admission.ts'
 import { turn } from '../support/waiting.ts'
@@ -21,7 +21,7 @@ function start({ limit = 300 } = {}) {
   const state = { blocked: new Set<string>(), isShedding: false, nowMs: 0, limit }
   const admission = new RemoteAdmission(
     (accountId) => (state.blocked.has(accountId!) ? 'owing' : undefined),
-    (keyId) => (keyId === 'key_9' ? 'key_8' : undefined),
+    (keyId) => (keyId === 'key_9' ? narrow().bounds : undefined),
   )
   admission.connect((orders) => void told.push(...orders))
   const open = admission.open({
@@ -46,6 +46,7 @@ function start({ limit = 300 } = {}) {
         balanceNanos: BigInt(figures.balance),
         freeNanos: BigInt(figures.free),
         window: { taken: figures.taken, endsInMs: figures.endsInMs },
+        budget: undefined,
         key: figures.key,
       },
       place: verdict === 'admitted' && asks[0]!.place === 'take' ? { accountMs: 7, keyMs: undefined } : undefined,
@@ -259,7 +260,7 @@ test('R13 X7: how an account stands is what was told last: by an answer, or by a
 
 /** The key, narrower than its account. */
 function narrow(more: Partial<LiveBounds> = {}): ApiKey & { bounds: LiveBounds } {
-  const own = { ...unbounded, budget: { nanos: 50n, per: 'day' }, requestsPerMinute: 5 } as const
+  const own = { ...keyBounds.none, budget: { nanos: 50n, per: 'day' }, requestsPerMinute: 5 } as const
   const bounds: LiveBounds = { ...own, scope: 'key_8', spend: undefined, heldNanos: 0n, keyIds: new Set(), ...more }
   return { ...key, id: 'key_9', bounds }
 }

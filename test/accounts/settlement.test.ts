@@ -3,7 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import type { Account } from '../../src/accounts/account.ts'
 import { createBalances } from '../../src/accounts/balances.ts'
-import { unbounded } from '../../src/accounts/key-bounds.ts'
+import { keyBounds } from '../../src/accounts/key-bounds.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import type { GivenBack, Posted, Poster, Posting, Spool, WithdrawalFate, Withdrawn } from '../../src/accounts/poster.ts'
@@ -85,8 +85,8 @@ async function open({ balanceNanos = 10n * costNanos, spoolFails = false, firstC
   const balances = createBalances()
   balances.set('acct_1', balanceNanos)
   const bounds = createBoundsBook()
-  const keyBounds = { ...unbounded, budget: keyBudget }
-  const keyOfAccount = bounds.note({ id: 'key_1', scope: 'line_1', bounds: keyBounds, spend: undefined })!
+  const narrow = { ...keyBounds.none, budget: keyBudget }
+  const keyOfAccount = bounds.note({ id: 'key_1', scope: 'line_1', bounds: narrow, spend: undefined })!
   const posters: Hand[] = []
   const spooled: string[] = []
   const noted: string[] = []

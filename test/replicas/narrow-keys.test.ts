@@ -109,3 +109,42 @@ test('R15 X7 a changed budget, other models and a rotation are heeded by every g
   for (const url of urls)
     for (const one of [key, next.key]) await until(async () => (await ask(url, one)).status === 402, 'neither may')
 })
+
+test('Y20 R15 X7 over three gateways all keys of an account share its requests a minute and its budget', {
+  skip,
+}, async () => {
+  const { id } = await books.createAccount('narrow', 10n ** 15n, { requestsPerMinute: 40 })
+  const keys = await Promise.all([1, 2, 3].map(() => books.createKey(id)))
+  const asked = async (count: number) => {
+    const at = (n: number) => ask(urls[n % 3]!, keys[(n >> 1) % 3]!.key)
+    const answers = await Promise.all(Array.from({ length: count }, (_, n) => at(n)))
+    return Object.fromEntries(
+      [200, 402, 429].map((status) => [status, answers.filter((one) => one.status === status).length]),
+    )
+  }
+  assert.deepEqual(await asked(150), { 200: 40, 402: 0, 429: 110 })
+  const refused = await ask(urls[0]!, keys[0]!.key)
+  assert.match(refused.message!, /has made too many requests/)
+  assert.equal(refused.headers.get('x-ratelimit-limit-requests'), '40')
+  const spend = async () => (await books.findAccount(id)).spend?.spentNanos ?? 0n
+  await books.updateAccount(id, { requestsPerMinute: null, budget: { nanos: 10n ** 12n, per: 'month' } })
+  await until(async () => (await spend()) > 0n, 'all 40 are counted')
+  const costNanos = (await spend()) / 40n
+  await books.updateAccount(id, { budget: { nanos: (await spend()) + 4n * costNanos, per: 'month' } })
+  for (const { gateway } of servers)
+    await until(() => gateway.directory.findKnownAccount(id)?.bounds?.requestsPerMinute === undefined, 'it is known')
+  for (const { gateway } of servers)
+    await until(() => (gateway.directory.findKnownAccount(id)?.bounds?.budget?.nanos ?? 0n) < 10n ** 12n, 'it is known')
+  const counts = await asked(300)
+  assert.equal(counts[200]! + counts[402]!, 300)
+  assert.ok(counts[200]! >= 1 && BigInt(counts[200]!) * costNanos <= 4n * costNanos + 40n * 15_000n, `${counts[200]}`)
+  const isSpent = async () =>
+    /^Account "narrow" has spent its budget of \S+ credits a month: it renews at \S+Z\. For more/
+  let last = await ask(urls[1]!, keys[1]!.key)
+  await until(async () => {
+    if (last.status === 402 && (await isSpent()).test(last.message!)) return true
+    last = await ask(urls[1]!, keys[1]!.key)
+    return false
+  }, 'it is told as spent')
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})

@@ -121,7 +121,7 @@ onEachStore((engine) => {
       ],
     )
     for (const { bounds } of keys)
-      assert.deepEqual(bounds, { budget: daily, requestsPerMinute: 60, models: ['a', 'b*'] })
+      assert.deepEqual(bounds, { budget: daily, requestsPerMinute: 60, models: ['a', 'b*'], person: undefined })
     for (const [index, keyId] of [first, second, third].entries())
       await store.postDebits([{ ...createDebitRow(`req_${index}`, id), keyId }])
     for (const key of [first, second, third])

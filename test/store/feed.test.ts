@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { AccountRow } from '../../src/accounts/book-rows.ts'
+import { type AccountRow, newAccount } from '../../src/accounts/book-rows.ts'
 import { type Changes, createFeed } from '../../src/store/sqlite/accounts.ts'
 
 /** A connection to a store in which somebody else writes exactly then when the test says. */
@@ -18,7 +18,7 @@ function createSource() {
     calls,
     write(name: string) {
       dataVersion++
-      rows.push({ id: name, name, state: 'active', balanceNanos: 0n, createdMs: rows.length })
+      rows.push(newAccount(name, name, rows.length))
     },
     writeBehindCall(call: number, name: string) {
       writeBehind = { call, name }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { newAccount } from '../../src/accounts/book-rows.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { onEachStore } from './engines.ts'
 import { costNanos, createDebitRow, prices, verifyOptions } from './fixtures.ts'
@@ -167,7 +168,7 @@ onEachStore((engine) => {
     const store = await engine.open({ atMs: 1_700_000_000_000 })
     // In an order that is not that of their bytes.
     for (const id of ['acct_é', 'acct_B', 'acct_a', 'acct_🙂']) {
-      const account = { id, name: id, state: 'active' as const, balanceNanos: 0n, createdMs: 1 }
+      const account = newAccount(id, id, 1)
       await store.change({
         about: {},
         decide: () => ({

@@ -25,7 +25,7 @@ onEachStore((engine) => {
 
   test('X15 an account whose balance falls below a line is warned of once, in the commit of the debit, until it falls again', async () => {
     const { store, id, post, told } = await open(5n * costNanos)
-    await store.watch({ lowNanos: [1n, 3n * costNanos], budgets: false })
+    await store.watch({ lowNanos: [1n, 3n * costNanos], ownLows: false, budgets: false })
     await post(2)
     assert.deepEqual(await told(), [])
     await post()
@@ -44,14 +44,14 @@ onEachStore((engine) => {
     await store.credit(id, 9n * costNanos, 'invoice 2')
     await (await store.beside()).credit(id, -8n * costNanos, 'correction')
     assert.equal((await told()).length, 1)
-    await store.watch({ lowNanos: [], budgets: false })
+    await store.watch({ lowNanos: [], ownLows: false, budgets: false })
     await store.credit(id, -costNanos, 'correction 2')
     assert.deepEqual([await told(), await store.verify(verifyOptions)], [[], []])
   })
 
   test('X15 R15 a budget is warned of at four fifths and when it is spent, once in a window', async () => {
     const { store, keyId, post, told } = await open(10n ** 12n, 5n * costNanos)
-    await store.watch({ lowNanos: [], budgets: true })
+    await store.watch({ lowNanos: [], ownLows: false, budgets: true })
     await post(3)
     assert.deepEqual(await told(), [])
     await post()
@@ -72,7 +72,7 @@ onEachStore((engine) => {
 
   test('X15 R15 by another budget what is spent already is no news, and what comes is', async () => {
     const { store, keyId, post, told } = await open(10n ** 12n, 5n * costNanos)
-    await store.watch({ lowNanos: [], budgets: true })
+    await store.watch({ lowNanos: [], ownLows: false, budgets: true })
     await post(4)
     await told()
     await store.updateKey(keyId, { budget: { nanos: 10n * costNanos, per: 'day' } })
@@ -93,7 +93,7 @@ onEachStore((engine) => {
 
   test('X15 a warning is given to one, until its lease is over or it was tried in vain, and goes when it was told', async () => {
     const { store, post } = await open(costNanos)
-    await store.watch({ lowNanos: [1n], budgets: true })
+    await store.watch({ lowNanos: [1n], ownLows: false, budgets: true })
     await post()
     const other = await store.beside()
     const [warning] = await store.takeWarnings(60_000, 10)

@@ -173,3 +173,37 @@ test('R15 C2 300 requests, 100 at once, by a key with a budget: what is spent is
   assert.ok(statuses.every((status) => status === 200 || status === 402))
   assert.equal(liveOf(key)!.heldNanos, 0n)
 })
+
+test('Y20 R15 an account with a budget and a rate of its own: 402 and 429 in its name, whichever key asks', async () => {
+  const { id } = gateway.store.createAccount('team', 10n ** 12n, { budget: { nanos: 1n, per: 'month' } })
+  const [one, two] = [gateway.store.createKey(id), gateway.store.createKey(id, { requestsPerMinute: 50 })]
+  for (const { key } of [one, two]) await gateway.untilKnown(key)
+  const first = await ask(one.key)
+  assert.equal(first.status, 200)
+  const refused = await ask(two.key)
+  const { untilMs } = gateway.store.findAccount(id).spend!
+  assert.deepEqual(
+    [refused.status, refused.code, refused.headers.get('x-should-retry')],
+    [402, 'insufficient_credits', 'false'],
+  )
+  const renews = new Date(untilMs).toISOString().replace('.000', '')
+  assert.equal(
+    refused.message,
+    `Account "team" has spent its budget of 0.000000001 credits a month: it renews at ${renews}. For more ask its operator.`,
+  )
+  const restMs = untilMs - gateway.nowMs()
+  gateway.jump(restMs)
+  assert.equal((await ask(two.key)).status, 200, 'the month is over')
+  gateway.jump(-restMs)
+  gateway.store.updateAccount(id, { budget: null, requestsPerMinute: 4 })
+  const own = () => gateway.ledger.directory.findKnownAccount(id)?.bounds
+  await until(() => own()?.requestsPerMinute === 4, 'it is known')
+  const answers = []
+  for (const { key } of [one, two, one, two]) answers.push(await ask(key))
+  const full = answers.find(({ status }) => status === 429)!
+  assert.deepEqual([full.headers.get('x-ratelimit-limit-requests'), full.code], ['4', 'rate_limit_exceeded'])
+  assert.match(full.message!, /^The account has made too many requests/)
+  gateway.store.updateAccount(id, { requestsPerMinute: null })
+  await until(() => own() === undefined, 'it is as wide as all')
+  assert.equal((await ask(one.key)).status, 200)
+})

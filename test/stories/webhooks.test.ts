@@ -306,6 +306,8 @@ test('X15 U5 operators see what became of webhooks, and neither page nor log has
     'credit_low',
     'key_budget_80',
     'key_budget_spent',
+    'account_budget_80',
+    'account_budget_spent',
     'upstream_down',
     'ledger_unwritable',
     'clock_wrong',

@@ -1,5 +1,6 @@
 import type { AccountRow, IssuedKey, KeyRow } from '../../src/accounts/book-rows.ts'
 import {
+  type AccountWishes,
   type BookChange,
   confirmClock,
   createAccount,
@@ -23,9 +24,9 @@ export type Operator = Omit<Store, keyof BookStore> &
     /** The same store, as books ask it. */
     asked: BookStore
     eachEntry(filter?: EntryFilter): Iterable<ListedEntry>
-    createAccount(name: string, creditNanos?: bigint): AccountRow
+    createAccount(name: string, creditNanos?: bigint, wishes?: AccountWishes): AccountRow
     findAccount(idOrName: string): AccountRow
-    updateAccount(idOrName: string, changes: { state: AccountRow['state'] }): AccountRow
+    updateAccount(idOrName: string, changes: AccountWishes): AccountRow
     credit(idOrName: string, amountNanos: bigint, reference: string): 'posted' | 'exists'
     createKey(idOrName: string, wishes?: KeyWishes): IssuedKey
     updateKey(idOrPrefix: string, wishes: KeyWishes): KeyRow
@@ -48,9 +49,10 @@ export function openStore(path: string, options: Parameters<typeof open>[1] = {}
     ...store,
     asked: opened,
     eachEntry: (filter = {}) => store.listEntries({ ...filter, first: 'oldest', limit: Number.MAX_SAFE_INTEGER }),
-    createAccount: (name, creditNanos = 0n) => change(createAccount(name, creditNanos, nowMs())),
+    createAccount: (name, creditNanos = 0n, wishes = {}) =>
+      change(createAccount(name, creditNanos, { nowMs: nowMs(), calendar }, wishes)),
     findAccount: (idOrName) => store.findAccount(idOrName)!,
-    updateAccount: (idOrName, changes) => change(updateAccount(idOrName, changes)),
+    updateAccount: (idOrName, changes) => change(updateAccount(idOrName, changes, calendar)),
     credit: (idOrName, amountNanos, reference) => change(credit(idOrName, amountNanos, reference)),
     createKey: (idOrName, wishes = {}) => change(createKey(idOrName, wishes, { nowMs: nowMs(), calendar })),
     updateKey: (idOrPrefix, wishes) => change(updateKey(idOrPrefix, wishes, calendar)),

@@ -10,7 +10,7 @@ import { tryAgain } from './recover.ts'
 type LiveEvents = {
   'request.finished': RequestRow
   'upstream.state': UpstreamState
-  'account.changed': Account
+  'account.changed': Pick<Account, 'id' | 'name' | 'state' | 'balance' | 'held'>
   tick: Tick
   /** The data on the page may be old and must be loaded again. */
   reset: unknown

@@ -104,6 +104,8 @@ export function Steps({ of: told }: { of: Explanation }) {
 const reasons: Readonly<Record<string, string>> = {
   spent: 'the balance of the account is spent',
   held: 'running requests hold the rest of the balance',
+  account_budget_spent: 'the budget of the account is spent',
+  account_budget_held: 'running requests hold the rest of the budget of the account',
   budget_spent: 'the budget of the key is spent',
   budget_held: 'running requests hold the rest of the budget of the key',
   window: 'the account made too many requests in this minute',

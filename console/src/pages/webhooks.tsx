@@ -97,10 +97,10 @@ const resultWords: Readonly<Record<string, string>> = {
   unreachable: 'not reached',
 }
 
-const eventsInAll = 5
+const eventsInAll = 8
 
 function Events({ of: events }: { of: WebhookRow['events'] }) {
-  const words = events.map((event) => (event === 'key_budget_80' ? 'key budget at 80 %' : event.replaceAll('_', ' ')))
+  const words = events.map((event) => event.replace('_80', ' at 80 %').replaceAll('_', ' '))
   return <span title={words.join(', ')}>{events.length === eventsInAll ? 'everything' : words.join(', ')}</span>
 }
 

@@ -1,10 +1,11 @@
 import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
+import { kindOfScope } from '../warnings.ts'
 
-/** The recorded spend of keys of one line (ruling R15). */
+/** The recorded spend of keys of one line (ruling R15), or of an account, whose scope is its id. */
 export type SpendRow = Spend & {
   scope: string
-  /** Undefined if there is no such key. */
+  /** Undefined if there is no such key or account. */
   accountId: string | undefined
   keyIds: readonly string[]
 }
@@ -12,14 +13,19 @@ export type SpendRow = Spend & {
 /** A row once more, as it is when all entries were read, with what was posted in its window meanwhile. */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
-/** The spend of each line of keys with a budget is the sum of the entries of its window. */
+/** The spend of each line of keys, and of each account, with a budget is the sum of the entries of its window. */
 export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) {
   const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0 }]))
   const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
+  const byAccount = new Map(rows.filter(isOfAccount).map((row) => [row.scope, sums.get(row.scope)!]))
   return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, end }
 
   function check({ entry, row }: VerifiedEntry): void {
-    const sum = byKey.size === 0 ? undefined : byKey.get(row['key_id'] as string)
+    if (byKey.size > 0) add(byKey.get(row['key_id'] as string), entry)
+    if (byAccount.size > 0 && row['usage_source'] !== null) add(byAccount.get(entry.accountId), entry)
+  }
+
+  function add(sum: Sum | undefined, entry: VerifiedEntry['entry']): void {
     if (!sum) return
     if (entry.accountId === sum.row.accountId) sum.lastSeq = entry.seq
     const { fromMs, untilMs } = sum.row
@@ -34,16 +40,26 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
       if (!sum || sum.row.fromMs !== fromMs || sum.row.untilMs !== untilMs) continue
       const nanos = sum.nanos + tailNanos
       if (spentNanos !== nanos)
-        findings.push(`key ${scope}: has spent ${spentNanos} of its budget, its entries sum to ${nanos}`)
+        findings.push(`${sayScope(scope)}: has spent ${spentNanos} of its budget, its entries sum to ${nanos}`)
     }
   }
+}
+
+type Sum = { row: SpendRow; nanos: bigint; lastSeq: number }
+
+function isOfAccount({ scope, accountId }: SpendRow): boolean {
+  return scope === accountId
+}
+
+function sayScope(scope: string): string {
+  return `${kindOfScope(scope)} ${scope}`
 }
 
 /** A budget that nobody counts, or counts of a budget that nobody has. */
 export function* findUncounted(budgeted: Iterable<string>, counted: ReadonlySet<string>): Iterable<string> {
   const rest = new Set(counted)
   for (const scope of new Set(budgeted)) {
-    if (!rest.delete(scope)) yield `key ${scope}: has a budget, and what it spends is not counted`
+    if (!rest.delete(scope)) yield `${sayScope(scope)}: has a budget, and what it spends is not counted`
   }
-  for (const scope of rest) yield `key ${scope}: what it spends is counted, and it has no budget`
+  for (const scope of rest) yield `${sayScope(scope)}: what it spends is counted, and it has no budget`
 }

@@ -151,8 +151,9 @@ export class AdmissionDesk {
     const key = keyId === undefined ? undefined : keyOf(account, keyId)
     if (key) key.heldNanos += nanos
     // If credit is short, a stale figure may refuse a request for credit that is free already, or admit one on credit that
-    // is owed. For a key with limits the desk does not know how short it is.
-    if (key || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos))) this.#want(account)
+    // is owed. For a key with limits, or an account with a budget, the desk does not know how short it is.
+    if (key || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
+      this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 

@@ -1,4 +1,4 @@
-import type { DeskAnswer, DeskVerdict, KeyFigures, KeyScope } from '../../accounts/desk.ts'
+import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope } from '../../accounts/desk.ts'
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
@@ -50,7 +50,8 @@ function listOf<T>(items: readonly T[], write: (item: T) => string | number | bi
 function scopesOf(account: AccountShares): Scope[] {
   const { own, keys, asks } = account
   const last = asks.at(-1)
-  const scopes: Scope[] = [{ share: own, limit: limitOf(last), budget: '', isKey: false, asks }]
+  if (last) account.hasBudget = last.budgetNanos !== undefined
+  const scopes: Scope[] = [{ share: own, limit: limitOf(last), budget: last?.budgetNanos ?? '', isKey: false, asks }]
   for (const { key } of asks) if (key) keyOf(account, key.id)
   for (const share of keys.values()) {
     const key = asks.findLast((ask) => ask.key?.id === share.scope)?.key
@@ -72,7 +73,14 @@ function limitOf(asked: { requestsPerMinute: number | undefined } | undefined): 
   return asked?.requestsPerMinute === undefined ? '' : Math.min(asked.requestsPerMinute, 2 ** 31 - 1)
 }
 
-type BudgetFigures = { all: number; credit: bigint; free: bigint; renewsMs: number | undefined }
+/** @property budget of an account that has one */
+type BudgetFigures = {
+  all: number
+  credit: bigint
+  free: bigint
+  renewsMs: number | undefined
+  budget: BudgetLeft | undefined
+}
 
 function readAnswer(
   text: string,
@@ -87,14 +95,16 @@ function readAnswer(
   const told = new Map<Share, BudgetFigures>()
   const written = new Map<Share, { heldNanos: bigint; taken: number }>()
   for (const [index, { share }] of scopes.entries()) {
-    const [began = '', taken = '', all = '', credit = '', free = '', renews = ''] = parts[index]!.split(',')
+    const [began = '', taken = '', all = '', credit = '', free = '', renews = '', left = '', spare = ''] =
+      parts[index]!.split(',')
     share.windowMs = Number(began)
     share.taken = Number(taken)
     const figures = { heldNanos: sent[index]!, taken: share.taken }
     share.told = figures
     written.set(share, figures)
     const renewsMs = renews === '' ? undefined : Number(renews)
-    told.set(share, { all: Number(all), credit: BigInt(credit), free: BigInt(free), renewsMs })
+    const budget = left === '' ? undefined : { leftNanos: BigInt(left), freeNanos: BigInt(spare), renewsMs }
+    told.set(share, { all: Number(all), credit: BigInt(credit), free: BigInt(free), renewsMs, budget })
   }
   for (const account of accounts) account.balanceNanos = told.get(account.own)!.credit
   const byId = new Map(accounts.map((account) => [account.own.scope, account]))
@@ -106,7 +116,7 @@ function readAnswer(
     take(ask, verdict, keyScope ? [own, keyScope.share] : [own], written)
     if (ask.isOver) continue
     ask.isOver = true
-    const { all, credit, free } = told.get(own)!
+    const { all, credit, free, budget } = told.get(own)!
     const hasPlace = verdict === 'admitted' && ask.place === 'take'
     answers.push({
       id: ask.id,
@@ -115,6 +125,7 @@ function readAnswer(
         balanceNanos: credit,
         freeNanos: free,
         window: countOf(own, all, nowMs),
+        budget,
         key: keyScope && tellKey(keyScope, told.get(keyScope.share)!, nowMs),
       },
       place: hasPlace ? { accountMs: own.windowMs, keyMs: keyScope?.share.windowMs } : undefined,

@@ -36,10 +36,12 @@ export const verdicts = {
   '0': 'admitted',
   '1': 'no_credit',
   '2': 'all_held',
-  '3': 'budget_spent',
-  '4': 'budget_held',
-  '5': 'rate',
-  '6': 'key_rate',
+  '3': 'account_budget_spent',
+  '4': 'account_budget_held',
+  '5': 'budget_spent',
+  '6': 'budget_held',
+  '7': 'rate',
+  '8': 'key_rate',
 } as const
 
 /** So long a window lasts (spec 8), in ms. */
@@ -56,10 +58,10 @@ const graceMs = 3_000
  * separates keys from accounts, which have a balance. `limits` and `budgets` are null if there are none. Each ask, account
  * by account, has the place of its key among the scopes (0: none), its hold, and whether it counts in windows.
  *
- * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews`. `window` is the
- * beginning of its window (0: none is open). `credit` is the amount it may spend, and `free` the part that nobody holds;
+ * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`. `window` is
+ * the beginning of its window (0: none is open). `credit` is the amount it may spend, and `free` the part that nobody holds;
  * both are empty if nothing limits it. `renews` is the moment at which the spend of its budget is forgotten; empty if
- * nothing was spent.
+ * nothing was spent. `left` and `spare` are those of the budget of an account; empty if it has none.
  */
 export const admit = defineFunction(
   'admit',
@@ -69,8 +71,10 @@ export const admit = defineFunction(
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
   t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer;
-  theirs integer; began bigint; held_by_others bigint; amount bigint; renewal bigint; verdict text;
+  theirs integer; began bigint; held_by_others bigint; amount bigint; spent bigint; renewal bigint; verdict text;
   credits bigint[] := array_fill(NULL::bigint, ARRAY[n]); frees bigint[] := credits; renews bigint[] := credits; alls integer[] := takens;
+  -- Of accounts with a budget: what is left of it, and what nobody holds of that. All that an account holds counts in its budget.
+  lefts bigint[] := credits; spares bigint[] := credits;
   judged text := ''; told text := '';
 BEGIN
   -- One order everywhere, so that no two calls wait for each other. What the call before has written is read by later
@@ -105,6 +109,12 @@ BEGIN
     IF NOT keys[i] THEN
       SELECT b.balance INTO amount FROM triwire.balances b WHERE b.account_id = scopes[i];
       amount := coalesce(amount, 0);
+      IF budgets[i] IS NOT NULL THEN
+        SELECT s.spent, s.until_ms INTO spent, renewal FROM triwire.spends s WHERE s.scope = scopes[i] AND s.until_ms > t;
+        lefts[i] := budgets[i] - coalesce(spent, 0);
+        spares[i] := lefts[i] - helds[i] - held_by_others;
+        renews[i] := renewal;
+      END IF;
     ELSIF budgets[i] IS NULL THEN amount := NULL;
     ELSE
       SELECT s.spent, s.until_ms INTO amount, renewal FROM triwire.spends s WHERE s.scope = scopes[i] AND s.until_ms > t;
@@ -126,16 +136,19 @@ BEGIN
       verdict := CASE
         WHEN credits[i] <= 0 THEN '1'
         WHEN frees[i] <= 0 THEN '2'
-        WHEN k > 0 AND credits[k] <= 0 THEN '3'
-        WHEN k > 0 AND frees[k] <= 0 THEN '4'
-        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '5'
-        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '6'
+        WHEN lefts[i] <= 0 THEN '3'
+        WHEN spares[i] <= 0 THEN '4'
+        WHEN k > 0 AND credits[k] <= 0 THEN '5'
+        WHEN k > 0 AND frees[k] <= 0 THEN '6'
+        WHEN ask_places[j] AND alls[i] >= limits[i] THEN '7'
+        WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '8'
         ELSE '0' END;
       judged := judged || verdict;
       CONTINUE WHEN verdict <> '0';
       amount := ask_holds[j];
       helds[i] := helds[i] + amount;
       frees[i] := frees[i] - amount;
+      spares[i] := spares[i] - amount;
       IF k > 0 THEN
         helds[k] := helds[k] + amount;
         frees[k] := frees[k] - amount;
@@ -156,7 +169,8 @@ BEGIN
       VALUES (scopes[i], me, call_turn, helds[i], windows[i], takens[i])
       ON CONFLICT (scope, replica) DO UPDATE
       SET turn = excluded.turn, held = excluded.held, window_ms = excluded.window_ms, taken = excluded.taken;
-    told := told || ';' || windows[i] || ',' || takens[i] || ',' || alls[i] || ',' || coalesce(credits[i]::text, '') || ',' || coalesce(frees[i]::text, '') || ',' || coalesce(renews[i]::text, '');
+    told := told || ';' || windows[i] || ',' || takens[i] || ',' || alls[i] || ',' || coalesce(credits[i]::text, '') || ',' || coalesce(frees[i]::text, '') || ',' || coalesce(renews[i]::text, '')
+      || ',' || coalesce(lefts[i]::text, '') || ',' || coalesce(spares[i]::text, '');
   END LOOP;
   RETURN judged || ';' || t || told;
 END $$`,

@@ -1,5 +1,6 @@
-import { readKeyRow } from '../../accounts/book-rows.ts'
+import { readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
 import type { AccountChanges } from '../../accounts/live-directory.ts'
+import { registerColumns } from '../../accounts/registers.ts'
 import type { Say } from '../serving/protocol.ts'
 import { createListing } from '../sql/listing.ts'
 import type { Row } from '../sql/step.ts'
@@ -127,10 +128,12 @@ export class DirectoryDesk implements Desk {
   }
 }
 
+const accountColumns = Object.keys(registerColumns('accounts'))
+
 /** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
 function select(accounts: string): string {
-  return `SELECT a.revision, a.id AS of_id, a.name AS of_name, a.state AS of_state, coalesce(b.balance, 0) AS of_balance, k.*,
-      NULL AS from_ms
+  return `SELECT a.revision, ${accountColumns.map((name) => `a.${name} AS of_${name}`).join(', ')},
+      coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms
     FROM (${accounts}) a
     LEFT JOIN triwire.balances b ON b.account_id = a.id
     LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL`
@@ -142,11 +145,11 @@ const readPage = `${select(
 
 function readChanges(rows: readonly Row[]): AccountChanges {
   const accounts = new Map<unknown, AccountChanges['accounts'][number]>()
-  for (const { of_id, of_name, of_state, of_balance } of rows) {
-    const state = of_state as 'active' | 'suspended'
-    accounts.set(of_id, { id: of_id as string, name: of_name as string, state, balanceNanos: of_balance as bigint })
-  }
-  // The database is asked for the spending of a key with each request.
+  // The database is asked for the spending of budgets with each request.
+  const accountOf = (row: Row) => Object.fromEntries(accountColumns.map((name) => [name, row[`of_${name}`]]))
+  for (const row of rows)
+    if (!accounts.has(row['of_id']))
+      accounts.set(row['of_id'], readAccountRow({ ...accountOf(row), balance: row['of_balance'], from_ms: null }))
   return { accounts: [...accounts.values()], keys: rows.filter(({ id }) => id !== null).map(readKeyRow) }
 }
 

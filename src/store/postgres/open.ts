@@ -98,7 +98,7 @@ function createClient(options: PostgresOptions, place: string) {
   const bounds = createBoundsBook()
   const admission = new RemoteAdmission(
     (accountId) => client.settlement.whyBlocked(accountId),
-    (keyId) => bounds.of(keyId)?.scope,
+    (id) => bounds.of(id),
   )
   const onFatal = (error: Error) => {
     admission.disconnect(error)

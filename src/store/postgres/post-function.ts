@@ -3,6 +3,7 @@ import { apartMaxMs } from '../../accounts/clock.ts'
 import { nanosMax } from '../../accounts/credit.ts'
 import { givenColumns } from '../../accounts/entry-row.ts'
 import { registers } from '../../accounts/registers.ts'
+import { selectBudgeted } from '../sql/budgeted.ts'
 import { defineFunction, locks } from './migrate.ts'
 import { beginDetails } from './schema.ts'
 
@@ -63,7 +64,11 @@ DECLARE
   budgets bigint[];
   spend record;
   level integer;
+  own integer;                           -- where the budget of the account itself stands among those, whose key is its id
+  kind text;
   lows bigint[];                         -- what is to be warned of (ruling X15), and what the account had before
+  own_lows bigint[];
+  wants_own boolean;
   warns boolean;
   first_balance bigint;
 BEGIN
@@ -74,8 +79,9 @@ BEGIN
   IF abs(called_ms - expected_ms) > ${apartMaxMs} THEN
     RAISE EXCEPTION 'the clock of the database is in doubt' USING ERRCODE = 'TR201';
   END IF;
-  SELECT array_agg(w.below) FILTER (WHERE w.event = 'credit_low'), coalesce(bool_or(w.event = 'key_budget'), false)
-    INTO lows, warns FROM triwire.watched w;
+  SELECT array_agg(w.below) FILTER (WHERE w.event = 'credit_low' AND w.below > 0),
+      coalesce(bool_or(w.event = 'credit_low' AND w.below = 0), false), coalesce(bool_or(w.event = 'key_budget'), false)
+    INTO lows, wants_own, warns FROM triwire.watched w;
 
   -- Ahead of all accounts, and in one order like them.
   INSERT INTO triwire.prices (${priceColumns.join(', ')})
@@ -103,8 +109,10 @@ BEGIN
       is_account := FOUND;
       first_balance := end_balance;
       -- Who changes a budget holds the account too.
-      SELECT array_agg(k.id), array_agg(coalesce(k.scope, k.id)), array_agg(coalesce(k.budget_per, 'ever')), array_agg(k.budget)
-        INTO budgeted, scopes, pers, budgets FROM triwire.keys k WHERE k.account_id = account AND k.budget IS NOT NULL;
+      SELECT array_agg(b.spender), array_agg(b.scope), array_agg(coalesce(b.budget_per, 'ever')), array_agg(b.budget)
+        INTO budgeted, scopes, pers, budgets FROM (${selectBudgeted('triwire')}) b WHERE b.account_id = account;
+      own := array_position(budgeted, account);
+      SELECT string_to_array(a.warn, ',')::bigint[] INTO own_lows FROM triwire.accounts a WHERE a.id = account AND a.warn IS NOT NULL;
     END IF;
 
     change := CASE entry.kind WHEN 'credit' THEN entry.amount ELSE -entry.amount END;
@@ -147,8 +155,9 @@ BEGIN
         end_ms := next_ms;
         end_digest := next_digest;
         -- As spendMore in src/accounts/budget.ts, and clampNanos. No other account has this key, so who holds the account holds its row too.
-        nth := array_position(budgeted, entry.key_id);
-        IF nth IS NOT NULL THEN
+        FOREACH nth IN ARRAY array_remove(ARRAY[array_position(budgeted, entry.key_id),
+          CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
+        LOOP
           UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax},
               s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END))
             WHERE s.scope = scopes[nth] AND next_ms < s.until_ms RETURNING s.* INTO spend;
@@ -164,16 +173,17 @@ BEGIN
           -- As warnOfBudget in src/accounts/warnings.ts.
           level := CASE WHEN spend.spent >= budgets[nth] THEN 100
             WHEN spend.spent >= budgets[nth] - budgets[nth] / 5 THEN 80 ELSE 0 END;
+          kind := CASE WHEN nth = own THEN 'account' ELSE 'key' END;
           IF warns AND level > spend.warned THEN
             UPDATE triwire.spends s SET warned = level WHERE s.scope = scopes[nth];
             INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
               SELECT concat_ws(':', l.event, scopes[nth], spend.from_ms, budgets[nth]), l.event, json_build_object(
-                  'key', scopes[nth], 'budget_nanos', budgets[nth]::text, 'per', nullif(pers[nth], 'ever'),
+                  kind, scopes[nth], 'budget_nanos', budgets[nth]::text, 'per', nullif(pers[nth], 'ever'),
                   'spent_nanos', spend.spent::text, 'until_ms', spend.until_ms)::text, next_ms, called_ms
-              FROM (VALUES (80, 'key_budget_80'), (100, 'key_budget_spent')) AS l(at, event)
+              FROM (VALUES (80, kind || '_budget_80'), (100, kind || '_budget_spent')) AS l(at, event)
               WHERE l.at > spend.warned AND l.at <= level ON CONFLICT (id) DO NOTHING;
           END IF;
-        END IF;
+        END LOOP;
       ELSE
         postings := postings || 'e';
       END IF;
@@ -182,11 +192,13 @@ BEGIN
     IF entry.ends_account AND is_account THEN
       UPDATE triwire.balances b SET balance = end_balance, seq = end_seq, posted_ms = end_ms, digest = end_digest
         WHERE b.account_id = account AND b.seq <> end_seq;
-      IF lows IS NOT NULL AND end_balance < first_balance THEN
+      -- As warnOfCredit in src/accounts/warnings.ts.
+      IF (lows IS NOT NULL OR own_lows IS NOT NULL) AND end_balance < first_balance THEN
         INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)
-          SELECT concat_ws(':', 'credit_low', account, l.below, end_seq), 'credit_low', json_build_object(
-              'account', account, 'balance_nanos', end_balance::text, 'below_nanos', l.below::text)::text, end_ms, called_ms
-          FROM unnest(lows) AS l(below) WHERE first_balance >= l.below AND end_balance < l.below ON CONFLICT (id) DO NOTHING;
+          SELECT concat_ws(':', 'credit_low', account, l.below, end_seq), 'credit_low', json_strip_nulls(json_build_object(
+              'account', account, 'balance_nanos', end_balance::text, 'below_nanos', l.below::text,
+              'own', CASE WHEN own_lows IS NOT NULL THEN 1 END))::text, end_ms, called_ms
+          FROM unnest(CASE WHEN own_lows IS NULL THEN lows WHEN wants_own THEN own_lows END) AS l(below) WHERE first_balance >= l.below AND end_balance < l.below ON CONFLICT (id) DO NOTHING;
       END IF;
       accounts := accounts || account;
       stored := stored || end_balance;

@@ -401,6 +401,21 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // Operators that see sums, prices and statements alone (ruling Y22).
   { oldest: 1, sql: 'ALTER TABLE triwire.operators ADD COLUMN duty text' },
+  // Bounds of accounts, over all their keys (src/accounts/key-bounds.ts). What an account with a budget has spent is in `spends`,
+  // with its id as the scope. The index has only accounts that the posting of an entry must know more of.
+  {
+    oldest: 1,
+    sql: `
+  ALTER TABLE triwire.accounts ADD COLUMN budget bigint CHECK (budget > 0),
+    ADD COLUMN budget_per text CHECK (budget_per IN ('day', 'week', 'month')),
+    ADD COLUMN rpm integer CHECK (rpm > 0),
+    ADD COLUMN warn text,                -- nano-credits, with commas between them
+    ADD COLUMN monthly_grant bigint CHECK (monthly_grant > 0),
+    ADD COLUMN grant_lapses integer CHECK (grant_lapses IN (0, 1)),
+    ADD COLUMN last_grant text;          -- the reference of the last monthly grant
+  CREATE INDEX accounts_bounded ON triwire.accounts (id) WHERE budget IS NOT NULL OR warn IS NOT NULL;
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -24,6 +24,8 @@ export type AccountShares = {
   readonly lane: number
   /** As the database last reported it. */
   balanceNanos: bigint
+  /** The account has a budget over all its keys, of which the desk does not know how short it is. */
+  hasBudget: boolean
   asks: OpenAsk[]
   /** Its figures are in a call that is not answered yet. */
   isAsked: boolean
@@ -42,7 +44,8 @@ export class ShareBook {
     const known = this.#accounts.get(accountId)
     if (known) return known
     const lane = accountId.charCodeAt(accountId.length - 1) % this.#lanes
-    const made = { own: emptyShare(accountId), keys: new Map(), lane, balanceNanos: 0n, asks: [], isAsked: false }
+    const nothing = { balanceNanos: 0n, hasBudget: false, asks: [], isAsked: false }
+    const made = { own: emptyShare(accountId), keys: new Map(), lane, ...nothing }
     this.#accounts.set(accountId, made)
     return made
   }

@@ -7,6 +7,7 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
+import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
 import { columnsOf, registers } from '../../accounts/registers.ts'
@@ -139,11 +140,15 @@ function* findReporting(dialect: Dialect): StoreStep<Facts['reporting']> {
   return { timeZone: state.timeZone, isRecorded: isRecorded(state), servers: names }
 }
 
+function rowOfAccount(account: AccountRow) {
+  return { ...columnsOf(registers.accounts, account), ...accountBounds.values(account.bounds) }
+}
+
 /** Writes what a change decided, in its transaction. Each engine posts credits itself. */
 export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_credit' }>): StoreStep<void> {
   switch (write.kind) {
     case 'insert_account':
-      yield* rowsOf(insert(dialect, 'accounts', { ...columnsOf(registers.accounts, write.account), revision: 0 }))
+      yield* rowsOf(insert(dialect, 'accounts', { ...rowOfAccount(write.account), revision: 0 }))
       if (dialect.isShared) yield* rowsOf(insert(dialect, 'balances', { account_id: write.account.id }))
       return
     case 'set_zone':
@@ -153,6 +158,11 @@ export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_
     case 'clear_spend':
       yield* lockAccount(dialect, write.accountId)
       return yield* execute(dialect, (put) => `DELETE FROM ${dialect.schema}.spends WHERE scope = ${put(write.scope)}`)
+    case 'set_account':
+      // No debit of the account is posted by what its bounds were a moment ago.
+      if (write.bounds) yield* lockAccount(dialect, write.accountId)
+      yield* runAll(writeStatements(dialect, write))
+      return write.bounds && (yield* rearm(dialect, write.accountId))
     case 'set_bounds':
       // No debit of the account is posted by what its keys were a moment ago.
       yield* lockAccount(dialect, write.accountId)

@@ -7,7 +7,7 @@ import {
   type StoreRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite } from '../../accounts/book-rules.ts'
-import { boundValues } from '../../accounts/key-bounds.ts'
+import { accountBounds, keyBounds } from '../../accounts/key-bounds.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type SessionRow, sessionsMax } from '../../accounts/operators.ts'
 import type { PersonPage, PersonRow } from '../../accounts/persons.ts'
@@ -49,7 +49,7 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
     statement(dialect, (put) => `DELETE FROM ${dialect.schema}.${rows(put)}`)
   switch (write.kind) {
     case 'set_account':
-      return [update(dialect, 'accounts', changesOf(registers.accounts, write.fields), { id: write.accountId })]
+      return [update(dialect, 'accounts', accountValues(write), { id: write.accountId })]
     case 'insert_operator':
       return [insert(dialect, 'operators', columnsOf(registers.operators, write.operator))]
     case 'revoke_operator':
@@ -96,12 +96,20 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
     case 'give_keys':
       return [update(dialect, 'keys', { person: write.to }, { account_id: write.accountId, person: write.from })]
     case 'insert_key':
-      return [insert(dialect, 'keys', { ...columnsOf(registers.keys, write.key), ...boundValues(write.key.bounds) })]
+      return [
+        insert(dialect, 'keys', { ...columnsOf(registers.keys, write.key), ...keyBounds.values(write.key.bounds) }),
+      ]
     case 'set_key':
       return [update(dialect, 'keys', changesOf(registers.keys, write.fields), { id: write.keyId })]
     case 'set_bounds':
-      return [update(dialect, 'keys', boundValues(write.bounds), { account_id: write.accountId, scope: write.scope })]
+      return [
+        update(dialect, 'keys', keyBounds.values(write.bounds), { account_id: write.accountId, scope: write.scope }),
+      ]
   }
+}
+
+function accountValues({ fields, bounds }: Extract<BookWrite, { kind: 'set_account' }>) {
+  return { ...changesOf(registers.accounts, fields), ...(bounds && accountBounds.values(bounds)) }
 }
 
 /** An operator who has too many sessions is signed out of the oldest ones. */

@@ -2,12 +2,13 @@ import type { SpendBase } from '../../accounts/book-rules.ts'
 import type { Spend, TimeSpan } from '../../accounts/budget.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
+import { isSpending } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { ask, askOne, rowsOf, type StoreStep } from './step.ts'
 import { rearm } from './warnings.ts'
 
 /*
- * Spending of keys with budgets (ruling R15), in statements that both databases understand.
+ * Spending of keys and accounts with budgets (ruling R15), in statements that both databases understand.
  */
 
 /**
@@ -41,7 +42,7 @@ export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_
 const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present p ON p.replica = h.replica
   WHERE h.scope = coalesce(k.scope, k.id) AND ${wasSeen('p.seen_ms', leaseMs)})`
 
-/** The keys of a scope, in a span of time. */
+/** The keys of a scope, or an account as a whole where the scope is its id, in a span of time. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
 
 /** Entries of an account above `after`, up to and with `through`. */
@@ -49,8 +50,9 @@ type SpendSlice = SpendOf & { after: number; through: number }
 
 /** Debits less what was given back of them; `first`: the earliest time at which an entry of the slice was posted. */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
+  const counts = scope === accountId ? isSpending : '(k.id IS NOT NULL)'
   return (put: Put) => `SELECT min(e.posted_ms) AS first, CAST(sum(
-        CASE WHEN e.posted_ms < ${put(fromMs)} OR e.posted_ms >= ${put(untilMs)} OR k.id IS NULL THEN 0
+        CASE WHEN e.posted_ms < ${put(fromMs)} OR e.posted_ms >= ${put(untilMs)} OR NOT ${counts} THEN 0
           WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
       FROM ${schema}.entries e
       LEFT JOIN ${schema}.keys k ON k.id = e.key_id AND coalesce(k.scope, k.id) = ${put(scope)}
@@ -101,15 +103,11 @@ export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<voi
   yield* ask(dialect, lock)
 }
 
-/** Counted spending of budgets, each with its account and the keys of its line. */
+/** Counted spending of budgets, each with its account, and the keys of its line if it is of keys. */
 export function selectSpends(schema: string): string {
-  return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, k.account_id
-    FROM ${schema}.spends s LEFT JOIN ${schema}.keys k ON coalesce(k.scope, k.id) = s.scope ORDER BY s.scope`
-}
-
-/** Scopes of keys that have a budget. */
-export function selectBudgeted(schema: string): string {
-  return `SELECT DISTINCT coalesce(scope, id) AS scope FROM ${schema}.keys WHERE budget IS NOT NULL`
+  return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id) AS account_id
+    FROM ${schema}.spends s LEFT JOIN ${schema}.keys k ON coalesce(k.scope, k.id) = s.scope
+    LEFT JOIN ${schema}.accounts a ON a.id = s.scope ORDER BY s.scope`
 }
 
 /** @param rows of `selectSpends` */
@@ -118,9 +116,8 @@ export function readSpendRows(rows: readonly Record<string, unknown>[]): SpendRo
   for (const row of rows) {
     const spend = spends.get(row['scope']) ?? { ...readSpend(row), accountId: undefined, keyIds: [] }
     spends.set(row['scope'], spend)
-    if (row['key_id'] === null) continue
-    spend.accountId = row['account_id'] as string
-    spend.keyIds.push(row['key_id'] as string)
+    spend.accountId = (row['account_id'] as string | null) ?? undefined
+    if (row['key_id'] !== null) spend.keyIds.push(row['key_id'] as string)
   }
   return [...spends.values()]
 }

@@ -4,10 +4,11 @@ import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
 import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/verify/spends.ts'
 import { createVerification } from '../../accounts/verify/verification.ts'
+import { isSpending, selectBudgeted } from './budgeted.ts'
 import { type Dialect, isOneOf, type Put, type SqlValue } from './dialect.ts'
 import { joinNames, readingColumns, readReading } from './entries.ts'
 import { readNowMs } from './moments.ts'
-import { readSpend, readSpendRows, selectBudgeted, selectSpends } from './spends.ts'
+import { readSpend, readSpendRows, selectSpends } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 import { findUsageDifferences } from './usage-check.ts'
 
@@ -177,7 +178,7 @@ function* readSpendEnds(
   for (const { scope, accountId = '', keyIds } of rows) {
     const select = (put: Put) => `SELECT s.*, CAST((
         SELECT coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END), 0) FROM ${schema}.entries e
-        WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${isOneOf(put, 'e.key_id', keyIds)}
+        WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${scope === accountId ? isSpending : isOneOf(put, 'e.key_id', keyIds)}
           AND e.posted_ms >= s.from_ms AND e.posted_ms < s.until_ms) AS bigint) AS tail
       FROM ${schema}.spends s WHERE s.scope = ${put(scope)}`
     const row = yield* askOne(dialect, select)

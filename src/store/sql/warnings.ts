@@ -6,6 +6,7 @@ import {
   type Watched,
   warningKeptMs,
 } from '../../accounts/warnings.ts'
+import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { ask, askOne, execute, inTransaction, runAll, type StoreStep } from './step.ts'
 
@@ -21,9 +22,10 @@ export function createWarnings(dialect: Dialect) {
   const { schema, isShared } = dialect
   return { watch, takeWarnings, settleWarning }
 
-  function watch({ lowNanos, budgets }: Watched): StoreStep<void> {
+  function watch({ lowNanos, ownLows, budgets }: Watched): StoreStep<void> {
     const rows = [
-      ...lowNanos.map((below) => ({ event: 'credit_low', below })),
+      // No balance of a configuration is 0: that row stands for the levels of accounts themselves.
+      ...[...(ownLows ? [0n] : []), ...lowNanos].map((below) => ({ event: 'credit_low', below })),
       ...(budgets ? [{ event: 'key_budget', below: 0n }] : []),
     ]
     // Two servers that start at once write their rows one after the other.
@@ -71,8 +73,10 @@ export function selectWatched(schema: string): string {
 }
 
 export function readWatched(rows: readonly StoreRow[]): Watched {
+  const lows = rows.filter(({ event }) => event === 'credit_low').map(({ below }) => below as bigint)
   return {
-    lowNanos: rows.filter(({ event }) => event === 'credit_low').map(({ below }) => below as bigint),
+    lowNanos: lows.filter((below) => below > 0n),
+    ownLows: lows.includes(0n),
     budgets: rows.some(({ event }) => event === 'key_budget'),
   }
 }
@@ -83,8 +87,8 @@ export function rearm(dialect: Dialect, scope: string): StoreStep<void> {
   return execute(
     dialect,
     (put) => `UPDATE ${schema}.spends SET warned = coalesce((
-        SELECT CASE WHEN spends.spent >= k.budget THEN 100 WHEN spends.spent >= k.budget - k.budget / 5 THEN 80 ELSE 0 END
-        FROM ${schema}.keys k WHERE coalesce(k.scope, k.id) = spends.scope AND k.budget IS NOT NULL LIMIT 1), 0)
+        SELECT CASE WHEN spends.spent >= b.budget THEN 100 WHEN spends.spent >= b.budget - b.budget / 5 THEN 80 ELSE 0 END
+        FROM (${selectBudgeted(schema)}) b WHERE b.scope = spends.scope LIMIT 1), 0)
       WHERE scope = ${put(scope)}`,
   )
 }

@@ -8,10 +8,10 @@ import { registers } from '../../accounts/registers.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 import { beginDetails, transact } from './open.ts'
-import { createSpends, type KnownSpends, nothingSpent } from './spends.ts'
+import { createSpends, type KnownSpends, nothingSpent, toBudgeted } from './spends.ts'
 
 /** The end of an account's chain, and its balance there. */
-type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null }
+type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null; warn: string | null }
 
 /** Facts about the store that hold while its write lock keeps everybody else away. */
 type LockedStore = KnownSpends & {
@@ -48,10 +48,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   const insertEntry = createInsert((sql) => db.prepare(sql))
   const notePrices = createPrices(db)
   const readHead = db.prepare('SELECT moment_ms FROM head')
-  const readTail = db.prepare(
-    `SELECT a.seq, a.balance, e.posted_ms, e.digest FROM accounts a
-     LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq WHERE a.id = ?`,
-  )
+  const tailOf = createTails(db)
   const move = db.prepare('UPDATE accounts SET seq = ?, balance = ? WHERE id = ?')
   const dataVersion = db.prepare('PRAGMA data_version')
   /**
@@ -99,11 +96,11 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     const batch: AppendBatch = { ...known, nowMs: nowMs(), headMs, ...none }
     const result = work(batch)
     for (const accountId of batch.moved) {
-      const { seq, balanceNanos } = tails.get(accountId)!
+      const { seq, balanceNanos, warn } = tails.get(accountId)!
       move.run(seq, balanceNanos, accountId)
       const beforeNanos = batch.before.get(accountId)
       if (beforeNanos !== undefined)
-        batch.warnings.push(...warnOfCredit(watched, { accountId, seq, beforeNanos, afterNanos: balanceNanos }))
+        batch.warnings.push(...warnOfCredit(watched, warn, { accountId, seq, beforeNanos, afterNanos: balanceNanos }))
     }
     spends.write(known, batch.spent)
     warnings.put(batch.warnings, batch.nowMs)
@@ -121,28 +118,24 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     const digest = digestEntry(row, tail.digest)
     if (!insertEntry(row, digest)) return false
     if (formThree === 'unknown' && digest.startsWith('3')) formThree = beginDetails(db) ? 'begins' : 'begun'
-    if (batch.watched!.lowNanos.length > 0 && !batch.before.has(accountId))
+    if ((batch.watched!.lowNanos.length > 0 || tail.warn !== null) && !batch.before.has(accountId))
       batch.before.set(accountId, tail.balanceNanos)
     tail.seq = row.seq
     tail.balanceNanos = row.balance_after
     tail.postedMs = row.posted_ms
     tail.digest = digest
     batch.moved.add(accountId)
-    if (row.key_id !== null) {
-      const noted = spends.note(batch, row.key_id as string, row.posted_ms, changeNanos, batch.watched!.budgets)
-      if (noted) batch.spent.add(noted.scope)
-      if (noted) batch.warnings.push(...noted.warnings)
-    }
+    if (row.key_id !== null) noteSpend(batch, row.key_id as string, row.posted_ms, changeNanos)
+    // Returns have a source of the usage as debits do; other credits have none.
+    if (row.usage_source !== null) noteSpend(batch, accountId, row.posted_ms, changeNanos)
     return true
   }
 
-  function tailOf({ tails }: AppendBatch, accountId: string): Tail | undefined {
-    const known = tails.get(accountId)
-    if (known) return known
-    const row = readTail.get(accountId)
-    const tail = row && toTail(row)
-    tails.set(accountId, tail)
-    return tail
+  function noteSpend(batch: AppendBatch, spender: string, posted: number, changeNanos: bigint): void {
+    const noted = spends.note(batch, spender, posted, changeNanos, batch.watched!.budgets)
+    if (!noted) return
+    batch.spent.add(noted.scope)
+    batch.warnings.push(...noted.warnings)
   }
 
   /**
@@ -153,14 +146,31 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** The spending of keys with budgets among these, as this connection last committed or reads it. */
-  function readSpends(keyIds: Iterable<string | undefined>): NonNullable<Posted['spends']> {
-    return spends.read(last?.known ?? nothingSpent(), keyIds)
+  /** The spending of keys and accounts with budgets among these, as this connection last committed or reads it. */
+  function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
+    return spends.read(last?.known ?? nothingSpent(), spenders)
   }
 
   /** Budgets or levels of warnings were changed past this, so remembered ones may be wrong. */
   function forget(): void {
     last = undefined
+  }
+}
+
+/** Reads ends of chains, each with the budget of its account. */
+function createTails(db: DatabaseSync) {
+  const readTail = db.prepare(
+    `SELECT a.seq, a.balance, a.id AS scope, a.budget, a.budget_per, a.warn, e.posted_ms, e.digest FROM accounts a
+     LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq WHERE a.id = ?`,
+  )
+  return ({ tails, budgets }: LockedStore, accountId: string): Tail | undefined => {
+    const known = tails.get(accountId)
+    if (known) return known
+    const row = readTail.get(accountId)
+    const tail = row && toTail(row)
+    tails.set(accountId, tail)
+    budgets.set(accountId, toBudgeted(row))
+    return tail
   }
 }
 
@@ -194,12 +204,13 @@ function createPrices(db: DatabaseSync) {
   }
 }
 
-function toTail({ seq, balance, posted_ms, digest }: Record<string, unknown>): Tail {
+function toTail({ seq, balance, posted_ms, digest, warn }: Record<string, unknown>): Tail {
   return {
     seq: seq as bigint,
     balanceNanos: balance as bigint,
     postedMs: Number(posted_ms ?? 0),
     digest: digest as string | null,
+    warn: warn as string | null,
   }
 }
 

@@ -59,7 +59,7 @@ export class Queue {
     this.#options.connection.write((store) => {
       const unless = store === this.#proven ? 'absent' : 'unknown'
       const fates = debits.map(({ requestId }) => (store.isBooked(requestId) ? 'booked' : unless))
-      const spends = store.readSpends(keysOf(debits))
+      const spends = store.readSpends(spendersOf(debits))
       answer = { fates, balances: store.readBalances(accountsOf(debits)), spends }
     })
     return answer
@@ -106,7 +106,7 @@ export class Queue {
     const debits = posts.flatMap(({ items }) => items).filter((debit) => !this.#isWithdrawn(debit))
     const posted = store.postDebits(debits)
     const balances = store.balancesBehind(accountsOf(debits))
-    const spends = store.readSpends(keysOf(debits))
+    const spends = store.readSpends(spendersOf(debits))
     if (posted.includes('posted')) this.#proven = store
     const inOrder = posted.values()
     const fates = posts.map(({ items }) =>
@@ -130,15 +130,18 @@ export class Queue {
     this.#proven = store
     const entries = Array.from(returned, (requestId) => store.atOnce.findEntry(requestId)!)
     const balances = store.readBalances(new Set(entries.map(({ accountId }) => accountId)))
-    const spends = store.readSpends(new Set(entries.map(({ bill }) => bill?.keyId)))
+    const spends = store.readSpends(new Set(entries.flatMap(({ accountId, bill }) => [accountId, bill?.keyId])))
     this.#gifts = []
     for (const { items, resolve } of gifts)
       resolve({ returned: items.filter((requestId) => returned.has(requestId)), balances, spends })
   }
 }
 
-function keysOf(debits: readonly Debit[]): Set<string | undefined> {
-  return new Set(debits.map(({ keyId }) => keyId))
+/** Keys and accounts, either of which may have a budget. */
+function spendersOf(debits: readonly Debit[]): Set<string | undefined> {
+  const spenders = new Set<string | undefined>()
+  for (const { keyId, accountId } of debits) spenders.add(keyId).add(accountId)
+  return spenders
 }
 
 function accountsOf(debits: readonly Debit[]): Set<string> {

@@ -19,7 +19,8 @@ export function createDialect(nowMs: () => number = Date.now): Dialect {
     schema: 'main',
     isShared: false,
     parameter: (n) => `?${n}`,
-    accounts: 'SELECT a.id, a.name, a.state, a.balance, a.created_ms FROM main.accounts a',
+    accounts:
+      'SELECT a.*, s.from_ms, s.until_ms, s.spent FROM main.accounts a LEFT JOIN main.spends s ON s.scope = a.id',
     ends: '(SELECT id AS account_id, balance, seq FROM main.accounts)',
     credits: 'main.entries',
     creditEntry: 'main.entries e WHERE e.reference',

@@ -362,6 +362,17 @@ export const migrations: readonly SqliteMigration[] = [
 `,
   // Operators that see sums, prices and statements alone (ruling Y22).
   'ALTER TABLE operators ADD COLUMN duty TEXT',
+  // From 11 to 12: bounds of accounts, over all their keys (src/accounts/key-bounds.ts). What an account with a budget has spent is
+  // in \`spends\`, with its id as the scope.
+  `
+  ALTER TABLE accounts ADD COLUMN budget INTEGER CHECK (budget > 0);
+  ALTER TABLE accounts ADD COLUMN budget_per TEXT CHECK (budget_per IN ('day', 'week', 'month'));
+  ALTER TABLE accounts ADD COLUMN rpm INTEGER CHECK (rpm > 0);
+  ALTER TABLE accounts ADD COLUMN warn TEXT;            -- nano-credits, with commas between them
+  ALTER TABLE accounts ADD COLUMN monthly_grant INTEGER CHECK (monthly_grant > 0);
+  ALTER TABLE accounts ADD COLUMN grant_lapses INTEGER CHECK (grant_lapses IN (0, 1));
+  ALTER TABLE accounts ADD COLUMN last_grant TEXT;      -- the reference of the last monthly grant
+`,
 ]
 
 /** The version of the second release. */

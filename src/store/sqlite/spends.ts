@@ -3,8 +3,9 @@ import { type Budget, type BudgetPeriod, type Spend, spendMore } from '../../acc
 import type { Calendar } from '../../accounts/calendar.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
+import { selectBudgeted } from '../sql/budgeted.ts'
 
-/** Keys that have a budget: whose it is, and how often it is new. Null: it has none. */
+/** The budget of a key or an account, and what it is counted by. Null: it has none. */
 type Budgeted = { scope: string; budget: Budget } | null
 
 /** Facts about budgets that hold while nobody else writes. */
@@ -20,11 +21,16 @@ export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
 }
 
-/** Spending of keys with budgets (ruling R15), in the caller's transaction. */
+/** @param row with the columns of a budget, and the scope that it is counted by */
+export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): Budgeted {
+  const { scope, budget, budget_per: per } = row ?? {}
+  if (typeof budget !== 'bigint') return null
+  return { scope: scope as string, budget: { nanos: budget, per: (per as BudgetPeriod | null) ?? undefined } }
+}
+
+/** Spending of keys and accounts with budgets (ruling R15), in the caller's transaction. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
-  const findBudget = db.prepare(
-    'SELECT coalesce(scope, id) AS scope, budget, budget_per FROM keys WHERE id = ? AND budget IS NOT NULL',
-  )
+  const findBudget = db.prepare(`SELECT scope, budget, budget_per FROM (${selectBudgeted('main')}) WHERE spender = ?`)
   const find = db.prepare('SELECT from_ms, until_ms, spent, warned FROM spends WHERE scope = ?')
   const put = db.prepare(
     `INSERT INTO spends (scope, from_ms, until_ms, spent, warned) VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope)
@@ -34,11 +40,12 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
 
   /**
    * Of an entry that was just appended.
+   * @param spender its key, or its account
    * @param warns whether anybody is to be warned of budgets
    * @returns the scope whose spending has moved, and what is to be warned of
    */
-  function note(known: KnownSpends, keyId: string, postedMs: number, changeNanos: bigint, warns: boolean) {
-    const budgeted = budgetOf(known, keyId)
+  function note(known: KnownSpends, spender: string, postedMs: number, changeNanos: bigint, warns: boolean) {
+    const budgeted = budgetOf(known, spender)
     if (!budgeted) return undefined
     const { scope, budget } = budgeted
     const before = spendOf(known, scope)
@@ -56,11 +63,11 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Spending by now of the keys among these that have a budget. */
-  function read(known: KnownSpends, keyIds: Iterable<string | undefined>): [scope: string, spend: Spend][] {
+  /** Spending by now of the keys and accounts among these that have a budget. */
+  function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
-    for (const keyId of keyIds) {
-      const budgeted = keyId === undefined ? null : budgetOf(known, keyId)
+    for (const spender of spenders) {
+      const budgeted = spender === undefined ? null : budgetOf(known, spender)
       const spend = budgeted && spendOf(known, budgeted.scope)
       if (!spend) continue
       const { warned: _, ...told } = spend
@@ -69,17 +76,11 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     return [...found]
   }
 
-  function budgetOf({ budgets }: KnownSpends, keyId: string): Budgeted {
-    const known = budgets.get(keyId)
+  function budgetOf({ budgets }: KnownSpends, spender: string): Budgeted {
+    const known = budgets.get(spender)
     if (known !== undefined) return known
-    const row = findBudget.get(keyId)
-    const budgeted = row
-      ? {
-          scope: row.scope as string,
-          budget: { nanos: row.budget as bigint, per: (row.budget_per as BudgetPeriod | null) ?? undefined },
-        }
-      : null
-    budgets.set(keyId, budgeted)
+    const budgeted = toBudgeted(findBudget.get(spender))
+    budgets.set(spender, budgeted)
     return budgeted
   }
 
