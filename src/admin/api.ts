@@ -4,6 +4,7 @@ import type { Bodies, BodyShare } from '../gateway/fairness/places.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
 import { sha256Hex } from '../ids/digest.ts'
 import { problemOf } from '../operations/book-words.ts'
+import { formatJsonLines, jsonLines } from '../operations/csv.ts'
 import { formatCursor, readCursor } from '../operations/cursor.ts'
 import { allOperations } from '../operations/openapi.ts'
 import type { Context, Operation, OperationResult, Play, Running } from '../operations/operation.ts'
@@ -157,6 +158,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const outcome = await operation.run({ ...context, beyond }, read.data).catch(async (error: unknown) => {
       throw await withCurrent(problemOf(error), operation, context, inPath)
     })
+    if ('rows' in outcome) return await exportRows(formatJsonLines(outcome.rows), { 'content-type': jsonLines })
     if ('play' in outcome) {
       parts.play(exchange, outcome.play, { requestId, ip: address }, share)
       return undefined

@@ -1,17 +1,16 @@
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import type { Audited, EntryFilter, ListedEntry, VerifyOptions } from '../accounts/entries.ts'
-import { formatCsv, toLine } from '../operations/entry-lines.ts'
+import type { Audited, EntryFilter, VerifyOptions } from '../accounts/entries.ts'
+import { formatJsonLines } from '../operations/csv.ts'
+import { eachLine, formatCsv } from '../operations/entry-lines.ts'
 import { readFilter } from '../operations/filter.ts'
 import { filterFields, filterFlags } from '../operations/ledger.ts'
 import type { Context } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
 import { addOptions, inWords, typedOptions } from './operations.ts'
-import { clearProgress, note, print, showProgress } from './print.ts'
+import { clearProgress, note, print, printPieces, showProgress } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
@@ -45,9 +44,7 @@ export function addLedgerCommands(program: Command): void {
         command,
         async (books, calendar) => {
           const entries = books.eachEntry(await filterOf({ books, calendar }, command))
-          await pipeline(Readable.from(json ? formatJsonLines(entries) : formatCsv(entries, true)), process.stdout, {
-            end: false,
-          })
+          await printPieces(json ? formatJsonLines(eachLine(entries, true)) : formatCsv(entries, true))
         },
         { zoned: true },
       )
@@ -70,10 +67,6 @@ function tellFindings(command: Command, { findings, head }: Pick<Audited, 'findi
   const ok = findings.length === 0
   print(command, { ok, findings, head: head ?? null }, () => (ok ? right : findings.join('\n')))
   if (!ok) process.exitCode = 1
-}
-
-async function* formatJsonLines(entries: AsyncIterable<ListedEntry>): AsyncGenerator<string> {
-  for await (const entry of entries) yield `${JSON.stringify(toLine(entry, true))}\n`
 }
 
 /** Runs the audit. A file that is too damaged to be opened is a finding too. */

@@ -6,6 +6,7 @@ import { createCalendar, utc } from '../accounts/calendar.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { withoutKeys } from '../accounts/keys.ts'
 import { didYouMean } from '../catalog/near-ids.ts'
+import { formatJsonLines, jsonLines } from '../operations/csv.ts'
 import { models, pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
@@ -13,7 +14,7 @@ import { operations } from '../operations/table.ts'
 import { type AdminReply, adminOption, askServer } from './admin.ts'
 import { explainWithout } from './explanation.ts'
 import { numberFrom } from './options.ts'
-import { note, print } from './print.ts'
+import { isJson, note, print, printPieces } from './print.ts'
 import { sayAgain, sayAnswer, sayLost } from './said.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 import { tableCommands } from './table-commands.ts'
@@ -31,7 +32,7 @@ function addFace(program: Command, one: Operation, face: Face): void {
     parent =
       parent.commands.find((command) => command.name() === word) ??
       parent.command(word).description(tableCommands[word]!)
-  const command = parent.command(last).description(face.text ?? one.text)
+  const command = parent.command(last, { isDefault: face.isDefault === true }).description(face.text ?? one.text)
   const { shape } = one.input
   for (const said of face.arguments ?? []) {
     const name = said.replace('?', '')
@@ -44,7 +45,13 @@ function addFace(program: Command, one: Operation, face: Face): void {
   if (typeof face.rows === 'number')
     command.option('--limit <count>', 'how many at most', numberFrom(1, 9_999_999), face.rows)
   if (one.asks === 'server') command.option(...adminOption)
+  else if (isPrintedWhole(one, face)) command.option('--csv', 'as comma-separated values')
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
+}
+
+/** Whether the command prints all that the operation has, as it does in comma-separated values. */
+function isPrintedWhole({ csv }: Operation, { rows }: Face): boolean {
+  return csv !== undefined && typeof rows !== 'number'
 }
 
 type Options = Pick<Face, 'options' | 'usual' | 'reads'>
@@ -111,7 +118,7 @@ function reader(schema: z.ZodType, face: Options, name: string): (text: string) 
 }
 
 async function act(command: Command, one: Operation, face: Face, values: readonly unknown[]): Promise<void> {
-  const { limit: rows } = command.opts<Record<string, unknown>>()
+  const { limit: rows, csv } = command.opts<Record<string, unknown>>()
   const names = Object.keys(face.options ?? {})
   const asked = {
     ...Object.fromEntries((face.arguments ?? []).map((said, at) => [said.replace('?', ''), values[at]])),
@@ -124,6 +131,7 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
     command.error(`error: say what is to be changed: ${flags.join(', ')}`)
   }
   try {
+    if (csv || (isJson(command) && one.media?.includes(jsonLines))) return await printRows(command, one, asked, csv)
     const answer = await answerOf(command, one, asked, (rows ?? face.rows) as number | 'all')
     if (typeof asked['models'] === 'string') await noteUnknownModels(command, asked['models'])
     print(command, answer, () => sayAnswer(one.id, answer), sayLost(one.id, answer))
@@ -167,6 +175,25 @@ async function noteUnknownModels(command: Command, typed: string): Promise<void>
   }
 }
 
+/** Prints all rows, one by one. */
+function printRows(command: Command, one: Operation, asked: object, csv: unknown): Promise<void> {
+  return withStore(
+    command,
+    async (books, calendar) => {
+      const context = { ...nobody, books, calendar, nowMs: Date.now() }
+      const input = one.input.parse(asked)
+      if (csv) return printPieces(one.csv!(context, input))
+      const outcome = await one.run(context, input)
+      if ('rows' in outcome) await printPieces(formatJsonLines(outcome.rows))
+    },
+    zonedOf(one),
+  )
+}
+
+function zonedOf({ id }: Operation): { zoned: boolean } {
+  return { zoned: /^(account|key|ledger|audit)\./.test(id) }
+}
+
 /** Returns what is printed: one object, or as many rows of a list as were asked for. */
 async function answerOf(
   command: Command,
@@ -177,14 +204,17 @@ async function answerOf(
   const most = rows === 'all' || rows === undefined ? Number.POSITIVE_INFINITY : rows
   if (one.asks === 'server') return askRunning(command, one, asked, most)
   const work = async (context: Context) => {
-    if (one.kind !== 'list') return one.run(context, one.input.parse(asked))
+    if (one.kind !== 'list') {
+      const outcome = await one.run(context, one.input.parse(asked))
+      return 'rows' in outcome ? { items: await Array.fromAsync(outcome.rows) } : outcome
+    }
     return readPages(context, one, asked, most)
   }
   const outcome = await (one.asks === 'configuration'
     ? work(await withConfiguration(command))
     : withStore(command, (books, calendar) => work({ ...nobody, books, calendar, nowMs: Date.now() }), {
         create: one.id === 'account.create' || one.id === 'operator.create',
-        zoned: /^(account|key|ledger|audit)\./.test(one.id),
+        ...zonedOf(one),
       }))
   if ('items' in outcome) return outcome.items
   if (!('body' in outcome)) throw new Error(`${one.id} is asked of a server`)

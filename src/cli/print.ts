@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { ConfigProblem } from '../config/problem.ts'
@@ -15,6 +17,11 @@ let ifLost = ''
 export function print(command: Command, data: unknown, text: () => string, unwritten = ''): void {
   ifLost = unwritten
   console.log(isJson(command) ? JSON.stringify(data) : text())
+}
+
+/** Prints as fast as the reader takes it. */
+export async function printPieces(pieces: AsyncIterable<string>): Promise<void> {
+  await pipeline(Readable.from(pieces), process.stdout, { end: false })
 }
 
 export function isJson(command: Command): boolean {

@@ -75,6 +75,7 @@ const said: Record<string, PrintRule> = {
   'ledger.list': { text: formatLines },
   'ledger.totals': { text: formatTotals },
   'usage.show': { text: formatUsage },
+  'usage.table': { text: (rows: readonly PrintedRow[]) => formatRows(Object.keys(rows[0]!), rows) },
   status: {
     text: ({ folding, failing, ...status }: Status) =>
       formatFields({

@@ -17,18 +17,29 @@ export function formatCsvRow(cells: readonly { value: string | number | null; is
   return `${texts.join(',')}\r\n`
 }
 
+/** The media type of rows of JSON, one on each line. */
+export const jsonLines = 'application/jsonl'
+
+/** Writes a row of JSON on each line. */
+export async function* formatJsonLines(rows: AsyncIterable<object>): AsyncIterable<string> {
+  for await (const row of rows) yield `${JSON.stringify(row)}\n`
+}
+
 /**
  * Writes a table as comma-separated values, with its head.
  * @param amounts the columns whose texts are decimals, and so are numbers there
  */
-export async function* formatCsvTable<Row extends Readonly<Record<string, string | number | null>>>(
+export async function* formatCsvTable<Row extends Readonly<Record<string, string | number | null | undefined>>>(
   columns: readonly (keyof Row & string)[],
   amounts: readonly (keyof Row & string)[],
-  rows: AsyncIterable<Row>,
+  rows: AsyncIterable<Row> | Iterable<Row>,
 ): AsyncIterable<string> {
   yield formatCsvRow(columns.map((value) => ({ value, isNumber: false })))
   for await (const row of rows)
     yield formatCsvRow(
-      columns.map((name) => ({ value: row[name]!, isNumber: typeof row[name] === 'number' || amounts.includes(name) })),
+      columns.map((name) => ({
+        value: row[name] ?? null,
+        isNumber: typeof row[name] === 'number' || amounts.includes(name),
+      })),
     )
 }

@@ -172,6 +172,7 @@ export function formatCsv(entries: AsyncIterable<ListedEntry>, seesCosts: boolea
   )
 }
 
-async function* eachLine(entries: AsyncIterable<ListedEntry>, seesCosts: boolean): AsyncIterable<EntryLine> {
+/** Converts entries one by one. */
+export async function* eachLine(entries: AsyncIterable<ListedEntry>, seesCosts: boolean): AsyncIterable<EntryLine> {
   for await (const entry of entries) yield toLine(entry, seesCosts)
 }

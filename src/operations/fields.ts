@@ -84,6 +84,21 @@ function readDuration(value: string): number {
   return Number(count) * unitsMs[unit]!
 }
 
+/** A length of time, in ms or in months of a calendar. */
+export type TimeLength = { ms: number } | { months: number }
+
+export const timeLength = text('must be a text such as "24h" or "1mo"').transform((value, context) =>
+  tryTo(context, (): TimeLength => {
+    const [, months] = /^(\d{1,3})mo$/.exec(value) ?? []
+    return months === undefined ? { ms: readDuration(value) } : { months: Number(months) }
+  }),
+)
+
+/** A calendar month. */
+export const month = text('must be a month such as "2026-10"').regex(/^\d{4}-(0[1-9]|1[0-2])$/, {
+  error: 'must be a month such as "2026-10"',
+})
+
 /** A moment, or a day in a zone that is not known yet. */
 export type DayOrTime = { date: string } | { ms: number }
 

@@ -3,11 +3,12 @@ import type { Principal } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { dayShifts } from '../accounts/day-shifts.ts'
 import { type EntryFilter, groupings, type Total } from '../accounts/entries.ts'
+import { formatCsvTable } from './csv.ts'
 import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter } from './filter.ts'
-import { operation, page } from './operation.ts'
+import { type Context, operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { toTokens } from './rows.ts'
 import { tokens } from './shapes.ts'
@@ -36,6 +37,16 @@ export const filterFlags = {
 }
 
 const named = z.string().nullable().optional()
+
+const totalsInput = z.strictObject({
+  ...filterFields,
+  by: field
+    .someOf(groupings, groupings.length, `Write any of ${groupings.join(', ')}, with commas between them.`)
+    .optional()
+    .describe(`any of ${groupings.join(', ')}, with commas between them; else one row in all`),
+})
+
+type TotalsInput = z.output<typeof totalsInput>
 
 /** One row of `ledger totals`: the values that it is grouped by, then its sums. */
 const totalShape = z.object({
@@ -76,6 +87,14 @@ function seesCosts(who: Principal | undefined): boolean {
   return who === undefined || (who.kind === 'operator' && who.role !== 'viewer')
 }
 
+async function sumTotals(context: Context, { by = [], ...input }: TotalsInput): Promise<TotalRow[]> {
+  const { books, calendar, nowMs } = context
+  const filter = await readFilter(context, input)
+  const untilMs = Math.min(filter.untilMs ?? nowMs, nowMs)
+  const shifts = by.includes('day') ? dayShifts(calendar, { sinceMs: filter.sinceMs, untilMs }) : undefined
+  return (await books.sumEntries(filter, by, shifts)).map(toTotal)
+}
+
 export const ledgerOperations = [
   operation({
     id: 'ledger.list',
@@ -109,13 +128,7 @@ export const ledgerOperations = [
     http: 'GET /ledger/totals',
     role: 'reader',
     kind: 'list',
-    input: z.strictObject({
-      ...filterFields,
-      by: field
-        .someOf(groupings, groupings.length, `Write any of ${groupings.join(', ')}, with commas between them.`)
-        .optional()
-        .describe(`any of ${groupings.join(', ')}, with commas between them; else one row in all`),
-    }),
+    input: totalsInput,
     output: totalShape,
     text: 'sum entries: what was billed and credited, for how many tokens',
     atOnce: 2,
@@ -127,13 +140,12 @@ export const ledgerOperations = [
         rows: 'all',
       },
     ],
-    async run(context, { by = [], ...input }) {
-      const { books, calendar, nowMs } = context
-      const filter = await readFilter(context, input)
-      const untilMs = Math.min(filter.untilMs ?? nowMs, nowMs)
-      const shifts = by.includes('day') ? dayShifts(calendar, { sinceMs: filter.sinceMs, untilMs }) : undefined
-      return { items: (await books.sumEntries(filter, by, shifts)).map(toTotal) }
+    async *csv(context, input) {
+      const totals = await sumTotals(context, input)
+      const columns = Object.keys(totals[0] ?? {}) as (keyof TotalRow)[]
+      yield* formatCsvTable(columns, ['billed', 'credited'], totals)
     },
+    run: async (context, input) => ({ items: await sumTotals(context, input) }),
   }),
   operation({
     id: 'ledger.show',

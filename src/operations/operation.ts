@@ -72,6 +72,8 @@ export function serves(role: Role, who: Principal | undefined): boolean {
 export type Face = {
   /** The command, such as `account credit`. */
   command: string
+  /** Whether the last word of the command may be left out. */
+  isDefault?: true
   /** Fields that are arguments, in this order; `name?` may be left out. */
   arguments?: readonly string[]
   /** Fields that are options, each with its flag: `--reference <text>`. */
@@ -177,6 +179,8 @@ export type OperationResult<T> =
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /** @property next the place after which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
+  /** All rows of a table, sent as JSON lines. */
+  | { rows: AsyncIterable<object> }
   /** A stream that goes on until it is ended. */
   | { events: AsyncIterable<string> }
   /** A request that the gateway answers like a client's. */

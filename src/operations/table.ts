@@ -8,6 +8,7 @@ import { requestOperations } from './requests.ts'
 import { runningOperations, webhookOperations } from './running.ts'
 import { sessionOperations } from './session.ts'
 import { usageOperations } from './usage.ts'
+import { usageTable } from './usage-table.ts'
 import { workbenchOperations } from './workbench.ts'
 
 /** Everything that operators and owners of keys can do over HTTP, each once. The command line uses the same table. */
@@ -19,6 +20,7 @@ export const operations: readonly Operation[] = [
   ...personOperations,
   ...ledgerOperations,
   ...usageOperations,
+  usageTable,
   ...runningOperations,
   ...requestOperations,
   ...workbenchOperations,

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import type { Books } from '../accounts/books.ts'
 import {
   type Calendar,
   createCalendar,
@@ -12,9 +11,18 @@ import {
 } from '../accounts/calendar.ts'
 import { type UsageGrouping, type UsageQuestion, usageGroupings } from '../accounts/usage/question.ts'
 import * as field from './fields.ts'
-import { readFilter, refuseBackwards } from './filter.ts'
 import { type Context, operation } from './operation.ts'
-import { ProblemError, wrongField } from './problem.ts'
+import { ProblemError } from './problem.ts'
+import {
+  namesOf,
+  rangeFields,
+  rangeFlags,
+  readOnly,
+  readRange,
+  type TimeRange,
+  wordFields,
+  wordFlags,
+} from './usage-range.ts'
 import { formatUsageCsv, measures, neededOf, tellUsage, usageShape } from './usage-shape.ts'
 
 const bucketNames = ['auto', ...periods, 'all'] as const
@@ -32,22 +40,8 @@ const entriesMs = 7 * 86_400_000
 /** The longest time that counters of free requests may wait in the memory of another server, in ms. */
 const trafficLagMs = 10_000
 
-/** A list of words, separated by commas. */
-const words = (what: string) =>
-  field
-    .text('must be a text')
-    .transform(field.split)
-    .optional()
-    .describe(`only of ${what}; several with commas between them`)
-
 const input = z.strictObject({
-  from: field.dayOrTime
-    .optional()
-    .describe(
-      'from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z',
-    ),
-  to: field.dayOrTime.optional().describe('up to then; now where it is left out'),
-  last: field.duration.optional().describe('instead of `from`: so long before the end, such as 24h or 30d; else 7d'),
+  ...rangeFields,
   bucket: z
     .enum(bucketNames, { error: `must be one of ${bucketNames.join(', ')}` })
     .default('auto')
@@ -70,12 +64,7 @@ const input = z.strictObject({
     .refine(isTimeZone, { error: 'must be the name of a time zone, such as UTC or Europe/Berlin' })
     .optional()
     .describe('another zone than the reporting zone, for at most 7 days'),
-  account: words('these accounts, by name or id'),
-  key: words('these keys, by id, first characters or label'),
-  model: words('these models'),
-  wires: words('these pairs of wires, such as messages-to-chat'),
-  upstream: words('these upstreams'),
-  outcome: field.outcome,
+  ...wordFields,
 })
 
 type Input = z.output<typeof input>
@@ -92,22 +81,16 @@ export const usageOperations = [
     atOnce: 4,
     cli: [
       {
-        command: 'usage',
+        command: 'usage show',
+        isDefault: true,
         options: {
           by: '--by <columns>',
-          last: '--last <time>',
-          from: '--since <time>',
-          to: '--until <time>',
+          ...rangeFlags,
           bucket: '--bucket <bucket>',
           measures: '--measures <columns>',
           top: '--top <count>',
           tz: '--tz <zone>',
-          account: '--account <accounts>',
-          key: '--key <keys>',
-          model: '--model <models>',
-          wires: '--wires <pairs>',
-          upstream: '--upstream <upstreams>',
-          outcome: '--outcome <outcomes>',
+          ...wordFlags,
         },
         usual: { bucket: 'all' },
         reads: { to: field.nextDay },
@@ -124,7 +107,7 @@ async function showUsage({ books, running, nowMs }: Context, input: Input): Prom
   const { timeZone, weekStarts } = await books.readUsageState()
   const calendar = createCalendar({ timeZone: input.tz ?? timeZone, weekStarts })
   const zone: Zone = { timeZone: calendar.timeZone, weekStarts }
-  const range = readRange(input, calendar, nowMs)
+  const range = readRange(input, calendar, nowMs, (toMs) => toMs - 7 * 86_400_000)
   const bucket = chooseBucket(input.bucket, range)
   const isOther = !isSameZone(calendar.timeZone, timeZone)
   if (bucket === 'quarter' || isOther) refuseLong(range, isOther ? 'tz' : 'bucket', timeZone)
@@ -155,17 +138,6 @@ async function showUsage({ books, running, nowMs }: Context, input: Input): Prom
   })
 }
 
-type TimeRange = { fromMs: number; toMs: number }
-
-function readRange({ from, to, last }: Input, calendar: Calendar, nowMs: number): TimeRange {
-  if (from !== undefined && last !== undefined)
-    throw wrongField('last', '`last` and `from` both say where it begins: leave one of them out')
-  const toMs = to === undefined ? nowMs : field.momentOf(to, calendar)
-  const fromMs = from === undefined ? toMs - (last ?? 7 * 86_400_000) : field.momentOf(from, calendar)
-  refuseBackwards(fromMs, toMs)
-  return bounded({ fromMs, toMs })
-}
-
 const lengthsMs: Record<PeriodName, number> = {
   quarter: quarterMs,
   hour: 3_600_000,
@@ -173,9 +145,6 @@ const lengthsMs: Record<PeriodName, number> = {
   week: 7 * 86_400_000,
   month: 30 * 86_400_000,
 }
-
-/** The end of the year 9998. Later times may have years of five digits, which programs do not read. */
-const lastMs = Date.UTC(9999, 0)
 
 /** @throws ProblemError for a range that has too many entries to sum: figures are kept by hours of one zone */
 function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone: string): void {
@@ -186,13 +155,6 @@ function refuseLong({ fromMs, toMs }: TimeRange, name: 'tz' | 'bucket', timeZone
     `Figures are kept by hours of ${timeZone}, so these are summed from the entries of at most 7 days: ${instead}, or name a shorter range`,
     { mistakes: [{ pointer: `/${name}`, detail: 'at most 7 days' }] },
   )
-}
-
-/** Limits a range to the years from 1970 to 9998. @throws ProblemError if nothing is left of it */
-function bounded({ fromMs, toMs }: TimeRange): TimeRange {
-  const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
-  if (range.fromMs < range.toMs) return range
-  throw wrongField(toMs <= 0 ? 'to' : 'from', 'There are no figures of before 1970, and none of after 9998')
 }
 
 type Bucket = PeriodName | 'all'
@@ -226,29 +188,4 @@ function boundsOf({ fromMs, toMs }: TimeRange, bucket: Bucket, calendar: Calenda
 
 function tellBucket(ms: number, bucket: Bucket, calendar: Calendar): string {
   return bucket === 'day' || bucket === 'week' || bucket === 'month' ? calendar.dateOf(ms) : field.formatTime(ms)!
-}
-
-/** Converts names of accounts and keys to ids. @throws ProblemError for a name that matches nothing */
-async function readOnly(books: Books, calendar: Calendar, input: Input): Promise<UsageQuestion['only']> {
-  const only: UsageQuestion['only'] = {}
-  for (const name of ['model', 'wires', 'upstream', 'outcome'] as const) if (input[name]) only[name] = input[name]
-  if (input.account) {
-    const found = await Promise.all(input.account.map((account) => readFilter({ books, calendar }, { account })))
-    only.account = found.map(({ accountId }) => accountId!)
-  }
-  if (input.key) {
-    const found = await Promise.all(input.key.map((key) => readFilter({ books, calendar }, { key })))
-    only.key = found.flatMap(({ keyIds }) => keyIds!)
-  }
-  return only
-}
-
-/** Returns the names of the accounts and keys in groups, by their ids, for people. */
-async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
-  const idsOf = (name: UsageGrouping) => [
-    ...new Set(by.includes(name) ? groups.map((of) => of[by.indexOf(name)]!) : []),
-  ]
-  const [accountIds, keyIds] = [idsOf('account'), idsOf('key')]
-  const accounts = await books.pageAccounts({ ids: accountIds, sort: 'name', limit: accountIds.length })
-  return new Map([...accounts.map(({ id, name }) => [id, name] as const), ...(await books.nameLines(keyIds))])
 }

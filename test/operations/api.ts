@@ -52,7 +52,7 @@ async function askAdmin(
   const text = /event-stream/.test(response.headers.get('content-type') ?? '')
     ? await firstOf(response)
     : await response.text()
-  const isJson = /json/.test(response.headers.get('content-type') ?? '') && text !== ''
+  const isJson = /json\b/.test(response.headers.get('content-type') ?? '') && text !== ''
   const told = isJson ? JSON.parse(text) : undefined
   const type = response.headers.get('content-type')
   // Whatever a test is about: nothing is answered that the document does not tell.

@@ -46,6 +46,7 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
   'ledger.list': () => ({ account: 'tester' }),
   'ledger.totals': () => ({ by: 'model,key' }),
   'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
+  'usage.table': () => ({ by: 'account,model' }),
   'ledger.show': async ({ gateway }) => ({ request: await paid(gateway) }),
   'model.list': () => ({}),
   'upstream.list': () => ({}),
@@ -144,6 +145,7 @@ test('Y22 finance reads sums, prices and statements of all accounts, and no entr
     'openapi',
     'status',
     'usage.show',
+    'usage.table',
   ])
 })
 

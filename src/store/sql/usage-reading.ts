@@ -82,7 +82,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
       const rows = yield* ask(
         dialect,
         (put) =>
-          `SELECT scope, label, prefix FROM ${schema}.keys WHERE ${isOneOf(put, 'scope', list)} ORDER BY created_ms, id`,
+          `SELECT scope, label, prefix FROM ${schema}.keys WHERE ${isOneOf(put, 'scope', list)} ORDER BY created_ms, id <> scope, id`,
       )
       for (const { scope, label, prefix } of rows)
         names.set(scope as string, (label === null ? prefix : `${label} (${prefix})`) as string)

@@ -1,0 +1,126 @@
+import type { z } from 'zod'
+import type { Books } from '../accounts/books.ts'
+import type { Calendar } from '../accounts/calendar.ts'
+import type { UsageGrouping, UsageQuestion } from '../accounts/usage/question.ts'
+import * as field from './fields.ts'
+import { readFilter, refuseBackwards } from './filter.ts'
+import { wrongField } from './problem.ts'
+
+/** The fields that select a time. */
+export const rangeFields = {
+  from: field.dayOrTime
+    .optional()
+    .describe(
+      'from then on, in whole buckets: a day of the reporting zone such as 2026-11-18, or 2026-11-18T08:30:00Z',
+    ),
+  to: field.dayOrTime.optional().describe('up to then; now where it is left out'),
+  last: field.timeLength.optional().describe('instead of `from`: so long before the end, such as 24h, 30d or 1mo'),
+  month: field.month.optional().describe('instead of all of them: a calendar month such as 2026-10'),
+}
+
+/** The options of these fields on the command line, where an end day is included. */
+export const rangeFlags = {
+  from: '--since <time>',
+  to: '--until <time>',
+  last: '--last <time>',
+  month: '--month <month>',
+}
+
+/** A list of words, separated by commas. */
+const words = (what: string) =>
+  field
+    .text('must be a text')
+    .transform(field.split)
+    .optional()
+    .describe(`only of ${what}; several with commas between them`)
+
+/** The fields that select figures by their words. */
+export const wordFields = {
+  account: words('these accounts, by name or id'),
+  key: words('these keys, by id, first characters or label'),
+  model: words('these models'),
+  wires: words('these pairs of wires, such as messages-to-chat'),
+  upstream: words('these upstreams'),
+  outcome: field.outcome,
+}
+
+export const wordFlags = {
+  account: '--account <accounts>',
+  key: '--key <keys>',
+  model: '--model <models>',
+  wires: '--wires <pairs>',
+  upstream: '--upstream <upstreams>',
+  outcome: '--outcome <outcomes>',
+}
+
+type RangeInput = z.output<z.ZodObject<typeof rangeFields>>
+type WordInput = z.output<z.ZodObject<typeof wordFields>>
+
+/** Unix milliseconds. */
+export type TimeRange = { fromMs: number; toMs: number }
+
+/** @param usual how long a range is that nothing says. @throws ProblemError */
+export function readRange(
+  { from, to, last, month }: RangeInput,
+  calendar: Calendar,
+  nowMs: number,
+  usual: (toMs: number) => number,
+): TimeRange {
+  if (month !== undefined) {
+    if (from !== undefined || to !== undefined || last !== undefined)
+      throw wrongField('month', '`month` is the whole range: leave `from`, `to` and `last` out')
+    const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+    return bounded({ fromMs: startMs, toMs: endMs })
+  }
+  if (from !== undefined && last !== undefined)
+    throw wrongField('last', '`last` and `from` both say where it begins: leave one of them out')
+  const toMs = to === undefined ? nowMs : field.momentOf(to, calendar)
+  const fromMs = from ? field.momentOf(from, calendar) : last ? before(toMs, last, calendar) : usual(toMs)
+  refuseBackwards(fromMs, toMs)
+  return bounded({ fromMs, toMs })
+}
+
+/** A month before the 31st of March is the last day of February. */
+function before(toMs: number, length: field.TimeLength, calendar: Calendar): number {
+  if ('ms' in length) return toMs - length.ms
+  const [year, month, day] = calendar.dateOf(toMs).split('-').map(Number)
+  const date = (day: number) => new Date(Date.UTC(year!, month! - 1 - length.months, day))
+  const lastDay = new Date(Date.UTC(year!, month! - length.months, 0)).getUTCDate()
+  const startMs = calendar.startOf(date(Math.min(day!, lastDay)).toISOString().slice(0, 10))
+  return startMs + toMs - calendar.periodOf(toMs, 'day').startMs
+}
+
+/** The end of the year 9998. Later times may have years of five digits, which programs do not read. */
+const lastMs = Date.UTC(9999, 0)
+
+/** Limits a range to the years from 1970 to 9998. @throws ProblemError if nothing is left of it */
+function bounded({ fromMs, toMs }: TimeRange): TimeRange {
+  const range = { fromMs: Math.max(0, fromMs), toMs: Math.min(toMs, lastMs) }
+  if (range.fromMs < range.toMs) return range
+  throw wrongField(toMs <= 0 ? 'to' : 'from', 'There are no figures of before 1970, and none of after 9998')
+}
+
+/** Converts names of accounts and keys to ids. @throws ProblemError for a name that matches nothing */
+export async function readOnly(books: Books, calendar: Calendar, input: WordInput): Promise<UsageQuestion['only']> {
+  const only: UsageQuestion['only'] = {}
+  for (const name of ['model', 'wires', 'upstream', 'outcome'] as const) if (input[name]) only[name] = input[name]
+  if (input.account) {
+    const found = await Promise.all(input.account.map((account) => readFilter({ books, calendar }, { account })))
+    only.account = found.map(({ accountId }) => accountId!)
+  }
+  if (input.key) {
+    const found = await Promise.all(input.key.map((key) => readFilter({ books, calendar }, { key })))
+    only.key = found.flatMap(({ keyIds }) => keyIds!)
+  }
+  return only
+}
+
+/** Returns the names of the accounts and keys in groups, by their ids, for people. */
+export async function namesOf(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
+  const idsOf = (name: UsageGrouping) => [
+    ...new Set(by.includes(name) ? groups.map((of) => of[by.indexOf(name)]!) : []),
+  ]
+  const [accountIds, keyIds] = [idsOf('account'), idsOf('key')]
+  const accounts = await books.pageAccounts({ ids: accountIds, sort: 'name', limit: accountIds.length })
+  return new Map([...accounts.map(({ id, name }) => [id, name] as const), ...(await books.nameLines(keyIds))])
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
+import { formatCredits, parseCredits } from '../../src/accounts/credit.ts'
+import type { Entry } from '../../src/accounts/entries.ts'
+import type { Context } from '../../src/operations/operation.ts'
+import { readRange } from '../../src/operations/usage-range.ts'
+import { usageTable } from '../../src/operations/usage-table.ts'
+import { run, runWarm } from '../cli/run.ts'
+import { onEachStore, type TestStore } from '../store/engines.ts'
+import { createDebitRow } from '../store/fixtures.ts'
+import { startApi } from './api.ts'
+
+const atMs = Date.parse('2026-11-20T12:34:00Z')
+
+type Row = Record<string, string | number | null>
+
+async function readTable(store: TestStore, asked: Record<string, string>): Promise<Row[]> {
+  const context = { books: store, nowMs: atMs } as unknown as Context
+  const outcome = await usageTable.run(context, usageTable.input.parse(asked))
+  return (await Array.fromAsync((outcome as { rows: AsyncIterable<object> }).rows)) as Row[]
+}
+
+const columns = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
+
+onEachStore((engine) => {
+  test('issue 46 law 8: parts are the whole: by any columns the rows of a table are the sums of the entries, folded or not', async () => {
+    const store = await engine.open({ atMs })
+    const names = ['zoe', 'amy', 'bob']
+    const lines = new Map<string, string>()
+    const keys: [account: string, key: string | undefined][] = []
+    for (const name of names) {
+      const { id } = await store.createAccount(name, 1_000_000_000_000n)
+      const first = await store.createKey(id, { label: `${name}-ci` })
+      const second = await store.rotateKey(first.id, 60_000)
+      const other = await store.createKey(id)
+      for (const key of [first, second]) lines.set(key.id, `${name}-ci (${second.prefix})`)
+      lines.set(other.id, other.prefix)
+      keys.push([id, first.id], [id, second.id], [id, other.id], [id, undefined])
+    }
+    const models = ['m-large', 'm-small', 'm-large']
+    await store.postDebits(
+      Array.from({ length: 90 }, (_, n) => {
+        const [account, keyId] = keys[n % keys.length]!
+        const outcome = n % 7 === 0 ? 'upstream_cut' : 'ok'
+        return { ...createDebitRow(`req_${n}`, account), keyId, model: models[n % 3]!, outcome, amountNanos: BigInt(n) }
+      }),
+    )
+    await store.giveBack(['req_5', 'req_17'])
+    const called = new Map((await store.listAccounts()).map(({ id, name }) => [id, name]))
+    const entries: Entry[] = []
+    for await (const entry of store.eachEntry()) entries.push(entry)
+    const balance = (await store.listAccounts()).reduce((sum, { balanceNanos }) => sum + balanceNanos, 0n)
+    for (const commits of [0, 1, 1_000]) {
+      for (let n = 0; n < commits; n++) if (!(await store.fold(20))) break
+      await fc.assert(
+        fc.asyncProperty(fc.shuffledSubarray([...columns], { minLength: 1 }), async (by) => {
+          const rows = await readTable(store, { by: by.join(',') })
+          assert.deepEqual(Object.keys(rows[0]!), [...by, 'credits', 'requests', 'tokens'])
+          const total = rows.pop()!
+          assert.deepEqual(
+            [total[by[0]!], ...by.slice(1).map((name) => total[name])],
+            ['total', ...by.slice(1).map(() => null)],
+          )
+          assert.deepEqual(sorted(rows), sorted(sumUp(entries, by, called, lines)))
+          assert.equal(parseCredits(`${total['credits']}`), 3_000_000_000_000n - balance)
+          for (const name of ['requests', 'tokens'] as const)
+            assert.equal(
+              total[name],
+              rows.reduce((sum, row) => sum + Number(row[name]), 0),
+            )
+          if (by[0] === 'account')
+            assert.deepEqual([...new Set(rows.map(({ account }) => account))], ['amy', 'bob', 'zoe'])
+        }),
+        { numRuns: 12 },
+      )
+    }
+  })
+
+  test('issue 46: a table has every row of more accounts than are read at once, and of more entries than reports leave unfolded', async () => {
+    const store = await engine.open({ atMs })
+    const ids: string[] = []
+    for (let n = 0; n < 620; n++) ids.push((await store.createAccount(`a${n}`)).id)
+    const post = async (from: number, count: number) => {
+      for (let at = from; at < from + count; at += 2_000)
+        await store.postDebits(
+          Array.from({ length: 2_000 }, (_, n) => ({
+            ...createDebitRow(`req_${at + n}`, ids[(at + n) % ids.length]!),
+            amountNanos: 1n,
+          })),
+        )
+    }
+    await post(0, 2_000)
+    while (await store.fold(500)) {}
+    for (const debits of [2_000, 26_000]) {
+      const rows = await readTable(store, { by: 'account', month: '2026-11' })
+      assert.equal(rows.length, 621)
+      assert.deepEqual([rows.at(-1)!['account'], rows.at(-1)!['requests']], ['total', debits])
+      assert.equal(
+        rows.slice(0, -1).reduce((sum, { requests }) => sum + Number(requests), 0),
+        debits,
+      )
+      if (debits < 3_000) await post(2_000, 24_000)
+    }
+  })
+})
+
+/** By the plainest way there is. */
+function sumUp(
+  entries: readonly Entry[],
+  by: readonly (typeof columns)[number][],
+  called: ReadonlyMap<string, string>,
+  lines: ReadonlyMap<string, string>,
+): Row[] {
+  const groups = new Map<string, { row: Row; nanos: bigint }>()
+  const outcomes = new Map(entries.flatMap(({ bill }) => (bill ? [[bill.requestId, bill.outcome] as const] : [])))
+  for (const { accountId, amountNanos, bill, returned } of entries) {
+    const origin = bill ?? returned
+    if (!origin) continue
+    const words: Record<(typeof columns)[number], string | null> = {
+      ...{ account: called.get(accountId)!, key: lines.get(origin.keyId ?? '') ?? null, model: origin.model! },
+      ...{ wires: 'chat-to-messages', upstream: origin.upstream!, outcome: outcomes.get(origin.requestId)! },
+    }
+    const place = by.map((name) => words[name]).join()
+    const row: Row = { ...Object.fromEntries(by.map((name) => [name, words[name]])), requests: 0, tokens: 0 }
+    const group = groups.get(place) ?? { row, nanos: 0n }
+    groups.set(place, group)
+    group.nanos += bill ? amountNanos : -amountNanos
+    group.row['requests'] = Number(group.row['requests']) + (bill ? 1 : -1)
+    group.row['tokens'] = Number(group.row['tokens']) + (bill ? 136 : 0)
+  }
+  return [...groups.values()].map(({ nanos, row }) => ({ ...row, credits: formatCredits(nanos) }))
+}
+
+function sorted(rows: readonly Row[]): string[] {
+  return rows.map((row) => JSON.stringify(row, Object.keys(row).sort())).sort()
+}
+
+test('issue 46 NEW-3 CON-6: a table of more keys than reports tell is whole as CSV and as JSON lines, at the command line and over HTTP', async () => {
+  const { gateway, books, ask } = await startApi()
+  const { id: account } = await books.findAccount('tester')
+  const keys = await Promise.all(Array.from({ length: 60 }, (_, n) => books.createKey('tester', { label: `dev${n}` })))
+  gateway.store.postDebits(keys.map(({ id }, n) => ({ ...createDebitRow(`req_${n}`, account), keyId: id })))
+  const month = new Date(gateway.nowMs()).toISOString().slice(0, 7)
+  const csv = await ask('GET', `/usage/table?by=account,key,model&month=${month}`, { headers: { accept: 'text/csv' } })
+  const lines = csv.text.trim().split('\r\n')
+  assert.equal(lines[0], 'account,key,model,credits,requests,tokens')
+  assert.equal(lines.length, 62)
+  assert.match(lines[1]!, /^tester,dev0 \(sk-tri-\w+\),m-large,0\.00063,1,136$/)
+  assert.equal(lines.at(-1), 'total,,,0.0378,60,8160')
+  const json = await ask('GET', `/usage/table?by=account,key,model&month=${month}`)
+  assert.equal(json.headers.get('content-type'), 'application/jsonl')
+  const rows = json.text
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Row)
+  assert.equal(rows.length, 61)
+  assert.deepEqual(rows.at(-1), {
+    account: 'total',
+    key: null,
+    model: null,
+    credits: '0.0378',
+    requests: 60,
+    tokens: 8160,
+  })
+  const asked = ['usage', 'table', '--by', 'account,key,model', '--last', '1mo', '--store', gateway.storePath]
+  assert.equal((await run([...asked, '--csv'])).stdout, csv.text)
+  assert.equal((await run([...asked, '--json'])).stdout, json.text)
+  const { stdout } = await runWarm(asked)
+  assert.match(stdout, /^account +key +model +credits +requests +tokens\n/)
+  assert.match(stdout, /\ntotal +- +- +0\.0378 +60 +8160\n$/)
+  const one = await ask('GET', '/usage/table?by=key&key=dev7', { headers: { accept: 'text/csv' } })
+  assert.equal(one.text.trim().split('\r\n').length, 3)
+  for (const [query, field] of [
+    ['by=colour', 'by'],
+    ['month=2026-13', 'month'],
+    ['month=2026-11&last=1mo', 'month'],
+    ['account=nobody', 'account'],
+  ] as const) {
+    const { status, body } = await ask('GET', `/usage/table?${query}`, { headers: { accept: 'text/csv' } })
+    assert.deepEqual([status, (body as { errors?: { pointer: string }[] }).errors![0]!.pointer], [400, `/${field}`])
+  }
+  const totals = await run(['ledger', 'totals', '--by', 'account', '--csv', '--store', gateway.storePath])
+  assert.match(totals.stdout, /^account,account_name,requests,billed,/)
+  const figures = await run(['usage', '--by', 'model', '--month', month, '--csv', '--store', gateway.storePath])
+  assert.match(figures.stdout, /^series,bucket,model,credits,/)
+})
+
+test('issue 46: a length of months ends where the range does, and begins on a day that its month has', () => {
+  const calendar = createCalendar(utc)
+  const beginning = (to: string, months: number) => {
+    const toMs = Date.parse(to)
+    const { fromMs } = readRange({ to: { ms: toMs }, last: { months } }, calendar, toMs, () => 0)
+    return new Date(fromMs).toISOString()
+  }
+  for (const [to, months, from] of [
+    ['2026-11-27T18:00:00Z', 1, '2026-10-27T18:00:00.000Z'],
+    ['2026-03-31T00:00:00Z', 1, '2026-02-28T00:00:00.000Z'],
+    ['2026-01-15T06:30:00Z', 13, '2024-12-15T06:30:00.000Z'],
+  ] as const)
+    assert.equal(beginning(to, months), from)
+})
