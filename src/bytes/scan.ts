@@ -209,6 +209,16 @@ type ScanExports = {
   notes: () => number
 }
 
+/** So many keys are kept, a power of two, of at most so many bytes each. */
+const [keptKeys, keptKeyBytesMax] = [256, 32]
+
+/** Whether the bytes are this text, which has no escapes. Bytes of escapes, or beyond ASCII, are not. */
+function stands(text: string, bytes: Uint8Array, from: number, to: number): boolean {
+  if (text.length !== to - from) return false
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) !== bytes[from + i]) return false
+  return true
+}
+
 const startScan = readAssembly<ScanExports>(scanCode)
 
 /** One WebAssembly instance and its memory. It scans one text at a time. */
@@ -222,6 +232,8 @@ class Scanner {
   /** The last scan, whose text and records are in the memory. */
   #last: { members: JsonMember[]; keys: KeptKeys | undefined } | undefined
   #count = 0
+  /** Keys without escapes, by a hash of their bytes. */
+  readonly #keys = new Array<string | undefined>(keptKeys).fill(undefined)
 
   constructor() {
     this.#exports = startScan()
@@ -354,9 +366,17 @@ class Scanner {
     return members
   }
 
+  /** Most texts have the same dozen keys. One that was read before is the same string, of which nothing is made or hashed again. */
   #readKey(start: number, end: number): string {
-    const text = this.#memory.toString('utf8', this.#textAt + start, this.#textAt + end)
-    return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+    const [memory, from, to] = [this.#memory, this.#textAt + start, this.#textAt + end]
+    let hash = end - start
+    for (let at = from; at < to && at < from + keptKeyBytesMax; at++) hash = (31 * hash + memory[at]!) & (keptKeys - 1)
+    const kept = this.#keys[hash]
+    if (kept !== undefined && stands(kept, memory, from, to)) return kept
+    const text = memory.toString('utf8', from, to)
+    if (text.includes('\\')) return JSON.parse(`"${text}"`) as string
+    if (end - start <= keptKeyBytesMax) this.#keys[hash] = text
+    return text
   }
 
   #explain(result: number, { tokensMax, membersMax }: JsonLimits): JsonError {

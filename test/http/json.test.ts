@@ -273,6 +273,32 @@ const wantedKeys: readonly KeptKeys[] = [
   { containers: [...others, 'b', longest], texts: ['in', 'want'], textBytesMin: 5 },
 ]
 
+test('F-C33 a key is what its own bytes say, whatever keys were read before', () => {
+  const characters = fc.constantFrom('a', 'b', '\\', 'u0061', '"', 'é', '\u00c3', '\u00a9', 'n', '😀', '')
+  const key = fc.oneof(
+    fc.array(characters, { maxLength: 6 }).map((parts) => parts.join('')),
+    fc.string({ unit: fc.constantFrom('a', 'b'), minLength: 28, maxLength: 36 }),
+  )
+  const written = key.chain((text) => {
+    const escaped = JSON.stringify(text).replaceAll('a', '\\u0061')
+    return fc.constantFrom(JSON.stringify(text), escaped)
+  })
+  fc.assert(
+    fc.property(fc.array(written, { minLength: 1, maxLength: 8 }), (keys) => {
+      const read = scanObject(Buffer.from(`{${keys.map((one) => `${one}:0`).join()}}`)).map((member) => member.key)
+      assert.deepEqual(
+        read,
+        keys.map((one) => JSON.parse(one)),
+      )
+    }),
+    { numRuns: 2_000 },
+  )
+  // The first one's text is the second one's source, and of so many some have the same place among the kept ones.
+  for (let i = 0; i < 1_000; i++)
+    for (const key of [`"\\\\n${i}\\\\n"`, `"\\n${i}\\n"`])
+      assert.equal(scanObject(Buffer.from(`{${key}:0}`))[0]!.key, JSON.parse(key))
+})
+
 test('a scan lists the members of the object that it looks into, and the values of wanted keys that are not in one', () => {
   const json = fc.letrec((tie) => ({
     value: fc.oneof(
