@@ -24,28 +24,31 @@ export function setMembers(
   values: ReadonlyMap<string, string | undefined>,
 ): Edit[] {
   const edits: Edit[] = []
-  const lastKept = members.findLastIndex(({ key }) => !values.has(key) || values.get(key) !== undefined)
-  const present = new Set<string>()
+  let lastKept = members.length - 1
+  while (lastKept >= 0 && isRemoved(members[lastKept]!.key)) lastKept--
   for (let i = 0; i < members.length; i++) {
     const member = members[i]!
-    if (!values.has(member.key)) continue
     const value = values.get(member.key)
     if (value !== undefined) {
-      present.add(member.key)
       edits.push({ start: member.start, end: member.end, text: value })
       continue
     }
+    if (!isRemoved(member.key)) continue
     // The comma after the member is removed with it, or the one before it if all later members are removed too.
     if (i < lastKept) edits.push({ start: member.keyStart, end: members[i + 1]!.keyStart, text: '' })
     else edits.push({ start: i === 0 ? member.keyStart : members[i - 1]!.end, end: member.end, text: '' })
   }
   let added = ''
   for (const [key, value] of values) {
-    if (value === undefined || present.has(key)) continue
+    if (value === undefined || members.some((member) => member.key === key)) continue
     added += `${added !== '' || lastKept >= 0 ? ',' : ''}${JSON.stringify(key)}:${value}`
   }
   if (added !== '') edits.push({ start: range.end - 1, end: range.end - 1, text: added })
   return edits
+
+  function isRemoved(key: string): boolean {
+    return values.get(key) === undefined && values.has(key)
+  }
 }
 
 /** Lists the elements of an array that is a value inside an already checked text. */

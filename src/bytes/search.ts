@@ -4,18 +4,30 @@
  * the first underscore or digit, because those are rare in texts. Without one, they are the end of the word.
  */
 export function* placesOf(text: string | Buffer, word: string): Generator<number, void> {
-  const rare = word.search(/[_0-9]/)
-  const from = rare < 0 ? Math.max(0, word.length - 6) : rare
-  const part = word.slice(from, from + 6)
-  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) {
-    const start = at - from
-    if (start >= 0 && isAt(text, word, start)) yield start
-  }
+  for (let at = placeOf(text, word, 0); at >= 0; at = placeOf(text, word, at + 1)) yield at
 }
 
 /** Whether a text or bytes contain a word. */
 export function holdsWord(text: string | Buffer, word: string): boolean {
-  return !placesOf(text, word).next().done
+  return placeOf(text, word, 0) >= 0
+}
+
+/** @returns the first place at or after `from`; -1 if there is none */
+function placeOf(text: string | Buffer, word: string, from: number): number {
+  const rare = rareAt(word)
+  const part = word.slice(rare, rare + 6)
+  for (let at = text.indexOf(part, from + rare); at >= 0; at = text.indexOf(part, at + 1))
+    if (isAt(text, word, at - rare)) return at - rare
+  return -1
+}
+
+/** The offset of the characters that are searched for. */
+function rareAt(word: string): number {
+  for (let i = 0; i < word.length; i++) {
+    const code = word.charCodeAt(i)
+    if (code === 0x5f || (code >= 0x30 && code <= 0x39)) return i
+  }
+  return Math.max(0, word.length - 6)
 }
 
 function isAt(text: string | Buffer, word: string, start: number): boolean {

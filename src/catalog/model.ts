@@ -158,14 +158,14 @@ const tokensPerPrice = 1_000_000n
 
 /** The cost of an answer, in nano-credits: one rounding, up, per request (rulings C1, C11). */
 export function priceNanos(prices: Prices, usage: Usage, calls?: Calls): bigint {
-  const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens } = usage
   const rates = ratesOf(prices, inputTokens + cacheReadTokens + cacheWriteTokens)
-  let sum =
-    BigInt(usage.inputTokens) * rates.inputNanos +
-    BigInt(usage.cacheReadTokens) * rates.cacheReadNanos +
-    BigInt(usage.cacheWriteTokens - usage.cacheWrite1hTokens) * rates.cacheWriteNanos +
-    BigInt(usage.cacheWrite1hTokens) * rates.cacheWrite1hNanos +
-    BigInt(usage.outputTokens) * rates.outputNanos
+  let sum = BigInt(inputTokens) * rates.inputNanos + BigInt(usage.outputTokens) * rates.outputNanos
+  if (cacheReadTokens !== 0) sum += BigInt(cacheReadTokens) * rates.cacheReadNanos
+  if (cacheWriteTokens !== 0 || cacheWrite1hTokens !== 0)
+    sum +=
+      BigInt(cacheWriteTokens - cacheWrite1hTokens) * rates.cacheWriteNanos +
+      BigInt(cacheWrite1hTokens) * rates.cacheWrite1hNanos
   if (calls !== undefined) {
     for (const [kind, count] of Object.entries(calls)) {
       sum += BigInt(count) * (prices.calls?.[kind] ?? 0n) * tokensPerPrice

@@ -91,12 +91,9 @@ export type CacheWrites = 'none' | 'short' | 'long'
  * @param served the tiers that may serve it
  */
 export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {
-  const first = Math.max(
-    0,
-    list.rows.findLastIndex(({ fromMs }) => fromMs <= at),
-  )
-  const last = list.rows.findLastIndex(({ fromMs }) => fromMs <= at + longestAnswerMs)
-  const key = `${first} ${last} ${writes} ${served.join()}`
+  const rowAt = (ms: number) => list.rows.findLastIndex(({ fromMs }) => fromMs <= ms)
+  const [first, last] = list.only ? [0, 0] : [Math.max(0, rowAt(at)), rowAt(at + longestAnswerMs)]
+  const key = list.only ? writes : `${first} ${last} ${writes} ${served.join()}`
   const known = list.holds.get(key)
   if (known) return known
   const mayServe = ({ tier }: PriceSet) => tier === null || served.includes(tier)

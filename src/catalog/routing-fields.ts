@@ -63,7 +63,8 @@ type FieldName = { folded: string; row: string | undefined }
 /** Clients send the same dozen names, and the patterns take 0.3 µs each time. */
 const known = new Map<string, FieldName>()
 /** Bounds on what clients make up: no schema has a longer name, and a pattern takes time that grows with it. */
-const [knownMax, nameCharactersMax] = [1_000, 128]
+const knownMax = 1_000
+export const nameCharactersMax = 128
 
 export function readFieldName(name: string): FieldName {
   let read = known.get(name)

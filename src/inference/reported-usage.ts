@@ -16,16 +16,17 @@ type Counters = {
 }
 
 export function createCountReader(): CountReader {
-  const flags = new Set<string>()
+  let flags: Set<string> | undefined
+  const flag = (name: string) => {
+    flags = (flags ?? new Set()).add(name)
+  }
   return {
+    flag,
     read(value) {
       if (value === undefined || value === null) return undefined
       const count = readCount(value)
-      if (count === undefined) flags.add('usage_invalid')
+      if (count === undefined) flag('usage_invalid')
       return count
-    },
-    flag(name) {
-      flags.add(name)
     },
     report(counters) {
       const report: UsageReport = {}
@@ -33,7 +34,7 @@ export function createCountReader(): CountReader {
         const count = counters[name]
         if (count !== undefined) report[name] = count
       }
-      if (flags.size > 0) report.flags = [...flags]
+      if (flags) report.flags = [...flags]
       return report
     },
   }

@@ -16,8 +16,8 @@ export class JsonPatch {
   /** By path, joined: what is set in one object is one edit, however often it was asked for. */
   readonly #values = new Map<string, { path: readonly string[]; values: Map<string, string | undefined> }>()
   /** The elements of lists and objects that were looked into, by where they begin: each may be edited in many places. */
-  readonly #elements = new Map<number, Range[]>()
-  readonly #inner = new Map<number, JsonMember[]>()
+  #elements: Map<number, Range[]> | undefined
+  #inner: Map<number, JsonMember[]> | undefined
 
   /**
    * One scan and one parse of what is read at all: a last event with log probabilities has megabytes (B5).
@@ -93,15 +93,15 @@ export class JsonPatch {
   }
 
   #elementsAt(range: Range): Range[] {
-    const known = this.#elements.get(range.start) ?? elementsOf(this.bytes, range)
-    this.#elements.set(range.start, known)
+    const known = this.#elements?.get(range.start) ?? elementsOf(this.bytes, range)
+    this.#elements = (this.#elements ?? new Map()).set(range.start, known)
     return known
   }
 
   #membersAt(range: Range): JsonMember[] {
     if (this.bytes[range.start] !== 0x7b) return []
-    const known = this.#inner.get(range.start) ?? membersOf(this.bytes, range, noLimits)
-    this.#inner.set(range.start, known)
+    const known = this.#inner?.get(range.start) ?? membersOf(this.bytes, range, noLimits)
+    this.#inner = (this.#inner ?? new Map()).set(range.start, known)
     return known
   }
 }

@@ -84,20 +84,16 @@ function refuseAudio(body: ClientBody): void {
 function setCap(body: ClientBody, model: Model, values: MemberValues): number {
   const { drops } = model.profile
   const { maxField } = model.profile.chat
-  const asked = capFields.filter((field) => body.has(field)).map((field) => body.value(field) as number)
-  if (asked.length === 0) return model.outputTokensMax
-  const cap = capTokens(model, Math.min(...asked))
-  for (const field of capFields) {
-    if (!body.has(field)) continue
-    const isTaken = !drops.has(field) && (field === maxField || (maxField !== 'max_tokens' && asked.length === 1))
+  const asked = new Map<(typeof capFields)[number], number>()
+  for (const field of capFields) if (body.has(field)) asked.set(field, body.value(field) as number)
+  if (asked.size === 0) return model.outputTokensMax
+  const cap = capTokens(model, Math.min(...asked.values()))
+  for (const [field, tokens] of asked) {
+    const isTaken = !drops.has(field) && (field === maxField || (maxField !== 'max_tokens' && asked.size === 1))
     if (!isTaken) {
       values.set(field, undefined)
       values.set(maxField, String(cap))
-    } else if (asked.length > 1) {
-      if (body.value(field) !== cap) values.set(field, String(cap))
-    } else if ((body.value(field) as number) !== capTokens(model, body.value(field) as number)) {
-      values.set(field, String(capTokens(model, body.value(field) as number)))
-    }
+    } else if (tokens !== cap) values.set(field, String(cap))
   }
   return cap
 }

@@ -115,11 +115,9 @@ export function sentService(body: ClientBody, values: MemberValues): ServiceWord
 
 /** Which fields of the client's were taken out, and not moved to another place. */
 export function droppedFields(values: MemberValues, moved: readonly string[] = []): Loss[] {
-  const isDropped = ([field, value]: [string, string | undefined]) =>
-    value === undefined && !moved.includes(field) && !values.routedKeys.has(field)
-  const dropped = [...values].filter(isDropped)
-  return [
-    ...values.routed.list,
-    ...dropped.map(([field]): Loss => ({ field, what: 'dropped', why: 'not taken by the model' })),
-  ]
+  const dropped = [...(values.routed?.list ?? [])]
+  for (const [field, value] of values)
+    if (value === undefined && !moved.includes(field) && !values.routedKeys?.has(field))
+      dropped.push({ field, what: 'dropped', why: 'not taken by the model' })
+  return dropped
 }

@@ -90,7 +90,7 @@ export class ClientBody {
   /** The parsed value; for small fields. */
   value(key: string): unknown {
     const member = this.member(key)
-    return member && JSON.parse(memberText(this.bytes, member))
+    return member && this.parse(member)
   }
 
   /** A field and all that is in it, repeated members too; undefined where it is absent. */

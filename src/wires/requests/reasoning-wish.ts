@@ -77,11 +77,15 @@ const wishFields = Object.keys(wishPlaces)
 
 /** Of each place whether it is a wish for reasoning, or one against it. @param toggle the field of a profile's own */
 function wishesIn(sent: (field: string) => unknown, toggle = 'enable_thinking'): (boolean | undefined)[] {
-  return [toggle, ...wishFields].flatMap((field) => {
+  const wishes: (boolean | undefined)[] = []
+  for (let i = -1; i < wishFields.length; i++) {
+    const field = wishFields[i] ?? toggle
     const value = sent(field)
-    if (value === undefined) return []
-    return (wishPlaces[field] ?? ['']).map((path) => wishOf(path === '' ? value : valueUnder(value, path.split('.'))))
-  })
+    if (value === undefined) continue
+    for (const path of wishPlaces[field] ?? [''])
+      wishes.push(wishOf(path === '' ? value : valueUnder(value, path.split('.'))))
+  }
+  return wishes
 }
 
 function valueUnder(value: unknown, path: readonly string[]): unknown {

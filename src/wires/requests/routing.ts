@@ -2,17 +2,17 @@ import { memberText, splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
 import type { JsonMember } from '../../bytes/scan.ts'
 import { costFieldNames, type Model } from '../../catalog/model.ts'
-import { readFieldName } from '../../catalog/routing-fields.ts'
+import { nameCharactersMax, readFieldName } from '../../catalog/routing-fields.ts'
 import type { ClientBody } from './client-body.ts'
-import { createLosses } from './losses.ts'
+import { createLosses, type Losses } from './losses.ts'
 import { hostedFields } from './reach.ts'
 
 /** New source texts of top-level members, by their names as the client wrote them; undefined takes one out. */
 export class MemberValues extends Map<string, string | undefined> {
   /** Members that were dropped because they would choose something else than the model's entry does (ruling Y13). */
-  readonly routed = createLosses()
+  routed: Losses | undefined
   /** Members that `routed` has, under the names of its tables. */
-  readonly routedKeys = new Set<string>()
+  routedKeys: Set<string> | undefined
 }
 
 /**
@@ -25,26 +25,37 @@ const judgedFields = new Set<string>([
   ...['previous_response_id', 'conversation', ...costFieldNames, ...hostedFields],
 ])
 
+/** Names of top-level members that a model's requests may have, so that the usual ones are judged once. */
+const harmlessNames = new WeakMap<Model, Set<string>>()
+/** Clients can make up any number of names. */
+const harmlessMax = 100
+
 /**
  * Removes members that would choose another model, provider, host, key or price (ruling Y13). It looks at the top level
  * and in the containers that the profile names. Messages, tools, schemas and arguments keep their bytes. A member that
  * the model's entry allows stays.
  */
 export function dropRouting(body: ClientBody, model: Model, values: MemberValues): void {
+  const harmless = harmlessNames.get(model) ?? new Set<string>()
+  if (body.members.every(({ key }) => harmless.has(key))) return
+  harmlessNames.set(model, harmless)
   const { routingContainers, routingFields } = model.profile
   for (const member of body.members) {
-    const row = rowOf(member.key, '')
-    if (row !== undefined) drop(member.key, row)
-    else if (isContainer(readFieldName(member.key).folded)) prune(member, readFieldName(member.key).folded)
+    const { key } = member
+    const row = rowOf(key, '')
+    if (row !== undefined) drop(key, row)
+    else if (isContainer(readFieldName(key).folded)) prune(member, readFieldName(key).folded)
+    else if (harmless.size < harmlessMax && key.length <= nameCharactersMax) harmless.add(key)
   }
 
   function drop(key: string, row: string): void {
     values.set(key, undefined)
-    values.routedKeys.add(key)
+    values.routedKeys = (values.routedKeys ?? new Set()).add(key)
     note(row)
   }
 
   function note(row: string): void {
+    values.routed ??= createLosses()
     values.routed.add(row, 'dropped', 'would choose another model, provider, host or price')
   }
 
