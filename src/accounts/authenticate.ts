@@ -1,7 +1,7 @@
 import { type ApiKey, type Directory, hasEnded } from './account.ts'
 import { readKey } from './keys.ts'
 
-type Credentials = { authorization?: string; xApiKey?: string }
+type Credentials = { authorization?: string | undefined; xApiKey?: string | undefined }
 
 type AuthenticationParts = {
   directory: Directory

@@ -20,9 +20,7 @@ import type { CallRecord } from './record.ts'
  * @throws GatewayError 401, 429; 500 if the store must be read and is silent, which does not count as a failure (ruling C5)
  */
 export async function identify(gateway: Gateway, call: Call, record: CallRecord): Promise<ApiKey> {
-  const authorization = call.header('authorization')
-  const xApiKey = call.header('x-api-key')
-  const credentials = { ...(authorization ? { authorization } : {}), ...(xApiKey ? { xApiKey } : {}) }
+  const credentials = { authorization: call.header('authorization'), xApiKey: call.header('x-api-key') }
   const { directory, throttle } = gateway
   const isThrottled = () => throttle.isThrottled(call.ip)
   const asking = { directory, nowMs: gateway.nowMs(), isThrottled }

@@ -109,10 +109,9 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
 
 /** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
 export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
-  const { set, flags: _, ...billed } = bill
+  const { usage, usageSource, calls, amountNanos, set, outcome } = bill
   const { kept } = model.prices
   return {
-    ...billed,
     requestId,
     keyId: keyIdOf(key),
     clientWire,
@@ -120,9 +119,14 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     modelWire: model.wire,
     upstream: target.upstream.name,
     upstreamAccount: target.account?.name,
-    pricedCalls: bill.calls === undefined ? 0 : countCalls(bill.calls),
+    amountNanos,
+    usage,
+    usageSource,
+    pricedCalls: calls === undefined ? 0 : countCalls(calls),
+    calls,
     priceVersion: set.version,
     prices: set.prices,
+    outcome,
     createdMs,
     accountId: key.account.id,
     ...(kept && { details: detailsOf(kept, set), listText: kept.text }),
