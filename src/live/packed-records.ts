@@ -36,6 +36,8 @@ export type FinishedRecord = Pick<
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>
+  /** The same, without a lookup by name. */
+  readonly #columns: readonly (readonly [name: (typeof keptNames)[number], column: unknown[]])[]
   readonly #numbers: Record<(typeof numberNames)[number], Float64Array>
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
@@ -51,6 +53,7 @@ export class PackedRecords {
     const numbers = () => new Float64Array(size)
     const values = () => new Array(size).fill(undefined)
     this.#kept = columnsOf(keptNames, values)
+    this.#columns = keptNames.map((name) => [name, this.#kept[name]])
     ;[this.#tries, this.#why, this.#tryCause, this.#tryText] = [values(), values(), values(), values()]
     this.#numbers = columnsOf(numberNames, numbers)
     this.#usage = columnsOf(usageNames, numbers)
@@ -60,7 +63,7 @@ export class PackedRecords {
 
   /** Whatever had the place before. */
   set(place: number, record: FinishedRecord): void {
-    for (const name of keptNames) this.#kept[name][place] = record[name]
+    for (const [name, column] of this.#columns) column[place] = record[name]
     // Each request makes lists of its own, and most of them stay empty.
     for (const name of ['losses', 'flags'] as const) if (record[name]?.length === 0) this.#kept[name][place] = undefined
     for (const name of numberNames) this.#numbers[name][place] = record[name] ?? Number.NaN

@@ -105,7 +105,8 @@ class Ring {
   }
 
   add(record: CallRecord, overMs: number): void {
-    if (this.count === this.#size) this.#forget()
+    // Its place is written over below.
+    if (this.count === this.#size) this.#drop()
     const place = this.#placeOf(this.count)
     const losses = record.losses && cutLosses(record.losses)
     const message = record.message && copyStart(record.message, messageCharactersMax)
@@ -150,8 +151,12 @@ class Ring {
   }
 
   #forget(): void {
-    this.bytes -= this.#bytes[this.#oldest]!
     this.#records.clear(this.#oldest)
+    this.#drop()
+  }
+
+  #drop(): void {
+    this.bytes -= this.#bytes[this.#oldest]!
     this.#oldest = this.#placeOf(1)
     this.#hasForgotten = true
     this.count--
