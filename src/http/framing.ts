@@ -30,7 +30,7 @@ export function judgeFraming({ target, minor, fields }: RequestHead, headersMax:
   const hosts = fields.countOf('host')
   if (hosts > 1 || (hosts === 0 && minor > 0)) return refusal('The request must have exactly one host header.')
   if (hosts === 1 && !isHost(fields.first('host')!)) return refusal('The host header is no host with its port.')
-  const authority = /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
+  const authority = target.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(target)?.[1]
   if (authority !== undefined && !isHost(authority)) return refusal('The URL of the request has no host with its port.')
   const framing = framingOf(fields, minor)
   if (typeof framing === 'object') return refusal(faults[framing.fault])

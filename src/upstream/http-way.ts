@@ -263,7 +263,8 @@ function insertByRest(list: WayConnection[], connection: WayConnection): void {
     if (list[middle]!.restedAtMs <= connection.restedAtMs) low = middle + 1
     else high = middle
   }
-  list.splice(low, 0, connection)
+  if (low === list.length) list.push(connection)
+  else list.splice(low, 0, connection)
 }
 
 function tooLate(): Error {

@@ -36,6 +36,10 @@ function isUnframed(first: number): boolean {
   return (first & 0x0f) !== 8 && !'{[:'.includes(String.fromCharCode(first))
 }
 
+function withoutCoding(headers: ResponseHeaders): ResponseHeaders {
+  return { get: (name) => (name === 'content-encoding' ? undefined : headers.get(name)) }
+}
+
 /**
  * A flight whose answer is decompressed if its server compresses it, although no request asks for that (ruling Y1). Its listener
  * gets the answer as if it had come so, without the coding in its head. It judges the size: a piece has 16 KiB at most, and
@@ -62,9 +66,9 @@ export class Unpacking implements UpstreamListener, Flight {
   }
 
   onHead(status: number, contentType: string, headers: ResponseHeaders): void {
-    this.#open = codings.get(headers.get('content-encoding')?.trim().toLowerCase() ?? '')
-    const isCoding = (name: string) => this.#open !== undefined && name === 'content-encoding'
-    const shown = this.#open ? { get: (name: string) => (isCoding(name) ? undefined : headers.get(name)) } : headers
+    const coding = headers.get('content-encoding')
+    this.#open = coding === undefined ? undefined : codings.get(coding.trim().toLowerCase())
+    const shown = this.#open ? withoutCoding(headers) : headers
     this.#listener.onHead(status, contentType, shown)
   }
 

@@ -297,7 +297,8 @@ export class WayConnection implements Carrier {
     this.#body = undefined
     this.#isWhole = false
     const mayBeForeign = this.#served++ > 0 && this.#status < 300
-    const restMs = Math.max(restMsMin, ...this.#firstByteMs)
+    let restMs = restMsMin
+    for (const ms of this.#firstByteMs) if (ms > restMs) restMs = ms
     this.#idleSinceMs = this.#host.terms.clockMs()
     this.restedAtMs = this.#idleSinceMs + restMs
     if (!this.#keepsAlive || flight.isOver || restMs > restMsMax || restMs >= this.#keptMs) this.destroy()
