@@ -247,6 +247,17 @@ test('Y25 a refusal of a faulty request ends a trial, a failure and a client tha
   assert.equal(rig.row('b').state, 'ready')
 })
 
+test('Y25 clients that leave before their requests hang are no hanging requests later', () => {
+  for (const leaveMs of [9_000, 11_000]) {
+    const rig = startPool(['a', 'b'], (account) => (account === 'b' ? hangs : 50))
+    let left = 0
+    while (left < 3) if (rig.ask({ leaveMs })!.account === 'b') left++
+    rig.pass(60_000)
+    rig.ask()
+    assert.equal(rig.row('b').state, leaveMs > 10_000 ? 'trial' : 'ready', `${leaveMs}`)
+  }
+})
+
 test('Y25 unnamed requests skip accounts whose usual is over twice the pool’s, until they are quick again', () => {
   let slowMs = 2_000
   const { ask, pass } = startPool(eight, (account) => (account < 'c' ? slowMs : 50))

@@ -273,6 +273,16 @@ test('F-U28 F-U30 decision 59 heads are as long as is configured, whatever they 
     await heard.untilOver()
     assert.equal(heard.faults.length, faults)
   }
+  for (const [fields, faults] of [
+    [500, 0],
+    [501, 1],
+  ] as const) {
+    const many = await open({ headerBytesMax: 20_000 })
+    many.upstream.play(say(`HTTP/1.1 200 OK\r\n${'x: 1\r\n'.repeat(fields - 1)}content-length: 2\r\n\r\nab`))
+    const heard = many.way.send()
+    await heard.untilOver()
+    assert.equal(heard.faults.length, faults, `${fields} fields`)
+  }
   upstream.play(say(`HTTP/1.1 200 OK\r\nx: ${'a'.repeat(2_000)}`))
   const endless = way.send()
   await endless.untilOver()

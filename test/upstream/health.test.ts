@@ -143,6 +143,7 @@ test('U1 a failure that may pass cools nobody that the pool cannot spare', () =>
   const { health, fail } = start()
   for (let i = 0; i < 9; i++) fail(passing, undefined, false)
   assert.deepEqual([health.state, health.failures], ['ready', 9])
+  assert.equal(fail(passing, undefined, false), true, 'each is the first of its trouble')
 })
 
 test('U1 R6 a longer wait that one under way was asked for is told with its own cause', () => {

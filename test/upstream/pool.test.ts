@@ -7,6 +7,7 @@ import { createPool, type Pool, type Search } from '../../src/upstream/pool.ts'
 import { createPoolMemory, type PoolMemory } from '../../src/upstream/pool-memory.ts'
 import type { Target } from '../../src/upstream/target.ts'
 import type { Verdict } from '../../src/upstream/verdict.ts'
+import { Wishes } from '../../src/upstream/wishes.ts'
 import { modelOf, routeOf } from '../native/models.ts'
 import { upstreamAt } from '../support/upstream.ts'
 
@@ -287,6 +288,28 @@ test('U14 health, budgets and conversations survive a reload, but for an account
   const rekeyed = start({ up: { ...eight.up, keys: '-new' } }, before.memory)
   rekeyed.pool.adopt([rekeyed.model])
   assert.ok(rekeyed.pool.list([rekeyed.model]).every(({ state }) => state === 'ready'))
+})
+
+test('U14 an account that a reload has removed is a new one when it comes back', () => {
+  const layout = (...accounts: string[]) => ({ up: { accounts } })
+  const { pool, model, memory } = start(layout('a', 'b'))
+  for (let i = 0; pool.list([model]).some(({ state }) => state !== 'cooling'); i++) call(pool, model, `talk ${i}`, full)
+  const less = start(layout('b'), memory)
+  less.pool.adopt([less.model])
+  const more = start(layout('a', 'b'), memory)
+  more.pool.adopt([more.model])
+  const states = more.pool.list([more.model]).map(({ account, state }) => [account, state])
+  assert.deepEqual(Object.fromEntries(states), { a: 'ready', b: 'cooling' })
+})
+
+test('commands that enable what is not disabled crowd out no other command', () => {
+  const wishes = new Wishes()
+  wishes.say(true, { upstream: 'a' })
+  for (let i = 0; i < 10_000; i++) wishes.say(false, { upstream: `b${i}` })
+  assert.equal(wishes.isDisabled({ upstream: 'a', account: 'x', model: 'm' }), true)
+  wishes.say(false, { upstream: 'a', account: 'x' })
+  assert.equal(wishes.isDisabled({ upstream: 'a', account: 'x', model: 'm' }), false)
+  assert.equal(wishes.isDisabled({ upstream: 'a', account: 'y', model: 'm' }), true)
 })
 
 test('a route has its own name for the model, its own quirks and its own headers', () => {

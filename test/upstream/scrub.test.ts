@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { readRetryAfter } from '../../src/upstream/refusal.ts'
+import { isKeyLike } from '../../src/upstream/revealing.ts'
 import { scrub } from '../../src/upstream/scrub.ts'
 import { nothing } from './scrub-context.ts'
 
@@ -118,6 +119,13 @@ test('U3 at least 60 texts that tell where or by whom the service is hosted beco
   assert.deepEqual(
     revealing.filter((text) => say(text) !== 'generic'),
     [],
+  )
+})
+
+test('U3 a word of letters and digits is taken for a key from 28 characters on', () => {
+  assert.deepEqual(
+    [27, 28].map((length) => isKeyLike('a1'.repeat(14).slice(0, length))),
+    [false, true],
   )
 })
 

@@ -119,6 +119,13 @@ test('U2 F-U20 a 404 about our path or our name for the model is ours, one about
   assert.equal(said(refused(400, 'The model does not exist')), 'rejected nobody no')
 })
 
+test('U9 a proxy’s 400 that quotes our own name for the model is an alarm, of another name it is the caller’s fault', () => {
+  const quoting = (name: string) =>
+    judge(refused(400, `Invalid model name passed in model=${name}. Call /v1/models`), model)
+  assert.equal(quoting('Up-Model').alarm, 'upstream_model_not_found')
+  assert.deepEqual([quoting('other').alarm, quoting('other').tell], [undefined, 'rejected'])
+})
+
 test('E7, U9: a model_not_found is our name for the model at any status and without one: nobody else, and an alarm', () => {
   for (const status of [undefined, 400, 404, 503]) {
     const fault: Fault = { kind: 'rejected', text: 'no such thing', code: 'model_not_found', ...(status && { status }) }
