@@ -15,10 +15,14 @@ export type KeyBounds = {
   models: readonly string[] | undefined
   /** The id of the person who uses it. This limits nothing, but is the same for a line of rotations (ruling Y21). */
   person: string | undefined
+  /** Labels of its requests, such as `project=apollo`, by their dimensions. */
+  labels: readonly string[] | undefined
+  /** Dimensions in which its client may choose another label. */
+  mayChoose: readonly string[] | undefined
 }
 
 /** The bounds of an account, over all its keys and replicas. A field is undefined if it has no such bound. */
-export type AccountBounds = Omit<KeyBounds, 'models' | 'person'> & {
+export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute'> & {
   /** The balances below which `credit_low` is sent for this account, in nano-credits, instead of those of the configuration. */
   warnNanos: readonly bigint[] | undefined
   /** Credit that it is given in each month of the reporting zone, in nano-credits, and whether the rest of it lapses. */
@@ -42,17 +46,22 @@ const requestsPerMinute: BoundForm<number> = {
   tell: (rate) => rate,
 }
 
+/** Words with commas between them, in a column of the same name. */
+function listForm(name: string): BoundForm<readonly string[]> {
+  return {
+    name,
+    columns: { [name]: 'text' },
+    read: ({ [name]: text }) => (text === null ? undefined : (text as string).split(',')),
+    write: (words) => ({ [name]: words?.join(',') ?? null }),
+    tell: (words) => words.join(','),
+  }
+}
+
 /** Every bound of a key. Books, stores and the copy read this table. */
 export const keyBounds = createBounds<KeyBounds>({
   budget,
   requestsPerMinute,
-  models: {
-    name: 'models',
-    columns: { models: 'text' },
-    read: ({ models }) => (models === null ? undefined : (models as string).split(',')),
-    write: (models) => ({ models: models === undefined ? null : formatModels(models) }),
-    tell: formatModels,
-  },
+  models: listForm('models'),
   person: {
     name: 'person',
     columns: { person: 'text' },
@@ -60,6 +69,8 @@ export const keyBounds = createBounds<KeyBounds>({
     write: (person) => ({ person: person ?? null }),
     tell: (person) => person,
   },
+  labels: listForm('labels'),
+  mayChoose: listForm('may_choose'),
 })
 
 /** Every bound of an account, read by the same. */
@@ -105,11 +116,6 @@ export function parseModels(text: string): string[] {
       throw new RangeError('A * stands at the end only: small-* is all that begin so.')
   }
   return models
-}
-
-/** The inverse of `parseModels`; a store keeps models in this form. */
-export function formatModels(models: readonly string[]): string {
-  return models.join(',')
 }
 
 /** Whether a key may use a model, by the id or alias in the request. */

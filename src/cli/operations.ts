@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { createCalendar, utc } from '../accounts/calendar.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { withoutKeys } from '../accounts/keys.ts'
+import type { DeclaredLabels } from '../accounts/labels.ts'
 import { didYouMean } from '../catalog/near-ids.ts'
 import { formatJsonLines, jsonLines } from '../operations/csv.ts'
 import { models, pageMax } from '../operations/fields.ts'
@@ -210,9 +211,11 @@ async function answerOf(
     }
     return readPages(context, one, asked, most)
   }
+  const labels = await readLabels(command, asked)
+  const running = { ...unasked, declaredLabels: () => labels }
   const outcome = await (one.asks === 'configuration'
     ? work(await withConfiguration(command))
-    : withStore(command, (books, calendar) => work({ ...nobody, books, calendar, nowMs: Date.now() }), {
+    : withStore(command, (books, calendar) => work({ ...nobody, running, books, calendar, nowMs: Date.now() }), {
         create: one.id === 'account.create' || one.id === 'operator.create',
         ...zonedOf(one),
       }))
@@ -221,6 +224,13 @@ async function answerOf(
   const again = sayAgain(one.id)
   if (outcome.isNew === false && again !== undefined) note(command, again)
   return outcome.body
+}
+
+/** Labels that a key gets must be declared in the configuration, which other commands need not read. */
+async function readLabels(command: Command, { labels, may_choose }: Record<string, unknown>): Promise<DeclaredLabels> {
+  if (labels === undefined && may_choose === undefined) return new Map()
+  const { glanceAtConfig } = await import('../config/load.ts')
+  return glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).labels
 }
 
 async function readPages(

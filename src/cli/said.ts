@@ -31,6 +31,8 @@ const keyColumns = [
     'rpm',
     'models',
     'person',
+    'labels',
+    'may_choose',
     'expires',
     'revoked',
     'last_used',
@@ -134,14 +136,21 @@ const said: Record<string, PrintRule> = {
   },
 }
 
-type KeyAnswer = PrintedRow & Pick<KeyDetails, 'budget' | 'models' | 'person' | 'person_name'>
+type KeyAnswer = PrintedRow & Pick<KeyDetails, 'budget' | 'models' | 'person' | 'person_name' | 'labels' | 'may_choose'>
 
 function sayBudget(budget: KeyDetails['budget']) {
   return { budget: budget && `${budget.credits}${budget.per === null ? '' : `/${budget.per}`}`, spent: budget?.spent }
 }
 
-function sayBounds({ budget, models, person, person_name }: KeyAnswer) {
-  return { ...sayBudget(budget), models: models?.join(','), person: person_name ?? person }
+function sayBounds({ budget, models, person, person_name, labels, may_choose }: KeyAnswer) {
+  const own = labels && Object.entries(labels).map((label) => label.join('='))
+  return {
+    ...sayBudget(budget),
+    models: models?.join(','),
+    person: person_name ?? person,
+    labels: own?.join(','),
+    may_choose: may_choose?.join(','),
+  }
 }
 
 /** Prints the parts of an account one by one, and of its bounds those that it has. */

@@ -1,4 +1,5 @@
 import type { Zone } from '../accounts/calendar.ts'
+import type { DeclaredLabels } from '../accounts/labels.ts'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { EgressProxy } from './egress.ts'
@@ -76,6 +77,8 @@ export type Config = {
   adminListen: Address
   /** The URL at which clients reach the gateway, with its path and without `/v1`; undefined if nobody has named it (Y19). */
   apiUrl: string | undefined
+  /** Values that requests may be labelled with (ruling Y21). */
+  labels: DeclaredLabels
   /** Whether operators see the provider's scrubbed text of an error in `explain` (CON-4). */
   explainUpstreamText: boolean
   /** The public URL of the admin listener, with its path and without a slash at the end. */

@@ -349,6 +349,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     file: source?.file,
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
+    labels: new Map(Object.entries(file.labels).map(([dimension, values]) => [dimension, new Set(values)])),
     apiUrl: file.api_url && readClientUrl(file.api_url),
     explainUpstreamText: file.explain_upstream_text,
     adminListen: file.admin_listen,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { weekStarts } from '../accounts/calendar.ts'
+import { labelValuesMax, labelWord, labelWordCure } from '../accounts/labels.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
 import { costFieldNames, implicitKeys, tiers } from '../catalog/model.ts'
@@ -412,6 +413,20 @@ export const configSchema = z.strictObject({
     ),
   catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
   calendars: calendars.prefault({}).describe('Days by name, such as public holidays, for the bands of prices.'),
+  labels: z
+    .record(
+      z.string().regex(labelWord, { error: labelWordCure }),
+      z
+        .array(text(labelWordCure).regex(labelWord, { error: labelWordCure }), { error: 'must be a list of values' })
+        .min(1, { error: 'must have a value' }),
+    )
+    .refine((labels) => Object.values(labels).flat().length <= labelValuesMax, {
+      error: `must have ${labelValuesMax} values at most, of all dimensions together`,
+    })
+    .prefault({})
+    .describe(
+      'What requests may be labelled with, by dimension: `project: [apollo, gemini]`. Keys have labels, and may let clients choose with `x-triwire-labels`.',
+    ),
   upstreams: z
     .record(
       z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, { error: 'must be letters, digits, and . _ -' }),

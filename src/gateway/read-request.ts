@@ -1,4 +1,5 @@
 import { type KeyBounds, mayUse } from '../accounts/key-bounds.ts'
+import { labelsOfRequest } from '../accounts/labels.ts'
 import type { Model } from '../catalog/model.ts'
 import { findNearIds } from '../catalog/near-ids.ts'
 import type { Config } from '../config/config.ts'
@@ -16,12 +17,12 @@ import type { CallRecord } from './record.ts'
 
 export type ReadRequestParts = {
   gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'>
-  config: Pick<Config, 'catalog'>
+  config: Pick<Config, 'catalog' | 'labels'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
   accountId: string
   /** The limits of the key that asks; undefined if it may name every model. */
-  bounds?: Pick<KeyBounds, 'models'> | undefined
+  bounds?: Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> | undefined
 }
 
 export type ReadRequest = {
@@ -42,6 +43,7 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   const body = new ClientBody(bytes, client.keptKeys)
   const model = findModel(config, body, record, bounds)
   const conversationKey = readConversationKey(client, body, (name) => call.header(name))
+  noteWho(record, bounds, config.labels, call.header('x-triwire-labels'))
   checkFields(client, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey)
   const implicitKey = implicitKeyOf(model, client, body, scopedKey, (key) => gateway.scopeKey(accountId, key))
@@ -54,6 +56,27 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   if (exchange.losses.length > 0) record.losses = exchange.losses
   const isServedAlike = model.routes.every(({ serving }) => serving.profile === model.profile)
   return { model, affinity: scopedKey, asking: { exchange, exchangeFor: isServedAlike ? undefined : exchangeFor } }
+}
+
+/**
+ * Records whose request it is and what it is for (ruling Y21), as its key says at this moment.
+ * @throws GatewayError 400 for a label that the key may not choose. It repeats no word of the client (spec 7.1) and names no value,
+ *   since values may be the names of other customers' projects.
+ */
+function noteWho(
+  record: CallRecord,
+  bounds: ReadRequestParts['bounds'],
+  declared: Config['labels'],
+  chosen: string | undefined,
+): void {
+  if (bounds === undefined && chosen === undefined) return
+  const { person, labels: own, mayChoose } = bounds ?? {}
+  if (person !== undefined) record.personId = person
+  if (own === undefined && chosen === undefined) return
+  const read = labelsOfRequest(chosen, { labels: own, mayChoose }, declared)
+  if (read === 'forbidden')
+    throw new GatewayError('invalid_request', texts.labels(mayChoose ?? []), { param: 'x-triwire-labels' })
+  if (read.labels !== undefined) record.labels = read.labels
 }
 
 /** The key for the provider's prompt cache if the body names none: that of a header, or else the model's implicit one (ruling Y18). */
@@ -97,5 +120,9 @@ export function findModel(
 
 const texts = {
   unknown: 'No such model: GET /v1/models lists those that can be named.',
+  labels: (dimensions: readonly string[]) =>
+    dimensions.length === 0
+      ? 'The header x-triwire-labels chooses labels, and this API key may choose none: leave it out.'
+      : `The header x-triwire-labels has something else than labels that this API key may choose: send one declared value in each of ${dimensions.join(', ')} at most, such as ${dimensions[0]}=VALUE, or leave it out. Who gave you the key knows the values.`,
   forbidden: 'This API key may not use the model: name another one, or ask who gave you the key.',
 }

@@ -68,6 +68,9 @@ export type CallRecord = {
   keyLabel?: string
   /** The limits of a key that is narrower than its account (ruling R15). */
   bounds?: LiveBounds
+  /** Whose key it was, by id, and the labels of the request as its entry has them (ruling Y21). */
+  personId?: string
+  labels?: string
   wire?: ClientWire
   /** The id of the model's entry. `alias` is the name that the client used, if it is another one (ruling R14). */
   model?: string

@@ -1,6 +1,6 @@
 import { type ApiKey, keyIdOf } from '../accounts/account.ts'
 import { countCalls } from '../accounts/calls.ts'
-import type { Debit, EntryDetails, RequestOutcome } from '../accounts/ledger.ts'
+import type { Debit, DetailedDebit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { readService } from '../catalog/base-service.ts'
 import { type Model, type PriceSet, priceNanos } from '../catalog/model.ts'
@@ -105,10 +105,12 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   model: Model
   target: Target
   bill: Bill
+  /** Whose request it was, and what for (ruling Y21). */
+  who: Pick<CallRecord, 'personId' | 'labels'>
 }
 
 /** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
-export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs }: Billed): Debit {
+export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs, who }: Billed): Debit {
   const { usage, usageSource, calls, amountNanos, set, outcome } = bill
   const { kept } = model.prices
   return {
@@ -129,12 +131,19 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     outcome,
     createdMs,
     accountId: key.account.id,
-    ...(kept && { details: detailsOf(kept, set), listText: kept.text }),
+    ...detailsOf(kept, set, who),
   }
 }
 
-function detailsOf({ digest }: NonNullable<Model['prices']['kept']>, { band, tier, geo }: PriceSet): EntryDetails {
-  return { list: digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
+/** @returns what makes an entry of form 3; undefined if nothing does */
+function detailsOf(
+  kept: Model['prices']['kept'],
+  { band, tier, geo }: PriceSet,
+  { personId: person, labels }: Billed['who'],
+): DetailedDebit | undefined {
+  if (kept === undefined && person === undefined && labels === undefined) return undefined
+  const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
+  return { details: { ...chosen, person, labels }, listText: kept?.text }
 }
 
 /** Copies a bill into the record while its debit is on its way. */

@@ -49,7 +49,7 @@ export function errorLines(requestId: string, wire: ClientHalf | undefined, erro
 /** The headers that answer a preflight. They repeat every header asked for, as `*` does not cover `authorization` (ruling R8). */
 export function preflightLines(requestId: string, asked: string | undefined, method: string | undefined): string {
   const methods = `access-control-allow-methods: ${method ?? 'GET, POST, OPTIONS'}\r\n`
-  const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key'}\r\n`
+  const headers = `access-control-allow-headers: ${asked ?? 'authorization, content-type, x-api-key, x-triwire-labels'}\r\n`
   return `${commonLines(requestId, undefined)}${methods}${headers}access-control-max-age: 86400\r\n`
 }
 

@@ -41,6 +41,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
     listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog.entries, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
+    declaredLabels: () => config().labels,
     isAlone: config().store.engine === 'sqlite',
     rememberedSinceMs: () => recents.wholeSinceMs,
     listRequests,

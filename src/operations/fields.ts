@@ -3,6 +3,7 @@ import { type Budget, budgetPeriods, parseBudget, renewsAt, type Spend, spentAt 
 import { type Calendar, formatTime } from '../accounts/calendar.ts'
 import { formatCredits, parseCredits } from '../accounts/credit.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
+import { labelsMax, parseDimensions, parseLabels } from '../accounts/labels.ts'
 import { outcomes } from '../accounts/ledger.ts'
 
 export { formatTime } from '../accounts/calendar.ts'
@@ -162,6 +163,15 @@ export const grant = orNone('must be a text such as "100/month"', (text) => {
   if (budget?.per !== 'month') throw new RangeError('Write it like 100/month: a grant is given once in each month.')
   return budget.nanos
 }).describe('credit that it is given in each month of the reporting zone, such as 100/month; `none` ends that')
+
+/** Labels of a key's requests. */
+export const labels = orNone('must be a text such as "project=apollo"', parseLabels).describe(
+  `what its requests are for: declared labels with commas between them, such as project=apollo,team=red, ${labelsMax} at most; \`none\` takes them away`,
+)
+
+export const mayChoose = orNone('must be a text such as "project,team"', parseDimensions).describe(
+  'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
+)
 
 /** The ids of models that a key may use. */
 export const models = orNone('must be a text such as "large,small-*"', parseModels).describe(

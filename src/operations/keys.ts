@@ -5,6 +5,7 @@ import { type IssuedKey, type KeyRow, keySorts, keyStates, versionOfKey } from '
 import type { KeyWishes } from '../accounts/book-rules.ts'
 import type { Books } from '../accounts/books.ts'
 import { nameOfKey } from '../accounts/keys.ts'
+import { undeclaredMistake } from '../accounts/labels.ts'
 import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
@@ -23,6 +24,11 @@ export const keyShape = z.object({
   models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
   person: z.string().nullable().describe('the id of the person whose it is'),
   person_name: z.string().nullable(),
+  labels: z
+    .record(z.string(), z.string())
+    .nullable()
+    .describe('what its requests are for, by dimension; null: nothing'),
+  may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
@@ -52,6 +58,8 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     models: bounds.models === undefined ? null : [...bounds.models],
     person: bounds.person ?? null,
     person_name: personName ?? null,
+    labels: bounds.labels === undefined ? null : Object.fromEntries(bounds.labels.map((label) => label.split('='))),
+    may_choose: bounds.mayChoose === undefined ? null : [...bounds.mayChoose],
     created: field.formatTime(createdMs)!,
     expires: field.formatTime(expiresMs),
     revoked: field.formatTime(revokedMs),
@@ -76,6 +84,8 @@ const bounds = {
   rpm: field.rate.optional(),
   models: field.models.optional(),
   person: field.person.optional(),
+  labels: field.labels.optional(),
+  may_choose: field.mayChoose.optional(),
   expires: field.end.optional(),
 }
 
@@ -84,6 +94,8 @@ const boundOptions = {
   rpm: '--rpm <count>',
   models: '--models <ids>',
   person: '--person <person>',
+  labels: '--labels <labels>',
+  may_choose: '--may-choose <dimensions>',
   expires: '--expires <time>',
 }
 
@@ -91,12 +103,17 @@ const boundOptions = {
 type WholeWishes = { [Name in keyof Required<KeyWishes>]: KeyWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf({ label, budget, rpm, models, person, expires }: KeyFields, context: Context): WholeWishes {
+function wishesOf(asked: KeyFields, context: Context): WholeWishes {
+  const { label, budget, rpm, models, person, labels, may_choose: mayChoose, expires } = asked
   const { nowMs, calendar } = context
   const expiresMs = expires ? field.endsAt(expires, nowMs, calendar) : expires
   if (typeof expiresMs === 'number' && hasEnded(expiresMs, nowMs))
     throw wrongField('expires', 'That moment is over: to end a key now, revoke it')
-  return { label, budget, requestsPerMinute: rpm, models, person, expiresMs }
+  for (const name of ['labels', 'may_choose'] as const) {
+    const mistake = asked[name] ? undeclaredMistake(context.running.declaredLabels(), asked[name]) : undefined
+    if (mistake) throw wrongField(name, mistake)
+  }
+  return { label, budget, requestsPerMinute: rpm, models, person, labels, mayChoose, expiresMs }
 }
 
 type KeyFields = { label?: string | null | undefined } & z.output<z.ZodObject<typeof bounds>>

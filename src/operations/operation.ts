@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
+import type { DeclaredLabels } from '../accounts/labels.ts'
 import type { OperatorRole } from '../accounts/operators.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
@@ -119,6 +120,8 @@ export type Running = {
   explain(requestId: string): Promise<Explanation | 'unknown' | 'silent'>
   listUpstreams(): Promise<readonly UpstreamState[]>
   listModels(): readonly ModelRow[]
+  /** The labels of the configuration. */
+  declaredLabels(): DeclaredLabels
   listWebhooks(): Promise<readonly WebhookState[]>
   /** The nano-credits of a key's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string): bigint

@@ -68,7 +68,7 @@ const done: Row[] = [
   [
     'key list acme S',
     0,
-    /^id +prefix +label +account +budget +spent +rpm +models +person +expires +revoked +last_used\nkey_/,
+    /^id +prefix +label +account +budget +spent +rpm +models +person +labels +may_choose +expires +revoked +last_used\nkey_/,
   ],
   ['key create other --label laptop S', 0, /^sk-tri-\w{46}\n$/],
   ['key create other S --json', 0, /^\{"key":"sk-tri-\w+","id":"key_\w+","prefix":"sk-tri-\w{8}"\}\n$/],
@@ -226,7 +226,11 @@ const refused: Row[] = [
     1,
     /^triwire: There is no debit of request req_none: refused and failed requests have none\n$/,
   ],
-  ['key set sk-tri-abc S', 2, /^error: say what is to be changed: --label, --budget, --rpm, --models, --expires\n/],
+  [
+    'key set sk-tri-abc S',
+    2,
+    /^error: say what is to be changed: --label, --budget, --rpm, --models, --person, --labels, --may-choose, --expires\n/,
+  ],
   ['ledger verify --against x S', 2, /is invalid\./],
   [
     'ledger verify --log gone.log S',

@@ -90,3 +90,37 @@ test('Y21 a list with a mistake is refused with the line and the cure, and nothi
     /There is no person "nobody": see triwire person list/,
   )
 })
+
+test('Y21 a key has labels and dimensions to choose in that the configuration declares, and no others', async () => {
+  const { ask, json } = await begin()
+  const folder = dirname(createPath())
+  const config = join(folder, 'labels.yaml')
+  writeFileSync(config, 'labels: { project: [apollo, gemini], team: [red] }')
+  const labels = ['--labels', 'team=red,project=apollo', '--may-choose', 'project', '--config', config]
+  const { id } = await json('key', 'create', 'acme', ...labels)
+  const shown = (await json('key', 'show', id!)) as Record<string, unknown>
+  assert.deepEqual([shown['labels'], shown['may_choose']], [{ project: 'apollo', team: 'red' }, ['project']])
+  assert.match((await ask('key', 'list')).stdout, /labels .*may_choose .*\n.*project=apollo,team=red +project /)
+  const set = async (...args: string[]) => json('key', 'set', id!, ...args, '--config', config)
+  assert.deepEqual((await set('--labels', 'project=gemini'))['labels'], { project: 'gemini' })
+  assert.equal((await set('--labels', 'none', '--may-choose', 'none'))['labels'], null)
+  const wrong: readonly [string, string, RegExp][] = [
+    [
+      '--labels',
+      'project=venus',
+      /--labels: "venus" is no value of project: declare it in the configuration, under labels/,
+    ],
+    ['--labels', 'place=x', /There is no dimension "place"/],
+    ['--labels', 'project', /such as project=apollo,team=red/],
+    ['--labels', 'project=apollo,project=gemini', /one label in each dimension/],
+    ['--labels', 'a=1,b=1,c=1,d=1,e=1', /4 labels at most/],
+    ['--may-choose', 'place', /--may-choose: There is no dimension "place"/],
+  ]
+  for (const [flag, text, message] of wrong) {
+    const told = await ask('key', 'set', id!, flag, text, '--config', config)
+    assert.notEqual(told.code, 0)
+    assert.match(told.stderr, message)
+  }
+  const audit = (await ask('audit', '--operation', 'key.update')).stdout
+  assert.match(audit, /project=gemini/)
+})

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
+import { labelWordCure } from '../../src/accounts/labels.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
 import { earlierStoreMistake } from '../../src/config/store-place.ts'
@@ -117,6 +118,22 @@ const mistakes: Mistake[] = [
   ['a key with a tab', upstream('', '"sk\\t1"'), word],
   ['a key with a control character', upstream('', '"sk\\e1"'), word],
   ['a key with quotes of a word processor', upstream('', '"“sk-1”"'), word],
+  ...([
+    ['labels: [apollo]', 'must be a map of keys', 'labels'],
+    ['labels: { project: apollo }', 'must be a list of values', 'labels.project'],
+    ['labels: { project: [] }', 'must have a value', 'labels.project'],
+    ['labels: { project: [a b] }', labelWordCure, 'labels.project[0]'],
+    ['labels: { project: ["a=b"] }', labelWordCure, 'labels.project[0]'],
+    ['labels: { project: ["a,b"] }', labelWordCure, 'labels.project[0]'],
+    ['labels: { project: [2027] }', labelWordCure, 'labels.project[0]'],
+    [`labels: { project: [${'x'.repeat(65)}] }`, labelWordCure, 'labels.project[0]'],
+    ['labels: { "pro ject": [a] }', labelWordCure, 'labels.pro ject'],
+    [
+      `labels: { a: [${Array.from({ length: 600 }, (_, at) => `a${at}`)}], b: [${Array.from({ length: 401 }, (_, at) => `b${at}`)}] }`,
+      'must have 1000 values at most, of all dimensions together',
+      'labels',
+    ],
+  ].map(([source, told, key]) => [`Y21 ${source!.slice(0, 40)}`, source!, `1: ${key} ${told}`]) satisfies Mistake[]),
   ['a key of more than 8 KB', upstream('', `"${'k'.repeat(8_193)}"`), word],
   [
     'an alias without an anchor',

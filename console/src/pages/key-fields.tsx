@@ -11,6 +11,8 @@ export const keyLabels = {
   rpm: 'Requests per minute',
   models: 'Models',
   person: 'Person',
+  labels: 'Labels',
+  may_choose: 'May choose',
   expires: 'Expires',
 }
 export type KeySaid = Record<keyof typeof keyLabels, string>
@@ -50,20 +52,34 @@ export function KeyFields(props: {
         <Field placeholder="never" hint={expiresHint} {...field('expires')} />
       </div>
       <Field placeholder="nobody" hint="whose it is: an id, an external id or a name" {...field('person')} />
+      <div class="fields">
+        <Field placeholder="project=apollo" hint="what its requests are for" {...field('labels')} />
+        <Field placeholder="project,team" hint="where its client may choose" {...field('may_choose')} />
+      </div>
     </>
   )
 }
 
 /** The fields of a key as they are now. */
-export function saidOf({ label, budget, rpm, models, person, expires }: Key): KeySaid {
+export function saidOf({ label, budget, rpm, models, person, labels, may_choose, expires }: Key): KeySaid {
   return {
     label: label ?? '',
     budget: spellBudget(budget),
     rpm: rpm == null ? '' : String(rpm),
     models: models?.join(',') ?? '',
     person: person ?? '',
+    labels: spellLabels(labels) ?? '',
+    may_choose: may_choose?.join(',') ?? '',
     expires: expires ?? '',
   }
+}
+
+export function spellLabels(labels: Key['labels']): string | undefined {
+  return labels
+    ? Object.entries(labels)
+        .map((label) => label.join('='))
+        .join(',')
+    : undefined
 }
 
 function spellBudget(budget: Budget | null): string {

@@ -12,7 +12,7 @@ import { Away, Time } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
 import { say } from '../ui/toasts.tsx'
 import { useFresh } from './figures.ts'
-import { Fact, KeyFields, keyFields, keyLabels, LimitFacts, saidOf } from './key-fields.tsx'
+import { Fact, KeyFields, keyFields, keyLabels, LimitFacts, saidOf, spellLabels } from './key-fields.tsx'
 import { Secret } from './secret.tsx'
 import { SpendPlot } from './spend-plot.tsx'
 
@@ -64,6 +64,8 @@ function KeyView({ of: key, version }: { of: Key; version: string | undefined })
           <LimitFacts of={key} />
           <Fact name="Models">{key.models ? key.models.join(', ') : 'all'}</Fact>
           <Fact name="Person">{key.person_name ?? key.person ?? 'nobody'}</Fact>
+          <Fact name="Labels">{spellLabels(key.labels) ?? 'none'}</Fact>
+          <Fact name="May choose">{key.may_choose?.join(', ') ?? 'no label'}</Fact>
           <Fact name="Expires">
             <Expires iso={key.expires} revoked={key.revoked} />
           </Fact>

@@ -14,6 +14,7 @@ import { SearchField } from '../ui/search-field.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { KeyPage } from './key.tsx'
+import { spellLabels } from './key-fields.tsx'
 import { NewKey } from './new-key.tsx'
 import { rowsAtOnce, useSpent } from './spent.tsx'
 
@@ -138,6 +139,14 @@ export function KeyTable({ account, q, state, sort, showsAccount, empty }: Props
       by: ({ person, person_name }) => person_name ?? person,
       wide: true,
       cell: ({ person, person_name }) => person_name ?? person ?? <span class="none">–</span>,
+    },
+    {
+      head: 'Labels',
+      by: ({ labels }) => spellLabels(labels),
+      wide: true,
+      cell: ({ labels, may_choose }) => (
+        <span title={may_choose ? `may choose ${may_choose.join(', ')}` : undefined}>{spellLabels(labels) ?? '–'}</span>
+      ),
     },
     {
       head: 'Expires',

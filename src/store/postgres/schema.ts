@@ -416,6 +416,8 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX accounts_bounded ON triwire.accounts (id) WHERE budget IS NOT NULL OR warn IS NOT NULL;
 `,
   },
+  // Labels that the operator declared, such as project=apollo,team=red, and dimensions with commas between them (ruling Y21).
+  { oldest: 1, sql: 'ALTER TABLE triwire.keys ADD COLUMN labels text, ADD COLUMN may_choose text' },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -373,6 +373,11 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE accounts ADD COLUMN grant_lapses INTEGER CHECK (grant_lapses IN (0, 1));
   ALTER TABLE accounts ADD COLUMN last_grant TEXT;      -- the reference of the last monthly grant
 `,
+  // From 12 to 13: labels that the operator declared (ruling Y21).
+  `
+  ALTER TABLE keys ADD COLUMN labels TEXT;              -- such as project=apollo,team=red
+  ALTER TABLE keys ADD COLUMN may_choose TEXT;          -- dimensions, with commas between them
+`,
 ]
 
 /** The version of the second release. */

@@ -42,7 +42,13 @@ function fill(path: string, debits = 30): void {
   const store = openStore(path)
   const [one, two] = [store.createAccount('one', 10_000_000_000n), store.createAccount('two', 7n)]
   store.createAccount('three')
-  const bounds = { budget: { nanos: 10n ** 9n, per: 'month' }, requestsPerMinute: 7, models: ['a', 'b*'] } as const
+  const bounds = {
+    budget: { nanos: 10n ** 9n, per: 'month' },
+    requestsPerMinute: 7,
+    models: ['a', 'b*'],
+    labels: ['a=b'],
+    mayChoose: ['a'],
+  } as const
   const narrow = store.createKey(one.id, { label: 'canary label', ...bounds, expiresMs: 9e12 })
   const person = store.change(createPerson({ name: 'Ada', externalId: 'u-1', account: 'one' }, 4))
   store.change(linkPersons('u-1', store.change(createPerson({ externalId: 'u-2' }, 5)).id))

@@ -1,0 +1,96 @@
+/*
+ * Labels say what a request was for, in dimensions that the operator declares in the configuration with all of their values (ruling
+ * Y21). A label is a text such as `project=apollo`. A key has some of its own, and may let its client choose in some dimensions.
+ */
+
+/** All values that may be chosen, by their dimensions. */
+export type DeclaredLabels = ReadonlyMap<string, ReadonlySet<string>>
+
+/** The most labels of a key, and of dimensions in which it may choose: an entry has at most both. */
+export const labelsMax = 4
+
+/** The most values of all dimensions together. */
+export const labelValuesMax = 1_000
+
+/** Dimensions and values: up to 64 letters and digits, with marks that a header can hold and a list does not need. */
+export const labelWord = /^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,63}$/
+
+export const labelWordCure = 'must be 1 to 64 letters and digits; after the first one also . _ : / @ + - may stand'
+
+export function dimensionOf(label: string): string {
+  return label.slice(0, label.indexOf('='))
+}
+
+/** Parses labels as people write them: `project=apollo,team=red`. @throws RangeError with a text for the person who wrote it. */
+export function parseLabels(text: string): string[] {
+  const labels = cut(text, 'labels', 'project=apollo,team=red')
+  if (!labels.every((label) => label.split('=').length === 2 && label.split('=').every((word) => labelWord.test(word))))
+    throw new RangeError('Write labels as dimensions and values, such as project=apollo,team=red.')
+  if (new Set(labels.map(dimensionOf)).size < labels.length)
+    throw new RangeError('A key has one label in each dimension.')
+  return sorted(labels)
+}
+
+/** Parses the dimensions in which a client may choose: `project,team`. @throws RangeError as `parseLabels` does */
+export function parseDimensions(text: string): string[] {
+  const dimensions = cut(text, 'dimensions', 'project,team')
+  if (!dimensions.every((word) => labelWord.test(word))) throw new RangeError('Write dimensions such as project,team.')
+  return dimensions.sort()
+}
+
+function cut(text: string, what: string, example: string): string[] {
+  const words = [...new Set(text.split(',').map((word) => word.trim()))]
+  if (words.includes('')) throw new RangeError(`Write ${what} with commas between them, such as ${example}.`)
+  if (words.length > labelsMax) throw new RangeError(`A key has ${labelsMax} ${what} at most.`)
+  return words
+}
+
+/** A sentence if a label, or a dimension alone, is not declared. */
+export function undeclaredMistake(declared: DeclaredLabels, words: readonly string[]): string | undefined {
+  for (const word of words) {
+    const [dimension = '', value] = word.split('=')
+    const values = declared.get(dimension)
+    if (values === undefined)
+      return `There is no dimension "${dimension}": declare it in the configuration, under labels.`
+    if (value !== undefined && !values.has(value))
+      return `"${value}" is no value of ${dimension}: declare it in the configuration, under labels.`
+  }
+  return undefined
+}
+
+/** The labels of a key or an entry as a store has them: by their dimensions, with commas between them. */
+export function formatLabels(labels: readonly string[]): string {
+  return labels.join(',')
+}
+
+/**
+ * The labels of a request: those of its key, and instead of them what its client chose.
+ * @param chosen the value of the header: labels with commas between them
+ * @returns as an entry has them; undefined if there is none. `'forbidden'` if the key may not choose a label, or none is so declared
+ */
+export function labelsOfRequest(
+  chosen: string | undefined,
+  {
+    labels = [],
+    mayChoose = [],
+  }: { labels?: readonly string[] | undefined; mayChoose?: readonly string[] | undefined },
+  declared: DeclaredLabels,
+): { labels: string | undefined } | 'forbidden' {
+  const all = new Map(labels.map((label) => [dimensionOf(label), label]))
+  const words = chosen === undefined ? [] : chosen.split(',').map((word) => word.trim())
+  const seen = new Set<string>()
+  for (const word of words) {
+    // A list in a header may have empty members (RFC 9110 5.6.1.2).
+    if (word === '') continue
+    const dimension = dimensionOf(word)
+    const isAllowed = mayChoose.includes(dimension) && declared.get(dimension)?.has(word.slice(dimension.length + 1))
+    if (!isAllowed || seen.has(dimension)) return 'forbidden'
+    seen.add(dimension)
+    all.set(dimension, word)
+  }
+  return { labels: all.size === 0 ? undefined : formatLabels(sorted([...all.values()])) }
+}
+
+function sorted(labels: readonly string[]): string[] {
+  return labels.toSorted((one, other) => (dimensionOf(one) < dimensionOf(other) ? -1 : 1))
+}
