@@ -17,7 +17,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bundle, programs } from './package/bundle.ts'
 import { findChangedTests, listChanged } from './support/changed-tests.ts'
 import { lookAtMachine, nameMissingPrograms } from './support/missing-programs.ts'
-import { groupTests } from './support/test-groups.ts'
+import { createTestQueue } from './support/test-queue.ts'
 
 // npm test [folder or file …] [--changed[=COMMIT]] [--again] [--quick] [--weigh] [--option of node …]
 //
@@ -28,8 +28,8 @@ import { groupTests } from './support/test-groups.ts'
 // With --again a file that fails is run once more, alone, at most twice. Only a file that fails each time fails the run, because
 // on a busy machine a deadline can pass without a fault of ours. Files that pass at a later try are listed: they need mending.
 //
-// With --weigh the seconds of each file are written to scripts/support/test-seconds.json, by which processes share the files. On
-// an idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
+// With --weigh the seconds of each file are written to scripts/support/test-seconds.json. The longest files run first. On an
+// idle machine: TRIWIRE_TEST_POSTGRES=1 npm test -- --weigh
 //
 // After the tests every file that they left behind is searched. Tests put their stores and logs into TRIWIRE_TEST_DIR, and their
 // secrets and texts carry the word canary. Nothing of requests and answers, and no key, may be written anywhere (ruling U5).
@@ -59,6 +59,15 @@ const bundled = fileURLToPath(new URL('../node_modules/.cache/triwire/program', 
 
 const hourMs = 3_600_000
 
+/** The memory of a process of tests, and of what it starts. */
+const processBytes = 2 ** 30
+
+/**
+ * Files wait for deadlines and for other processes two thirds of their time. So three times as many processes as cores run at
+ * once, as long as there is memory for them.
+ */
+const processesMax = Math.max(2, Math.min(3 * availableParallelism(), Math.floor(availableMemory() / processBytes)))
+
 /** With --quick (`npm run check`) files with these words are left out, and listed. */
 const lengthy = 'Left to npm test: '
 
@@ -79,12 +88,19 @@ const found = changedOption === undefined ? chosen : findAffected(chosen, change
 const leftOut = args.includes('--quick') ? found.filter((file) => says(file, lengthy)) : []
 const toRun = found.filter((file) => !leftOut.includes(file))
 const quickStart = await prepareQuickStart()
-// Two more at once than there are cores: files that wait for a deadline leave their cores to others.
-let status = toRun.length === 0 ? 0 : run(groupTests(root, toRun, secondsOf), availableParallelism() + 2)
+const queue = createTestQueue(root, join(folder, 'queue'), toRun, secondsOf, processesMax)
+let status = toRun.length === 0 ? 0 : run(queue.starts, processesMax)
+const unfinished = queue.listUnfinished()
+if (status === 0 && unfinished.length > 0) {
+  console.error(`\nNo process has finished:\n${unfinished.map((file) => `  ${file}`).join('\n')}`)
+  status = 1
+}
 if (args.includes('--weigh') && status === 0) writeWeights()
 if (leftOut.length > 0) console.log(`\nLeft to npm test:\n${leftOut.map((file) => `  ${file}`).join('\n')}`)
 let failed = readFailed()
 if (args.includes('--again') && failed.length <= againMax) {
+  // A process that ended too early stands for all files that it took.
+  failed = failed.flatMap(queue.filesOf)
   for (let tries = 0; status !== 0 && failed.length > 0 && tries < moreTries; tries++) {
     const list = failed.map((file) => `  ${relative(root, file)}`).join('\n')
     console.error(`\nONCE MORE, alone, since it failed:\n${list}\n`)
@@ -195,7 +211,7 @@ function run(files: readonly string[], atOnce: number): number {
   return status ?? 1
 }
 
-/** @returns each file of the last run in which something failed; a group of them if one of them ended its process. */
+/** @returns each file of the last run in which something failed; the started file if its process ended too early */
 function readFailed(): string[] {
   const text = existsSync(failures) ? readFileSync(failures, 'utf8') : ''
   return [...new Set(text.split('\n').filter(Boolean))]

@@ -1,11 +1,11 @@
 import { isMainThread } from 'node:worker_threads'
 
 /*
- * Loaded by scripts/test.ts into the process of every test file. If a file does not end, it prints the running test and
- * what keeps the process alive, and exits. So no run hangs, and no forced exit hides a leak.
+ * Loaded by scripts/test.ts into every process of test files. If a test, or what comes between tests, does not end, it prints
+ * the running test and what keeps the process alive, and exits. So no run hangs, and no forced exit hides a leak.
  */
 
-const { TRIWIRE_TEST_FILE_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000', NODE_TEST_CONTEXT } = process.env
+const { TRIWIRE_TEST_STEP_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000', NODE_TEST_CONTEXT } = process.env
 
 // A thread of a test has no tests, and would load the runner for nothing.
 if (isMainThread && NODE_TEST_CONTEXT) await watch()
@@ -13,22 +13,23 @@ if (isMainThread && NODE_TEST_CONTEXT) await watch()
 async function watch(): Promise<void> {
   const { after, beforeEach } = await import('node:test')
   let running = 'nothing yet'
+  const step = giveUpAfter(Number(TRIWIRE_TEST_STEP_LIMIT_MS), () => `a step takes too long, at: ${running}`)
   beforeEach((test) => {
     running = test.name
+    step.refresh()
   })
-  giveUpAfter(Number(TRIWIRE_TEST_FILE_LIMIT_MS), () => `the file takes too long, at: ${running}`)
   // This hook is the first one: the file's own hooks come after it, and have this time too.
   after(() => giveUpAfter(Number(TRIWIRE_TEST_END_LIMIT_MS), () => 'all tests are over, but the process is kept alive'))
 }
 
-function giveUpAfter(ms: number, why: () => string): void {
+function giveUpAfter(ms: number, why: () => string): NodeJS.Timeout {
   const timer = setTimeout(() => {
     const handles = (process as unknown as { _getActiveHandles(): object[] })._getActiveHandles()
     const what = [...process.getActiveResourcesInfo(), ...handles.map(describe)]
     console.error(`${process.argv[1]}: ${why()}\n${what.map((one) => `  ${one}`).join('\n')}`)
     process.exit(1)
   }, ms)
-  timer.unref()
+  return timer.unref()
 }
 
 /** Describes a handle by its class and the ends of its connection or program. */
