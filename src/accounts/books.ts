@@ -97,6 +97,7 @@ const readingNames = [
     'rankSpent',
     'readSpent',
     'nameLines',
+    'namePersons',
   ] as const),
   ...(['verify', 'audit', 'listOperators', 'watch', 'takeWarnings', 'settleWarning', 'listAudit'] as const),
 ]
@@ -204,6 +205,8 @@ export interface BookStore {
   readUsage(question: UsageQuestion): Promise<UsageAnswer>
   /** The names of lines of rotations, by the ids of their first keys: that of the newest key of each. */
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** The people that are meant by ids in entries: identities are the person they belong to, and erased people are nobody. */
+  namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
   /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** The whole cost of a key, in nano-credits, less what was given back. */

@@ -120,7 +120,10 @@ export async function namesOf(books: Books, by: readonly UsageGrouping[], groups
   const idsOf = (name: UsageGrouping) => [
     ...new Set(by.includes(name) ? groups.map((of) => of[by.indexOf(name)]!) : []),
   ]
-  const [accountIds, keyIds] = [idsOf('account'), idsOf('key')]
-  const accounts = await books.pageAccounts({ ids: accountIds, sort: 'name', limit: accountIds.length })
-  return new Map([...accounts.map(({ id, name }) => [id, name] as const), ...(await books.nameLines(keyIds))])
+  const [ids, keyIds, personIds] = [idsOf('account'), idsOf('key'), idsOf('person')]
+  const accounts = ids.length > 0 ? await books.pageAccounts({ ids, sort: 'name', limit: ids.length }) : []
+  const persons = personIds.length > 0 ? await books.namePersons(personIds) : []
+  const names = [...accounts, ...Array.from(persons, ([id, { name }]) => ({ id, name }))]
+  const lines = keyIds.length > 0 ? await books.nameLines(keyIds) : []
+  return new Map([...names.map(({ id, name }) => [id, name] as const), ...lines])
 }

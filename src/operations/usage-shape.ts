@@ -2,13 +2,14 @@ import { z } from 'zod'
 import { quarterMs, type Zone } from '../accounts/calendar.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { type BucketCounts, percentileError, percentileOf } from '../accounts/usage/histogram.ts'
-import type {
-  Series,
-  SumName,
-  TimeName,
-  UsageAnswer,
-  UsageGrouping,
-  UsageQuestion,
+import {
+  type Series,
+  type SumName,
+  type TimeName,
+  type UsageAnswer,
+  type UsageGrouping,
+  type UsageQuestion,
+  usageGroupings,
 } from '../accounts/usage/question.ts'
 import { formatCsvRow } from './csv.ts'
 import { amount, folding, formatTime, when } from './fields.ts'
@@ -59,7 +60,7 @@ const figures = {
 } satisfies Record<Measure, z.ZodType>
 
 const text = z.string().nullable()
-const grouped = { account: text, key: text, model: text, wires: text, upstream: text, outcome: text, code: text }
+const grouped = Object.fromEntries(usageGroupings.map((name) => [name, text])) as Record<UsageGrouping, typeof text>
 
 export const usageShape = z.object({
   time_zone: z.string(),
@@ -73,7 +74,7 @@ export const usageShape = z.object({
   series: z.array(
     z.object({
       of: z.object(grouped).partial(),
-      named: z.object({ account: text, key: text }).partial().nullable(),
+      named: z.object({ account: text, key: text, person: text }).partial().nullable(),
       ...figures,
     }),
   ),
@@ -123,9 +124,7 @@ export function tellUsage({ groups, other, total, keptFrom, folding }: UsageAnsw
     ...(folding && { folding }),
     series: groups.map((group) => {
       const of = Object.fromEntries(by.map((name, at) => [name, group.of[at] || null] as const))
-      const people = by.flatMap((name, at) =>
-        name === 'account' || name === 'key' ? [[name, telling.named.get(group.of[at]!) ?? null]] : [],
-      )
+      const people = by.flatMap((name, at) => (isNamed(name) ? [[name, telling.named.get(group.of[at]!) ?? null]] : []))
       return {
         of,
         named: people.length > 0 ? (Object.fromEntries(people) as Record<string, string | null>) : null,
@@ -170,6 +169,11 @@ function tellTimes(buckets: readonly BucketCounts[], isKept: (at: number) => boo
   }
 }
 
+/** Whether people call it by another word than its id. */
+function isNamed(name: string): name is 'account' | 'key' | 'person' {
+  return name === 'account' || name === 'key' || name === 'person'
+}
+
 const groups = Object.keys(grouped) as (keyof typeof grouped)[]
 const percentiles = Object.keys(shares) as (keyof typeof shares)[]
 
@@ -185,7 +189,7 @@ export function* formatUsageCsv(told: ToldUsage, dimensions: readonly UsageGroup
   const by = groups.filter((name) => dimensions.includes(name))
   const asked = measures.filter((name) => name in total)
   const columns = asked.flatMap((name) => (name.endsWith('_ms') ? percentiles.map((one) => `${name}_${one}`) : [name]))
-  const names = by.filter((name) => name === 'account' || name === 'key')
+  const names = by.filter(isNamed)
   const head = ['series', 'bucket', ...by, ...names.map((name) => `${name}_name`), ...columns]
   yield formatCsvRow(head.map(toCell))
   for (const one of series) {

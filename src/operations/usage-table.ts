@@ -13,18 +13,26 @@ import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, word
 /** The accounts whose figures are read at once; more if the ledger itself is read for them. */
 const [accountsAtOnce, accountsOfEntries] = [500, 5_000]
 
-/** Groups of one account, whose figures are read account by account. */
-const ofOneAccount: readonly UsageGrouping[] = ['account', 'key']
+/** Columns of many words, whose figures are read account by account. */
+const ofOneAccount: readonly UsageGrouping[] = ['account', 'key', 'person']
 
 const sums = [
   ...(['cost', 'requests', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'output_tokens'] as const),
 ] satisfies SumName[]
 
+const words = [...dimensions, 'tier', 'band', 'person'] as const
+
+/** The name of a column of labels begins with it. */
+const labelColumn = 'label:'
+
+const columnsCure = `must be any of ${words.join(', ')}, label:NAME`
+const isColumn = new RegExp(`^(?:${words.join('|')}|${labelColumn}[^\\s,=]{1,64})$`)
+
 const cell = z.string().nullable().optional()
 
 /** A row: the columns that were asked for, in their order, then the figures. */
 const rowShape = z.object({
-  ...(Object.fromEntries(dimensions.map((name) => [name, cell])) as Record<(typeof dimensions)[number], typeof cell>),
+  ...(Object.fromEntries(words.map((name) => [name, cell])) as Record<(typeof words)[number], typeof cell>),
   credits: field.amount,
   requests: z.number(),
   tokens: z.number().describe('input, cached input and output'),
@@ -34,9 +42,11 @@ type TableRow = Record<string, string | number | null>
 
 const input = z.strictObject({
   by: field
-    .someOf(dimensions, dimensions.length, `must be any of ${dimensions.join(', ')}`)
+    .text(columnsCure)
+    .transform((text) => [...new Set(field.split(text))])
+    .refine((names) => names.length > 0 && names.every((name) => isColumn.test(name)), { error: columnsCure })
     .prefault('account')
-    .describe(`the columns: any of ${dimensions.join(', ')}`),
+    .describe(`the columns: any of ${words.join(', ')}, and \`label:project\` of each dimension of labels`),
   ...rangeFields,
   ...wordFields,
 })
@@ -75,76 +85,90 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
   const isOfTimes = [input.from, input.to, input.last].some((said) => said !== undefined && 'ms' in said)
   const unit = isOfTimes ? 'hour' : 'day'
   const boundsMs = [calendar.periodOf(range.fromMs, unit).startMs, calendar.periodOf(range.toMs - 1, unit).endMs]
+  const by = [...new Set(input.by.map((name) => (name.startsWith(labelColumn) ? 'labels' : (name as UsageGrouping))))]
   const question: UsageQuestion = {
     bounds: boundsMs.map((ms) => ms / quarterMs),
     daysOf: boundsMs.every((ms) => calendar.periodOf(ms, 'day').startMs === ms) ? zone : undefined,
     isWhole: true,
-    ...{ by: input.by, sums, times: [], sort: 'cost', top: Number.POSITIVE_INFINITY },
+    ...{ by, sums, times: [], sort: 'cost', top: Number.POSITIVE_INFINITY },
     only: await readOnly(books, calendar, input),
   }
-  return eachRow(books, question)
+  return eachRow(books, question, input.by)
 }
 
 /** Rows in the order of their accounts' names, then of their words. Each is a sum, so that the total is that of the rows. */
-async function* eachRow(books: Books, question: UsageQuestion): AsyncIterable<TableRow> {
-  const { by } = question
+async function* eachRow(books: Books, question: UsageQuestion, columns: readonly string[]): AsyncIterable<TableRow> {
   const total = sums.map(() => 0n)
-  // Entries without a key may be of any account.
-  const unnamed = new Map<string, { of: readonly string[]; sums: bigint[] }>()
+  // Entries without a key or a person may be of any account.
+  const unnamed = new Map<string, RowSums>()
   for await (const only of eachSlice(books, question)) {
     const { groups } = await books.readUsage({ ...question, only })
-    const named: RowSums[] = []
+    const wordsOf = await readWords(
+      books,
+      question.by,
+      groups.map(({ of }) => of),
+    )
+    const named = new Map<string, RowSums>()
     for (const { of, sums } of groups) {
-      const row = { of, sums: sums.map(([sum]) => sum!) }
-      addSums(total, row.sums)
-      const isOfAny = by.every((name, at) => !ofOneAccount.includes(name) || of[at] === '')
-      const found = isOfAny ? unnamed.get(of.join('\n')) : undefined
-      if (found) addSums(found.sums, row.sums)
-      else if (isOfAny) unnamed.set(of.join('\n'), row)
-      else named.push(row)
+      const { words, place, isOfOne } = wordsOf(of, columns)
+      const rows = isOfOne ? named : unnamed
+      const row = rows.get(place) ?? { words, place, sums: sums.map(() => 0n) }
+      rows.set(place, row)
+      for (const to of [row.sums, total]) for (const [at, [sum]] of sums.entries()) to[at]! += sum!
     }
-    yield* tellRows(books, by, named)
+    yield* tellRows(named, columns)
   }
-  yield* tellRows(books, by, [...unnamed.values()])
+  yield* tellRows(unnamed, columns)
   yield tellRow(
-    by,
-    by.map((_, at) => (at === 0 ? 'total' : null)),
+    columns,
+    columns.map((_, at) => (at === 0 ? 'total' : null)),
     total,
   )
 }
 
-function addSums(to: bigint[], sums: readonly bigint[]): void {
-  for (const [at, sum] of sums.entries()) to[at]! += sum
+/** @property place sorts rows, and tells those apart that are called alike */
+type RowSums = { words: readonly string[]; place: string; sums: bigint[] }
+
+function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {
+  for (const { words, sums } of [...rows.values()].sort((a, b) => (a.place < b.place ? -1 : 1)))
+    yield tellRow(columns, words, sums)
 }
 
-type RowSums = { of: readonly string[]; sums: readonly bigint[] }
+/** Returns a function that makes the cells of a group's words. */
+async function readWords(books: Books, by: readonly UsageGrouping[], groups: readonly (readonly string[])[]) {
+  const names = await namesOf(books, by, groups)
+  const persons = by.includes('person')
+    ? await books.namePersons(groups.map((of) => of[by.indexOf('person')]!))
+    : undefined
+  return (of: readonly string[], columns: readonly string[]) => {
+    const wordOf = (name: UsageGrouping) => of[by.indexOf(name)] ?? ''
+    const person = persons?.get(wordOf('person'))
+    const ids = columns.map((column) =>
+      column.startsWith(labelColumn)
+        ? labelIn(wordOf('labels'), column.slice(labelColumn.length))
+        : column === 'person'
+          ? (person?.id ?? '')
+          : wordOf(column as UsageGrouping),
+    )
+    const words = ids.map((id, at) => (columns[at] === 'person' ? person?.name : names.get(id)) ?? id)
+    const isOfOne = ids.some((id, at) => id !== '' && ofOneAccount.includes(columns[at] as UsageGrouping))
+    return { words, isOfOne, place: [names.get(wordOf('account')), ...words, ...ids].join('\n') }
+  }
+}
 
-async function* tellRows(
-  books: Books,
-  by: readonly UsageGrouping[],
-  rows: readonly RowSums[],
-): AsyncIterable<TableRow> {
-  const names = await namesOf(
-    books,
-    by,
-    rows.map(({ of }) => of),
-  )
-  const accountAt = by.indexOf('account')
-  const placed = rows.map(({ of, sums }) => {
-    const words = by.map((name, at) => (ofOneAccount.includes(name) && names.get(of[at]!)) || of[at]!)
-    return { words, sums, place: [words[accountAt], ...words, ...of].join('\n') }
-  })
-  placed.sort((a, b) => (a.place < b.place ? -1 : 1))
-  for (const { words, sums } of placed) yield tellRow(by, words, sums)
+/** The value of a dimension in the labels of an entry, such as `project=apollo,team=core`. */
+function labelIn(labels: string, dimension: string): string {
+  const found = labels.split(',').find((one) => one.startsWith(`${dimension}=`))
+  return found?.slice(dimension.length + 1) ?? ''
 }
 
 function tellRow(
-  by: readonly UsageGrouping[],
+  columns: readonly string[],
   words: readonly (string | null)[],
   [cost, requests, ...tokens]: readonly bigint[],
 ): TableRow {
   return {
-    ...Object.fromEntries(by.map((name, at) => [name, words[at] || null])),
+    ...Object.fromEntries(columns.map((name, at) => [name, words[at] || null])),
     credits: formatCredits(cost!),
     requests: Number(requests),
     tokens: Number(tokens.reduce((sum, count) => sum + count, 0n)),

@@ -22,15 +22,18 @@ async function readTable(store: TestStore, asked: Record<string, string>): Promi
   return (await Array.fromAsync((outcome as { rows: AsyncIterable<object> }).rows)) as Row[]
 }
 
-const columns = ['account', 'key', 'model', 'wires', 'upstream', 'outcome'] as const
+const columns = [
+  ...(['account', 'key', 'model', 'wires', 'upstream', 'outcome', 'tier', 'band', 'person'] as const),
+  ...(['label:project', 'label:team'] as const),
+]
 
 onEachStore((engine) => {
   test('issue 46 law 8: parts are the whole: by any columns the rows of a table are the sums of the entries, folded or not', async () => {
     const store = await engine.open({ atMs })
-    const names = ['zoe', 'amy', 'bob']
+    const owners = ['zoe', 'amy', 'bob']
     const lines = new Map<string, string>()
     const keys: [account: string, key: string | undefined][] = []
-    for (const name of names) {
+    for (const name of owners) {
       const { id } = await store.createAccount(name, 1_000_000_000_000n)
       const first = await store.createKey(id, { label: `${name}-ci` })
       const second = await store.rotateKey(first.id, 60_000)
@@ -39,15 +42,26 @@ onEachStore((engine) => {
       lines.set(other.id, other.prefix)
       keys.push([id, first.id], [id, second.id], [id, other.id], [id, undefined])
     }
+    const people = ['Ann', 'Ann', 'Eva', 'Zed']
+    const persons: string[] = []
+    for (const [n, name] of people.entries()) persons.push((await store.createPerson({ name, externalId: `e${n}` })).id)
+    const projects = ['project=apollo,team=core', 'project=apollo', 'team=core', undefined]
     const models = ['m-large', 'm-small', 'm-large']
     await store.postDebits(
       Array.from({ length: 90 }, (_, n) => {
         const [account, keyId] = keys[n % keys.length]!
-        const outcome = n % 7 === 0 ? 'upstream_cut' : 'ok'
-        return { ...createDebitRow(`req_${n}`, account), keyId, model: models[n % 3]!, outcome, amountNanos: BigInt(n) }
+        const outcome = n % 7 === 0 ? ('upstream_cut' as const) : ('ok' as const)
+        const person = n % 2 === 0 ? persons[n % 5] : undefined
+        const details = { person, labels: projects[n % 4], tier: n % 8 === 0 ? 'flex' : undefined, band: 'peak' }
+        const debit = { ...createDebitRow(`req_${n}`, account), keyId, model: models[n % 3]!, outcome }
+        return { ...debit, amountNanos: BigInt(n), ...(n > 20 && { details }) }
       }),
     )
     await store.giveBack(['req_5', 'req_17'])
+    // Two identities of one person count together, and one who was erased is nobody.
+    await store.linkPersons(persons[1]!, persons[2]!)
+    await store.erasePerson(persons[3]!)
+    const names = new Map(persons.map((id, n) => [id, ['Ann', 'Ann', 'Ann', null][n]!]))
     const called = new Map((await store.listAccounts()).map(({ id, name }) => [id, name]))
     const entries: Entry[] = []
     for await (const entry of store.eachEntry()) entries.push(entry)
@@ -63,7 +77,7 @@ onEachStore((engine) => {
             [total[by[0]!], ...by.slice(1).map((name) => total[name])],
             ['total', ...by.slice(1).map(() => null)],
           )
-          assert.deepEqual(sorted(rows), sorted(sumUp(entries, by, called, lines)))
+          assert.deepEqual(sorted(rows), sorted(sumUp(entries, by, { called, lines, names, persons })))
           assert.equal(parseCredits(`${total['credits']}`), 3_000_000_000_000n - balance)
           for (const name of ['requests', 'tokens'] as const)
             assert.equal(
@@ -110,19 +124,28 @@ onEachStore((engine) => {
 function sumUp(
   entries: readonly Entry[],
   by: readonly (typeof columns)[number][],
-  called: ReadonlyMap<string, string>,
-  lines: ReadonlyMap<string, string>,
+  {
+    called,
+    lines,
+    names,
+    persons,
+  }: Record<'called' | 'lines' | 'names', ReadonlyMap<string, string>> & { persons: string[] },
 ): Row[] {
   const groups = new Map<string, { row: Row; nanos: bigint }>()
   const outcomes = new Map(entries.flatMap(({ bill }) => (bill ? [[bill.requestId, bill.outcome] as const] : [])))
-  for (const { accountId, amountNanos, bill, returned } of entries) {
+  for (const { accountId, amountNanos, bill, returned, details } of entries) {
     const origin = bill ?? returned
     if (!origin) continue
     const words: Record<(typeof columns)[number], string | null> = {
       ...{ account: called.get(accountId)!, key: lines.get(origin.keyId ?? '') ?? null, model: origin.model! },
       ...{ wires: 'chat-to-messages', upstream: origin.upstream!, outcome: outcomes.get(origin.requestId)! },
+      ...{ tier: details?.tier ?? null, band: details?.band ?? null, person: names.get(details?.person ?? '') ?? null },
+      'label:project': details?.labels?.includes('project=apollo') ? 'apollo' : null,
+      'label:team': details?.labels?.includes('team=core') ? 'core' : null,
     }
-    const place = by.map((name) => words[name]).join()
+    // Two people of one name are two rows.
+    const isFirst = details?.person === persons[0]
+    const place = [...by.map((name) => words[name]), by.includes('person') && isFirst].join()
     const row: Row = { ...Object.fromEntries(by.map((name) => [name, words[name]])), requests: 0, tokens: 0 }
     const group = groups.get(place) ?? { row, nanos: 0n }
     groups.set(place, group)

@@ -18,6 +18,7 @@ import { hourAndDayOf } from '../../src/accounts/usage/rollup.ts'
 import { createTraffic, type TrafficCell } from '../../src/accounts/usage/traffic.ts'
 import { selectTail } from '../../src/store/sql/usage.ts'
 import { createDialect, usageDialect } from '../../src/store/sqlite/run.ts'
+import { secondRelease } from '../../src/store/sqlite/schema.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 import { onEachStore, openFile, type TestStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
@@ -117,7 +118,7 @@ onEachStore((engine) => {
       assert.deepEqual((await store.readUsage(asked)).total.sums, expected)
       assert.deepEqual(await store.verify(verifyOptions), [])
       assert.equal(quarters(), were)
-      assert.equal(db.prepare('PRAGMA user_version').get()!['user_version'], 8)
+      assert.equal(db.prepare('PRAGMA user_version').get()!['user_version'], secondRelease)
       db.close()
     })
 

@@ -1,6 +1,6 @@
 import type { Zone } from '../calendar.ts'
 import type { BucketCounts } from './histogram.ts'
-import { dimensions, type paidDimensions, type SumColumn } from './rollup.ts'
+import { dimensions, paidDimensions, type SumColumn } from './rollup.ts'
 
 /** A sum of a group in a bucket. `errors`: the failed ones of the requests. */
 export type SumName = SumColumn | 'errors'
@@ -10,9 +10,9 @@ const timeNames = ['first_byte', 'total'] as const
 export type TimeName = (typeof timeNames)[number]
 
 /** The groupings that a question may name. `code` is for requests that cost nothing; all others have an empty one. */
-export const usageGroupings = [...dimensions, 'code'] as const
+export const usageGroupings = [...dimensions, ...paidDimensions, 'code'] as const
 
-export type UsageGrouping = (typeof usageGroupings)[number] | (typeof paidDimensions)[number]
+export type UsageGrouping = (typeof usageGroupings)[number]
 
 /** Outcomes of requests that did not fail: their answer was whole, or their client left it. */
 export const soundOutcomes = ['ok', 'client_abort', 'client_stall', 'client_timeout']

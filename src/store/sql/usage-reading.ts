@@ -8,7 +8,8 @@ import {
   unfoldedMax,
 } from '../../accounts/usage/question.ts'
 import { wordsOf } from '../../accounts/usage/rollup.ts'
-import { type Dialect, isOneOf, type Put } from './dialect.ts'
+import type { Dialect } from './dialect.ts'
+import { createNames } from './names.ts'
 import { ask, askOne, inSnapshot, rowsOf, type StoreStep } from './step.ts'
 import {
   findRows,
@@ -21,7 +22,7 @@ import {
   wordsOfReading,
 } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
-import { createWords, slices, wordKey } from './words.ts'
+import { createWords, wordKey } from './words.ts'
 
 /**
  * Figures for reports, as exact as the ledger while little is not folded.
@@ -30,6 +31,7 @@ import { createWords, slices, wordKey } from './words.ts'
 export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
   const { schema } = dialect
   const words = createWords(dialect)
+  const { findLines, ...names } = createNames(dialect)
   return {
     readUsage: (question: UsageQuestion) =>
       inSnapshot(
@@ -48,8 +50,8 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
     readUsageState: () => readUsageState(dialect),
     readFolding,
     readSpent,
-    nameLines,
     listModels,
+    ...names,
   }
 
   function* readTail(reading: { from: number; to: number }): StoreStep<UsageTail> {
@@ -74,30 +76,6 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
 
   function* readEntries(reading: RowReading): StoreStep<FoundRow[]> {
     return findRows(reading, yield* rowsOf(selectOfEntries(dialect, reading)), (text) => text as string)
-  }
-
-  function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
-    const names = new Map<string, string>()
-    for (const list of slices(ids)) {
-      const rows = yield* ask(
-        dialect,
-        (put) =>
-          `SELECT scope, label, prefix FROM ${schema}.keys WHERE ${isOneOf(put, 'scope', list)} ORDER BY created_ms, id <> scope, id`,
-      )
-      for (const { scope, label, prefix } of rows)
-        names.set(scope as string, (label === null ? prefix : `${label} (${prefix})`) as string)
-    }
-    return names
-  }
-
-  function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
-    const lines = new Map<string, string>()
-    for (const list of slices([...new Set(keys)])) {
-      const select = (put: Put) =>
-        `SELECT id, scope FROM ${schema}.keys WHERE scope <> id AND ${isOneOf(put, 'id', list)}`
-      for (const { id, scope } of yield* ask(dialect, select)) lines.set(id as string, scope as string)
-    }
-    return lines
   }
 
   /** Those that spent most first, equal ones by id. The database sums and sorts, so that of many keys only the first are read. */

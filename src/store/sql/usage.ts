@@ -166,7 +166,10 @@ function isIn(column: string, ids: readonly number[]): string {
 }
 
 /** By these, and by quarter, entries are put together. */
-const tailWords = ['account_id', 'key_id', 'model', 'client_wire', 'model_wire', 'upstream', 'outcome'] as const
+const tailWords = [
+  ...(['account_id', 'key_id', 'model', 'client_wire', 'model_wire', 'upstream', 'outcome'] as const),
+  ...paidDimensions,
+]
 
 const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
@@ -227,10 +230,10 @@ const entryWords: Record<UsageGrouping, string> = {
   wires: `coalesce(nullif(e.client_wire, '') || '-to-' || nullif(e.model_wire, ''), '')`,
   upstream: word('upstream'),
   outcome: word('outcome'),
-  tier: `''`,
-  band: `''`,
-  person: `''`,
-  labels: `''`,
+  tier: word('tier'),
+  band: word('band'),
+  person: word('person'),
+  labels: word('labels'),
   code: `''`,
 }
 

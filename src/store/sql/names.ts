@@ -1,0 +1,47 @@
+import { type Dialect, isOneOf, type Put } from './dialect.ts'
+import { ask, type StoreStep } from './step.ts'
+import { slices } from './words.ts'
+
+/** The names of what stands in reports by its id. Those of people are in no entry (ruling Y21). */
+export function createNames(dialect: Dialect) {
+  const { schema } = dialect
+  return { nameLines, namePersons, findLines }
+
+  function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
+    const names = new Map<string, string>()
+    for (const list of slices(ids)) {
+      const rows = yield* ask(
+        dialect,
+        (put) =>
+          `SELECT scope, label, prefix FROM ${schema}.keys WHERE ${isOneOf(put, 'scope', list)} ORDER BY created_ms, id <> scope, id`,
+      )
+      for (const { scope, label, prefix } of rows)
+        names.set(scope as string, (label === null ? prefix : `${label} (${prefix})`) as string)
+    }
+    return names
+  }
+
+  function* namePersons(ids: readonly string[]): StoreStep<Map<string, { id: string; name: string }>> {
+    const names = new Map<string, { id: string; name: string }>()
+    for (const list of slices(ids)) {
+      const rows = yield* ask(
+        dialect,
+        (put) => `SELECT o.id AS word, p.id, coalesce(p.name, p.external_id, p.email) AS name FROM ${schema}.persons o
+          JOIN ${schema}.persons p ON p.id = coalesce(o.linked_id, o.id)
+          WHERE p.erased_ms IS NULL AND o.erased_ms IS NULL AND ${isOneOf(put, 'o.id', list)}`,
+      )
+      for (const { word, id, name } of rows) names.set(word as string, { id: id as string, name: name as string })
+    }
+    return names
+  }
+
+  function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
+    const lines = new Map<string, string>()
+    for (const list of slices([...new Set(keys)])) {
+      const select = (put: Put) =>
+        `SELECT id, scope FROM ${schema}.keys WHERE scope <> id AND ${isOneOf(put, 'id', list)}`
+      for (const { id, scope } of yield* ask(dialect, select)) lines.set(id as string, scope as string)
+    }
+    return lines
+  }
+}
