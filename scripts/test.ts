@@ -17,7 +17,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { bundle, programs } from './package/bundle.ts'
 import { findChangedTests, listChanged } from './support/changed-tests.ts'
 import { lookAtMachine, nameMissingPrograms } from './support/missing-programs.ts'
-import { createTestQueue } from './support/test-queue.ts'
+import { createTestQueue, type TestQueue } from './support/test-queue.ts'
 
 // npm test [folder or file …] [--changed[=COMMIT]] [--again] [--quick] [--weigh] [--option of node …]
 //
@@ -89,22 +89,19 @@ const leftOut = args.includes('--quick') ? found.filter((file) => says(file, len
 const toRun = found.filter((file) => !leftOut.includes(file))
 const quickStart = await prepareQuickStart()
 const queue = createTestQueue(root, join(folder, 'queue'), toRun, secondsOf, processesMax)
-let status = toRun.length === 0 ? 0 : run(queue.starts, processesMax)
-const unfinished = queue.listUnfinished()
-if (status === 0 && unfinished.length > 0) {
-  console.error(`\nNo process has finished:\n${unfinished.map((file) => `  ${file}`).join('\n')}`)
-  status = 1
-}
+let status = toRun.length === 0 ? 0 : runQueue(queue, processesMax)
 if (args.includes('--weigh') && status === 0) writeWeights()
 if (leftOut.length > 0) console.log(`\nLeft to npm test:\n${leftOut.map((file) => `  ${file}`).join('\n')}`)
 let failed = readFailed()
 if (args.includes('--again') && failed.length <= againMax) {
-  // A process that ended too early stands for all files that it took.
-  failed = failed.flatMap(queue.filesOf)
+  let tried = queue
   for (let tries = 0; status !== 0 && failed.length > 0 && tries < moreTries; tries++) {
-    const list = failed.map((file) => `  ${relative(root, file)}`).join('\n')
+    // A process that ended too early stands for all files that it took.
+    const files = [...new Set(failed.flatMap(tried.filesOf))]
+    const list = files.map((file) => `  ${file}`).join('\n')
     console.error(`\nONCE MORE, alone, since it failed:\n${list}\n`)
-    status = run(failed, 1)
+    tried = createTestQueue(root, join(folder, `again-${tries}`), files, secondsOf, 1)
+    status = runQueue(tried, 1)
     if (status === 0) console.error(`\nPASSED AT A LATER TRY, and to be mended all the same:\n${list}`)
     failed = readFailed()
   }
@@ -185,6 +182,15 @@ function isUsed(file: string): boolean {
   return findChangedTests(code, [join('test', file)], readText).files.some((one) => toRun.includes(one))
 }
 
+/** @returns 0 if all files ran and passed */
+function runQueue(queue: TestQueue, atOnce: number): number {
+  const status = run(queue.starts, atOnce)
+  const unfinished = queue.listUnfinished()
+  if (status !== 0 || unfinished.length === 0) return status
+  console.error(`\nNo process has finished:\n${unfinished.map((file) => `  ${file}`).join('\n')}`)
+  return 1
+}
+
 /** @returns the status of the process: 0 if all passed. */
 function run(files: readonly string[], atOnce: number): number {
   const { status } = spawnSync(
@@ -198,7 +204,6 @@ function run(files: readonly string[], atOnce: number): number {
       ...(args.includes('--weigh') ? weigh : []),
       `--test-concurrency=${atOnce}`,
       `--test-timeout=${testLimitMs}`,
-      `--import=${new URL('../test/support/watch.ts', import.meta.url)}`,
       ...options,
       ...files,
     ],

@@ -18,6 +18,7 @@ const everywhere = [
   'package.json',
   'package-lock.json',
   'scripts/test.ts',
+  'scripts/support/test-queue.ts',
   'test/support/watch.ts',
   'scripts/support/quick-start.mjs',
   'bin/node.mjs',

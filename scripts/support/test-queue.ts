@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { after, suite } from 'node:test'
 import { pathToFileURL } from 'node:url'
 
-/** A file with these words has a process of its own. */
+/** A file with these words has a process of its own, without the watch. */
 const lonely = 'Alone in its process: '
 
 /** The seconds of a file that the table does not list. */
@@ -11,6 +11,9 @@ const usualSeconds = 0.3
 
 /** There is one process for so many seconds of files. Each loads the product, which takes longer than a few short files. */
 const processSeconds = 10
+
+/** Loaded by each process before its tests. An option of Node would have every thread and child of a test load it too. */
+const watch = new URL('../../test/support/watch.ts', import.meta.url).href
 
 /** The text that all processes read: the files in the order in which they run. */
 type Queue = { root: string; files: string[] }
@@ -22,7 +25,7 @@ type Queue = { root: string; files: string[] }
 export type TestQueue = {
   /** The files to start: a file for each process, and test files that have a process of their own. */
   starts: string[]
-  /** @returns the test files that a started file stands for, in their order; the file itself if it is a test */
+  /** @returns the test files that a started file has taken, in their order; a test file stands for itself */
   filesOf(started: string): string[]
   /** Lists files that no process has finished. */
   listUnfinished(): string[]
@@ -49,20 +52,27 @@ export function createTestQueue(
   const count = Math.min(processesMax, Math.ceil(total / processSeconds))
   mkdirSync(folder)
   writeFileSync(join(folder, 'queue.json'), JSON.stringify({ root, files: sorted } satisfies Queue))
-  const processes = Array.from({ length: count }, (_, number) => {
-    const path = join(folder, `${number}.test.mjs`)
-    const call = `await runTests(${JSON.stringify(folder)}, ${JSON.stringify(path)})`
-    writeFileSync(path, `import { runTests } from ${JSON.stringify(import.meta.url)}\n${call}\n`)
-    return path
-  })
+  const processes = Array.from({ length: count }, (_, number) => createStart(folder, number))
   const isTakenBy = (index: number, process: string) =>
     existsSync(takenPath(folder, index)) && readFileSync(takenPath(folder, index), 'utf8') === process
   return {
     starts: [...alone, ...processes],
     filesOf: (started) =>
-      processes.includes(started) ? sorted.filter((_, index) => isTakenBy(index, started)) : [started],
+      processes.includes(started) ? sorted.filter((_, index) => isTakenBy(index, started)) : [relative(root, started)],
     listUnfinished: () => sorted.filter((_, index) => !existsSync(finishedPath(folder, index))),
   }
+}
+
+/** Writes the file that a process of the queue starts with. @returns its path */
+function createStart(folder: string, number: number): string {
+  const path = join(folder, `${number}.test.mjs`)
+  const lines = [
+    `import ${JSON.stringify(watch)}`,
+    `import { runTests } from ${JSON.stringify(import.meta.url)}`,
+    `await runTests(${JSON.stringify(folder)}, ${JSON.stringify(path)})`,
+  ]
+  writeFileSync(path, `${lines.join('\n')}\n`)
+  return path
 }
 
 /**

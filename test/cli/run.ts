@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, type ForkOptions, fork } from 'node:child_process'
+import { type ChildProcess, execFile, fork } from 'node:child_process'
 import { resolve } from 'node:path'
 import { testFolder } from '../support/folder.ts'
 import { patienceMs, within } from '../support/waiting.ts'
@@ -72,9 +72,7 @@ async function askWarm(asked: Asked): Promise<Told> {
 function startWarm(): ChildProcess {
   // Nothing of a person's own is within its reach.
   const env = { ...process.env, NODE_NO_WARNINGS: '1', HOME: testFolder('home') }
-  // Without the options of this process: the watch of tests would end it, since no test runs in it.
-  const options = { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] } satisfies ForkOptions
-  return fork(resolve(import.meta.dirname, 'warm.ts'), [], options)
+  return fork(resolve(import.meta.dirname, 'warm.ts'), [], { env, stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
 }
 
 function toRun(args: readonly string[], { code, stdout, stderr }: Told): Run {

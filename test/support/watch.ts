@@ -1,26 +1,20 @@
-import { isMainThread } from 'node:worker_threads'
+import { after, beforeEach } from 'node:test'
 
 /*
- * Loaded by scripts/test.ts into every process of test files. If a test, or what comes between tests, does not end, it prints
- * the running test and what keeps the process alive, and exits. So no run hangs, and no forced exit hides a leak.
+ * Loaded by scripts/support/test-queue.ts into every process of test files. If a test, or what comes between tests, does not
+ * end, it prints the running test and what keeps the process alive, and exits. So no run hangs, and no forced exit hides a leak.
  */
 
-const { TRIWIRE_TEST_STEP_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000', NODE_TEST_CONTEXT } = process.env
+const { TRIWIRE_TEST_STEP_LIMIT_MS = '600000', TRIWIRE_TEST_END_LIMIT_MS = '60000' } = process.env
 
-// A thread of a test has no tests, and would load the runner for nothing.
-if (isMainThread && NODE_TEST_CONTEXT) await watch()
-
-async function watch(): Promise<void> {
-  const { after, beforeEach } = await import('node:test')
-  let running = 'nothing yet'
-  const step = giveUpAfter(Number(TRIWIRE_TEST_STEP_LIMIT_MS), () => `a step takes too long, at: ${running}`)
-  beforeEach((test) => {
-    running = test.name
-    step.refresh()
-  })
-  // This hook is the first one: the file's own hooks come after it, and have this time too.
-  after(() => giveUpAfter(Number(TRIWIRE_TEST_END_LIMIT_MS), () => 'all tests are over, but the process is kept alive'))
-}
+let running = 'nothing yet'
+const step = giveUpAfter(Number(TRIWIRE_TEST_STEP_LIMIT_MS), () => `a step takes too long, at: ${running}`)
+beforeEach((test) => {
+  running = test.name
+  step.refresh()
+})
+// This hook is the first one: the files' own hooks come after it, and have this time too.
+after(() => giveUpAfter(Number(TRIWIRE_TEST_END_LIMIT_MS), () => 'all tests are over, but the process is kept alive'))
 
 function giveUpAfter(ms: number, why: () => string): NodeJS.Timeout {
   const timer = setTimeout(() => {
