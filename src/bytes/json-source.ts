@@ -5,12 +5,18 @@ import { keptMark, rareCharacter } from './scan.ts'
 /** A piece of JSON source: characters of ours, or bytes of a client's body. */
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
 
-/** The text that JSON.stringify writes in the place of a source. Random, so that no text from a client can look like it. */
-const token = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}`
-const quotedToken = `"${token}"`
+/**
+ * The beginning of the token that stands for a source in the body that is made; its number follows. Random, so that no text from a
+ * client can look like it.
+ */
+const sentMark = `${rareCharacter}sent-${randomBytes(9).toString('base64url')}:`
 
-/** The sources in the body that `writeJson` is writing, in their order; undefined if none is being written. */
-let written: JsonSource[] | undefined
+/** The first tokens, each in one piece. A sum of strings has several, and sends JSON.stringify a slower way for all of its value. */
+const tokens = Array.from({ length: 512 }, (_, place) => Buffer.from(sentMark + place).toString('latin1'))
+
+/** The sources of the body that is made, by the numbers of their tokens. */
+let sources: JsonSource[] = []
+let isWriting = false
 
 /**
  * JSON that is carried as it was written (ruling T16), in pieces. It is read only when a caller looks at it. The pieces are valid
@@ -44,10 +50,18 @@ export class JsonSource implements RawJson {
 
   /** Called by JSON.stringify. */
   toJSON(): unknown {
-    if (written === undefined) return JSON.parse(this.source)
-    written.push(this)
-    return token
+    return isWriting ? tokenFor(this) : JSON.parse(this.source)
   }
+}
+
+function tokenFor(source: JsonSource): string {
+  const place = sources.push(source) - 1
+  return tokens[place] ?? sentMark + place
+}
+
+/** Forgets the sources of a body that was begun and not written. */
+export function beginBody(): void {
+  sources = []
 }
 
 function readPiece(piece: SourcePiece): string {
@@ -106,51 +120,61 @@ function withoutQuotes<Piece extends SourcePiece>(piece: Piece, atStart = 1, atE
   return { ...piece, start: piece.start + atStart, end: piece.end - atEnd }
 }
 
-/** A JSON text as a part of a body that `writeJson` writes. */
-export function verbatim(raw: RawJson): JsonSource {
-  return raw instanceof JsonSource ? raw : new JsonSource([raw.source])
+/**
+ * A text as a value of the body that is made: a token if it is carried as its source. `writeJson` takes the text itself too, but
+ * JSON.stringify needs twice as long if it meets one `toJSON`.
+ */
+export function sent(text: Text | undefined): unknown {
+  return text instanceof JsonSource ? tokenFor(text) : text
+}
+
+/** The same for a JSON text. */
+export function verbatim(raw: RawJson): unknown {
+  return tokenFor(raw instanceof JsonSource ? raw : new JsonSource([raw.source]))
 }
 
 /**
- * Writes a body as JSON: keys in the order they were set, without undefined members, sources as they are. JSON.stringify writes the
- * rest at once, with a token for each source.
+ * Writes the body that is made as JSON: keys in the order they were set, without undefined members, sources as they are.
+ * JSON.stringify writes the rest at once, with a token for each source.
  * @returns a buffer with memory of its own, which is freed when it is sent (docs/decisions/0049-memory-given-back.md)
  */
 export function writeJson(value: unknown): Buffer {
-  const sources: JsonSource[] = []
-  written = sources
-  let text: string
+  isWriting = true
   try {
-    text = JSON.stringify(value) ?? 'null'
+    return fillIn(JSON.stringify(value) ?? 'null')
   } finally {
-    written = undefined
+    isWriting = false
+    sources = []
   }
-  const starts = findTokens(text)
-  if (starts.length !== sources.length) throw new Error('a body has a token that stands for nothing')
+}
+
+/** @throws Error if a token is in a longer text, or is that of a kept value: a reader took it for a client's text */
+function fillIn(text: string): Buffer {
+  const found: { start: number; end: number; pieces: readonly SourcePiece[] }[] = []
   const textBytes = Buffer.byteLength(text)
-  const size = sources.reduce((sum, { pieces }) => pieces.reduce((bytes, piece) => bytes + sizeOf(piece), sum), 0)
-  const target = Buffer.allocUnsafeSlow(textBytes + size - sources.length * quotedToken.length)
+  let size = textBytes
+  for (let at = text.indexOf(rareCharacter); at >= 0; at = text.indexOf(rareCharacter, at + 1)) {
+    if (text.startsWith(keptMark, at)) throw new Error('a value that is kept as its source was read as a string')
+    if (!text.startsWith(sentMark, at)) continue
+    const end = text.indexOf('"', at)
+    const pieces = sources[Number(text.slice(at + sentMark.length, end))]?.pieces
+    if (pieces === undefined || text[at - 1] !== '"') throw new Error('a body has a token that stands for nothing')
+    found.push({ start: at - 1, end: end + 1, pieces })
+    size -= end + 2 - at
+    for (const piece of pieces) size += sizeOf(piece)
+  }
+  const target = Buffer.allocUnsafeSlow(size)
   const encoding = textBytes === text.length ? 'latin1' : 'utf8'
   let to = 0
   let from = 0
-  for (const [i, { pieces }] of sources.entries()) {
-    to += target.write(text.slice(from, starts[i]!), to, encoding)
+  for (const { start, end, pieces } of found) {
+    to += target.write(text.slice(from, start), to, encoding)
     for (const piece of pieces)
       to += typeof piece === 'string' ? target.write(piece, to) : piece.bytes.copy(target, to, piece.start, piece.end)
-    from = starts[i]! + quotedToken.length
+    from = end
   }
   target.write(text.slice(from), to, encoding)
   return target
-}
-
-/** @throws Error if a token of a kept value is in the text: a reader took it for a client's text */
-function findTokens(text: string): number[] {
-  const starts: number[] = []
-  for (let at = text.indexOf(rareCharacter); at >= 0; at = text.indexOf(rareCharacter, at + 1)) {
-    if (text.startsWith(quotedToken, at - 1)) starts.push(at - 1)
-    else if (text.startsWith(keptMark, at)) throw new Error('a value that is kept as its source was read as a string')
-  }
-  return starts
 }
 
 function sizeOf(piece: SourcePiece): number {

@@ -2,7 +2,17 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { fuzzTexts } from '../../scripts/fuzz-texts.ts'
-import { beginsWith, isBlank, joinTexts, SourceText, type Text, writeJson } from '../../src/bytes/json-source.ts'
+import {
+  beginBody,
+  beginsWith,
+  isBlank,
+  joinTexts,
+  SourceText,
+  sent,
+  type Text,
+  verbatim,
+  writeJson,
+} from '../../src/bytes/json-source.ts'
 import { scanObject } from '../../src/bytes/scan.ts'
 import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
 import { ClientBody } from '../../src/wires/requests/client-body.ts'
@@ -105,6 +115,21 @@ test('T16 a source that is written twice, or left out with its member, disturbs 
   const body = { b: undefined, a, list: [a, c], twice: a }
   assert.equal(writeJson(body).toString(), '{"a":"first","list":["first","third"],"twice":"first"}')
   assert.equal(writeJson({ b }).toString(), '{"b":"second"}')
+})
+
+test('T16 a body has its texts as they are, whether they are put into it as tokens or as themselves', () => {
+  const text = sourceOf('é"\n', [false])
+  const many = Array.from({ length: 600 }, (_, i) => sourceOf(`t${i}`, [false]))
+  beginBody()
+  const body = { a: sent(text), b: text, c: verbatim({ source: '{ "k":1.0}' }), d: sent('é'), e: sent(undefined) }
+  assert.equal(
+    writeJson({ ...body, many: many.map(sent) }).toString(),
+    JSON.stringify({ ...body, a: text, c: 0, many }).replace('"c":0', '"c":{ "k":1.0}'),
+  )
+  const token = sent(text)
+  beginBody()
+  assert.throws(() => writeJson({ token }), /stands for nothing/)
+  assert.throws(() => writeJson({ a: `more${sent(text)}` }), /stands for nothing/)
 })
 
 test('T16 no token leaves the gateway: a reader that takes one for a string makes an error of ours', () => {

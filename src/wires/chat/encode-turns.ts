@@ -1,4 +1,4 @@
-import { isBlank, joinTexts, type Text } from '../../bytes/json-source.ts'
+import { isBlank, joinTexts, sent, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { writeDataUrl } from '../../inference/data-url.ts'
 import { foldOperators } from '../../inference/reminders.ts'
@@ -43,9 +43,11 @@ function encodeOperator(turn: OperatorTurn, profile: Profile): ChatMessage {
   const role = turn.level === 'developer' && profile.developerRole ? 'developer' : 'system'
   return {
     role,
-    content: joinTexts(
-      turn.texts.map(({ text }) => text),
-      '\n\n',
+    content: sent(
+      joinTexts(
+        turn.texts.map(({ text }) => text),
+        '\n\n',
+      ),
     ),
   }
 }
@@ -91,10 +93,10 @@ function createTurnEncoder(profile: Profile): (turn: Turn) => ChatMessage[] {
     const text = failedText(result, joinTexts(texts, '\n'))
     const message = { role: 'tool', tool_call_id: result.callId }
     if (profile.chat.toolImages === 'native' && media.length > 0) {
-      return { ...message, content: [...(text ? [{ type: 'text', text }] : []), ...media] }
+      return { ...message, content: [...(text ? [{ type: 'text', text: sent(text) }] : []), ...media] }
     }
     for (const part of media) attached.push(part)
-    return { ...message, content: text }
+    return { ...message, content: sent(text) }
   }
 
   function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {
@@ -117,8 +119,8 @@ function joinContent(content: unknown[], profile: Profile): unknown {
   const texts: Text[] = []
   for (const part of content as TextPart[]) if (part.type === 'text') texts.push(part.text)
   const isAllText = texts.length === content.length
-  if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return joinTexts(texts, '\n')
-  return content
+  if (isAllText && (texts.length === 1 || profile.chat.stringOnly)) return sent(joinTexts(texts, '\n'))
+  return (content as TextPart[]).map((part) => (part.type === 'text' ? { ...part, text: sent(part.text) } : part))
 }
 
 /** The turn without reasoning that is not replayed (R-HIST); what is empty then is no message (R-EMPTY). */
@@ -147,7 +149,7 @@ function encodeModel(turn: ModelTurn, profile: Profile): ChatMessage {
   }
   return {
     role: 'assistant',
-    content: joinTexts(texts, '') || (calls.length > 0 && profile.chat.nullContent === 'null' ? null : ''),
+    content: sent(joinTexts(texts, '')) || (calls.length > 0 && profile.chat.nullContent === 'null' ? null : ''),
     ...encodeThoughts(turn, thoughts, profile),
     tool_calls: calls.length > 0 ? calls : undefined,
   }
@@ -160,8 +162,8 @@ function encodeThoughts(turn: ModelTurn, thoughts: Text[], profile: Profile): Ch
   const text = isMissing ? ' ' : joinTexts(thoughts, '\n\n')
   if (text === '') return {}
   const { reasoningField } = profile.chat
-  if (reasoningField === 'details') return { reasoning_details: [{ type: 'reasoning.text', text }] }
-  return { [reasoningField === 'auto' ? 'reasoning_content' : reasoningField]: text }
+  if (reasoningField === 'details') return { reasoning_details: [{ type: 'reasoning.text', text: sent(text) }] }
+  return { [reasoningField === 'auto' ? 'reasoning_content' : reasoningField]: sent(text) }
 }
 
 function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): unknown {
@@ -169,7 +171,7 @@ function encodeCall(call: ToolCallPart, { chat: { callSignature } }: Profile): u
   return {
     id: call.callId,
     type: 'function',
-    function: { name: call.name, arguments: args },
+    function: { name: call.name, arguments: sent(args) },
     ...(callSignature !== undefined && { extra_content: { google: { thought_signature: callSignature } } }),
   }
 }

@@ -1,4 +1,4 @@
-import { verbatim } from '../../bytes/json-source.ts'
+import { sent, verbatim } from '../../bytes/json-source.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { InferenceRequest, OutputFormat, Tool } from '../../inference/request.ts'
@@ -140,7 +140,7 @@ function identity(request: InferenceRequest): Fields | undefined {
 }
 
 function encodeTool({ name, description }: Tool, { schema, strict }: StrictTool): Fields {
-  return { name, description, input_schema: verbatim(schema), strict }
+  return { name, description: sent(description), input_schema: verbatim(schema), strict }
 }
 
 function encodeChoice(choice: OfferedTools): unknown {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../bytes/json.ts'
-import { isBlank, JsonSource } from '../../bytes/json-source.ts'
+import { isBlank, sent, verbatim } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { objectOfArguments } from '../../inference/raw-arguments.ts'
 import { foldOperators, mergeNeighbours } from '../../inference/reminders.ts'
@@ -35,7 +35,7 @@ export function encodeConversation(
   })
   const merged = endWithUser(beginWithUser(trimPrefill(mergeNeighbours(inPlace)), prepared, profile), prepared, profile)
   return {
-    system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: text.text }))),
+    system: preamble.flatMap((turn) => turn.texts.map((text) => ({ type: 'text', text: sent(text.text) }))),
     messages: merged.map((turn) => encodeTurn(turn, prepared, profile)),
   }
 }
@@ -111,7 +111,7 @@ function trimPrefill(turns: Turn[]): Turn[] {
 
 function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMessage {
   if (turn.by === 'operator') {
-    return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: text.text })) }
+    return { role: 'system', content: turn.texts.map((text) => ({ type: 'text', text: sent(text.text) })) }
   }
   if (turn.by === 'user') return { role: 'user', content: turn.parts.map(encodeUserPart) }
   // The vendor checks thinking at its place in the answer, and takes texts after calls (ruling Y2).
@@ -124,7 +124,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
   function encodeResult(result: ToolResultPart): JsonObject {
     const [first] = result.parts
     const isOneText = result.parts.length === 1 && first?.type === 'text'
-    const content = isOneText ? first.text : result.parts.map(encodePart)
+    const content = isOneText ? sent(first.text) : result.parts.map(encodePart)
     return {
       type: 'tool_result',
       tool_use_id: result.callId,
@@ -134,7 +134,7 @@ function encodeTurn(turn: Turn, prepared: Prepared, profile: Profile): EncodedMe
   }
 
   function encodePart(part: TextPart | ImagePart | DocumentPart): JsonObject {
-    if (part.type === 'text') return { type: 'text', text: part.text }
+    if (part.type === 'text') return { type: 'text', text: sent(part.text) }
     if (part.type === 'image') {
       refuseImages(profile, part)
       if (part.detail !== undefined) prepared.losses.add('image detail', 'dropped', 'the wire has no such field')
@@ -156,20 +156,19 @@ function base64Source(mime: string, base64: string): JsonObject {
 function encodeModelPart(part: ModelPart): JsonObject {
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: part.text }
     case 'refusal':
-      return { type: 'text', text: part.text }
+      return { type: 'text', text: sent(part.text) }
     case 'tool_call':
       return {
         type: 'tool_use',
         id: part.callId,
         name: part.name,
-        input: new JsonSource([objectOfArguments(part.argumentsText)]),
+        input: verbatim({ source: objectOfArguments(part.argumentsText) }),
       }
     case 'reasoning': {
       const data = part.sealed?.data ?? ''
       if (part.sealed?.kind === 'redacted') return { type: 'redacted_thinking', data }
-      return { type: 'thinking', thinking: part.text, signature: data }
+      return { type: 'thinking', thinking: sent(part.text), signature: data }
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { RawJson } from '../../bytes/json.ts'
-import { verbatim } from '../../bytes/json-source.ts'
+import { sent, verbatim } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { OutputFormat, Tool } from '../../inference/request.ts'
 import { spellOut, withoutRootBranches } from '../../inference/schema.ts'
@@ -29,7 +29,7 @@ export function toolFields(
     tools: choice.tools.map((tool) => {
       const { name, description } = tool
       const schema = profile.toolSchemas === 'plain' ? spellOut(plainSchema(tool, losses)) : toolSchema(tool.schema)
-      const words = { name, description, parameters: verbatim(schema), strict: strictOf(tool) }
+      const words = { name, description: sent(description), parameters: verbatim(schema), strict: strictOf(tool) }
       return withWords('function', words, nesting)
     }),
     tool_choice: encodeChoice(choice, nesting),
@@ -81,7 +81,7 @@ export function encodeFormat(format: OutputFormat, nesting: Nesting, strict?: bo
       const { name, description, schema } = format
       const words = {
         name: formatName(name),
-        description,
+        description: sent(description),
         schema: verbatim(schema),
         strict: format.strict ?? strict,
       }

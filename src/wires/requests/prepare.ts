@@ -1,4 +1,4 @@
-import { writeJson } from '../../bytes/json-source.ts'
+import { beginBody, writeJson } from '../../bytes/json-source.ts'
 import type { Model } from '../../catalog/model.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { renameCallIds } from '../../inference/call-ids.ts'
@@ -44,6 +44,7 @@ type WireLimits = {
 /** @throws GatewayError 400 for a tool, a choice or a format the model cannot be held to. */
 export function prepareRequest(request: InferenceRequest, model: Model, limits: WireLimits): Prepared {
   const { profile } = model
+  beginBody()
   const losses = createLosses(request.losses)
   refuseLongNames(request)
   refuseDuplicateTools(request)

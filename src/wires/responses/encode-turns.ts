@@ -1,4 +1,4 @@
-import { isBlank, joinTexts, type Text } from '../../bytes/json-source.ts'
+import { isBlank, joinTexts, sent, type Text } from '../../bytes/json-source.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { textToBase64, writeDataUrl } from '../../inference/data-url.ts'
 import type {
@@ -26,14 +26,14 @@ export function encodeInput(
   request: InferenceRequest,
   prepared: Prepared,
   profile: Profile,
-): { instructions?: Text; input: InputItem[] } {
+): { instructions?: unknown; input: InputItem[] } {
   const encode = createTurnEncoder(request, prepared, profile)
   const input: InputItem[] = []
   const preamble = request.tellsLevels ? prepared.preamble : []
   for (const turn of [...preamble, ...prepared.turns]) for (const item of encode(turn)) input.push(item)
   if (request.tellsLevels || prepared.preamble.length === 0) return { input }
   const texts = prepared.preamble.flatMap((turn) => turn.texts.map((text) => text.text))
-  return { instructions: joinTexts(texts, '\n\n'), input }
+  return { instructions: sent(joinTexts(texts, '\n\n')), input }
 }
 
 function createTurnEncoder(
@@ -69,7 +69,7 @@ function createTurnEncoder(
     switch (part.type) {
       case 'tool_call': {
         const args = isBlank(part.argumentsText) ? '{}' : part.argumentsText
-        return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: args }]
+        return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: sent(args) }]
       }
       case 'reasoning':
         prepared.losses.add(prepared.conversationField, 'dropped', 'reasoning without the proof its model wants')
@@ -77,13 +77,13 @@ function createTurnEncoder(
       case 'text':
       case 'refusal':
         // A list of parts would have to look like an answer of this wire's own, with its ids (ruling T25).
-        return part.text ? [{ type: 'message', role: 'assistant', content: part.text }] : []
+        return part.text ? [{ type: 'message', role: 'assistant', content: sent(part.text) }] : []
     }
   }
 
   function encodeOperator(turn: OperatorTurn): InputItem {
     const role = request.tellsLevels ? turn.level : 'developer'
-    const content = turn.texts.map((text) => ({ type: 'input_text', text: text.text }))
+    const content = turn.texts.map((text) => ({ type: 'input_text', text: sent(text.text) }))
     return { type: 'message', role: profile.developerRole ? role : 'system', content }
   }
 
@@ -93,12 +93,13 @@ function createTurnEncoder(
     for (const part of result.parts)
       if (part.type === 'text') texts.push(part.text)
       else if (part.type === 'document' && part.text !== undefined) texts.push(inlineText(part))
-    if (texts.length === result.parts.length) return { ...item, output: failedText(result, joinTexts(texts, '\n')) }
+    if (texts.length === result.parts.length)
+      return { ...item, output: sent(failedText(result, joinTexts(texts, '\n'))) }
     return { ...item, output: failedParts(result).map(encodePart) }
   }
 
   function encodePart(part: TextPart | ImagePart | DocumentPart): unknown {
-    if (part.type === 'text') return { type: 'input_text', text: part.text }
+    if (part.type === 'text') return { type: 'input_text', text: sent(part.text) }
     if (part.type === 'image') {
       refuseImages(profile, part)
       return { type: 'input_image', image_url: writeDataUrl(part.mime, part.base64), detail: part.detail ?? 'auto' }
