@@ -24,6 +24,8 @@ export type Workload = {
 }
 
 const rowWires = ['chat', 'messages', 'responses'] as const
+/** The wires of a client and of its model, in all ways. */
+const pairs = rowWires.flatMap((wire) => rowWires.map((modelWire) => [wire, modelWire] as const))
 
 // With larger bodies, fewer requests do as much work.
 const heavy = { requests: 4_000, warmRequests: 12_000 }
@@ -42,22 +44,21 @@ const vendorStreams = answerNames.filter((name) => /^stream-\d-/.test(name))
 
 /** To measure something else, add a row. */
 export const workloads: readonly Workload[] = [
-  ...rowWires.flatMap((wire) => rowWires.map((modelWire) => json('1 KB', wire, { modelWire }))),
+  ...pairs.map(([wire, modelWire]) => json('1 KB', wire, { modelWire })),
   json('1 KB', 'chat', { connections: 1, requests: 3_000 }),
   json('1 KB', 'chat', { connections: 8, requests: 6_000 }),
   json('1 KB', 'chat', { connections: 200 }),
   json('1 KB, 400 tokens', 'chat', { answer: 'long' }),
   json('1 KB, 400 tokens', 'messages', { modelWire: 'chat', answer: 'long' }),
-  ...rowWires.map((wire) => json('60 KB agent', wire, { body: agentTurn(wire), ...heavy })),
-  json('60 KB agent', 'messages', { modelWire: 'chat', body: agentTurn('messages'), ...heavy }),
+  ...pairs.map(([wire, modelWire]) => json('60 KB agent', wire, { modelWire, body: agentTurn(wire), ...heavy })),
   json('1 MB text', 'chat', { body: prompt('chat', text(1_000_000)), ...huge }),
   json('1 MB text', 'messages', { modelWire: 'chat', body: prompt('messages', text(1_000_000)), ...huge }),
   json('1 MB image', 'chat', { body: prompt('chat', image('chat')), ...huge }),
   json('1 MB image', 'messages', { body: prompt('messages', image('messages')), ...huge }),
-  ...rowWires.flatMap((wire) => rowWires.map((modelWire) => stream('stream-1', wire, modelWire))),
+  ...pairs.map(([wire, modelWire]) => stream('stream-1', wire, modelWire)),
   ...rowWires.map((wire) => stream('stream-8', wire)),
   stream('stream-8', 'messages', 'chat'),
-  ...vendorStreams.map((answer) => stream(answer, 'chat')),
+  ...vendorStreams.flatMap((answer) => [stream(answer, 'chat'), stream(answer, 'messages', 'chat')]),
   profile('chat'),
   profile('messages', 'chat'),
 ]
