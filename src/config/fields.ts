@@ -22,16 +22,17 @@ export function complain(context: z.RefinementCtx, mistake: string | undefined, 
 const sound = (mistakeOf: (value: string) => string | undefined, kind = text()) =>
   kind.superRefine((value, context) => complain(context, mistakeOf(value)))
 
-/** Longer timers would overflow the 31 bits of Node's timers. */
-const durationMaxMs = 24 * 3_600_000
-
-/** A duration, which becomes milliseconds. */
-export const duration = (leastMs: number) => {
-  const error = `must be a duration of ${leastMs} ms to 24 h, such as 500ms, 30s, 5m or 1h; a bare number counts as ms`
+/**
+ * A duration within the bounds of its key, which becomes milliseconds.
+ * @param most at most 24 days: longer ones overflow the 31 bits of Node's timers.
+ */
+export const duration = (least: string, most: string) => {
+  const error = `must be a duration of ${least} to ${most}, such as 500ms, 30s, 5m, 1h or 1d; a bare number counts as ms`
+  const [leastMs, mostMs] = [values.parseDuration(least), values.parseDuration(most)]
   return z
-    .union([z.int({ error }), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h)$/, { error })], { error })
+    .union([z.int({ error }), z.string().regex(/^\d+(\.\d+)?(ms|s|m|h|d)$/, { error })], { error })
     .transform(values.parseDuration)
-    .refine((ms) => ms >= leastMs && ms <= durationMaxMs, { error })
+    .refine((ms) => ms >= leastMs && ms <= mostMs, { error })
 }
 
 export const timeZone = sound(values.timeZoneMistake)

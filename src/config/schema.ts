@@ -139,7 +139,7 @@ const account = z
       .optional()
       .describe('A program and its arguments, run without a shell: the key is what it prints.'),
     key_lifetime: field
-      .duration(1_000)
+      .duration('1s', '20d')
       .optional()
       .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
     enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
@@ -238,7 +238,7 @@ const billing = z.strictObject({
     .prefault('bill')
     .describe('An answer that the upstream broke off after output was delivered.'),
   read_on: field
-    .duration(0)
+    .duration('0ms', '24h')
     .prefault('10s')
     .describe(
       'How long a stream that its client left is read on where its figures come only at its end: hidden reasoning, a cached share that is cheaper. `0`: never.',
@@ -250,32 +250,32 @@ const billing = z.strictObject({
 })
 
 const timeouts = z.strictObject({
-  headers: field.duration(1).prefault('15s').describe("A client's request headers."),
-  body: field.duration(1).prefault('60s').describe("A client's whole body."),
-  body_gap: field.duration(1).prefault('20s').describe("Silence within a client's body."),
+  headers: field.duration('1ms', '24h').prefault('15s').describe("A client's request headers."),
+  body: field.duration('1ms', '24h').prefault('60s').describe("A client's whole body."),
+  body_gap: field.duration('1ms', '24h').prefault('20s').describe("Silence within a client's body."),
   linger: field
-    .duration(1)
+    .duration('1ms', '24h')
     .prefault('5s')
     .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
-  keep_alive: field.duration(1).prefault('65s').describe('An idle connection of a client, in whole seconds.'),
-  write_stall: field.duration(1).prefault('60s').describe('A client that stops reading.'),
-  connect: field.duration(1).prefault('5s').describe('Connecting to an upstream.'),
-  first_byte_stream: field.duration(1).prefault('300s').describe("An upstream's first byte of a stream."),
-  first_byte_json: field.duration(1).prefault('600s').describe("An upstream's first byte of a JSON answer."),
-  idle: field.duration(1).prefault('120s').describe('Silence of an upstream.'),
-  progress: field.duration(1).prefault('300s').describe('An upstream that sends only comments and pings.'),
-  total: field.duration(1).prefault('60m').describe('A whole answer.'),
+  keep_alive: field.duration('1ms', '24h').prefault('65s').describe('An idle connection of a client, in whole seconds.'),
+  write_stall: field.duration('1ms', '24h').prefault('60s').describe('A client that stops reading.'),
+  connect: field.duration('1ms', '24h').prefault('5s').describe('Connecting to an upstream.'),
+  first_byte_stream: field.duration('1ms', '7d').prefault('300s').describe("An upstream's first byte of a stream."),
+  first_byte_json: field.duration('1ms', '7d').prefault('600s').describe("An upstream's first byte of a JSON answer."),
+  idle: field.duration('1ms', '24h').prefault('120s').describe('Silence of an upstream.'),
+  progress: field.duration('1ms', '24h').prefault('300s').describe('An upstream that sends only comments and pings.'),
+  total: field.duration('1ms', '7d').prefault('60m').describe('A whole answer.'),
   settle_window: field
-    .duration(0)
+    .duration('0ms', '7d')
     .prefault('30s')
     .describe('How long usage is awaited after a client left unanswered.'),
   settle_deadline: field
-    .duration(1)
+    .duration('1ms', '24h')
     .prefault('5s')
     .describe('How long the store may take a debit before it is spooled.'),
-  drain_delay: field.duration(0).prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
-  drain_deadline: field.duration(0).prefault('300s').describe('After SIGTERM: how long running answers may take.'),
-  ping: field.duration(1).prefault('10s').describe('Silence towards a client before a keep-alive.'),
+  drain_delay: field.duration('0ms', '24h').prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
+  drain_deadline: field.duration('0ms', '7d').prefault('300s').describe('After SIGTERM: how long running answers may take.'),
+  ping: field.duration('1ms', '24h').prefault('10s').describe('Silence towards a client before a keep-alive.'),
 })
 
 const metrics = z.strictObject({
@@ -300,8 +300,8 @@ const otlp = z.strictObject({
     'Where a collector takes OTLP over HTTP, such as `http://127.0.0.1:4318`; `/v1/traces` and `/v1/metrics` are added.',
   ),
   headers: field.headersToCollector.prefault({}).describe('Headers sent there, such as `authorization`.'),
-  interval: field.duration(10).prefault('5s').describe('How often spans are sent.'),
-  metrics_interval: field.duration(10).prefault('60s').describe('How often metrics are sent.'),
+  interval: field.duration('10ms', '24h').prefault('5s').describe('How often spans are sent.'),
+  metrics_interval: field.duration('10ms', '24h').prefault('60s').describe('How often metrics are sent.'),
 })
 
 const telemetry = z.strictObject({
@@ -437,7 +437,7 @@ export const configSchema = z.strictObject({
     .describe('Where models are, by name.'),
   limits: limits.prefault({}).describe('What a client may ask for.'),
   billing: billing.prefault({}).describe('What is billed where it is a choice.'),
-  timeouts: timeouts.prefault({}).describe('Durations such as `500ms`, `30s`, `5m`, `1h`; a bare number counts as ms.'),
+  timeouts: timeouts.prefault({}).describe('Durations such as `500ms`, `30s`, `5m`, `1h`, `1d`; a bare number counts as ms.'),
   trusted_proxies: z
     .array(field.network, { error: 'must be a list of addresses or CIDR ranges' })
     .prefault([])

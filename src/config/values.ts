@@ -174,9 +174,9 @@ export function headerMistake(
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(value) ? undefined : 'must be one line of Latin-1 text'
 }
 
-const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }
+const unitsMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** Converts `500ms`, `30s`, `5m`, `1h` or a plain number to milliseconds. */
+/** Converts `500ms`, `30s`, `5m`, `1h`, `1d` or a plain number to milliseconds. */
 export function parseDuration(value: string | number): number {
   if (typeof value === 'number') return value
   const [, amount, unit] = /^([\d.]+)([a-z]+)$/.exec(value)!

@@ -561,7 +561,7 @@ const refusals: [string, string, string, number, RegExp][] = [
   ['all addresses of both kinds', "listen: '[::]:8081'", 'admin_listen', 1, /must not be the address of `listen`/],
   ['a limit of zero', 'limits:\n  requests_per_minute: 0', 'limits.requests_per_minute', 2, /at least 1/],
   ['a duration without a unit', 'timeouts:\n  idle: "5"', 'timeouts.idle', 2, /must be a duration/],
-  ['a duration of days', 'timeouts:\n  idle: 25h', 'timeouts.idle', 2, /24 h/],
+  ['a duration of days', 'timeouts:\n  idle: 25h', 'timeouts.idle', 2, /24h/],
   ['a proxy that is no address', 'trusted_proxies:\n  - 10.0.0.0/8\n  - 10.0.0.0/33', 'trusted_proxies[1]', 3, /CIDR/],
   ['a short seal key', 'seal_key: abc', 'seal_key', 1, /32 bytes in base64/],
   ['a broken reference', 'store: "${a b}"', 'store', 1, /neither \$\{NAME\} nor/],
@@ -616,6 +616,16 @@ test('durations may be numbers, and other units', () => {
     [timeouts.idleMs, timeouts.totalMs, timeouts.pingMs, timeouts.drainDelayMs],
     [1500, 3_600_000, 500, 0],
   )
+})
+
+test('issue 46.8 a duration takes days, up to the bound of its own key', () => {
+  const bounds = { total: '7d', drain_deadline: '7d', first_byte_stream: '7d', idle: '24h', connect: '1d', ping: '24h' }
+  const { timeouts } = load(`timeouts: { ${Object.entries(bounds).map(([key, most]) => `${key}: ${most}`)} }`)
+  assert.deepEqual([timeouts.totalMs, timeouts.connectMs, timeouts.idleMs], [7 * 86_400_000, 86_400_000, 86_400_000])
+  for (const [key, most] of Object.entries(bounds)) {
+    const [problem] = problemsOf(`timeouts: { ${key}: ${most.endsWith('d') ? `${Number.parseInt(most, 10)}.01d` : '25h'} }`)
+    assert.match(problem!.message, new RegExp(`duration of 1ms to ${most === '1d' ? '24h' : most}|0ms to ${most}`), key)
+  }
 })
 
 test('X4 where nobody is asked, what is secret may refer to variables that are not set, and nothing else may', () => {

@@ -149,7 +149,7 @@ const mistakes: [name: string, upstream: Record<string, unknown>, message: RegEx
   ['no key at all', account({}), /accounts\[0\] must have one and no more of `key`, `key_file`, `key_command`/],
   ['two kinds of key', account({ key: 'k', key_file: 'key' }), /must have one and no more of/],
   ['a lifetime of a fixed key', account({ key: 'k', key_lifetime: '5m' }), /key_lifetime is for `key_command`/],
-  ['a lifetime of no time', account({ key_command: ['x'], key_lifetime: 0 }), /must be a duration of 1000 ms/],
+  ['a lifetime of no time', account({ key_command: ['x'], key_lifetime: 0 }), /must be a duration of 1s to 20d/],
   ['a command in one text', account({ key_command: 'gcloud auth' }), /must be a list: the program and its arguments/],
   ['a command without a program', account({ key_command: [] }), /must name a program/],
   [
