@@ -14,6 +14,7 @@ import { database } from './replicas/database.ts'
 import { deaths } from './replicas/deaths.ts'
 import { limits } from './replicas/limits.ts'
 import { lockedRows } from './replicas/locked-rows.ts'
+import { monthTurns } from './replicas/month-turn.ts'
 import type { Finding, Trial } from './replicas/report.ts'
 import { createSetting } from './replicas/setting.ts'
 import { several } from './replicas/several.ts'
@@ -31,7 +32,7 @@ if (!findPostgres()) {
   process.exit(process.env['TRIWIRE_TEST_POSTGRES'] === '1' ? 1 : 0)
 }
 
-const all: readonly Trial[] = [...limits, ...deaths, ...database, ...lockedRows, ...changes, ...several]
+const all: readonly Trial[] = [...limits, ...deaths, ...monthTurns, ...database, ...lockedRows, ...changes, ...several]
 const wanted = options.only?.split(';')
 const unknown = wanted?.filter((name) => !all.some((trial) => trial.name === name))
 if (unknown?.length) {

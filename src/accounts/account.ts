@@ -7,6 +7,8 @@ export type Account = {
   state: 'active' | 'suspended'
   /** Its bounds over all its keys; undefined if it has none. */
   bounds?: LiveBounds | undefined
+  /** The month of its last grant, the empty text before the first one; undefined if it is given none. */
+  grantMonth?: string | undefined
 }
 
 export type ApiKey = {
@@ -46,6 +48,8 @@ export interface Directory {
    * @throws StoreSilent if the store does not answer: whether the key is valid is then unknown (ruling C5).
    */
   findKey(digest: string): Promise<ApiKey | undefined>
+  /** Resolves when memory has what the store has, if the store does not decide admission itself. @throws StoreSilent */
+  readAgain?(): Promise<void>
   /** Looks in memory only. */
   findKnownAccount(id: string): Account | undefined
   /** The valid keys in memory. */

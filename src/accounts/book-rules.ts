@@ -20,6 +20,7 @@ import { type Calendar, formatTime } from './calendar.ts'
 import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { readReturnReference } from './entries.ts'
+import { type GrantBase, isOfGrant } from './grants.ts'
 import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
@@ -39,6 +40,8 @@ export type ChangeScope = {
   reference?: string
   /** Operators by id or name, those that are revoked too. */
   operator?: string
+  /** References of an account's grants, and its spending since the last one. No debit of it is posted until the change is over. */
+  grants?: { accountId: string; base: GrantBase | undefined }
   /** Whose days reports and budgets are by; nobody changes it meanwhile. */
   reporting?: true
   /** The change writes an entry, which the clock of the store dates: `clock`. */
@@ -63,6 +66,7 @@ export type Facts = {
   personKeys: readonly PersonKeys[]
   accounts: readonly AccountRow[]
   made: Made | undefined
+  grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined
   /** The time of the store, by which debits fall into windows: the caller's may be another. */
@@ -235,6 +239,8 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const { credit } = facts
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
+      // An earlier triwire took such references as any other.
+      if (!credit && isOfGrant(reference)) throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
       if (!credit) return { writes: [postCredit(account, amountNanos, reference)], result: 'posted', trail }
       const isSame = credit.accountId === account.id && credit.amountNanos === amountNanos

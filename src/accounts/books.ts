@@ -31,6 +31,7 @@ import type {
   Total,
   VerifyOptions,
 } from './entries.ts'
+import type { GrantBase } from './grants.ts'
 import type { AccountBounds } from './key-bounds.ts'
 import { nameOfKey } from './keys.ts'
 import { onBehalf } from './on-behalf.ts'
@@ -60,6 +61,7 @@ import {
   updatePerson,
 } from './person-rules.ts'
 import { findPerson, type PersonPage, type PersonRow } from './persons.ts'
+import { postGrant } from './post-grant.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
   FoldProgress,
@@ -123,6 +125,8 @@ export interface Books extends BookReadings {
    * often it is asked for (ruling C8).
    */
   credit(account: string, amountNanos: bigint, reference: string): Promise<'posted' | 'exists'>
+  /** Posts the grant of the current month if it is due, with the lapse of the one before. @returns whether it was due */
+  grant(accountId: string): Promise<boolean>
   /** @param wishes its label and bounds, which its successors keep. */
   createKey(account: string, wishes?: KeyWishes): Promise<IssuedKey>
   /** Of all accounts by default. */
@@ -237,6 +241,8 @@ export interface BookStore {
   listKeys(accountId?: string): Promise<KeyRow[]>
   /** Sums what the keys of this scope have spent in the span, up to the last entry of their account by now. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
+  /** Finds the last monthly grant of an account, and sums the spending since. Undefined if there was none. */
+  sumGrant(accountId: string): Promise<GrantBase | undefined>
   findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
   findKeyByDigest(digest: string): Promise<KeyRow | undefined>
   findSession(digest: string): Promise<SessionRow | undefined>
@@ -266,8 +272,10 @@ export function createBooks(
       const { version } = act
       const row = changes.budget ? await store.findAccount(account) : undefined
       const base = row && (await sumBefore({ ...row, accountId: row.id, scope: row.id }, changes.budget))
-      return change(updateAccount(account, changes, calendar, { version, base }))
+      const changed = await change(updateAccount(account, changes, calendar, { version, base }))
+      return changes.grant && (await grant(changed.id)) ? findAccount(changed.id) : changed
     },
+    grant,
     credit: (account, amountNanos, reference) => change(credit(account, amountNanos, reference)),
     createKey: (account, wishes = {}) => change(createKey(account, wishes, { nowMs: nowMs(), calendar })),
     listKeys: async (account) => store.listKeys(account === undefined ? undefined : (await findAccount(account)).id),
@@ -294,6 +302,13 @@ export function createBooks(
     confirmClock: () => change(confirmClock()),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
     verifyAudit: () => verifyAudit(store),
+  }
+
+  async function grant(accountId: string): Promise<boolean> {
+    for (;;) {
+      const result = await change(postGrant(accountId, calendar, await store.sumGrant(accountId)))
+      if (result !== 'again') return result === 'posted'
+    }
   }
 
   async function sumOfKey(name: string, { budget }: KeyWishes) {

@@ -1,12 +1,13 @@
 import type { Account, ApiKey, Directory } from './account.ts'
 import type { Balances } from './balances.ts'
 import type { AccountRow, KeyRow } from './book-rows.ts'
+import { monthOfGrant } from './grants.ts'
 import { keyBounds } from './key-bounds.ts'
 import type { BoundsBook } from './live-bounds.ts'
 
 /** Whole accounts in their present state in the store, each with all its valid keys. */
 export type AccountChanges = {
-  accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos' | 'bounds' | 'spend'>[]
+  accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos' | 'bounds' | 'spend' | 'lastGrant'>[]
   keys: readonly Pick<
     KeyRow,
     'id' | 'accountId' | 'digest' | 'prefix' | 'label' | 'expiresMs' | 'scope' | 'bounds' | 'spend'
@@ -51,6 +52,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       if (!keys.has(digest)) await readAgain(digest)
       return findKnownKey(digest)
     },
+    // Whichever key is looked up, all that is new is read, or the store is asked about credit anyway.
+    readAgain: () => readAgain(''),
     findKnownAccount: (id) => accounts.get(id),
     listKnownKeys: () => keys.values(),
     listKnown: () => accounts.values(),
@@ -75,12 +78,13 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
 
   function apply(changes: AccountChanges): void {
     const before: string[] = []
-    for (const { id, name, state, balanceNanos, bounds, spend } of changes.accounts) {
+    for (const { id, name, state, balanceNanos, bounds, spend, lastGrant } of changes.accounts) {
       const account = accounts.get(id)
       const { budget, requestsPerMinute } = bounds
       const own = book.note({ id, scope: id, bounds: { ...keyBounds.none, budget, requestsPerMinute }, spend })
-      if (account) Object.assign(account, { name, state, bounds: own })
-      else accounts.set(id, { id, name, state, bounds: own })
+      const grantMonth = bounds.grant && monthOfGrant(lastGrant)
+      if (account) Object.assign(account, { name, state, bounds: own, grantMonth })
+      else accounts.set(id, { id, name, state, bounds: own, grantMonth })
       balances.set(id, balanceNanos)
       hearChange?.(id)
       // Each account comes with all its valid keys: a key that does not come is revoked.

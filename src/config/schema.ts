@@ -257,7 +257,10 @@ const timeouts = z.strictObject({
     .duration('1ms', '24h')
     .prefault('5s')
     .describe('Reading on, up to 32 MiB, what a client still sends behind its refusal, so that it gets to see it.'),
-  keep_alive: field.duration('1ms', '24h').prefault('65s').describe('An idle connection of a client, in whole seconds.'),
+  keep_alive: field
+    .duration('1ms', '24h')
+    .prefault('65s')
+    .describe('An idle connection of a client, in whole seconds.'),
   write_stall: field.duration('1ms', '24h').prefault('60s').describe('A client that stops reading.'),
   connect: field.duration('1ms', '24h').prefault('5s').describe('Connecting to an upstream.'),
   first_byte_stream: field.duration('1ms', '7d').prefault('300s').describe("An upstream's first byte of a stream."),
@@ -274,7 +277,10 @@ const timeouts = z.strictObject({
     .prefault('5s')
     .describe('How long the store may take a debit before it is spooled.'),
   drain_delay: field.duration('0ms', '24h').prefault('5s').describe('After SIGTERM: not ready, but still accepting.'),
-  drain_deadline: field.duration('0ms', '7d').prefault('300s').describe('After SIGTERM: how long running answers may take.'),
+  drain_deadline: field
+    .duration('0ms', '7d')
+    .prefault('300s')
+    .describe('After SIGTERM: how long running answers may take.'),
   ping: field.duration('1ms', '24h').prefault('10s').describe('Silence towards a client before a keep-alive.'),
 })
 
@@ -437,7 +443,9 @@ export const configSchema = z.strictObject({
     .describe('Where models are, by name.'),
   limits: limits.prefault({}).describe('What a client may ask for.'),
   billing: billing.prefault({}).describe('What is billed where it is a choice.'),
-  timeouts: timeouts.prefault({}).describe('Durations such as `500ms`, `30s`, `5m`, `1h`, `1d`; a bare number counts as ms.'),
+  timeouts: timeouts
+    .prefault({})
+    .describe('Durations such as `500ms`, `30s`, `5m`, `1h`, `1d`; a bare number counts as ms.'),
   trusted_proxies: z
     .array(field.network, { error: 'must be a list of addresses or CIDR ranges' })
     .prefault([])

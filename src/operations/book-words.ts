@@ -76,7 +76,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   reference_reserved: {
     problem: 'invalid_request',
     field: 'reference',
-    say: () => `References that begin with "${returnReference('')}" are the ledger's own`,
+    say: () => `References that begin with "${returnReference('')}", "grant:" or "lapse:" are the ledger's own`,
     cure: 'choose another one',
   },
   reference_conflict: {

@@ -1,3 +1,4 @@
+import type { Books } from '../accounts/books.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createAdmin, type Readiness } from '../admin/listener.ts'
 import { createPlayground } from '../admin/playground.ts'
@@ -51,6 +52,8 @@ type AdminAddresses = { adminAddress: Address; ownAddress: Address | undefined }
 /** @property playing how many requests of operators are being answered */
 export type AdminSide = {
   webhooks: Webhooks
+  /** The books of the store on behalf of triwire itself, opened at the first call. */
+  books(): Promise<Books>
   /** Listens, and registers how other servers of the store reach this one. @throws the error of the system */
   begin(): Promise<AdminAddresses>
   /** Looks at what is due, some times a second. */
@@ -116,6 +119,9 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
     webhooks,
+    async books() {
+      return (await adminApi.books()).as({ actor: 'triwire', isClockRight: store.clock.doubt === undefined })
+    },
     async begin() {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)

@@ -1,3 +1,6 @@
+import type { Books } from '../accounts/books.ts'
+import { createCalendar } from '../accounts/calendar.ts'
+import { createGranting } from '../accounts/granting.ts'
 import { blockTexts } from '../accounts/ledger.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
@@ -111,11 +114,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const telemetry = await openTelemetry(config, () => snapshots.current.config, log, store.replicas?.name)
   const events = watchGateway(() => gateway)
   store.directory.onChanged?.(events.noteAccount)
-  const traffic = createTrafficWriter(store, nowMs, clockMs)
-  const lastAnswers = new LastAnswers()
+  const [traffic, lastAnswers] = [createTrafficWriter(store, nowMs, clockMs), new LastAnswers()]
+  const granting = openGranting(parts, nowMs, () => admin.books())
   const noted = [log.access, lastAnswers.note, recents.note, traffic.note, ...telemetry.listeners, events.note]
   const listeners = contain(reportBug, ...noted)
-  const limits = () => snapshots.current.config.limits
+  const [limits, isShedding] = [() => snapshots.current.config.limits, () => load.isShedding]
   let [isReady, isDraining, isHurried] = [true, false, false]
   const load = parts.load ?? createLoadWatch(() => performance.now())
   const gateway: Gateway = {
@@ -123,17 +126,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     directory: store.directory,
     barred: parts.barred ?? new Set(),
     ledger: store.ledger,
-    admission: store.openAdmission({
-      requestsPerMinute: () => limits().requestsPerMinute,
-      isShedding: () => gateway.isShedding(),
-      ...{ clockMs, nowMs },
-    }),
+    admission: granting.around(
+      store.openAdmission({ requestsPerMinute: () => limits().requestsPerMinute, isShedding, clockMs, nowMs }),
+    ),
     throttle: store.openThrottle({ failedAuthPerMinute: () => limits().failedAuthPerMinute, clockMs }),
     deliveries: new Roster(),
     lingering: new Roster(),
     readers: new Readers(),
     turns: createTurns(ownTime),
-    isShedding: () => load.isShedding,
+    isShedding,
     isStrained: () => load.isStrained,
     bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax()),
     flow: new Flow(),
@@ -163,6 +164,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await snapshots.close()
     throw error
   })
+  void granting.postAll()
   const ticker = setInterval(tickAll, tickMs)
   const { webhooks } = admin
   return { gateway, address, ...adminAddresses, reload, keep, prepare, tick: tickAll, drain, hurry, webhooks }
@@ -211,6 +213,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await telemetry.close()
     await snapshots.close()
   }
+}
+
+function openGranting({ config, store, log }: ServerParts, nowMs: () => number, books: () => Promise<Books>) {
+  const calendar = createCalendar(config.reporting)
+  return createGranting({ books, directory: store.directory, nowMs, calendar, log: log.event })
 }
 
 /** The answer to probes. A block of single accounts is no reason to send the others elsewhere (ruling Y16). */

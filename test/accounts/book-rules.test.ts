@@ -50,6 +50,7 @@ function decide<T>(change: BookChange<T>, facts: Partial<Facts> = {}) {
     personKeys: [],
     accounts: [],
     made: undefined,
+    grants: undefined,
     reporting: undefined,
     clock: undefined,
     nowMs: 9,

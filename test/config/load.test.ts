@@ -623,7 +623,9 @@ test('issue 46.8 a duration takes days, up to the bound of its own key', () => {
   const { timeouts } = load(`timeouts: { ${Object.entries(bounds).map(([key, most]) => `${key}: ${most}`)} }`)
   assert.deepEqual([timeouts.totalMs, timeouts.connectMs, timeouts.idleMs], [7 * 86_400_000, 86_400_000, 86_400_000])
   for (const [key, most] of Object.entries(bounds)) {
-    const [problem] = problemsOf(`timeouts: { ${key}: ${most.endsWith('d') ? `${Number.parseInt(most, 10)}.01d` : '25h'} }`)
+    const [problem] = problemsOf(
+      `timeouts: { ${key}: ${most.endsWith('d') ? `${Number.parseInt(most, 10)}.01d` : '25h'} }`,
+    )
     assert.match(problem!.message, new RegExp(`duration of 1ms to ${most === '1d' ? '24h' : most}|0ms to ${most}`), key)
   }
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { before } from 'node:test'
 import type { KeyWishes } from '../../src/accounts/book-rules.ts'
+import { accountBounds } from '../../src/accounts/key-bounds.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { until } from '../support/waiting.ts'
@@ -206,4 +207,39 @@ test('Y20 R15 an account with a budget and a rate of its own: 402 and 429 in its
   gateway.store.updateAccount(id, { requestsPerMinute: null })
   await until(() => own() === undefined, 'it is as wide as all')
   assert.equal((await ask(one.key)).status, 200)
+})
+
+test('law 13 an account without credit is given its grant before its first request of a month, once for many at once', async () => {
+  const { store } = gateway
+  const { id } = store.createAccount('granted')
+  const { key } = store.createKey(id)
+  await gateway.untilKnown(key)
+  assert.equal((await ask(key)).status, 402)
+  const bounds = { ...accountBounds.none, grant: { nanos: 10n ** 9n, lapses: true } }
+  // The last grant was in another month.
+  const lastGrant = `of ${id}/1999-12`
+  for (const [amountNanos, reference] of [
+    [7n, lastGrant],
+    [-7n, `taken from ${id}`],
+  ] as const)
+    store.credit(id, amountNanos, reference)
+  store.change({
+    about: {},
+    decide: () => ({
+      writes: [{ kind: 'set_account', accountId: id, fields: { lastGrant }, bounds }],
+      result: undefined,
+    }),
+  })
+  await until(() => gateway.ledger.directory.findKnownAccount(id)?.grantMonth === '1999-12', 'it is known to be due')
+  const answers = await Promise.all([1, 2, 3].map(() => ask(key)))
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  )
+  const grants = [...store.eachEntry({ accountId: id })].filter(({ reference }) => reference?.startsWith('grant:'))
+  assert.deepEqual(
+    grants.map(({ reference, amountNanos }) => [reference!.slice(0, -2), amountNanos]),
+    [[`grant:${id}/${new Date().toISOString().slice(0, 5)}`, 10n ** 9n]],
+  )
+  assert.equal((await ask(key)).status, 200)
 })

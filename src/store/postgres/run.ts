@@ -6,6 +6,7 @@ import type { SliceSizes } from '../sql/listing.ts'
 import type { Row, StoreStep } from '../sql/step.ts'
 import { tableOf, timeColumn, type UsageDialect } from '../sql/usage.ts'
 import type { Database, Transaction } from './database.ts'
+import { locks } from './migrate.ts'
 import { livingReplicas } from './replicas.ts'
 
 export const dialect: Dialect = {
@@ -20,6 +21,7 @@ export const dialect: Dialect = {
   isOfRequest: (put, requestId) => `e.id = ${put(entryIdOf(requestId))}`,
   now: () => 'triwire.now_ms()',
   rowsMax: 200,
+  headLock: `SELECT pg_advisory_xact_lock_shared(${locks.head})`,
   livingReplicas,
 }
 

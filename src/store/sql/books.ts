@@ -7,6 +7,8 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
+import { neverMs } from '../../accounts/budget.ts'
+import { type GrantBase, grantPrefix } from '../../accounts/grants.ts'
 import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
@@ -28,7 +30,19 @@ import {
   writeStatements,
 } from './registers.ts'
 import { keysWithSpends, lockAccount, setSpend, sumSpend } from './spends.ts'
-import { all, ask, askOne, execute, first, type Query, query, rowsOf, runAll, type StoreStep } from './step.ts'
+import {
+  all,
+  ask,
+  askOne,
+  execute,
+  first,
+  type Query,
+  query,
+  type Row,
+  rowsOf,
+  runAll,
+  type StoreStep,
+} from './step.ts'
 import { readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
 
@@ -44,6 +58,7 @@ export function createQuestions(dialect: Dialect) {
       all(selectKeys(dialect, accountId === undefined ? {} : { account_id: accountId })),
     findKeys: (name: string, accountId?: string) =>
       all(selectKeys(dialect, { id: name, prefix: name, label: name }, { accountId, most: keysNamedMax + 1 })),
+    sumGrant: (accountId: string) => sumGrant(dialect, accountId),
     sumSpend: (of: Parameters<typeof sumSpend>[1]) => sumSpend(dialect, of),
     findPersons: (asked: readonly string[]) => all(selectPersons(dialect, asked)),
     pagePersons: (page: PersonPage) => all(selectPersonPage(dialect, page)),
@@ -105,6 +120,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     operators: operator === undefined ? [] : yield* all(namedOperators(dialect, operator)),
     ...{ persons, personKeys: asked === undefined ? [] : yield* findPersonKeys(dialect, persons), accounts },
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
+    grants: about.grants && (yield* findGrants(dialect, about.grants)),
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
     nowMs: yield* readNowMs(dialect),
@@ -129,6 +145,40 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   const select = (put: Put) => `SELECT account_id, amount FROM ${dialect.credits} WHERE reference = ${put(reference)}`
   const row = yield* askOne(dialect, select)
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
+}
+
+function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantBase | undefined> {
+  const last = (put: Put) =>
+    `SELECT last_grant, grant_lapses FROM ${dialect.schema}.accounts WHERE id = ${put(accountId)}`
+  const { last_grant: reference, grant_lapses: lapses } = ((yield* askOne(dialect, last)) ?? {}) as Row
+  if (typeof reference !== 'string') return undefined
+  const entry = (put: Put) => `SELECT e.seq, e.amount FROM ${dialect.creditEntry} = ${put(reference)}`
+  const row = yield* askOne(dialect, entry)
+  // The sum is for the lapse alone.
+  const spent = Number(lapses)
+    ? yield* sumSpend(dialect, { accountId, ...allOf(accountId) }, Number(row?.['seq'] ?? 0))
+    : { spentNanos: 0n, throughSeq: Number.MAX_SAFE_INTEGER }
+  return { reference, amountNanos: (row?.['amount'] as bigint | undefined) ?? 0n, ...spent }
+}
+
+/** All that an account has ever spent. */
+const allOf = (accountId: string) => ({ scope: accountId, fromMs: 0, untilMs: neverMs })
+
+/** The lock of heads comes before those of accounts, as in every post. */
+function* findGrants(dialect: Dialect, { accountId, base }: NonNullable<ChangeScope['grants']>) {
+  const { headLock } = dialect
+  if (headLock !== undefined) yield* ask(dialect, () => headLock)
+  yield* lockAccount(dialect, accountId)
+  const taken = new Set<string>()
+  for (const kind of ['grant', 'lapse'] as const) {
+    const prefix = grantPrefix(kind, accountId)
+    // Texts sort by their bytes, and 0 follows the stroke.
+    const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
+      WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
+    for (const { reference } of yield* ask(dialect, select)) taken.add(reference as string)
+  }
+  const tail = base && (yield* sumSpend(dialect, { accountId, ...allOf(accountId) }, base.throughSeq))
+  return { taken, spentNanos: (base?.spentNanos ?? 0n) + (tail?.spentNanos ?? 0n) }
 }
 
 /** The state is locked: a server that starts meanwhile waits for what becomes of it. */

@@ -20,6 +20,8 @@ export type Dialect = {
   now(put: Put): string
   /** Rows in one statement that inserts many. */
   rowsMax: number
+  /** Keeps heads from being made until the transaction is over, if several servers post. */
+  headLock?: string
   /** The servers that use the store now, if it knows them. */
   livingReplicas?: string
 }

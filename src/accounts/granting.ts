@@ -1,0 +1,75 @@
+import type { Account, Directory } from './account.ts'
+import type { Admission } from './admission.ts'
+import type { Books } from './books.ts'
+import type { Calendar } from './calendar.ts'
+import { monthOf } from './grants.ts'
+
+type GrantingParts = {
+  /** The books of the store, opened at the first call. */
+  books(): Promise<Pick<Books, 'grant'>>
+  directory: Directory
+  /** Unix milliseconds. */
+  nowMs(): number
+  /** Of the reporting zone. */
+  calendar: Calendar
+  log(level: 'info' | 'error', event: string, fields: Record<string, unknown>): void
+}
+
+/** The time between two tries of a grant, in ms. It may have failed, or not be due yet by the clock of the store. */
+const againMs = 1_000
+
+/** Posts monthly grants as a server finds them due: at its start, and before the first request of an account in a month. */
+export function createGranting({ books, directory, nowMs, calendar, log }: GrantingParts) {
+  const underWay = new Map<string, Promise<void>>()
+  const triedMs = new Map<string, number>()
+  let month = { text: '', startMs: 0, endMs: 0 }
+  return { around, postAll }
+
+  /** The same admission, which waits for a grant that is due. Other accounts cost one comparison. */
+  function around(admission: Admission): Admission {
+    return {
+      ...admission,
+      enter: (key) =>
+        key.account.grantMonth !== undefined && isDue(key.account)
+          ? post(key.account).then(() => admission.enter(key))
+          : admission.enter(key),
+    }
+  }
+
+  /** One after the other, of the accounts in memory. */
+  async function postAll(): Promise<void> {
+    for (const account of [...directory.listKnown()]) if (isDue(account)) await post(account)
+  }
+
+  function isDue({ grantMonth, state }: Account): boolean {
+    if (grantMonth === undefined || state !== 'active') return false
+    const ms = nowMs()
+    if (ms < month.startMs || ms >= month.endMs)
+      month = { ...calendar.periodOf(ms, 'month'), text: monthOf(calendar, ms) }
+    return grantMonth < month.text
+  }
+
+  function post(account: Account): Promise<void> {
+    if (nowMs() - (triedMs.get(account.id) ?? Number.NEGATIVE_INFINITY) < againMs) return Promise.resolve()
+    const known = underWay.get(account.id)
+    if (known) return known
+    const posting = postOnce(account).finally(() => underWay.delete(account.id))
+    underWay.set(account.id, posting)
+    return posting
+  }
+
+  /** The request goes on with the credit that is there if the grant cannot be posted. */
+  async function postOnce(account: Account): Promise<void> {
+    const isOfMonth = month.text
+    try {
+      const posted = await (await books()).grant(account.id)
+      await directory.readAgain?.()
+      if (posted) account.grantMonth = isOfMonth
+      triedMs.delete(account.id)
+      if (!posted && isDue(account)) triedMs.set(account.id, nowMs())
+    } catch (error) {
+      triedMs.set(account.id, nowMs())
+      log('error', 'grant_failed', { account: account.name, error: (error as Error).message })
+    }
+  }
+}

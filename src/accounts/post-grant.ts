@@ -1,0 +1,64 @@
+import { BookError } from './book-error.ts'
+import type { BookChange, BookWrite } from './book-rules.ts'
+import type { Calendar } from './calendar.ts'
+import { formatCredits } from './credit.ts'
+import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant } from './grants.ts'
+
+/*
+ * Monthly grants of accounts. The law says that a month has one grant of an account at most, and one lapse of the grant before.
+ * It holds for any number of servers, killed at any moment. Months are those of the reporting zone.
+ *
+ *     lapse = min(rest, balance), and 0 at least     rest = the grant − what was spent since its entry, from 0 to the grant
+ *
+ * So a grant is used before credit that was bought, which follows from the entries alone.
+ */
+
+/**
+ * Posts the grant of the current month if it is due, and lets the rest of the one before lapse. The grant comes first, so that
+ * the balance is never below what is left in the end. Nobody warns of a dip that way.
+ * @param calendar of the reporting zone @param base as it was read before @returns `again`: the base is of another grant
+ */
+export function postGrant(
+  accountId: string,
+  calendar: Calendar,
+  base: GrantBase | undefined,
+): BookChange<'posted' | 'not_due' | 'again'> {
+  return {
+    about: { account: accountId, grants: { accountId, base }, isDated: true },
+    decide({ account, grants, nowMs }) {
+      if (!account || !grants) throw new BookError('no_account', accountId)
+      const { grant } = account.bounds
+      const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
+      if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
+      if (account.lastGrant !== base?.reference) return { writes: [], result: 'again' }
+      const { taken, spentNanos } = grants
+      const reference = freeReference(taken, 'grant', accountId, month)
+      const lapseNanos = grant.lapses && base ? lapseOf(base.amountNanos, spentNanos, account.balanceNanos) : 0n
+      const writes: BookWrite[] = [
+        { kind: 'post_credit', accountId, amountNanos: grant.nanos, reference },
+        { kind: 'set_account', accountId, fields: { lastGrant: reference } },
+      ]
+      const after: Record<string, string> = { amount: formatCredits(grant.nanos), reference }
+      if (lapseNanos > 0n) {
+        const lapsed = freeReference(taken, 'lapse', accountId, before)
+        writes.splice(1, 0, { kind: 'post_credit', accountId, amountNanos: -lapseNanos, reference: lapsed })
+        after['lapsed'] = formatCredits(lapseNanos)
+      }
+      return { writes, result: 'posted', trail: { operation: 'account.grant', object: accountId, after } }
+    },
+  }
+}
+
+function lapseOf(grantNanos: bigint, spentNanos: bigint, balanceNanos: bigint): bigint {
+  const restNanos = spentNanos < 0n ? grantNanos : grantNanos - spentNanos
+  const lapseNanos = restNanos < balanceNanos ? restNanos : balanceNanos
+  return lapseNanos > 0n ? lapseNanos : 0n
+}
+
+/** Before the prefixes were reserved, a top-up may have taken the reference: then the next number is taken (ruling C8). */
+function freeReference(taken: ReadonlySet<string>, kind: GrantEntryKind, accountId: string, month: string): string {
+  const first = grantPrefix(kind, accountId) + month
+  let reference = first
+  for (let number = 2; taken.has(reference); number++) reference = `${first}/${number}`
+  return reference
+}
