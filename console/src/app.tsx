@@ -5,6 +5,7 @@ import { mayPass, retrySoon } from './api/recover.ts'
 import { hrefOf, place, subject } from './location.ts'
 import { Accounts } from './pages/accounts.tsx'
 import { Audit } from './pages/audit.tsx'
+import { Finance } from './pages/finance.tsx'
 import { Keys } from './pages/keys.tsx'
 import { Models } from './pages/models.tsx'
 import { Operators } from './pages/operators.tsx'
@@ -19,7 +20,7 @@ import { Translate } from './pages/translate.tsx'
 import { Upstreams } from './pages/upstreams.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
 import type { Page } from './pure/place.ts'
-import { isOwner, lookWhoAsks, me } from './session.ts'
+import { audience, isOwner, lookWhoAsks, me } from './session.ts'
 import { focusPage } from './ui/focus.ts'
 import { Frame, titleOf } from './ui/frame.tsx'
 import { Palette } from './ui/palette.tsx'
@@ -31,6 +32,7 @@ type Shown = ComponentType<{ id: string | undefined }>
 
 const ofOperators: Record<Page, Shown> = {
   overview: Overview,
+  finance: Finance,
   requests: Requests,
   accounts: Accounts,
   keys: Keys,
@@ -44,7 +46,11 @@ const ofOperators: Record<Page, Shown> = {
   operators: Operators,
 }
 
-const ofOwners: Partial<Record<Page, Shown>> = { overview: Own, models: OwnModels, setup: SetUp }
+const pagesOf: Readonly<Record<ReturnType<typeof audience>, Partial<Record<Page, Shown>>>> = {
+  operator: ofOperators,
+  finance: { overview: Finance, finance: Finance },
+  owner: { overview: Own, models: OwnModels, setup: SetUp },
+}
 
 /** The pages that exist depend on who is signed in. */
 export function App() {
@@ -82,8 +88,7 @@ export function App() {
 
 function Shown() {
   const { page, id } = place.value
-  const pages = isOwner() ? ofOwners : ofOperators
-  const Page = page && pages[page]
+  const Page = page && pagesOf[audience()][page]
   const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${titleOf(place.value)} · triwire`
@@ -95,7 +100,7 @@ function Shown() {
   if (!Page)
     return (
       <Empty act={<a href={hrefOf({ page: 'overview' })}>To the overview</a>}>
-        {page ? 'This page is for operators.' : 'There is no such page.'}
+        {page ? `This page is for ${isOwner() ? '' : 'other '}operators.` : 'There is no such page.'}
       </Empty>
     )
   return <Page id={id} key={page} />

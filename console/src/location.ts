@@ -56,8 +56,13 @@ export function setQuery(
   changes: Readonly<Record<string, string | undefined>>,
   how: 'push' | 'replace' = 'push',
 ): void {
-  const { page, id, query } = address.peek()
-  go(hrefOf({ page, id, query: changeQuery(query, changes) }), how)
+  go(changedHref(changes), how)
+}
+
+/** The address of this page with other fields of its query. */
+export function changedHref(changes: Readonly<Record<string, string | undefined>>): string {
+  const { page, id, query } = place.value
+  return hrefOf({ page, id, query: changeQuery(query, changes) })
 }
 
 const holders = new Set<() => void>()

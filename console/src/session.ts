@@ -17,6 +17,12 @@ export const signInNote = signal('')
 export const isAdmin = () => me.value?.role === 'admin'
 export const isOwner = () => me.value?.kind === 'owner'
 
+/** For whom pages are chosen: an owner of a key, finance, or another operator. */
+export function audience(): 'owner' | 'finance' | 'operator' {
+  if (isOwner()) return 'owner'
+  return me.value?.role === 'finance' ? 'finance' : 'operator'
+}
+
 /** Notes that somebody has signed in in this browser. Scripts cannot see the cookie itself; without the note, no session is asked for. */
 const storedName = 'triwire.signed-in'
 

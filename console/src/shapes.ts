@@ -3,9 +3,11 @@ import type { accountShape } from '../../src/operations/accounts.ts'
 import type { lineShape } from '../../src/operations/entry-lines.ts'
 import type { keyShape } from '../../src/operations/keys.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from '../../src/operations/live-shapes.ts'
+import type { operatorShape } from '../../src/operations/operators.ts'
 import type { WebhookRow } from '../../src/operations/running.ts'
 import type { Explanation, ModelRow, UpstreamState } from '../../src/operations/shapes.ts'
 import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
+import type { usageRowShape } from '../../src/operations/usage-table.ts'
 import type { Bucket } from './pure/range.ts'
 
 /* The types of the admin API's answers. */
@@ -15,6 +17,9 @@ export type Entry = z.output<typeof lineShape>
 export type { Explanation, ModelRow, RequestRow, Setup, Status, UpstreamState, WebhookRow }
 export type SetupClient = ClientRow
 export type Translation = TranslationTold
+
+/** A row of a bill. */
+export type TableRow = z.output<typeof usageRowShape>
 
 export type Listed<T> = { items: readonly T[]; next: string | null }
 
@@ -27,7 +32,7 @@ export type Me =
   | {
       kind: 'operator'
       name: string
-      role: 'admin' | 'viewer'
+      role: OperatorRole
       expires: string
       account: null
       key: null
@@ -43,17 +48,10 @@ export type Me =
       models: readonly string[]
     }
 
-export type Session = { kind: 'operator' | 'owner'; name: string; role: 'admin' | 'viewer' | null; expires: string }
+export type Session = { kind: 'operator' | 'owner'; name: string; role: OperatorRole | null; expires: string }
 
-export type Operator = {
-  id: string
-  name: string
-  role: 'admin' | 'viewer'
-  prefix: string
-  created: string
-  expires: string
-  revoked: string | null
-}
+export type Operator = z.output<typeof operatorShape>
+type OperatorRole = Operator['role']
 
 export type AuditRecord = {
   seq: number

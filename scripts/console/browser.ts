@@ -101,7 +101,7 @@ type Visit = { rig: Rig; view: Watched; page: Page; faults: string[] }
 
 /** A trial with a gateway of its own, in a page that an operator has signed in to. Both are closed at its end. */
 export function signedIn<Seen>(
-  { as, ...options }: RigOptions & { as: 'admin' | 'viewer' },
+  { as, ...options }: RigOptions & { as: 'admin' | 'viewer' | 'finance' },
   act: (visit: Visit) => Promise<Seen>,
 ): () => Promise<Seen> {
   return async () => {

@@ -10,6 +10,7 @@ export function pagesOf({
 } = {}): string[] {
   return [
     '',
+    'finance',
     'requests',
     ...(request ? [`requests/${request}`] : []),
     'accounts',

@@ -15,6 +15,7 @@ export type Rig = {
   books: Books
   admin: string
   viewer: string
+  finance: string
   /** Creates an account with a key, like `triwire account create` and `key create`. */
   makeAccount(name: string, credit?: string): Promise<{ id: string; key: string }>
   /** Sends a request to a model, as a client does. @returns the status */
@@ -85,6 +86,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const tomorrowMs = Date.now() + 86_400_000
   const { token: admin } = await books.createOperator('ann', 'admin', tomorrowMs)
   const { token: viewer } = await books.createOperator('vic', 'viewer', tomorrowMs)
+  const { token: finance } = await books.createOperator('fin', 'finance', tomorrowMs)
   return {
     url: gateway.url,
     adminUrl: gateway.adminUrl,
@@ -92,6 +94,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     books,
     admin: admin!,
     viewer: viewer!,
+    finance: finance!,
     async makeAccount(name, credit = '10') {
       const { id } = await books.createAccount(name, parseCredits(credit))
       return { id, key: (await books.createKey(id, { label: 'laptop' })).key! }

@@ -29,7 +29,11 @@ export function tellStatus(
     clock,
     loop_lag_p99_ms: Math.round(lagMs * 10) / 10,
     rss_bytes: readRss(),
-    reporting: { time_zone: config.reporting.timeZone, week_starts: config.reporting.weekStarts },
+    reporting: {
+      time_zone: config.reporting.timeZone,
+      week_starts: config.reporting.weekStarts,
+      labels: [...config.labels.keys()],
+    },
     api_url: config.apiUrl ?? null,
     public_url: config.adminUrl ?? null,
     config_digest: config.digest,

@@ -59,7 +59,11 @@ export const statusShape = z.object({
   clock: name.describe('what is wrong with the clock that dates entries, or with that of the machine; null: nothing'),
   loop_lag_p99_ms: z.number().describe('of the last minute or so'),
   rss_bytes: z.number(),
-  reporting: z.object({ time_zone: z.string(), week_starts: z.string() }),
+  reporting: z.object({
+    time_zone: z.string(),
+    week_starts: z.string(),
+    labels: z.array(z.string()).describe('the dimensions of labels'),
+  }),
   api_url: name.describe('where clients reach the gateway, by the configuration; null: nobody has said it'),
   public_url: name.describe('where operators reach the admin listener, in the same way'),
   folding,

@@ -12,7 +12,7 @@ import { ProblemError } from './problem.ts'
 
 /* Operators, the audit of their actions, and the data that the owner of a key may see. */
 
-const operatorShape = z.object({
+export const operatorShape = z.object({
   id: z.string(),
   name: z.string(),
   role: z.enum(operatorRoles),

@@ -31,7 +31,7 @@ const isColumn = new RegExp(`^(?:${words.join('|')}|${labelColumn}[^\\s,=]{1,64}
 const cell = z.string().nullable().optional()
 
 /** A row: the columns that were asked for, in their order, then the figures. */
-const rowShape = z.object({
+export const usageRowShape = z.object({
   ...(Object.fromEntries(words.map((name) => [name, cell])) as Record<(typeof words)[number], typeof cell>),
   credits: field.amount,
   requests: z.number(),
@@ -58,7 +58,7 @@ export const usageTable = operation({
   http: 'GET /usage/table',
   role: 'reader',
   input,
-  output: rowShape,
+  output: usageRowShape,
   media: [jsonLines, 'text/csv'],
   text: 'list what was used and what it cost: every row, and the total last',
   atOnce: 2,

@@ -58,12 +58,19 @@ export async function ask<T>(path: string, asked: Asked = {}): Promise<Told<T>> 
   if (response.status === 204) return { body: undefined as T, version, status: 204 }
   // A proxy answers in its own words while the gateway does not answer.
   if (!response.ok) throw new Refusal(response.status, {})
-  const body = await response.json().catch((error: Error) => {
+  const body = await readJson(response).catch((error: Error) => {
     if (error.name === 'AbortError') throw error
     // The connection broke, or a proxy has answered in the place of the gateway.
     throw new Refusal(0, {})
   })
   return { body: body as T, version, status: response.status }
+}
+
+/** A table comes as a row of JSON on each line. */
+async function readJson(response: Response): Promise<unknown> {
+  if (!response.headers.get('content-type')?.startsWith('application/jsonl')) return response.json()
+  const lines = (await response.text()).split('\n').filter(Boolean)
+  return lines.map((line) => JSON.parse(line) as unknown)
 }
 
 /** Returns the response itself, for content that is not the API's JSON: a model's answer, or a file. @throws Refusal */

@@ -153,6 +153,7 @@ function NewOperator({ close }: { close(): void }) {
             value={role}
             options={[
               ['viewer', 'viewer: reads'],
+              ['finance', 'finance: reads sums, prices and statements alone'],
               ['admin', 'admin: changes too'],
             ]}
             onChange={(next) => setRole(next)}

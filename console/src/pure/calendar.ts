@@ -46,6 +46,12 @@ export function addDays(day: string, days: number): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + days * 86_400_000).toISOString().slice(0, 10)
 }
 
+/** The month that is so many months later, or earlier: `2026-12`. */
+export function addMonths(month: string, months: number): string {
+  const [year, of] = month.split('-').map(Number)
+  return new Date(Date.UTC(year!, of! - 1 + months)).toISOString().slice(0, 7)
+}
+
 export function daysBetween(from: string, to: string): number {
   return Math.round((Date.parse(`${to}T00:00:00Z`) - Date.parse(`${from}T00:00:00Z`)) / 86_400_000)
 }

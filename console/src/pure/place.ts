@@ -2,6 +2,7 @@
 
 export const pages = [
   'overview',
+  'finance',
   'requests',
   'accounts',
   'keys',

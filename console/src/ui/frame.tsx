@@ -6,15 +6,17 @@ import { refresh } from '../api/load.ts'
 import { pageHref, place, subject } from '../location.ts'
 import { tellZone } from '../pure/calendar.ts'
 import type { Page, Place } from '../pure/place.ts'
-import { isOwner, loadStatus, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
+import { audience, isOwner, loadStatus, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
 import { nextTheme, theme } from '../theme.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon, Logo } from './icons.tsx'
+import { groups, shownGroups } from './page-groups.ts'
 import { RangePicker } from './range-picker.tsx'
 import { isHelpOpen, isSearchOpen } from './shortcuts.tsx'
 
 export const titles: Readonly<Record<Page, string>> = {
   overview: 'Overview',
+  finance: 'Finance',
   requests: 'Requests',
   accounts: 'Accounts',
   keys: 'Keys',
@@ -34,12 +36,6 @@ export function titleOf({ page, id }: Place): string {
   return `${name}${page ? titles[page] : 'Not found'}`
 }
 
-const groups: readonly (readonly Page[])[] = [
-  ['overview', 'requests', 'accounts', 'keys', 'models', 'upstreams'],
-  ['playground', 'translate', 'setup'],
-  ['webhooks', 'audit', 'operators'],
-]
-const ofOwners: readonly (readonly Page[])[] = [['overview', 'models', 'setup']]
 /** Pages in the bar at the bottom of a phone's screen; the others are below "More". */
 const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
 
@@ -59,8 +55,8 @@ export function Frame({ children }: { children: ComponentChildren }) {
     const timer = window.setInterval(() => !document.hidden && void loadStatus(), statusMs)
     return () => window.clearInterval(timer)
   }, [])
-  const shown = isOwner() ? ofOwners : groups
-  const first = isOwner() ? ofOwners[0]! : atHand
+  const shown = shownGroups()
+  const first = audience() === 'operator' ? atHand : shown[0]!
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -93,7 +89,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
         {first.map((page) => (
           <PageLink key={page} page={page} />
         ))}
-        {!isOwner() && (
+        {audience() === 'operator' && (
           <button type="button" aria-haspopup="dialog" onClick={() => setMore(true)}>
             <Icon name="more" />
             <span>More</span>
@@ -213,14 +209,14 @@ function TopBar() {
         )}
       </div>
       <div class="acts">
-        {isRanged && !isOwner() && <RangePicker />}
+        {isRanged && audience() === 'operator' && <RangePicker />}
         <span
           class="zones"
           title={`Your hours are ${tellZone(viewerZone, now)}. Days begin in ${tellZone(zone, now)}.`}
         >
           Hours {tellZone(viewerZone, now)} · days {zone === viewerZone ? 'too' : tellZone(zone, now)}
         </span>
-        {!isOwner() && (
+        {audience() === 'operator' && (
           <button
             key="search"
             type="button"

@@ -2,9 +2,10 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { go, pageHref } from '../location.ts'
 import type { Page } from '../pure/place.ts'
-import { isOwner } from '../session.ts'
+import { audience } from '../session.ts'
 import { recall, remember } from '../store.ts'
 import { Dialog } from './dialog.tsx'
+import { mayOpen } from './page-groups.ts'
 
 /* Keyboard shortcuts. They can be switched off, for people who use speech input or press keys by accident. */
 
@@ -15,6 +16,7 @@ export const isSearchOpen = signal(false)
 
 const goes: Readonly<Record<string, Page>> = {
   o: 'overview',
+  f: 'finance',
   r: 'requests',
   a: 'accounts',
   k: 'keys',
@@ -27,8 +29,6 @@ const goes: Readonly<Record<string, Page>> = {
   l: 'audit',
   n: 'operators',
 }
-
-const ofOwners: readonly Page[] = ['overview', 'models', 'setup']
 
 let pending: number | undefined
 /** The functions that Escape calls, one at a time; the innermost is the last. */
@@ -62,7 +62,7 @@ function act(key: string): boolean {
     window.clearTimeout(pending)
     pending = undefined
     const page = goes[key]
-    if (!page || (isOwner() && !ofOwners.includes(page))) return false
+    if (!page || !mayOpen(page)) return false
     go(pageHref(page))
     return true
   }
@@ -72,7 +72,7 @@ function act(key: string): boolean {
     }, 1_200)
     return true
   }
-  if (key === '/' && !isOwner()) {
+  if (key === '/' && audience() === 'operator') {
     isSearchOpen.value = true
     return true
   }
@@ -110,7 +110,7 @@ const lines = [
 
 export function Help() {
   if (!isHelpOpen.value) return null
-  const shown = Object.entries(goes).filter(([, page]) => !isOwner() || ofOwners.includes(page))
+  const shown = Object.entries(goes).filter(([, page]) => mayOpen(page))
   return (
     <Dialog
       title="Keys"

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { findBarriers, openPage, settle, signedIn, signIn, visit } from '../browser.ts'
 import { pagesOf } from '../pages.ts'
 import { startRig } from '../rig.ts'
@@ -50,6 +51,65 @@ export const roleTrials: readonly Trial[] = [
         )
       }
       assert.deepEqual(await findBarriers(view), [])
+    }),
+  },
+  {
+    name: 'roles: finance sees the bill of every account, to its keys and models, and no other page',
+    run: signedIn({ as: 'finance' }, async ({ rig, view }) => {
+      const { page } = view
+      const { key } = await rig.makeAccount('acme')
+      const other = await rig.makeAccount('globex')
+      for (const model of ['reasoner', 'writer-mini']) await rig.ask(key, model)
+      await rig.ask(other.key, 'reasoner')
+      await visit(view, rig, '')
+      assert.deepEqual(await page.locator('nav.rail li a').allTextContents(), ['Finance'])
+      const names = () => page.locator('main tbody tr a').allTextContents()
+      const total = async () => (await page.textContent('main tfoot'))!.replaceAll(/\s+/g, '')
+      assert.deepEqual(await names(), ['acme', 'globex'])
+      assert.match(await total(), /^Total0\.\d+100\.03\d+$/)
+      assert.deepEqual(await findBarriers(view), [])
+      const [saved] = await Promise.all([page.waitForEvent('download'), page.click('[aria-label="This table as CSV"]')])
+      const lines = readFileSync(await saved.path(), 'utf8')
+        .trim()
+        .split('\r\n')
+      assert.deepEqual(
+        lines.map((line) => line.split(',')[0]),
+        ['account', 'acme', 'globex', 'total'],
+      )
+      // A row leads to its parts by the keyboard: account, key, model.
+      for (const [link, parts] of [
+        ['acme', ['laptop']],
+        ['laptop', ['reasoner', 'writer-mini']],
+      ] as const) {
+        await page.focus(`main tbody a:text("${link}")`)
+        await page.keyboard.press('Enter')
+        await settle(page)
+        const shown = await names()
+        assert.deepEqual(
+          shown.map((name) => name.replace(/ \(sk-tri-.*\)$/, '')),
+          parts,
+        )
+      }
+      assert.match(await total(), /^Total0\.\d+100\.02\d+$/)
+      const fields = new URL(page.url()).searchParams
+      assert.deepEqual([fields.get('account'), fields.get('by')], ['acme', 'model'])
+      assert.match(fields.get('key')!, /^sk-tri-/)
+      await page.click('[aria-label="Month before"]')
+      await settle(page)
+      await page.waitForSelector('text=Nothing was spent in')
+      await page.goBack()
+      await settle(page)
+      assert.deepEqual(await names(), ['reasoner', 'writer-mini'])
+      for (const width of [1440, 375]) {
+        await page.setViewportSize({ width, height: 800 })
+        assert.equal(
+          await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+          0,
+        )
+        assert.deepEqual(await findBarriers(view), [])
+      }
+      await visit(view, rig, 'accounts')
+      await page.waitForSelector('text=This page is for other operators.')
     }),
   },
   {

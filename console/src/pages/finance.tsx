@@ -1,0 +1,164 @@
+import { withQuery } from '../api/ask.ts'
+import { useSteady } from '../api/load.ts'
+import { changedHref, place, setQuery } from '../location.ts'
+import { addMonths, dayIn, tellMonth } from '../pure/calendar.ts'
+import { readCredits, tellExact } from '../pure/format.ts'
+import { reportingZone, status } from '../session.ts'
+import type { TableRow } from '../shapes.ts'
+import { CsvButton } from '../ui/csv-button.tsx'
+import { Select } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Count } from '../ui/numbers.tsx'
+import { Empty, Shown } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { Chip } from './overview.tsx'
+
+/**
+ * The columns by which a bill can be divided; each dimension of labels is one more.
+ * @property next the column that a row leads to, where a bill can be narrowed to the row
+ */
+const columns: Readonly<Record<string, { head: string; next?: string }>> = {
+  account: { head: 'Account', next: 'key' },
+  person: { head: 'Person' },
+  key: { head: 'Key', next: 'model' },
+  model: { head: 'Model', next: 'key' },
+  tier: { head: 'Tier' },
+}
+
+function headOf(by: string): string {
+  return columns[by]?.head ?? by.replace(/^label:/, '')
+}
+
+/** So many months can be chosen: those before have no figures by day. */
+const monthsShown = 14
+
+/** The bill of a calendar month: every row, and the total. A row leads to its parts. */
+export function Finance() {
+  const { query } = place.value
+  const thisMonth = dayIn(reportingZone(), Date.now()).slice(0, 7)
+  const month = /^\d{4}-\d\d$/.test(query['month'] ?? '') ? query['month']! : thisMonth
+  const names = [...Object.keys(columns), ...(status.value?.reporting.labels ?? []).map((name) => `label:${name}`)]
+  const narrowed = names.filter((name) => columns[name]?.next && query[name])
+  const only = Object.fromEntries(narrowed.map((name) => [name, query[name]!]))
+  const by = names.find((name) => name === query['by']) ?? 'account'
+  const path = withQuery('/usage/table', { by, month, ...only })
+  const table = useSteady<readonly TableRow[]>(path)
+  const months = Array.from({ length: monthsShown }, (_, at) => addMonths(thisMonth, -at))
+  const turn = (by: number) => setQuery({ month: addMonths(month, by) })
+  return (
+    <>
+      <div class="filters">
+        <button type="button" aria-label="Month before" onClick={() => turn(-1)}>
+          <Icon name="back" />
+        </button>
+        <Select
+          label="Month"
+          hidesLabel
+          value={month}
+          options={[...new Set([...months, month])].map((one) => [one, tellMonth(one)] as const)}
+          onChange={(next) => setQuery({ month: next })}
+        />
+        <button
+          type="button"
+          aria-label="Next month"
+          class="turned"
+          disabled={month >= thisMonth}
+          onClick={() => turn(1)}
+        >
+          <Icon name="back" />
+        </button>
+        <Select
+          label="By"
+          hidesLabel
+          value={by}
+          options={names.map((name) => [name, `by ${headOf(name).toLowerCase()}`] as const)}
+          onChange={(next) => setQuery({ by: next })}
+        />
+        {Object.entries(only).map(([name, word]) => (
+          <Chip key={name} text={`${name} ${word}`} drop={() => setQuery({ [name]: undefined })} />
+        ))}
+        <span class="spring" />
+        <CsvButton path={path} name={`usage-${month}-by-${by.replace(':', '-')}.csv`} label="This table as CSV" />
+      </div>
+      <Shown of={table} height={36} lines={8}>
+        {(rows) => <Bill rows={rows as Rows} by={by} month={month} />}
+      </Shown>
+    </>
+  )
+}
+
+type Rows = readonly (TableRow & Readonly<Record<string, unknown>>)[]
+
+function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
+  const total = rows.at(-1)
+  const parts = rows.slice(0, -1)
+  if (!total || parts.length === 0) return <Empty>Nothing was spent in {tellMonth(month)}.</Empty>
+  const whole = Number(readCredits(total.credits))
+  const [head, next] = [headOf(by), columns[by]?.next]
+  const wordOf = (row: Rows[number]) => (row[by] ?? null) as string | null
+  return (
+    <Table
+      label={`Spent in ${tellMonth(month)} by ${head.toLowerCase()}`}
+      rows={parts}
+      keyOf={(row, at) => `${wordOf(row)} ${at}`}
+      columns={[
+        {
+          head,
+          by: wordOf,
+          cell: (row) => {
+            const word = wordOf(row)
+            // Entries of the first release name no key, and those without a word cannot be asked for.
+            if (word === null) return <span class="none">none</span>
+            if (!next) return word
+            return <a href={changedHref({ by: next, [by]: askedAs(word) })}>{word}</a>
+          },
+        },
+        {
+          head: 'Spent',
+          unit: 'credits',
+          kind: 'number',
+          by: ({ credits }) => readCredits(credits),
+          cell: ({ credits }) => tellExact(credits),
+        },
+        {
+          head: 'Share',
+          unit: '%',
+          kind: 'number',
+          wide: true,
+          cell: ({ credits }) => (whole === 0 ? '–' : ((100 * Number(readCredits(credits))) / whole).toFixed(1)),
+        },
+        {
+          head: 'Requests',
+          kind: 'number',
+          by: ({ requests }) => requests,
+          cell: ({ requests }) => <Count value={requests} />,
+        },
+        {
+          head: 'Tokens',
+          kind: 'number',
+          wide: true,
+          by: ({ tokens }) => tokens,
+          cell: ({ tokens }) => <Count value={tokens} />,
+        },
+      ]}
+      foot={
+        <tr>
+          <th scope="row">Total</th>
+          <td class="number">{tellExact(total.credits)}</td>
+          <td class="number wide">{whole === 0 ? '–' : '100.0'}</td>
+          <td class="number">
+            <Count value={total.requests} />
+          </td>
+          <td class="number wide">
+            <Count value={total.tokens} />
+          </td>
+        </tr>
+      }
+    />
+  )
+}
+
+/** The word by which the gateway finds a key that it names by label and first characters. */
+function askedAs(word: string): string {
+  return /\((sk-tri-[0-9A-Za-z]+)\)$/.exec(word)?.[1] ?? word
+}
