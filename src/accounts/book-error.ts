@@ -25,6 +25,7 @@ export type BookErrorCode =
   | 'zone_invalid'
   | 'servers_run'
   | 'clock_doubtful'
+  | 'effective_ahead'
   | 'no_person'
   | 'person_ambiguous'
   | 'person_name_invalid'

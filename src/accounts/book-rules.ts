@@ -19,7 +19,7 @@ import { type Budget, type Spend, spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, formatTime } from './calendar.ts'
 import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
-import { readReturnReference } from './entries.ts'
+import { type AheadEntry, isCorrectionReference, readReturnReference } from './entries.ts'
 import { type GrantBase, isOfGrant } from './grants.ts'
 import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
@@ -50,6 +50,8 @@ export type ChangeScope = {
   persons?: 'all' | readonly string[]
   /** Accounts by ids or names. */
   accounts?: readonly string[]
+  /** Entries that are posted ahead of the clock, and keys with budgets in their accounts. No post is under way meanwhile. */
+  ahead?: true
   /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
 }
@@ -65,6 +67,8 @@ export type Facts = {
   /** Accounts with keys of the persons that were found. */
   personKeys: readonly PersonKeys[]
   accounts: readonly AccountRow[]
+  ahead?: readonly AheadEntry[]
+  aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
   made: Made | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
@@ -81,7 +85,19 @@ export type Made = Omit<BookRow<'made'>, 'actor' | 'once'>
 export type BookWrite =
   | { kind: 'insert_account'; account: AccountRow }
   | { kind: 'set_account'; accountId: string; fields: Partial<BookRow<'accounts'>>; bounds?: AccountBounds }
-  | { kind: 'post_credit'; accountId: string; amountNanos: bigint; reference: string }
+  /** With a time for a correction: see `corrections.ts`. */
+  | {
+      kind: 'post_credit'
+      accountId: string
+      amountNanos: bigint
+      reference: string
+      createdMs?: number
+      effectiveMs?: number
+    }
+  /** Entries of an account, up to and with the correction that names them, count at their effective times. */
+  | { kind: 'shift_entries'; accountId: string; fromSeq: number; toSeq: number; nowMs: number; shiftMs: number }
+  /** Figures for reports are folded anew, and the last head is not ahead. */
+  | { kind: 'count_anew'; nowMs: number }
   | { kind: 'insert_key'; accountId: string; key: KeyRow }
   | { kind: 'set_key'; accountId: string; keyId: string; fields: Partial<KeyRow> }
   | { kind: 'set_bounds'; accountId: string; scope: string; bounds: KeyBounds }
@@ -433,7 +449,8 @@ function checkReference(reference: string): void {
   if (!reference.trim()) throw new BookError('reference_missing', reference)
   if (reference.length > referenceCharsMax || reference.includes('\0'))
     throw new BookError('reference_invalid', reference.slice(0, 40))
-  if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
+  if (readReturnReference(reference) !== undefined || isCorrectionReference(reference))
+    throw new BookError('reference_reserved', reference)
 }
 
 /** A refusal names the account and not the label, which may be a key. */

@@ -19,8 +19,10 @@ import {
 import type { BoundWishes } from './bounds.ts'
 import { type Budget, spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, createCalendar, utc } from './calendar.ts'
+import { type CorrectedEntry, correctAhead } from './corrections.ts'
 import type { DayShift } from './day-shifts.ts'
 import type {
+  AheadEntry,
   Audited,
   EntryFilter,
   EntryPage,
@@ -101,7 +103,17 @@ const readingNames = [
     'nameLines',
     'namePersons',
   ] as const),
-  ...(['verify', 'audit', 'listOperators', 'watch', 'takeWarnings', 'settleWarning', 'listAudit'] as const),
+  ...([
+    'verify',
+    'audit',
+    'listAhead',
+    'readNowMs',
+    'listOperators',
+    'watch',
+    'takeWarnings',
+    'settleWarning',
+    'listAudit',
+  ] as const),
 ]
 
 type BookReadings = Pick<BookStore, (typeof readingNames)[number]>
@@ -169,6 +181,8 @@ export interface Books extends BookReadings {
   signOut(digest: string): Promise<void>
   /** Confirms that the clock of the store is right now (ruling Y15). The audit trail keeps that. */
   confirmClock(): Promise<{ time: string }>
+  /** Corrects the times of all entries that are ahead of the clock (amends ruling C15). @param lastMs when the last of them counts */
+  correctAhead(lastMs: number): Promise<CorrectedEntry[]>
   /** Records an act that changes nothing in the books, for the audit alone. */
   noteAct(trail: Trail): Promise<void>
   /** Computes every digest of the audit trail again. Findings in words. An empty list means that it is whole. */
@@ -228,6 +242,8 @@ export interface BookStore {
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
   /** Notes what became of a warning: all have got it, or it is tried again. */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
+  /** Entries that are ahead of the clock and that no correction names. */
+  listAhead(): Promise<AheadEntry[]>
   /** Records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /**
@@ -300,6 +316,7 @@ export function createBooks(
     signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
     signOut: (digest) => change(signOut(digest)),
     confirmClock: () => change(confirmClock()),
+    correctAhead: (lastMs) => change(correctAhead(lastMs, calendar)),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
     verifyAudit: () => verifyAudit(store),
   }

@@ -165,13 +165,23 @@ export class HeadHash {
   readonly #hash = createHash('sha256')
   #accountId: string | undefined
   #last: string | null = null
+  readonly #isBefore: boolean
+  #corrected: string | undefined
 
-  constructor(momentMs: number) {
+  /** @param isBefore the head was taken while its clock was ahead: it covers nothing from the first correction of an account on */
+  constructor(momentMs: number, isBefore = false) {
     this.momentMs = momentMs
+    this.#isBefore = isBefore
   }
 
-  note(accountId: string, postedMs: number, digest: string): void {
-    if (postedMs > this.momentMs) return
+  /**
+   * @param correctedMs of an entry that corrects times, the moment of that: a later head covers all up to it, whenever that was
+   *   posted (amends ruling C15)
+   */
+  note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
+    if (correctedMs !== undefined && this.#isBefore) this.#corrected = accountId
+    if (this.#corrected === accountId) return
+    if (Math.min(postedMs, correctedMs ?? postedMs) > this.momentMs) return
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
     this.#last = digest

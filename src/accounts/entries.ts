@@ -145,6 +145,30 @@ export function readReturnReference(reference: string): string | undefined {
   return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
 
+/** An entry that is posted ahead of the clock of the store, and that no correction names. */
+export type AheadEntry = {
+  accountId: string
+  accountName: string | undefined
+  seq: number
+  createdMs: number
+  postedMs: number
+  /** The request of a debit, or the reference of a credit. */
+  name: string
+}
+
+/** Begins the references of corrections, which are the ledger's own. */
+const correctionPrefix = 'effective:'
+
+/** Whether a reference is one of a correction. */
+export function isCorrectionReference(reference: string): boolean {
+  return reference.startsWith(correctionPrefix)
+}
+
+/** The reference of the entry that names the entries of an account with these numbers. */
+export function correctionReference(accountId: string, fromSeq: number, toSeq: number): string {
+  return `${correctionPrefix}${accountId}/${fromSeq}-${toSeq}`
+}
+
 /**
  * Whether the entry is of this debit. All is compared except the creation time, since a retry may have made the debit
  * anew. A spool line of the first release lacks the origin, and missing parts are not compared.

@@ -21,6 +21,8 @@ export type VerifiedEntry = {
   /** The account and prefix of the key that the entry names; undefined if it names none, or one that does not exist. */
   keyAccountId: string | undefined
   keyPrefix: string | undefined
+  /** The time at which it counts, if not the one at which it was posted. */
+  shiftedMs: number | undefined
 }
 
 export type VerifiedBill = NonNullable<Entry['bill']>
@@ -59,8 +61,15 @@ const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])
 /** A row without its place in the chain, which is assigned when it is posted. */
 export type UnplacedRow = typeof blankRow
 
-export function creditRow(amountNanos: bigint, reference: string, createdMs: number): UnplacedRow {
-  return { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
+/** @param effectiveMs makes it a correction, see corrections.ts */
+export function creditRow(
+  amountNanos: bigint,
+  reference: string,
+  createdMs: number,
+  effectiveMs?: number,
+): UnplacedRow {
+  const row = { ...blankRow, kind: 'credit', amount: amountNanos, reference, priced_calls: 0, created_ms: createdMs }
+  return effectiveMs === undefined ? row : { ...row, effective: effectiveMs }
 }
 
 /** The field of each column of form 3. */

@@ -96,6 +96,8 @@ export const registers = {
     /** The person that this identity belongs to, if it is a second one of theirs. */
     linked_id: optional(text()),
   },
+  /** Entries that a correction names, with the times at which they count (src/accounts/corrections.ts). */
+  shifted: { account_id: text(), seq: number(), posted_ms: number(), effective_ms: number() },
   /** Persons who may operate the gateway. The books have the digest of a token, never the token. */
   operators: {
     id: text(),

@@ -1,14 +1,18 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
+import { formatTime } from '../accounts/calendar.ts'
 import { type Head, parseHead } from '../accounts/chain.ts'
+import { type CorrectedEntry, correctTimes } from '../accounts/corrections.ts'
 import type { Audited, EntryFilter, VerifyOptions } from '../accounts/entries.ts'
 import { formatJsonLines } from '../operations/csv.ts'
 import { eachLine, formatCsv } from '../operations/entry-lines.ts'
+import { readInstant } from '../operations/fields.ts'
 import { readFilter } from '../operations/filter.ts'
 import { filterFields, filterFlags } from '../operations/ledger.ts'
 import type { Context } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
+import { confirm } from './confirm.ts'
 import { addOptions, inWords, typedOptions } from './operations.ts'
 import { clearProgress, note, print, printPieces, showProgress } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
@@ -33,6 +37,17 @@ export function addLedgerCommands(program: Command): void {
       for (const text of notes) note(command, text)
       tellFindings(command, { findings, head }, `the ledger is right\nhead ${head}`)
     })
+  ledger
+    .command('correct')
+    .description('let entries that a wrong clock dated ahead count at their right times')
+    .requiredOption(
+      '--effective <time>',
+      'when the last entry with a wrong time was made, such as 2026-11-21T08:30:00Z',
+      readTime,
+    )
+    .option('--dry-run', 'only list the entries, with the times at which they would count')
+    .option('--yes', 'do not ask')
+    .action(correct)
   const exporting = ledger.command('export').description('write entries, the oldest first')
   addOptions(exporting, filterFlags, filterFields)
   exporting
@@ -60,6 +75,44 @@ export function addLedgerCommands(program: Command): void {
       const end = head ?? 'none: nothing was changed yet'
       tellFindings(command, { findings, head }, `the audit trail is whole\nhead ${end}`)
     })
+}
+
+type CorrectOptions = { effective: number; dryRun?: true; yes?: true }
+
+async function correct({ effective, dryRun, yes }: CorrectOptions, command: Command): Promise<void> {
+  const found = await withStore(command, async (books) => ({
+    entries: correctTimes(await books.listAhead(), await books.readNowMs(), effective),
+  }))
+  const { length } = found.entries
+  if (dryRun || length === 0) return tellCorrected(command, found.entries, 'no entry is ahead of the clock')
+  if (!yes)
+    await confirm(
+      command,
+      `Correct ${length} entries? This begins form 3 of the ledger: no older triwire can use the store from then on.`,
+      ['The ledger was left as it was', 'see --dry-run, and run with --yes to correct it'],
+    )
+  const corrected = await withStore(command, (books) => books.correctAhead(effective), { zoned: true })
+  tellCorrected(command, corrected, 'no entry is ahead of the clock')
+}
+
+function tellCorrected(command: Command, entries: readonly CorrectedEntry[], none: string): void {
+  const rows = entries.map(({ accountId, accountName, seq, name, createdMs, postedMs, effectiveMs }) => ({
+    ...{ account: accountId, account_name: accountName ?? null, seq, name },
+    created: formatTime(createdMs)!,
+    posted: formatTime(postedMs)!,
+    effective: formatTime(effectiveMs)!,
+  }))
+  const line = ({ account, account_name, seq, name, posted, effective }: (typeof rows)[number]) =>
+    `${account_name ?? account}, entry ${seq} (${name}): posted ${posted}, counts at ${effective}`
+  print(command, rows, () => rows.map(line).join('\n') || none)
+}
+
+function readTime(text: string): number {
+  try {
+    return readInstant(text)
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message)
+  }
 }
 
 /** Prints what a check has found, or the text for a check without findings. */

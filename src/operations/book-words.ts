@@ -120,6 +120,12 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     say: (zone) => `There is no time zone "${zone}" whose days begin on a quarter hour`,
     cure: 'name one such as UTC or Europe/Berlin',
   },
+  effective_ahead: {
+    problem: 'invalid_request',
+    field: 'effective',
+    say: (time) => `${time} is ahead of the clock of the store`,
+    cure: 'name the time until which the clock was wrong',
+  },
   servers_run: {
     problem: 'conflict',
     say: (servers) => `Servers count by the days of the zone that is recorded: ${servers}`,

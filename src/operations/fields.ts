@@ -212,7 +212,7 @@ function readDay(value: string): number | undefined {
 }
 
 /** Reads a time in the form of RFC 3339. */
-function readInstant(value: string): number {
+export function readInstant(value: string): number {
   const [, date, clock, fraction = '', sign, hours, minutes] =
     /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(\.\d+)?(?:[Zz]|([+-])([01]\d|2[0-3]):([0-5]\d))$/.exec(value) ?? []
   if (date === undefined) throw new RangeError('Write a day like 2026-11-21 or a time like 2026-11-21T08:30:00Z.')

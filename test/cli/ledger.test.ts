@@ -455,3 +455,34 @@ test('B23 verify finds a damaged page, and a file that cannot be opened, and say
     assert.deepEqual([said.code, said.stdout.trim()], [1, findings.join('\n')])
   }
 })
+
+test('issue 46 ledger correct lists what is ahead, asks before it begins form 3, and cures it once', async (t) => {
+  const path = createPath(t)
+  let now = Date.now()
+  const store = openStore(path, { nowMs: () => now })
+  t.after(() => store.close())
+  const { id } = store.createAccount('one', 9_000_000n)
+  now += 7_200_000
+  const effective = new Date(now - 7_200_000).toISOString()
+  store.postDebits([{ ...createDebitRow('req_1', id), createdMs: now }])
+  now -= 7_200_000
+  const ask = (...args: string[]) => runWarm(['ledger', 'correct', '--effective', effective, ...args, '--store', path])
+  const listed = await ask('--dry-run', '--json')
+  const [entry, ...others] = JSON.parse(listed.stdout)
+  assert.deepEqual([entry.name, entry.effective, others], ['req_1', effective, []])
+  const refused = await ask()
+  assert.equal(refused.code, 1)
+  assert.match(refused.stderr, /The ledger was left as it was: see --dry-run, and run with --yes/)
+  assert.equal(store.listEntries({ limit: 9 }).length, 2)
+  const { stdout, stderr } = await ask('--yes')
+  assert.match(stdout, /^one, entry 2 \(req_1\): posted .* counts at /, stderr)
+  assert.match((await ask('--yes')).stdout, /no entry is ahead of the clock/)
+  assert.equal(store.listEntries({ limit: 9 })[0]!.details!.effectiveMs, Date.parse(effective))
+  const future = new Date(Date.now() + 9_000_000).toISOString()
+  const wrong = await runWarm(['ledger', 'correct', '--effective', 'soon', '--store', path])
+  assert.equal(wrong.code, 2)
+  now += 7_200_000
+  store.postDebits([{ ...createDebitRow('req_2', id), createdMs: now }])
+  const early = await runWarm(['ledger', 'correct', '--effective', future, '--yes', '--store', path])
+  assert.match(early.stderr, /is ahead of the clock of the store/)
+})

@@ -38,10 +38,12 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     ...['1f0cb57ecb132480', 'code', '06d483b24ddb6c07', 'ee883fa60d6c179e', '8b2693e9b11f9a08'],
     ...['b34f9f76a2a23728', 'eba5ba1fe9bdba0c', 'b2fab822365b7211', '2e39dd6a84a12ff1'],
     ...['bf2482768d2072b7', '8bd013a04a0dfa0d', 'a6f9c1ee71b5de34', '3e189578207f2f9c'],
+    'b8fdf11fae15834c',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
     ...['5483ce4bada5321c', 'c20f3bbccb279a70', '8994ba3157d93d3f', '7ecb3eb1b944d01e'],
+    'f3d7f1cc3fab8149',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

@@ -47,7 +47,7 @@ onEachStore((engine) => {
     const store = await engine.open()
     const { id } = await store.createAccount('one', 5n)
     await store.forge(async (forger) => {
-      await forger.run("UPDATE entries SET digest = '3' || substr(digest, 2)")
+      await forger.run("UPDATE entries SET digest = '4' || substr(digest, 2)")
       await follow(forger)
     })
     assert.deepEqual(await store.verify(verifyOptions), [

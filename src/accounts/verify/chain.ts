@@ -1,5 +1,6 @@
 import { type ChainedRow, digestEntry, isKnownForm } from '../chain.ts'
 import { datedMax, isAhead } from '../clock.ts'
+import { floorMsOf } from '../corrections.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 
 /**
@@ -38,7 +39,7 @@ export function createChainCheck(findings: string[]) {
     // The balance here is the sum, so that one forged balance is one finding and the end is still checked. The digest is
     // the
     // written one, so that one forged entry is one finding.
-    ends.set(accountId, { seq, balanceNanos, postedMs, digest })
+    ends.set(accountId, { seq, balanceNanos, postedMs: floorMsOf(entry), digest })
   }
 
   /** @param accounts all of them, as they were when the last of their entries was read. @param nowMs of the store, or later */

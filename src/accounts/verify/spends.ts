@@ -20,16 +20,17 @@ export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) 
   const byAccount = new Map(rows.filter(isOfAccount).map((row) => [row.scope, sums.get(row.scope)!]))
   return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, end }
 
-  function check({ entry, row }: VerifiedEntry): void {
-    if (byKey.size > 0) add(byKey.get(row['key_id'] as string), entry)
-    if (byAccount.size > 0 && row['usage_source'] !== null) add(byAccount.get(entry.accountId), entry)
+  function check(reading: VerifiedEntry): void {
+    const { entry, row } = reading
+    if (byKey.size > 0) add(byKey.get(row['key_id'] as string), reading)
+    if (byAccount.size > 0 && row['usage_source'] !== null) add(byAccount.get(entry.accountId), reading)
   }
 
-  function add(sum: Sum | undefined, entry: VerifiedEntry['entry']): void {
+  function add(sum: Sum | undefined, { entry, shiftedMs = entry.postedMs }: VerifiedEntry): void {
     if (!sum) return
     if (entry.accountId === sum.row.accountId) sum.lastSeq = entry.seq
     const { fromMs, untilMs } = sum.row
-    if (entry.postedMs < fromMs || entry.postedMs >= untilMs) return
+    if (shiftedMs < fromMs || shiftedMs >= untilMs) return
     sum.nanos += entry.kind === 'debit' ? entry.amountNanos : -entry.amountNanos
   }
 

@@ -1,4 +1,5 @@
 import { formatHead, HeadHash } from '../chain.ts'
+import { createCorrectionCheck, floorMsOf } from '../corrections.ts'
 import type { Audited, VerifyOptions } from '../entries.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import { type BillFacts, createBillCheck } from './bills.ts'
@@ -22,19 +23,24 @@ export function createVerification(
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
+  // A clock that was ahead may have taken it before a correction.
+  heads.push(against && new HeadHash(against.momentMs, true))
   const chain = createChainCheck(findings)
   const bills = createBillCheck(facts, options, findings)
   const log = options.log && createLogCheck(options.log, findings)
+  const corrections = createCorrectionCheck(findings)
   const spends = createSpendCheck(facts.spends, findings)
   return { check, lastSeqOf: spends.lastSeqOf, end }
 
   function check(reading: VerifiedEntry): void {
     const { accountId, postedMs, digest } = reading.entry
+    const floorMs = floorMsOf(reading.entry)
     chain.check(reading)
     bills.check(reading)
     spends.check(reading)
     log?.check(reading, bills.isReturned(reading.entry))
-    for (const head of heads) head?.note(accountId, postedMs, digest)
+    corrections.check(reading.entry, reading.shiftedMs)
+    for (const head of heads) head?.note(accountId, postedMs, digest, floorMs === postedMs ? undefined : floorMs)
     if (++checked % shownEvery === 0) progress?.(sayChecked(checked, facts.entries))
   }
 
@@ -46,10 +52,11 @@ export function createVerification(
   function end(accounts: Iterable<AccountEnd>, spent: Iterable<SpendEnd>, nowMs: number): Audited {
     chain.end(accounts, nowMs)
     bills.end()
+    corrections.end()
     spends.end(spent)
     log?.end()
-    const [head, then] = heads.map((head) => head?.end())
-    if (then && then.hash !== against?.hash) {
+    const [head, then, before] = heads.map((head) => head?.end())
+    if (then && then.hash !== against?.hash && before?.hash !== against?.hash) {
       findings.push(`head of ${new Date(then.momentMs).toISOString()}: what it covered was changed, or is gone`)
     }
     return { findings, head: head && !findings.length ? formatHead(head) : undefined }

@@ -26,6 +26,7 @@ export const copiedRegisters = {
   keys: 'changed',
   prices: 'added',
   lists: 'added',
+  shifted: 'replaced',
   operators: 'changed',
   spends: 'replaced',
   outbox: 'replaced',

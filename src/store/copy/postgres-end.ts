@@ -48,7 +48,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       // If an earlier try was broken off after the move, the store is closed already.
       await allowWriting(transaction)
       await transaction.query(
-        `LOCK TABLE triwire.prices, triwire.lists, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
+        `LOCK TABLE triwire.prices, triwire.lists, triwire.shifted, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
            triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.made,
            triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
       )
@@ -156,8 +156,9 @@ const addEntriesSql = `
     INSERT INTO triwire.credits (reference, entry_id, account_id, amount)
       SELECT reference, id, account_id, amount FROM given WHERE kind = 'credit'
   )
-  UPDATE triwire.balances b SET balance = t.balance_after, seq = t.seq, posted_ms = t.posted_ms, digest = t.digest
-    FROM (SELECT DISTINCT ON (account_id) account_id, balance_after, seq, posted_ms, digest FROM given
+  UPDATE triwire.balances b SET balance = t.balance_after, seq = t.seq, posted_ms = t.floor_ms, digest = t.digest
+    FROM (SELECT DISTINCT ON (account_id) account_id, balance_after, seq, digest,
+            CASE WHEN kind = 'credit' AND effective IS NOT NULL THEN created_ms ELSE posted_ms END AS floor_ms FROM given
           ORDER BY account_id, seq DESC) t
     WHERE b.account_id = t.account_id`
 

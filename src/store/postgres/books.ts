@@ -98,6 +98,8 @@ async function makeChange<T>(database: Database, change: BookChange<T>): Promise
  */
 async function changeIn<T>(transaction: Transaction, { about, decide }: BookChange<T>): Promise<T> {
   await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.operators])
+  // Every post shares this lock.
+  if (about.ahead) await transaction.query('SELECT pg_advisory_xact_lock($1)', [locks.head])
   const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
   if (writes.length === 0) return result

@@ -122,6 +122,7 @@ async function lockRanges({ query }: Transaction, taken: readonly Taken[]): Prom
 
 /** One look into the index for each account, whatever the planner knows of the table. */
 const selectRanges = selectSummed(
+  'triwire',
   `unnest($1::text[], $2::bigint[], $3::bigint[]) AS m(account_id, low, high) CROSS JOIN LATERAL (
      SELECT * FROM triwire.entries e WHERE e.account_id = m.account_id AND e.seq > m.low AND e.seq <= m.high
      ORDER BY e.seq LIMIT m.high - m.low

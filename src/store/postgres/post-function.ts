@@ -152,7 +152,8 @@ BEGIN
         postings := postings || 'p';
         end_balance := end_balance + change;
         end_seq := end_seq + 1;
-        end_ms := next_ms;
+        -- A correction lets the next entry step back (corrections.ts).
+        end_ms := CASE WHEN entry.kind = 'credit' AND entry.effective IS NOT NULL THEN entry.created_ms ELSE next_ms END;
         end_digest := next_digest;
         -- As spendMore in src/accounts/budget.ts, and clampNanos. No other account has this key, so who holds the account holds its row too.
         FOREACH nth IN ARRAY array_remove(ARRAY[array_position(budgeted, entry.key_id),

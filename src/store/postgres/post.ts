@@ -1,3 +1,4 @@
+import type { BookWrite } from '../../accounts/book-rules.ts'
 import { formatContent, formatLater, formOf } from '../../accounts/chain.ts'
 import { nanosMax } from '../../accounts/credit.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
@@ -26,6 +27,8 @@ import { codeOf } from './trouble.ts'
 
 /** To be installed wherever something here is called. */
 export const postFunctions = [post]
+
+type NewCredit = Omit<Extract<BookWrite, { kind: 'post_credit' }>, 'kind'>
 
 /** An entry on its way: all that does not follow from its place in the chain. */
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
@@ -132,10 +135,10 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
  */
 export async function postCredit(
   transaction: Transaction,
-  { accountId, amountNanos, reference }: { accountId: string; amountNanos: bigint; reference: string },
+  { accountId, amountNanos, reference, createdMs, effectiveMs }: NewCredit,
   nowMs: number,
 ): Promise<'posted' | 'rejected'> {
-  const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, nowMs) }
+  const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs) }
   // No key spends what is credited.
   const { letters } = await postTo(transaction, [entry], [], { text: '[]', clock: undefined })
   return letters === 'p' ? 'posted' : 'rejected'

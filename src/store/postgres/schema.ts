@@ -418,6 +418,19 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // Labels that the operator declared, such as project=apollo,team=red, and dimensions with commas between them (ruling Y21).
   { oldest: 1, sql: 'ALTER TABLE triwire.keys ADD COLUMN labels text, ADD COLUMN may_choose text' },
+  // Entries that a correction names, with the times at which they count (ruling C15).
+  {
+    oldest: 1,
+    sql: `
+  CREATE TABLE triwire.shifted (
+    account_id text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    posted_ms bigint NOT NULL,
+    effective_ms bigint NOT NULL,
+    PRIMARY KEY (account_id, seq)
+  );
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

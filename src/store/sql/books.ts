@@ -7,7 +7,8 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
-import { neverMs } from '../../accounts/budget.ts'
+import { type Budget, neverMs } from '../../accounts/budget.ts'
+import type { AheadEntry } from '../../accounts/entries.ts'
 import { type GrantBase, grantPrefix } from '../../accounts/grants.ts'
 import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
@@ -15,9 +16,10 @@ import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.t
 import { columnsOf, registers } from '../../accounts/registers.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
+import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, isOneOf, type Put, update } from './dialect.ts'
 import { pageKeys } from './key-pages.ts'
-import { readClock, readNowMs } from './moments.ts'
+import { lowerMoment, readClock, readNowMs } from './moments.ts'
 import {
   lowerAscii,
   selectAccountPage,
@@ -43,7 +45,7 @@ import {
   runAll,
   type StoreStep,
 } from './step.ts'
-import { readUsageState, rezone } from './usage-keep.ts'
+import { foldAnew, readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
 
 /** The questions of the books (see `BookStore`), except those about entries and figures for reports. */
@@ -68,6 +70,7 @@ export function createQuestions(dialect: Dialect) {
     findSession: (digest: string) => first(selectRegister(dialect, 'sessions', { digest })),
     touchSession: (digest: string, seenMs: number) =>
       runAll([update(dialect, 'sessions', { seen_ms: seenMs }, { digest })]),
+    listAhead: () => listAhead(dialect),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
   }
@@ -119,12 +122,60 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
     operators: operator === undefined ? [] : yield* all(namedOperators(dialect, operator)),
     ...{ persons, personKeys: asked === undefined ? [] : yield* findPersonKeys(dialect, persons), accounts },
+    ...(about.ahead && (yield* findAhead(dialect))),
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
     grants: about.grants && (yield* findGrants(dialect, about.grants)),
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
     nowMs: yield* readNowMs(dialect),
   }
+}
+
+/** Entries that are ahead of the clock and that no correction names, and the budgets of their accounts. */
+function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets'>> {
+  const ahead = yield* listAhead(dialect)
+  const ids = [...new Set(ahead.map(({ accountId }) => accountId))]
+  const rows = yield* ask(
+    dialect,
+    () => `SELECT DISTINCT account_id, scope, budget_per FROM (${selectBudgeted(dialect.schema)}) b`,
+  )
+  const budgets = rows.filter(({ account_id }) => ids.includes(account_id as string))
+  const aheadBudgets = budgets.map(({ account_id, scope, budget_per }) => ({
+    ...{ accountId: account_id as string, scope: scope as string },
+    per: (budget_per ?? undefined) as Budget['per'],
+  }))
+  return { ahead, aheadBudgets }
+}
+
+/** Entries that are ahead of the clock of the store and that no correction names. */
+export function* listAhead(dialect: Dialect): StoreStep<AheadEntry[]> {
+  const { schema } = dialect
+  const rows = yield* ask(
+    dialect,
+    (put) => `SELECT e.account_id, a.name, e.seq, e.created_ms, e.posted_ms, coalesce(e.request_id, e.reference) AS what
+      FROM ${schema}.entries e LEFT JOIN ${schema}.accounts a ON a.id = e.account_id
+      WHERE e.posted_ms > ${dialect.now(put)} AND NOT EXISTS (
+        SELECT 1 FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)
+      ORDER BY e.account_id, e.seq`,
+  )
+  return rows.map(({ account_id, name, seq, created_ms, posted_ms, what }) => ({
+    ...{ accountId: account_id as string, accountName: (name as string | null) ?? undefined, seq: Number(seq) },
+    ...{ createdMs: Number(created_ms), postedMs: Number(posted_ms), name: what as string },
+  }))
+}
+
+function* shiftEntries(
+  dialect: Dialect,
+  { accountId, fromSeq, toSeq, nowMs, shiftMs }: Extract<BookWrite, { kind: 'shift_entries' }>,
+): StoreStep<void> {
+  const { schema } = dialect
+  yield* execute(
+    dialect,
+    (put) => `INSERT INTO ${schema}.shifted (account_id, seq, posted_ms, effective_ms)
+      SELECT account_id, seq, posted_ms,
+        CASE WHEN created_ms > ${put(nowMs)} THEN created_ms - ${put(shiftMs)} ELSE created_ms END
+      FROM ${schema}.entries WHERE account_id = ${put(accountId)} AND seq >= ${put(fromSeq)} AND seq <= ${put(toSeq)}`,
+  )
 }
 
 function namedOperators(dialect: Dialect, name: string): Query<OperatorRow> {
@@ -203,6 +254,11 @@ export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_
       return
     case 'set_zone':
       return yield* rezone(dialect, { timeZone: write.timeZone })
+    case 'shift_entries':
+      return yield* shiftEntries(dialect, write)
+    case 'count_anew':
+      yield* lowerMoment(dialect, write.nowMs)
+      return yield* foldAnew(dialect, yield* readUsageState(dialect, 'UPDATE'))
     case 'set_spend':
       return yield* setSpend(dialect, write)
     case 'clear_spend':

@@ -9,6 +9,25 @@ const dayMs = 86_400_000
 /** A part of the entries, in the order of a column: above `after`, up to and with `through`. */
 export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
+/** The time at which an entry `e` counts, in SQL: when it was posted, unless a correction says otherwise (ruling C15). */
+export function countedMs(schema: string): string {
+  return `coalesce((SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq), e.posted_ms)`
+}
+
+/**
+ * Conditions for entries `e` that count from a time on, or before one. An index finds them by when they were posted, which is
+ * never before they count. @param from, until SQL expressions
+ */
+export function countsWithin(schema: string, from: string | undefined, until: string | undefined): string[] {
+  const counted = countedMs(schema)
+  const last = `(SELECT coalesce(max(CASE WHEN s.posted_ms >= ${until} THEN s.posted_ms + 1 ELSE ${until} END), ${until})
+    FROM ${schema}.shifted s WHERE s.effective_ms < ${until}${from === undefined ? '' : ` AND s.effective_ms >= ${from}`})`
+  return [
+    ...(from === undefined ? [] : [`e.posted_ms >= ${from}`, `${counted} >= ${from}`]),
+    ...(until === undefined ? [] : [`e.posted_ms < ${last}`, `${counted} < ${until}`]),
+  ]
+}
+
 export type Direction = 'oldest' | 'newest'
 
 /** Entries `e` with the names of their accounts and keys, for `readListed`. */
@@ -23,7 +42,10 @@ export function joinNames({ schema }: Dialect): string {
 }
 
 /** Beside `joinNames`: the columns that verification compares an entry with, for `readReading`. */
-export const readingColumns = 'e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix'
+export function readingColumns({ schema }: Dialect): string {
+  const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
+  return `e.*, a.name AS account_name, k.account_id AS key_account_id, k.prefix AS key_prefix, ${shifted} AS shifted_ms`
+}
 
 export function selectEntries(
   dialect: Dialect,
@@ -77,8 +99,8 @@ export function conditions(
     }
   }
   if (model !== undefined) parts.push(`e.model = ${put(model)}`)
-  if (sinceMs !== undefined) parts.push(`e.posted_ms >= ${put(sinceMs)}`)
-  if (untilMs !== undefined) parts.push(`e.posted_ms < ${put(untilMs)}`)
+  const bound = (ms: number | undefined) => (ms === undefined ? undefined : `CAST(${put(ms)} AS bigint)`)
+  parts.push(...countsWithin(schema, bound(sinceMs), bound(untilMs)))
   if (slice?.after !== undefined) parts.push(`e.${slice.column} > ${put(slice.after)}`)
   if (slice?.through !== undefined) parts.push(`e.${slice.column} <= ${put(slice.through)}`)
   if (beyond) {
@@ -94,12 +116,13 @@ export function conditions(
 }
 
 /** The time by which an entry has its day. */
-function shiftedTime(shifts: readonly DayShift[]): string {
-  if (shifts.every(({ shiftMs }) => shiftMs === 0)) return 'e.posted_ms'
+function shiftedTime(schema: string, shifts: readonly DayShift[]): string {
+  const counted = countedMs(schema)
+  if (shifts.every(({ shiftMs }) => shiftMs === 0)) return counted
   const [first, ...others] = shifts
-  const cases = others.map(({ fromMs, shiftMs }) => `WHEN e.posted_ms >= ${Number(fromMs)} THEN ${Number(shiftMs)}`)
+  const cases = others.map(({ fromMs, shiftMs }) => `WHEN ${counted} >= ${Number(fromMs)} THEN ${Number(shiftMs)}`)
   const usual = `${Number(first!.shiftMs)}`
-  return `(e.posted_ms + ${cases.length === 0 ? usual : `CASE ${cases.toReversed().join(' ')} ELSE ${usual} END`})`
+  return `(${counted} + ${cases.length === 0 ? usual : `CASE ${cases.toReversed().join(' ')} ELSE ${usual} END`})`
 }
 
 function groupColumns(
@@ -107,7 +130,7 @@ function groupColumns(
   shifts: readonly DayShift[] = [],
 ): Record<Grouping, { column: string; join?: string }> {
   return {
-    day: { column: `${shiftedTime(shifts)} / ${dayMs} AS day` },
+    day: { column: `${shiftedTime(schema, shifts)} / ${dayMs} AS day` },
     model: { column: 'e.model AS model' },
     account: {
       column: 'e.account_id AS account_id',
@@ -174,6 +197,7 @@ export function readReading(row: Record<string, unknown>): VerifiedEntry {
     accountName: textOf(row.account_name),
     keyAccountId: textOf(row.key_account_id),
     keyPrefix: textOf(row.key_prefix),
+    shiftedMs: row.shifted_ms === null ? undefined : Number(row.shifted_ms),
   }
 }
 

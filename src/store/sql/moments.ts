@@ -2,7 +2,7 @@ import { findWrongMoment } from '../../accounts/chain.ts'
 import { type ClockFacts, confirmOperation, datedMax } from '../../accounts/clock.ts'
 import type { Moved } from '../files/store-error.ts'
 import { type Dialect, insert } from './dialect.ts'
-import { ask, askOne, rowsOf, type StoreStep } from './step.ts'
+import { ask, askOne, execute, rowsOf, type StoreStep } from './step.ts'
 
 /** @returns undefined for a store whose content is here. */
 export function* readMoved(dialect: Dialect): StoreStep<Moved | undefined> {
@@ -23,7 +23,7 @@ export function* checkMoment(dialect: Dialect, place: string): StoreStep<string[
  */
 export function* fixMoment(dialect: Dialect): StoreStep<number> {
   const { now } = yield* readMoment(dialect)
-  const { newest } = (yield* askOne(dialect, () => `SELECT max(posted_ms) AS newest FROM ${dialect.schema}.entries`))!
+  const { newest } = (yield* askOne(dialect, () => `SELECT ${selectNewest(dialect)} AS newest`))!
   return yield* raiseMoment(dialect, Math.min(Number(now), Number(newest ?? 0)))
 }
 
@@ -31,6 +31,22 @@ export function* fixMoment(dialect: Dialect): StoreStep<number> {
 export function* takeMoment(dialect: Dialect): StoreStep<number> {
   if (!(yield* readMoved(dialect))) return yield* fixMoment(dialect)
   return Number((yield* readMoment(dialect)).moment ?? 0)
+}
+
+/**
+ * When the newest entry was posted, or the last correction made: what that names was dated ahead. In SQL; entries are looked
+ * through from the newest on.
+ */
+function selectNewest({ schema }: Dialect): string {
+  return `(SELECT max(ms) FROM (SELECT max(effective_ms) AS ms FROM ${schema}.shifted UNION ALL SELECT * FROM (
+    SELECT e.posted_ms FROM ${schema}.entries e WHERE (SELECT s.seq FROM ${schema}.shifted s
+      WHERE s.account_id = e.account_id AND s.seq = e.seq) IS NULL ORDER BY e.posted_ms DESC LIMIT 1) AS newest) AS moments)`
+}
+
+/** The moment of the last head is not ahead of this time any more. */
+export function lowerMoment(dialect: Dialect, ms: number): StoreStep<void> {
+  const { schema } = dialect
+  return execute(dialect, (put) => `UPDATE ${schema}.head SET moment_ms = ${put(ms)} WHERE moment_ms > ${put(ms)}`)
 }
 
 /** The moment never goes back. @returns the moment that is written down now. */
@@ -60,7 +76,7 @@ export function* readClock(dialect: Dialect): StoreStep<ClockFacts> {
   const { schema } = dialect
   const facts = yield* askOne(
     dialect,
-    (put) => `SELECT ${dialect.now(put)} AS now, (SELECT max(posted_ms) FROM ${schema}.entries) AS newest,
+    (put) => `SELECT ${dialect.now(put)} AS now, ${selectNewest(dialect)} AS newest,
       (SELECT seq || ' ' || "after" FROM ${schema}.audit WHERE operation = '${confirmOperation}'
         ORDER BY seq DESC LIMIT 1) AS confirmed`,
   )

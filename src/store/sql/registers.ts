@@ -41,7 +41,17 @@ import { type Query, query } from './step.ts'
 /** Writes that need to read nothing; see `make` for the others. */
 type PlainWrite = Exclude<
   BookWrite,
-  { kind: 'insert_account' | 'post_credit' | 'set_zone' | 'set_spend' | 'clear_spend' | 'post_audit' }
+  {
+    kind:
+      | 'insert_account'
+      | 'post_credit'
+      | 'shift_entries'
+      | 'count_anew'
+      | 'set_zone'
+      | 'set_spend'
+      | 'clear_spend'
+      | 'post_audit'
+  }
 >
 
 export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[] {

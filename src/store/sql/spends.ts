@@ -4,6 +4,7 @@ import { clampNanos } from '../../accounts/credit.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
 import { isSpending } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
+import { countedMs } from './entries.ts'
 import { ask, askOne, rowsOf, type StoreStep } from './step.ts'
 import { rearm } from './warnings.ts'
 
@@ -52,7 +53,7 @@ type SpendSlice = SpendOf & { after: number; through: number }
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
   const counts = scope === accountId ? isSpending : '(k.id IS NOT NULL)'
   return (put: Put) => `SELECT min(e.posted_ms) AS first, CAST(sum(
-        CASE WHEN e.posted_ms < ${put(fromMs)} OR e.posted_ms >= ${put(untilMs)} OR NOT ${counts} THEN 0
+        CASE WHEN ${countedMs(schema)} < ${put(fromMs)} OR ${countedMs(schema)} >= ${put(untilMs)} OR NOT ${counts} THEN 0
           WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
       FROM ${schema}.entries e
       LEFT JOIN ${schema}.keys k ON k.id = e.key_id AND coalesce(k.scope, k.id) = ${put(scope)}

@@ -3,6 +3,7 @@ import { findDifferences, findKeyDifferences } from '../../accounts/usage/check.
 import type { UsageState } from '../../accounts/usage/question.ts'
 import { type SumRow, sumColumns, type UsageTable, usageTables } from '../../accounts/usage/rollup.ts'
 import type { Dialect, Put } from './dialect.ts'
+import { countsWithin } from './entries.ts'
 import { ask, askOne, inSnapshot, type StoreStep } from './step.ts'
 import { selectSummed } from './usage.ts'
 import { readUsageState } from './usage-keep.ts'
@@ -29,7 +30,8 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
       const at = `CAST(${put(from)} AS integer)`
       return `SELECT min(at) AS at FROM (SELECT min(hour) AS at FROM ${schema}.sums_h WHERE hour >= ${at}
         UNION ALL SELECT min(day) FROM ${schema}.sums_t WHERE day >= ${at}
-        UNION ALL SELECT min(posted_ms) / 900000 FROM ${schema}.entries WHERE posted_ms >= ${at} * CAST(900000 AS bigint)) next`
+        UNION ALL SELECT min(posted_ms) / 900000 FROM ${schema}.entries WHERE posted_ms >= ${at} * CAST(900000 AS bigint)
+        UNION ALL SELECT min(effective_ms) / 900000 FROM ${schema}.shifted WHERE effective_ms >= ${at} * CAST(900000 AS bigint)) next`
     }
     const { at } = (yield* askOne(dialect, next))!
     if (at === null) break
@@ -56,14 +58,16 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     if ((yield* readUsageState(dialect)).timeZone !== timeZone) return []
     const marked = `${schema}.entries e JOIN ${schema}.sums_marks m ON m.account_id = e.account_id AND e.seq <= m.seq`
     const within = (column: string) => (put: Put) => `${column} >= ${put(from)} AND ${column} < ${put(to)}`
-    const posted = (put: Put) =>
-      `e.posted_ms >= CAST(${put(from)} AS bigint) * 900000 AND e.posted_ms < CAST(${put(to)} AS bigint) * 900000`
+    const counted = (put: Put) => {
+      const [first, end] = [from, to].map((quarter) => `CAST(${put(quarter)} AS bigint) * 900000`)
+      return countsWithin(schema, first, end).join(' AND ')
+    }
     const rows = {
       sums_h: yield* readRows('sums_h', within('hour')),
       sums_d: yield* readRows('sums_d', within('day')),
       sums_t: yield* readRows('sums_t', within('day')),
     }
-    const entries = yield* ask(dialect, (put) => selectSummed(marked, posted(put)))
+    const entries = yield* ask(dialect, (put) => selectSummed(schema, marked, counted(put)))
     return findDifferences({ from, to, entries, rows }, calendar)
   }
 
@@ -76,7 +80,7 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     )
     const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
     const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}`
-    const entries = yield* ask(dialect, (put) => selectSummed(`${schema}.entries e`, below(put), false))
+    const entries = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, below(put), false))
     const rows = id === null ? [] : yield* readRows('sums_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })
   }

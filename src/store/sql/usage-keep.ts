@@ -81,7 +81,7 @@ function record(dialect: Dialect, { timeZone, weekStarts, keptFrom }: UsageState
 }
 
 /** Lets go of what is folded: the entries are folded anew by other hours. Counters of what costs nothing keep theirs. */
-function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
+export function* foldAnew(dialect: Dialect, zone: Zone): StoreStep<void> {
   const { schema, isShared } = dialect
   for (const name of [...tableNames, 'sums_marks', 'traffic_d', 'traffic_t'])
     yield* ask(dialect, () => `DELETE FROM ${schema}.${name}`)

@@ -4,6 +4,7 @@ import { soundOutcomes } from '../../accounts/usage/question.ts'
 import { paidDimensions, sumColumns } from '../../accounts/usage/rollup.ts'
 import { trafficTableOf } from '../../accounts/usage/traffic.ts'
 import { type Dialect, isOneOf, type SqlValue, type Statement, statement } from './dialect.ts'
+import { countedMs, countsWithin } from './entries.ts'
 import { wordKey } from './words.ts'
 
 /** Numbers of words by `wordKey`; 0 is the number of the empty one. */
@@ -53,9 +54,10 @@ export function selectTail(
 ): Statement {
   return statement(dialect, (put) =>
     selectSummed(
+      dialect.schema,
       from,
-      `${where} AND +e.posted_ms >= CAST(${put(quarters.from)} AS bigint) * 900000
-       AND +e.posted_ms < CAST(${put(quarters.to)} AS bigint) * 900000`,
+      `${where} AND ${countedMs(dialect.schema)} >= CAST(${put(quarters.from)} AS bigint) * 900000
+       AND ${countedMs(dialect.schema)} < CAST(${put(quarters.to)} AS bigint) * 900000`,
     ),
   )
 }
@@ -173,7 +175,7 @@ const tailWords = [
 
 const counted = `CASE WHEN e.kind = 'debit' THEN 1 ELSE -1 END`
 
-const quarterOf = 'e.posted_ms / 900000'
+const quarterOf = (schema: string) => `${countedMs(schema)} / 900000`
 
 /** Of one entry, or of many: a return takes back the request and the cost of its debit. */
 const summed: Record<(typeof sumColumns)[number], string> = {
@@ -213,10 +215,10 @@ const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
  * @param where which of them
  * @param isByQuarter false: all of them together, with 0 for the quarter
  */
-export function selectSummed(from: string, where: string, isByQuarter = true): string {
+export function selectSummed(schema: string, from: string, where: string, isByQuarter = true): string {
   const words = tailWords.map((column) => `e.${column}`)
   const sums = sumColumns.map((column) => `${summed[column]} AS ${column}`)
-  return `SELECT ${isByQuarter ? quarterOf : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
+  return `SELECT ${isByQuarter ? quarterOf(schema) : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
     WHERE ${isBilled} AND ${where} GROUP BY ${(isByQuarter ? ['1', ...words] : words).join(', ')}`
 }
 
@@ -245,11 +247,11 @@ export function selectOfEntries(dialect: Dialect, { bounds, by, only, within, su
     const amounts = sums.map((name, at) => `${name === 'errors' ? failed() : summed[name]} AS s${at}`)
     const isOne = bounds.length === 2
     const places = [
-      ...(isOne ? [] : [`${quarterOf} AS time`]),
+      ...(isOne ? [] : [`${quarterOf(dialect.schema)} AS time`]),
       ...by.map((name, at) => `${entryWords[name]} AS d${at}`),
     ]
-    const posted = (is: '>=' | '<', quarter: number) => `e.posted_ms ${is} CAST(${put(quarter)} AS bigint) * 900000`
-    const where = [isBilled, posted('>=', bounds[0]!), posted('<', bounds.at(-1)!)]
+    const at = (quarter: number) => `CAST(${put(quarter)} AS bigint) * 900000`
+    const where = [isBilled, ...countsWithin(dialect.schema, at(bounds[0]!), at(bounds.at(-1)!))]
     for (const [name, words] of Object.entries(only)) where.push(is(name, words))
     const groups = within?.map((words) => words.map((text, at) => is(by[at]!, [text])).join(' AND '))
     if (groups) where.push(`(${['1 = 0', ...groups].join(' OR ')})`)

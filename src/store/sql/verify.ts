@@ -6,7 +6,7 @@ import { findUncounted, type SpendEnd, type SpendRow } from '../../accounts/veri
 import { createVerification } from '../../accounts/verify/verification.ts'
 import { isSpending, selectBudgeted } from './budgeted.ts'
 import { type Dialect, isOneOf, type Put, type SqlValue } from './dialect.ts'
-import { joinNames, readingColumns, readReading } from './entries.ts'
+import { countedMs, joinNames, readingColumns, readReading } from './entries.ts'
 import { readNowMs } from './moments.ts'
 import { readSpend, readSpendRows, selectSpends } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
@@ -131,7 +131,7 @@ function pagesOf(dialect: Dialect, pageMax: number) {
 function readingsOf(dialect: Dialect, { ends: { columns, joins } }: VerifyDialect): PagedTable {
   return {
     table: `${dialect.schema}.entries`,
-    columns: `${readingColumns}, ${columns}`,
+    columns: `${readingColumns(dialect)}, ${columns}`,
     joins: `${joinNames(dialect)} ${joins}`,
     order: ['account_id', 'seq', 'id'],
   }
@@ -179,7 +179,7 @@ function* readSpendEnds(
     const select = (put: Put) => `SELECT s.*, CAST((
         SELECT coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END), 0) FROM ${schema}.entries e
         WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${scope === accountId ? isSpending : isOneOf(put, 'e.key_id', keyIds)}
-          AND e.posted_ms >= s.from_ms AND e.posted_ms < s.until_ms) AS bigint) AS tail
+          AND ${countedMs(schema)} >= s.from_ms AND ${countedMs(schema)} < s.until_ms) AS bigint) AS tail
       FROM ${schema}.spends s WHERE s.scope = ${put(scope)}`
     const row = yield* askOne(dialect, select)
     if (row) spent.push({ ...readSpend(row), tailNanos: row['tail'] as bigint })

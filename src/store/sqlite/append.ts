@@ -35,6 +35,14 @@ export type AppendBatch = LockedStore & {
   readonly warnings: NewWarning[]
 }
 
+/** The time that no later entry of an account may precede, after its entry `e`: `floorMsOf` in SQL. */
+const floorMs = `CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END`
+
+/** The same of a row that was posted: a correction lets the next entry step back. */
+function floorMsOfRow({ kind, effective, created_ms, posted_ms }: UnplacedRow): number {
+  return Number(kind === 'credit' && effective !== null ? created_ms : posted_ms)
+}
+
 /** Ends of chains that are remembered at once; each takes some 200 bytes. */
 const knownMax = 10_000
 
@@ -122,7 +130,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
       batch.before.set(accountId, tail.balanceNanos)
     tail.seq = row.seq
     tail.balanceNanos = row.balance_after
-    tail.postedMs = row.posted_ms
+    tail.postedMs = floorMsOfRow(row)
     tail.digest = digest
     batch.moved.add(accountId)
     if (row.key_id !== null) noteSpend(batch, row.key_id as string, row.posted_ms, changeNanos)
@@ -160,7 +168,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
 /** Reads ends of chains, each with the budget of its account. */
 function createTails(db: DatabaseSync) {
   const readTail = db.prepare(
-    `SELECT a.seq, a.balance, a.id AS scope, a.budget, a.budget_per, a.warn, e.posted_ms, e.digest FROM accounts a
+    `SELECT a.seq, a.balance, a.id AS scope, a.budget, a.budget_per, a.warn, ${floorMs} AS posted_ms, e.digest
+     FROM accounts a
      LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq WHERE a.id = ?`,
   )
   return ({ tails, budgets }: LockedStore, accountId: string): Tail | undefined => {

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
+import type { BookWrite } from '../../accounts/book-rules.ts'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../accounts/entry-row.ts'
@@ -7,7 +8,7 @@ import type { Posting } from '../../accounts/poster.ts'
 import { resultCode } from '../files/store-error.ts'
 import { type AppendBatch, createAppender } from './append.ts'
 
-type Credit = { accountId: string; amountNanos: bigint; reference: string }
+type Credit = Omit<Extract<BookWrite, { kind: 'post_credit' }>, 'kind'>
 
 export type Entries = ReturnType<typeof createEntries>
 
@@ -32,8 +33,11 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
   }
 
   /** Inside the caller's transaction, which has looked for the reference and knows that the balance can hold it. */
-  function postCredit({ accountId, amountNanos, reference }: Credit): void {
-    inBatch((batch) => append(batch, accountId, creditRow(amountNanos, reference, batch.nowMs), amountNanos))
+  function postCredit({ accountId, amountNanos, reference, createdMs, effectiveMs }: Credit): void {
+    inBatch((batch) => {
+      const row = creditRow(amountNanos, reference, createdMs ?? batch.nowMs, effectiveMs)
+      append(batch, accountId, row, amountNanos)
+    })
   }
 
   /** All of them in one transaction, durable when it returns. Each request id is posted once, ever. */

@@ -20,7 +20,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     'SELECT ifnull(max(id), 0) > (SELECT folded_id FROM sums_state) AS is_behind FROM entries',
   )
   const range = db.prepare(selectRange)
-  const above = db.prepare(selectSummed(marked, isAbove))
+  const above = db.prepare(selectSummed('main', marked, isAbove))
   const marks = db.prepare(
     `SELECT e.account_id, max(e.seq) AS seq FROM ${marked} WHERE ${isAbove} GROUP BY e.account_id`,
   )

@@ -378,6 +378,16 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE keys ADD COLUMN labels TEXT;              -- such as project=apollo,team=red
   ALTER TABLE keys ADD COLUMN may_choose TEXT;          -- dimensions, with commas between them
 `,
+  // Entries that a correction names, with the times at which they count (ruling C15).
+  `
+  CREATE TABLE shifted (
+    account_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    posted_ms INTEGER NOT NULL,
+    effective_ms INTEGER NOT NULL,
+    PRIMARY KEY (account_id, seq)
+  ) STRICT, WITHOUT ROWID;
+`,
 ]
 
 /** The version of the second release. */

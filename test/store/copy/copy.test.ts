@@ -7,7 +7,10 @@ import { createCalendar } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
 import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
+import { baseOf } from '../../../src/catalog/price-list.ts'
 import type { StorePlace } from '../../../src/config/config.ts'
+import { readPriceList } from '../../../src/config/price-list.ts'
+import { type PricesEntry, prices } from '../../../src/config/price-schema.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { type CopyListener, type CopyReport, copyStore } from '../../../src/store/copy/copy.ts'
 import { openSource, openTarget } from '../../../src/store/copy/open-end.ts'
@@ -31,8 +34,18 @@ before(async () => {
 const database = () => readStorePlace(postgres.createDatabase(`copy_${++count}`), '/')
 const newFile = () => join(testFolder('copy'), 'triwire.db')
 
-/** Of an entry of form 3. */
-const detailed = { details: { list: 'l', person: 'p', effectiveMs: 7 }, listText: '{}' }
+/** Of an entry of form 3: the prices of the fixtures, by a list that has a tier. */
+const list = readPriceList(
+  prices.parse({
+    ...{ input: '3', cache_read: '0.3', cache_write: '3.75', cache_write_1h: '6', output: '15' },
+    tiers: { flex: '0.5' },
+  }) as PricesEntry,
+)
+const { version: priceVersion, prices: listed } = baseOf(list)
+const detailed = {
+  ...{ priceVersion, prices: listed, listText: list.kept!.text },
+  details: { list: list.kept!.digest, person: 'p', labels: 'a=b' },
+}
 
 const act = { actor: 'operator:root' }
 const once = { key: 'once-1', asked: 'to make ann' }

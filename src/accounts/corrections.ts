@@ -1,0 +1,128 @@
+import { BookError } from './book-error.ts'
+import type { BookChange, BookWrite, Facts } from './book-rules.ts'
+import { spanOf } from './budget.ts'
+import { type Calendar, formatTime } from './calendar.ts'
+import { type AheadEntry, correctionReference, type Entry } from './entries.ts'
+
+/*
+ * Corrections of times (amends ruling C15). Entries that a wrong clock dated ahead stay as they are. A correction entry of each
+ * account names them, and reports, budgets and statements count them at their effective times. The next entry after it is posted
+ * at the right time again.
+ */
+
+/** An entry with the time at which it is to count. */
+export type CorrectedEntry = AheadEntry & { effectiveMs: number }
+
+/** The time that no later entry of its account may precede: a correction lets `posted` step back once. */
+export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
+  return kind === 'credit' && details?.effectiveMs !== undefined ? createdMs : postedMs
+}
+
+/** The time at which an entry counts. @param shiftMs of all entries that were created ahead */
+function effectiveMsOf({ createdMs }: { createdMs: number }, nowMs: number, shiftMs: number): number {
+  return createdMs > nowMs ? createdMs - shiftMs : createdMs
+}
+
+/** How far entries that were created ahead are moved, so that the last of them falls on a moment. */
+function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, lastMs: number): number {
+  const latestMs = entries.reduce((latest, { createdMs }) => Math.max(latest, createdMs), 0)
+  return latestMs > nowMs ? latestMs - lastMs : 0
+}
+
+/**
+ * Finds when each entry is to count: when it was created, if that is not ahead. All others are moved by one span.
+ * @param lastMs the moment on which the last of those falls
+ */
+export function correctTimes(ahead: readonly AheadEntry[], nowMs: number, lastMs: number): CorrectedEntry[] {
+  const shiftMs = shiftMsOf(ahead, nowMs, lastMs)
+  return ahead.map((entry) => ({ ...entry, effectiveMs: effectiveMsOf(entry, nowMs, shiftMs) }))
+}
+
+/**
+ * Corrects all entries that are ahead. Each account gets one entry without an amount.
+ * @param lastMs see `correctTimes`; not ahead of the store's clock
+ */
+export function correctAhead(lastMs: number, calendar: Calendar): BookChange<CorrectedEntry[]> {
+  return {
+    about: { ahead: true, isDated: true },
+    decide({ ahead = [], aheadBudgets, nowMs }: Facts) {
+      if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
+      const result = correctTimes(ahead, nowMs, lastMs)
+      if (result.length === 0) return { writes: [], result }
+      const shiftMs = shiftMsOf(ahead, nowMs, lastMs)
+      const corrections = Map.groupBy(result, ({ accountId }) => accountId)
+      const writes = Array.from(corrections.values(), (entries) => writesOf(entries, nowMs, shiftMs)).flat()
+      for (const { accountId, scope, per } of aheadBudgets ?? [])
+        writes.push({
+          ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
+          ...{ spentNanos: 0n, throughSeq: 0 },
+        })
+      const after = { entries: result.length, accounts: corrections.size, effective: formatTime(lastMs)! }
+      const trail = { operation: 'ledger.correct', object: 'ledger', after }
+      return { writes: [...writes, { kind: 'count_anew', nowMs }], result, trail }
+    },
+  }
+}
+
+function writesOf(entries: readonly CorrectedEntry[], nowMs: number, shiftMs: number): BookWrite[] {
+  const [{ accountId, seq: fromSeq }, toSeq] = [entries[0]!, entries.at(-1)!.seq]
+  const moved = entries.filter(({ createdMs }) => createdMs > nowMs)
+  const last = (moved.length > 0 ? moved : entries).reduce(
+    (latest, { effectiveMs }) => Math.max(latest, effectiveMs),
+    0,
+  )
+  const reference = correctionReference(accountId, fromSeq, toSeq)
+  return [
+    { kind: 'post_credit', accountId, amountNanos: 0n, reference, createdMs: nowMs, effectiveMs: last },
+    { kind: 'shift_entries', accountId, fromSeq, toSeq: toSeq + 1, nowMs, shiftMs },
+  ]
+}
+
+/** The account that is being read, by a verification. */
+type ReadAccount = { id: string; shifted: { entry: Entry; shiftedMs: number }[]; latestMs: number }
+
+/** Verifies that corrections name what was ahead, and that it counts when they say. Entries come account by account. */
+export function createCorrectionCheck(findings: string[]) {
+  let account: ReadAccount = { id: '', shifted: [], latestMs: 0 }
+  return { check, end: finish }
+
+  /** @param shiftedMs when the store counts it, if not when it was posted */
+  function check(entry: Entry, shiftedMs: number | undefined): void {
+    if (entry.accountId !== account.id) {
+      finish()
+      account = { id: entry.accountId, shifted: [], latestMs: 0 }
+    }
+    if (floorMsOf(entry) !== entry.postedMs || shiftedMs !== undefined)
+      account.shifted.push({ entry, shiftedMs: shiftedMs ?? 0 })
+    else account.latestMs = Math.max(account.latestMs, entry.postedMs)
+    if (entry.kind === 'credit' && entry.details?.effectiveMs !== undefined)
+      checkCorrection(entry, entry.details.effectiveMs)
+  }
+
+  function checkCorrection({ accountId, seq, createdMs, amountNanos, reference }: Entry, lastMs: number): void {
+    const find = (text: string) => findings.push(`account ${accountId}, entry ${seq}: corrects times, and ${text}`)
+    const named = account.shifted.filter(({ entry }) => entry.seq !== seq)
+    const entries = named.map(({ entry }) => entry)
+    if (amountNanos !== 0n) find(`has an amount of ${amountNanos}`)
+    if (
+      reference !== correctionReference(accountId, entries[0]?.seq ?? 0, seq - 1) ||
+      entries.length !== seq - entries[0]!.seq
+    )
+      find('does not name the entries before it that count at another time')
+    if (account.latestMs > createdMs || entries.some(({ postedMs }) => postedMs <= createdMs))
+      find('does not name exactly those that were ahead')
+    const shiftMs = shiftMsOf(entries, createdMs, lastMs)
+    const wrong = account.shifted.filter(
+      ({ entry, shiftedMs }) => shiftedMs !== effectiveMsOf(entry, createdMs, shiftMs),
+    )
+    if (shiftMs < 0 || wrong.length > 0) find(`${wrong.length} entries count at other times than it says`)
+    account = { id: accountId, shifted: [], latestMs: 0 }
+  }
+
+  function finish(): void {
+    if (account.shifted.length > 0)
+      findings.push(
+        `account ${account.id}: ${account.shifted.length} entries count at another time, and no correction says so`,
+      )
+  }
+}

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type Calendar, createCalendar, utc } from '../../src/accounts/calendar.ts'
+import { parseHead } from '../../src/accounts/chain.ts'
+import { onEachStore, type TestStore } from './engines.ts'
+import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
+import { redigest } from './forge.ts'
+
+/*
+ * A store that one credit dated ahead by two years, cured (issue 46, point 4; amends C15): entries stay, a correction names them,
+ * they count at their effective times, and what follows is posted at the right time again.
+ */
+
+const hour = 3_600_000
+const day = 24 * hour
+/** A Tuesday at noon; the clock is ahead by two years for an hour. */
+const startMs = Date.UTC(2026, 9, 6, 12)
+const aheadMs = startMs + 730 * day
+const calendar: Calendar = createCalendar(utc)
+
+/** Credits and debits before, while and after the clock is ahead. */
+async function damage(store: TestStore) {
+  const { id: a } = await store.createAccount('one', 50_000_000n)
+  const { id: b } = await store.createAccount('two', 50_000_000n)
+  const { id: keyId } = await store.createKey(a, { budget: { nanos: 10n ** 12n, per: 'month' } })
+  const post = (requestId: string, account: string, createdMs: number) =>
+    store.postDebits([{ ...createDebitRow(requestId, account), createdMs, ...(account === a && { keyId }) }])
+  await post('req_before', a, startMs)
+  const { head } = await store.audit(verifyOptions)
+  await store.turn(aheadMs)
+  // An operator believes the clock.
+  await store.confirmClock()
+  await store.credit(a, 5_000_000n, 'invoice ahead')
+  await post('req_ahead', a, aheadMs)
+  await store.turn(aheadMs + hour)
+  await post('req_last', a, aheadMs + hour)
+  // The clock is right again: created then, and posted after the entry before it.
+  await store.turn(startMs + 2 * day)
+  await post('req_right', a, startMs + 2 * day - 1_000)
+  await post('req_other', b, startMs + 2 * day - 1_000)
+  return { a, b, keyId, post, head: head! }
+}
+
+const lastMs = startMs + hour
+
+async function usedOn(store: TestStore, ms: number): Promise<bigint> {
+  const day0 = calendar.periodOf(ms, 'day')
+  const [total] = await store.sumEntries({ sinceMs: day0.startMs, untilMs: day0.endMs }, [])
+  return total!.billedNanos
+}
+
+async function foldAll(store: TestStore): Promise<void> {
+  while (await store.fold(100));
+}
+
+onEachStore((engine) => {
+  test('issue 46 C15 a store dated ahead two years by one credit is cured', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { a, keyId, post, head } = await damage(store)
+    await foldAll(store)
+    assert.ok(
+      (await store.verify(verifyOptions)).some((finding) => /and that is to come: a clock was ahead/.test(finding)),
+    )
+    const ahead = await store.listAhead()
+    assert.deepEqual(
+      ahead.map(({ name }) => name),
+      ['invoice ahead', 'req_ahead', 'req_last', 'req_right'],
+    )
+    const corrected = await store.correctAhead(lastMs)
+    assert.deepEqual(
+      corrected.map(({ name, effectiveMs }) => [name, effectiveMs]),
+      [
+        // The first two were made an hour before the last one with a wrong time.
+        ['invoice ahead', startMs],
+        ['req_ahead', startMs],
+        ['req_last', lastMs],
+        ['req_right', startMs + 2 * day - 1_000],
+      ],
+    )
+    assert.deepEqual(await store.listAhead(), [])
+    assert.deepEqual(await store.verify(verifyOptions), [])
+
+    // New entries are posted at the right time, and `posted` has stepped back once.
+    await store.turn(startMs + 3 * day)
+    await post('req_new', a, startMs + 3 * day)
+    assert.equal((await store.findEntry('req_new'))!.postedMs, startMs + 3 * day)
+    assert.equal((await store.listEntries({ accountId: a, limit: 2 }))[1]!.details!.effectiveMs, lastMs)
+
+    // Reports, whether folded or not, and the budget of the month.
+    for (let folds = 0; folds < 2; folds++) {
+      assert.deepEqual(
+        [await usedOn(store, startMs), await usedOn(store, startMs + 2 * day), await usedOn(store, startMs + 3 * day)],
+        [3n * costNanos, 2n * costNanos, costNanos],
+      )
+      assert.equal(await usedOn(store, aheadMs), 0n)
+      await foldAll(store)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    }
+    const [days] = [await store.sumEntries({ accountId: a }, ['day'])]
+    assert.deepEqual(
+      days.map(({ dayMs, billedNanos }) => [(dayMs! - calendar.periodOf(startMs, 'day').startMs) / day, billedNanos]),
+      [
+        [0, 3n * costNanos],
+        [2, costNanos],
+        [3, costNanos],
+      ],
+    )
+    const [key] = await store.listKeys(a)
+    assert.equal(key!.id, keyId)
+    assert.deepEqual([key!.spend!.spentNanos, key!.spend!.untilMs], [5n * costNanos, Date.UTC(2026, 10, 1)])
+
+    // Old heads hold, and new ones cover what was corrected.
+    const against = (text: string) => store.audit({ ...verifyOptions, against: parseHead(text) })
+    const { findings, head: later } = await against(head)
+    assert.deepEqual(findings, [])
+    assert.ok(parseHead(later!).momentMs <= startMs + 3 * day)
+    await store.turn(startMs + 4 * day)
+    await post('req_newer', a, startMs + 4 * day)
+    assert.deepEqual((await against(later!)).findings, [])
+    await store.forge(async (forger) => {
+      await forger.run("UPDATE entries SET model = 'cheap' WHERE request_id = 'req_ahead'")
+      await redigest(forger)
+    })
+    const changed = 'what it covered was changed, or is gone'
+    assert.ok((await against(later!)).findings.some((finding) => finding.endsWith(changed)))
+    assert.ok(!(await against(head)).findings.some((finding) => finding.endsWith(changed)))
+  })
+
+  test('issue 46 C15 a head that was taken while the clock was ahead holds after the correction too', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('one', 50_000_000n)
+    await store.turn(aheadMs)
+    await store.confirmClock()
+    await store.credit(id, 1n, 'ahead')
+    const { head } = await store.audit(verifyOptions)
+    assert.equal(parseHead(head!).momentMs, aheadMs)
+    await store.turn(startMs + day)
+    await store.correctAhead(startMs)
+    await store.postDebits([createDebitRow('req_1', id)])
+    assert.equal((await store.findEntry('req_1'))!.postedMs, startMs + day + 1)
+    assert.deepEqual((await store.audit({ ...verifyOptions, against: parseHead(head!) })).findings, [])
+  })
+
+  test('issue 46 C15 nothing ahead is nothing to correct, and a time that is ahead itself is refused', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('one', 5n)
+    assert.deepEqual(await store.correctAhead(startMs), [])
+    assert.equal((await store.listEntries({ accountId: id, limit: 9 })).length, 1)
+    await assert.rejects(store.correctAhead(startMs + 1), /effective_ahead/)
+    await assert.rejects(store.credit(id, 1n, `effective:${id}/1-1`), /reference_reserved/)
+  })
+
+  test('C15 law 4 forged corrections are found', async () => {
+    const forgeries: [sql: string, finding: RegExp][] = [
+      ['UPDATE shifted SET effective_ms = effective_ms + 1 WHERE seq = 4', /entries count at other times than it says/],
+      ['DELETE FROM shifted WHERE seq = 4', /corrects times, and does not name/],
+      ['DELETE FROM shifted', /corrects times, and does not name/],
+      [
+        `INSERT INTO shifted SELECT account_id, 1, posted_ms, effective_ms FROM shifted WHERE seq = 4`,
+        /corrects times, and/,
+      ],
+      [`UPDATE entries SET effective = effective + 1 WHERE effective IS NOT NULL`, /count at other times than it says/],
+      [`UPDATE entries SET amount = 7 WHERE effective IS NOT NULL`, /corrects times, and has an amount of 7/],
+    ]
+    for (const [sql, finding] of forgeries) {
+      const store = await engine.open({ atMs: startMs })
+      await damage(store)
+      await store.correctAhead(lastMs)
+      await store.forge(async (forger) => {
+        await forger.run(sql)
+        await redigest(forger)
+      })
+      const findings = await store.verify(verifyOptions)
+      assert.ok(
+        findings.some((text) => finding.test(text)),
+        `${sql}: ${findings}`,
+      )
+    }
+  })
+})
