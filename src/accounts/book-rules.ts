@@ -277,7 +277,7 @@ export function confirmClock(): BookChange<{ time: string }> {
   }
 }
 
-/** By when and by whose days things are changed. @property nowMs Unix milliseconds */
+/** The time of a change, and the calendar that divides it into days. @property nowMs Unix milliseconds */
 type Moment = { nowMs: number; calendar: Calendar }
 
 /** How a key is to be. A field that is left out stays as it is, or empty. Null takes it away. */
@@ -409,7 +409,7 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 
 /**
  * Another end of a key. A key that was rotated ends with its grace, or sooner: its owner has a successor.
- * @throws BookError where it was revoked, or is to live longer than that
+ * @throws BookError if it was revoked, or is to live longer than that
  */
 function endsOf(key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, revokedMs, expiresMs, ownExpiresMs } = key

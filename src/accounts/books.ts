@@ -158,7 +158,7 @@ export interface Books extends BookReadings {
   /** By id, external id, or an e-mail address or name that only one person has. */
   findPerson(person: string): Promise<PersonRow>
   importPersons(lines: readonly PersonLine[]): Promise<ImportCounts>
-  /** The second one is an identity of the first from now on. */
+  /** Makes the second person an identity of the first one. */
   linkPersons(person: string, second: string): Promise<PersonRow>
   /** For good (ruling Y21). Their keys stay, and are nobody's. */
   erasePerson(person: string): Promise<PersonRow>
@@ -231,7 +231,7 @@ export interface BookStore {
   readSpent(accountId: string, keyId: string): Promise<bigint>
   /** Findings in words. An empty list means that the books are right. */
   verify(options: VerifyOptions): Promise<string[]>
-  /** The same, and if nothing was found a head of what was read (ruling C15). It writes the head's moment down. */
+  /** Verifies. Without a finding it also makes a head of the entries that it read, and stores the head's moment (ruling C15). */
   audit(options: VerifyOptions): Promise<Audited>
   findPersons(asked: readonly string[]): Promise<PersonRow[]>
   pagePersons(page: PersonPage): Promise<PersonRow[]>

@@ -140,7 +140,7 @@ export const sessionsMax = 20
 /** How long a token of the command line is valid, in ms; it makes one for each question. */
 const commandTokenMs = 60_000
 
-/** How far `seenMs` may lag, in ms: each write is a commit. */
+/** How far `seenMs` may lag, in ms. Each write is a commit, so not every use of a token is written. */
 export const seenLagMs = 300_000
 
 const scheme = 'tri-op-'

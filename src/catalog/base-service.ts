@@ -125,7 +125,7 @@ function tierWordOf(tier: Tier, word: string): string {
 /**
  * Spells the tier that a client of another wire asks for, if the list prices it now (ruling C7). Words for the base that pass on
  * one wire are sent as well where the list has tiers, since a project may have another default.
- * @returns the words to send, by their field; undefined where nothing is sent
+ * @returns the words to send, by their field; undefined if nothing is sent
  */
 export function spellTier(
   word: string,

@@ -165,7 +165,7 @@ async function noteUnknownModels(command: Command, typed: string): Promise<void>
       ...aliases,
     ])
   } catch {
-    // A mistake in the configuration is reported by those who need it.
+    // The commands that need the configuration report its mistakes.
     return
   }
   const unknown = (models.parse(typed) ?? []).filter((model) => !ids.some((id) => mayUse([model], id)))

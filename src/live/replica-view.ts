@@ -188,6 +188,6 @@ export function watchReplicas({ own, others, ...parts }: ReplicaEventsParts): Ev
       feed.failing = read.failing ?? []
     } else if (name === 'request.finished' || name === 'account.changed')
       events.tell({ event: name as EventName, data: read })
-    // The state of upstreams is the same at all servers, which share it.
+    // Events about upstreams are dropped: all servers share their state, and this one reports it already.
   }
 }

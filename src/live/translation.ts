@@ -77,7 +77,7 @@ const nobody = 'acct_0000000000000000'
  * loop as long as a request of its size does, and an answer in proportion to its length.
  * @param bytes the client's body; undefined: only an answer is looked at, as one to the smallest request
  * @param modelId a model or alias of the catalog, whatever the body names; undefined: the one that it names
- * @throws NotServedError where the options name an upstream that does not serve the model.
+ * @throws NotServedError if the options name an upstream that does not serve the model.
  */
 export async function describeTranslation(
   config: Config,

@@ -5,7 +5,7 @@ import type { RequestPlace } from './rows.ts'
 /** One page of requests, the latest first. `end` is the place after which the next page begins. */
 export type RequestPage = { rows: RequestRow[]; end: RequestPlace | undefined }
 
-/** Reads the page after a place. @param limit the most rows; a page may have fewer before the end, after a long search */
+/** Reads the page after a place. @param limit the most rows; after a long search a page has fewer, although more follow */
 export type ReadRequests = (limit: number, beyond: RequestPlace | undefined) => Promise<RequestPage>
 
 /** The values by which requests can be sorted. */

@@ -51,7 +51,7 @@ export type StartedGateway = {
   /**
    * Makes an account and a key for it, which works from the first request on.
    * @param credit credits, as a decimal text such as `12.5`; default none.
-   * @throws an error with the code `name_taken` where there is one of that name.
+   * @throws an error with the code `name_taken` if there is one of that name.
    */
   createAccount(name: string, credit?: string): Promise<{ id: string; key: string }>
   /** Takes no more requests, gives running answers so long, then cuts and bills them. Again it is the same promise. */

@@ -30,9 +30,9 @@ type OpenBooksOptions = {
 const aloneMs = 600_000
 
 /**
- * The books of a store, whichever its engine. What an engine needs is loaded with it: who has a file needs no driver of a
- * database (ruling X6).
- * @throws StoreError where it cannot be used; with `isAlone` also where a server has the file.
+ * The books of a store of either engine. Each engine loads its own code, so a store in a file needs no database driver
+ * (ruling X6).
+ * @throws StoreError if the store cannot be used; with `isAlone` also if a server uses the file.
  */
 export async function openBooks(store: StorePlace, options: OpenBooksOptions = {}): Promise<OpenBooks> {
   if (store.engine === 'postgres') return openDatabaseBooks(store, options)

@@ -82,7 +82,7 @@ function connectHead({ hostname, port }: URL, proxy: URL): string {
   return `CONNECT ${place} HTTP/1.1\r\nhost: ${place}\r\n${proxyCredentials(proxy)}\r\n`
 }
 
-/** One connection to a host, or one through a socket that leads there. Without `intake` nothing is read. */
+/** Opens a connection to a host, through the socket `through` if it is given. Without `intake` nothing is read. */
 type Hop = (intake: Intake | undefined, settle: SettleDial, through?: Socket) => Socket
 
 function createHop({ protocol, hostname, port }: URL, trust: Trust): Hop {

@@ -114,9 +114,9 @@ export type Native = {
 export type Sealing = {
   /** A quick look: false where there is surely nothing of it. */
   mayBeIn(body: Buffer): boolean
-  /** Takes it out of an adapted body. @returns undefined where there is nothing of it */
+  /** Takes it out of an adapted body. @returns undefined if there is nothing of it */
   remove(body: Buffer): Buffer | undefined
-  /** A digest of what was sealed last: no two conversations have it in common. @returns undefined where nothing is */
+  /** A digest of what was sealed last: no two conversations have it in common. @returns undefined if nothing is */
   lastIn(body: Buffer): string | undefined
 }
 

@@ -10,7 +10,7 @@ after(() => gateway.close())
 
 const off = 'take /v1 off the end of the base URL'
 const on = 'put /v1 at the end of the base URL'
-const slash = 'take the slash too many out of the URL'
+const slash = 'remove the extra slash from the URL'
 const front = 'take what stands before /v1 out of the base URL'
 const rows: [path: string, cure: string | undefined][] = [
   ['/v1/v1/messages', off],

@@ -61,7 +61,7 @@ export function findKeyDifferences(
   return findings
 }
 
-/** Accounts of rows that are not alike; the empty text where the table has none. */
+/** Returns the accounts whose rows differ between the two lists; an empty text if the table has no column of accounts. */
 function differing(table: UsageTable, expected: readonly SumRow[], rows: readonly SumRow[]): string[] {
   const hasAccounts = (usageTables[table] as readonly string[]).includes('account')
   const left = new Map<string, { account: string; sums: bigint[] }>()

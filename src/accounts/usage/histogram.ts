@@ -24,7 +24,7 @@ export function addCounts(to: BucketCounts, from: readonly number[], sign: 1 | -
   for (const [at, count] of from.entries()) to[at]! += sign * count
 }
 
-/** @param share of all that were counted, such as 0.95 @returns ms; undefined where nothing was counted */
+/** @param share of all that were counted, such as 0.95 @returns ms; undefined if nothing was counted */
 export function percentileOf(counts: readonly number[], share: number): number | undefined {
   const all = counts.reduce((sum, count) => sum + count, 0)
   if (all <= 0) return undefined

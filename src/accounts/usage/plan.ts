@@ -108,7 +108,7 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   return { ...wanted.answerOf(whole, ranked.size), keptFrom, folding }
 }
 
-/** Whether each bound begins an hour of the zone; figures are kept of no shorter time. */
+/** Whether each bound begins an hour of the zone; no figures are kept for shorter times. */
 function areHours(bounds: readonly number[], zone: UsageState): boolean {
   const calendar = createCalendar(zone)
   return bounds.every((quarter) => calendar.periodOf(quarter * quarterMs, 'hour').startMs === quarter * quarterMs)

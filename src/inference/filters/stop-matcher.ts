@@ -60,7 +60,7 @@ export function compileStops(stops: readonly string[]): StopPatterns {
   return patterns
 }
 
-/** @returns 0 where nothing goes on with it */
+/** @returns 0 if nothing goes on with it */
 function stepOf({ longer, sibling, code }: StopPatterns, state: number, character: number): number {
   let next = longer[state]!
   while (next !== 0 && code[next] !== character) next = sibling[next]!

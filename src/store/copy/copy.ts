@@ -156,7 +156,7 @@ class Copy {
     ])
   }
 
-  /** Nobody writes to the source any more. @throws StoreError where both are not equal. */
+  /** Nobody writes to the source any more. @throws StoreError if both are not equal. */
   async end(held: HeldSource): Promise<Omit<CopyReport, 'pauseMs'>> {
     const { spooled } = held
     if (spooled) this.#listener.note(spooled)
@@ -220,7 +220,7 @@ class Copy {
 
 /**
  * To be asked before a target is made.
- * @returns undefined for a source that was not moved. @throws StoreError where it was moved to another place.
+ * @returns undefined for a source that was not moved. @throws StoreError if it was moved to another place.
  */
 export async function refuseMovedElsewhere(source: CopySource, target: string): Promise<Moved | undefined> {
   const moved = await source.readMoved()

@@ -61,7 +61,7 @@ export type CopyEnd = {
 export type CopySource = CopyEnd & {
   /**
    * Runs `work` while no server serves from the store and nobody writes to it.
-   * @returns what servers do, in words, where some still run; then nothing was run.
+   * @returns what servers do, in words, if some still run; then nothing was run.
    */
   hold<T>(work: (held: HeldSource) => Promise<T>): Promise<{ servers: string } | { result: T }>
 }
@@ -78,7 +78,7 @@ export type HeldSource = {
 export type CopyTarget = CopyEnd & {
   /**
    * Marks it as being filled, so that nobody serves from half a copy.
-   * @param oldestMs of the entries that will come. @throws StoreError where a server runs on it.
+   * @param oldestMs of the entries that will come. @throws StoreError if a server runs on it.
    */
   begin(oldestMs: number): Promise<void>
   /** Adds those that are not there yet, under no name of theirs. What is there stays as it is. */

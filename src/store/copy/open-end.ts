@@ -2,7 +2,7 @@ import type { StorePlace } from '../../config/config.ts'
 import { explainCalls } from '../files/store-error.ts'
 import type { CopyEnd, CopySource, CopyTarget } from './end.ts'
 
-/** @throws StoreError, also where the file is not there. */
+/** @throws StoreError, also if the file is not there. */
 export async function openSource(place: StorePlace): Promise<CopySource> {
   if (place.engine === 'sqlite') return (await import('./sqlite-end.ts')).openSqliteSource(place.path)
   const { openPostgresSource } = await import('./postgres-end.ts')

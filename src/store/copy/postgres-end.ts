@@ -36,7 +36,7 @@ const types: Readonly<Record<string, string>> = {
 
 type PostgresPlace = { url: string; shown: string }
 
-/** @throws StoreError where it cannot be used, else what the driver throws. */
+/** @throws StoreError if it cannot be used, else what the driver throws. */
 export async function openPostgresSource(place: PostgresPlace): Promise<CopySource> {
   const database = await open(place, refuseEmpty)
   return { ...readingEnd(database, place.shown), hold }
@@ -183,7 +183,7 @@ function idOf(row: RegisterRow): string {
   return `${time}7${digest.slice(0, 3)}8${digest.slice(3, 18)}`
 }
 
-/** Integers of 64 bits as texts, for no number of JSON holds them. */
+/** Writes 64-bit integers as texts, because readers of JSON round its numbers. */
 function toJson(rows: readonly RegisterRow[]): string {
   const texts = rows.map((row) => {
     const values: Record<string, unknown> = {}

@@ -18,7 +18,7 @@ import { createCopyQuestions } from './questions.ts'
 /** How long a statement waits for another process. */
 const busyMs = 10_000
 
-/** @throws StoreError where there is none. */
+/** @throws StoreError if there is none. */
 export function openSqliteSource(path: string): CopySource {
   const db = openDatabase(path, { busyMs, create: false, lock: lockStore })
   return { ...readingEnd(db, path), hold }

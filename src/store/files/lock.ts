@@ -56,12 +56,12 @@ function makeLock(lockPath: string, storePath: string): void {
   }
 }
 
-/** @returns the release; undefined where there is no store: who opens it says so. @throws StoreError as `lockStore`. */
+/** @returns the release; undefined if there is no store: who opens it says so. @throws StoreError as `lockStore`. */
 export function lockIfThere(path: string): (() => void) | undefined {
   return isThere(path) ? lockStore(path) : undefined
 }
 
-/** @returns the release; undefined where another server runs on the store. */
+/** @returns the release; undefined if another server runs on the store. */
 export function tryLockStore(path: string): (() => void) | undefined {
   try {
     return lockStore(path)

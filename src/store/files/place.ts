@@ -13,7 +13,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { spoolPath } from './spool.ts'
 import { StoreError } from './store-error.ts'
 
-/** @throws StoreError where this user may not look, and so cannot say */
+/** @throws StoreError if this user may not look, and so cannot say */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined
@@ -37,7 +37,7 @@ export function refuseNoFile(path: string): void {
 /**
  * @param path of a file that is not there, or of a folder that may be
  * @param cure where to choose another
- * @throws StoreError where it could not be made, with its folder if need be, or nothing in the folder that is there.
+ * @throws StoreError if it could not be made, with its folder if need be, or nothing in the folder that is there.
  */
 export function refuseNoRoom(path: string, cure = '--store'): void {
   let folder = path
@@ -71,7 +71,7 @@ export function realPath(path: string): string {
   return folder === path ? path : join(realPath(folder), basename(path))
 }
 
-/** An earlier release spooled beside the link that it was started with. @throws StoreError where it cannot be moved. */
+/** An earlier release spooled beside the link that it was started with. @throws StoreError if it cannot be moved. */
 export function bringSpool(linkPath: string, path: string): void {
   const [from, to] = [spoolPath(linkPath), spoolPath(path)]
   if (linkPath === path || !existsSync(from)) return

@@ -22,7 +22,7 @@ const [lockMs, partitionLockMs] = [1_000, 200]
 /**
  * Brings schema and functions to where this triwire needs them. Two that start at once do it one after the other.
  * @param shown the store's URL without its password.
- * @throws StoreError where the database cannot be used; anything else where it cannot be reached.
+ * @throws StoreError if the database cannot be used; anything else if it cannot be reached.
  */
 export async function migrate(
   database: Database,
@@ -95,7 +95,7 @@ export async function makePartitions({ query }: Transaction, monthsBack = 1): Pr
     END $$`)
 }
 
-/** @throws StoreError where nobody has made a store. */
+/** @throws StoreError if nobody has made a store. */
 export async function refuseEmpty({ query }: Database, shown: string): Promise<void> {
   const [row] = await query(`SELECT to_regclass('triwire.schema') IS NOT NULL AS is_there`)
   if (!row!.is_there)

@@ -15,11 +15,11 @@ import type { ThreadOptions } from './worker.ts'
 
 export type PostgresOptions = ServingOptions & {
   url: string
-  /** The same without its password (ruling X13). */
+  /** The URL without its password, for messages (ruling X13). */
   shown: string
   /** This server's own: for its spool and its lock. It is made. */
   stateDir: string
-  /** Spools below it that no server has are posted at the start too (ruling X13). Default: `stateDir`. */
+  /** At the start, spools in this folder that no running server uses are posted too (ruling X13). Default: `stateDir`. */
   spoolsDir?: string | undefined
   introduction: Introduction
   /** How long the database is waited for, in ms: a statement, a connection. */

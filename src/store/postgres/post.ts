@@ -78,7 +78,7 @@ export async function postDebits(
   }
   return { postings, balances: [...balances] }
 
-  /** @returns false where the database refuses a value of theirs; then none is posted. */
+  /** @returns false if the database refuses a value of theirs; then none is posted. */
   async function postUnlessRefused(some: readonly NewDebit[]): Promise<boolean> {
     const priced = some.map(({ debit }) => debit)
     try {
@@ -131,7 +131,7 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
 /**
  * Inside the caller's transaction, which has looked for the reference.
  * @param nowMs of the database.
- * @returns `rejected` where the account cannot hold it.
+ * @returns `rejected` if the account cannot hold it.
  */
 export async function postCredit(
   transaction: Transaction,

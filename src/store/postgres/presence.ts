@@ -42,7 +42,7 @@ export class Presence {
     this.#introduction = options.introduction
   }
 
-  /** @throws StoreError where a living replica has another seal key; what the database throws. */
+  /** @throws StoreError if a living replica has another seal key; what the database throws. */
   async start(): Promise<Identity> {
     const identity = await this.#register()
     await this.#options.tell(identity)

@@ -20,14 +20,14 @@ export type Share = {
 export type AccountShares = {
   readonly own: Share
   readonly keys: Map<string, Share>
-  /** An account asks on the same lane always: its figures are absolute, so they must arrive in their order. */
+  /** An account always uses the same lane. Its figures are absolute, so they must arrive in order. */
   readonly lane: number
   /** As the database last reported it. */
   balanceNanos: bigint
   /** The account has a budget over all its keys, of which the desk does not know how short it is. */
   hasBudget: boolean
   asks: OpenAsk[]
-  /** Its figures are in a call that is not answered yet. */
+  /** Whether its figures were sent in a call that has no answer yet. */
   isAsked: boolean
 }
 

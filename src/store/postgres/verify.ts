@@ -79,8 +79,8 @@ function* findRepeatable(row: Row): Iterable<string> {
 }
 
 /**
- * Entries that were made in no month that has a partition. Nothing is lost with them, and no forger needs them; but one
- * who cuts off old months should know that they are elsewhere.
+ * Finds entries of months that have no partition. They are neither lost nor forged. An operator who removes the partitions of
+ * old months should know that these entries are in another table.
  */
 async function findUndated({ query }: Database): Promise<string[]> {
   const [row] = await query(

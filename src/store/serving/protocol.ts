@@ -15,7 +15,7 @@ import type { TrafficCell } from '../../accounts/usage/traffic.ts'
 
 /** Each is answered once, in whatever order. */
 export type Questions = {
-  /** The store is open, or will be when the database can be reached. @throws StoreError where it cannot be used. */
+  /** The store is open, or will be when the database can be reached. @throws StoreError if it cannot be used. */
   open: { asks: undefined; answers: { isReached: boolean } }
   post: { asks: readonly Debit[]; answers: Posted }
   withdraw: { asks: readonly Debit[]; answers: Withdrawn }

@@ -180,7 +180,7 @@ export class Line {
     if (this.#unheard.length > unheardMax) this.#unheard.shift()
   }
 
-  /** @throws StoreSilent where there is no answer to be had, StoreError where the store refuses. */
+  /** @throws StoreSilent if there is no answer to be had, StoreError if the store refuses. */
   ask<Name extends QuestionName>(question: Name, value: Questions[Name]['asks']): Promise<Questions[Name]['answers']> {
     return this.#thread?.ask(question, value) ?? Promise.reject(new StoreSilent('the store is not open'))
   }

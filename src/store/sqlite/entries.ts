@@ -60,7 +60,7 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
 
   /**
    * Gives back debits whose clients were refused (ruling C13), each once, ever.
-   * @returns `absent` where there is no such debit.
+   * @returns `absent` if there is no such debit.
    */
   function postReturns(requestIds: readonly string[]): ('posted' | 'exists' | 'absent')[] {
     return inTransaction((batch) => requestIds.map((requestId) => postReturn(batch, requestId)))

@@ -83,7 +83,7 @@ function inodeOf(file: string): number | undefined {
   return statSync(file, { throwIfNoEntry: false })?.ino
 }
 
-/** @returns undefined where the log cannot have these frames. */
+/** @returns undefined if the log cannot have these frames. */
 function readLog(file: number, frames: number, last: LogState | undefined): LogState | undefined {
   const header = readAt(file, 0, headerBytes)
   // Written in either byte order.

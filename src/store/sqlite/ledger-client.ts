@@ -36,8 +36,9 @@ const closeMs = 2_000
 
 /**
  * The server's side of the store. Requests read memory only, except for keys that memory does not hold. Debits are settled
- * through the ledger's thread, those of one turn of the event loop in one message. It resolves after a first commit, or
- * after `settleDeadlineMs` without one: then the ledger is not writable until one works.
+ * through the ledger's thread, those of one turn of the event loop in one message. The
+ * promise resolves after a first commit, or after `settleDeadlineMs` without one. In that case the ledger is not writable until
+ * a commit works.
  * @throws StoreError when the file cannot be used or another server uses it.
  */
 export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {

@@ -111,7 +111,7 @@ export function beginDetails(db: DatabaseSync): boolean {
   return true
 }
 
-/** @throws StoreError where SQLite is not to touch what is there. */
+/** @throws StoreError if SQLite is not to touch what is there. */
 export function refuseUnfit(path: string): void {
   refuseNoFile(path)
   refuseWideMode([path, `${path}-wal`, `${path}-shm`])

@@ -160,7 +160,7 @@ function refuseDamage(store: Store): void {
   if (damage !== undefined) throw new DamageError(`${path} is damaged (${damage}): restore a backup`)
 }
 
-/** Every message that has already come is read before an immediate runs. */
+/** An immediate runs after all messages that have already arrived are read. */
 function later(run: () => void, pauseMs?: number): void {
   if (pauseMs === undefined) setImmediate(run)
   else setTimeout(run, pauseMs)

@@ -86,7 +86,7 @@ export function argumentsText(value: unknown): string {
  * and only if one is asked for: an answer may call a thousand times.
  * @param text what was read as JSON already
  * @param objectsIn the objects, whose places are asked for
- * @returns undefined where there is no object
+ * @returns undefined if there is no object
  */
 export function keptSources(
   text: string,

@@ -4,7 +4,7 @@ import { callsMax } from '../../inference/narrator.ts'
 import { isEmptyArguments } from '../answers/content-parts.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 
-/** Arguments in the first chunk of a call, while later ones have to be compared with them. */
+/** The arguments in the first chunk of a call, kept as long as later ones must be compared with them. */
 type BegunCall = { id: string | undefined; text: string; isWhole: boolean; repeated: number }
 
 /** The calls of a chat stream by choice and number. Arguments after whole ones, or equal to the first chunk's, repeat them (ruling Y4). */

@@ -57,7 +57,7 @@ export class ChatNativeStream extends NativeStream {
     return `data: ${encodeLatin1(plainEnvelope(facts))}\n\n`
   }
 
-  /** Each choice that has begun has its reason: that of one says nothing about another. */
+  /** Whether each choice that has begun has its finish reason. The reason of one choice says nothing about another. */
   protected isEnough(): boolean {
     for (const hasEnded of this.#ended.values()) if (!hasEnded) return false
     return this.#ended.size > 0

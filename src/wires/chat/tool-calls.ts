@@ -111,7 +111,7 @@ export class ToolCalls {
     return onlyOne(this.#unnumbered)
   }
 
-  /** @returns undefined where there are too many: the answer has failed then. */
+  /** @returns undefined if there are too many calls; the answer has then failed */
   #create(): ToolCall | undefined {
     if (this.#calls.length >= callsMax) {
       this.#narrator.fail(tooMany)
@@ -238,7 +238,7 @@ export function argumentsHolder(call: JsonObject): JsonObject {
   return fn && fn['arguments'] !== undefined ? fn : call
 }
 
-/** @returns undefined where it says nothing. */
+/** @returns undefined if it says nothing. */
 function wordOf(value: unknown): string | undefined {
   const word = stringOf(value)
   return word?.trim() ? word : undefined

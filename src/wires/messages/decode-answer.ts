@@ -40,7 +40,7 @@ export class MessagesDecoder extends AnswerDecoder {
   protected read(object: JsonObject, frame: SseFrame) {
     switch (stringOf(object['type']) ?? frame.event) {
       case 'message_start':
-        // I1: what a second one begins is another answer.
+        // I1: a second `message_start` begins another answer.
         if (this.#hasBegun) return this.narrator.fail(unreadable())
         this.#hasBegun = true
         this.narrator.start()

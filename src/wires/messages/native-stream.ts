@@ -167,7 +167,7 @@ export class MessagesNativeStream extends NativeStream {
     return text + this.#shown(this.#blocks.end(reason))
   }
 
-  /** Without what tells how its model is served (ruling P9). */
+  /** Removes the members that report how the model is served (ruling P9). */
   #plain(frame: RawFrame, data: string, event: Record<string, unknown>): string {
     const telling = withoutTelling(event)
     if (telling.size === 0) return frame

@@ -19,8 +19,8 @@ export function wrongType(path: string, type: string): GatewayError {
 }
 
 /**
- * @param text what is wrong there, and the cure
- * @param param where the cure is another top-level field than the place
+ * @param text the mistake at this path, and its cure
+ * @param param the top-level field to change, if it is not the one in the path
  * @throws GatewayError 400 `invalid_body`.
  */
 export function refuse(path: string, text: string, param = topLevel(path)): never {

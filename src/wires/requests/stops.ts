@@ -18,7 +18,7 @@ export function readStops(value: unknown, at: string): string[] {
   return stops
 }
 
-/** @throws GatewayError 400 where it is too long. */
+/** @throws GatewayError 400 if it is too long. */
 export function checkStop(stop: string, at: string): string {
   // Code points are never more than UTF-16 units, and at least half as many: only in between they are counted.
   if (stop.length > 2 * charactersMax || (stop.length > charactersMax && [...stop].length > charactersMax))

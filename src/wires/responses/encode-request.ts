@@ -36,7 +36,7 @@ export function encodeRequest(request: InferenceRequest, model: Model): EncodedR
     text: encodeText(prepared, text),
     ...identity(request, profile),
     prompt_cache_key: profile.accepts.has('prompt_cache_key') ? request.cacheKey : undefined,
-    // An omitted `strict` means "try" here and makes optional properties required: always said (R-SCHEMA).
+    // An omitted `strict` means "try" on this wire and makes optional properties required. So it is always sent (R-SCHEMA).
     ...toolFields(prepared, 'beside', profile, (tool) => tool.strict ?? false),
     ...encodeInput(request, prepared, profile),
   }
