@@ -71,6 +71,7 @@ export type KeyState = (typeof keyStates)[number]
 /** A page of keys: those that fit all of what is given, after a place. */
 export type KeyPage = {
   accountId?: string | undefined
+  personId?: string | undefined
   /** Only these. */
   ids?: readonly string[] | undefined
   /** The beginning of the label, of the visible characters or of the id, whatever its case. */

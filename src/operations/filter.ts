@@ -1,9 +1,11 @@
+import { BookError } from '../accounts/book-error.ts'
 import { keysNamedMax } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { EntryFilter } from '../accounts/entries.ts'
 import { nameOfKey, withoutKeys } from '../accounts/keys.ts'
 import { isFolding } from '../accounts/usage/question.ts'
+import { sentenceOf } from './book-words.ts'
 import { type DayOrTime, momentOf } from './fields.ts'
 import type { Context } from './operation.ts'
 import { wrongField } from './problem.ts'
@@ -53,6 +55,15 @@ export async function findAccountId(books: Books, account: string): Promise<stri
     return (await books.findAccount(account)).id
   } catch (error) {
     throw wrongField('account', `There is no account "${withoutKeys(account)}": see triwire account list`, error)
+  }
+}
+
+/** @throws ProblemError if no person is called so, or several are */
+export async function findPersonId(books: Books, person: string): Promise<string> {
+  try {
+    return (await books.findPerson(person)).id
+  } catch (error) {
+    throw wrongField('person', error instanceof BookError ? sentenceOf(error) : 'must name a person', error)
   }
 }
 

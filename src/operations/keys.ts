@@ -9,7 +9,7 @@ import { undeclaredMistake } from '../accounts/labels.ts'
 import { bySpend, bySpendText, pageBySpend } from './by-spend.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
-import { findAccountId } from './filter.ts'
+import { findAccountId, findPersonId } from './filter.ts'
 import { type Context, operation, page } from './operation.ts'
 import { wrongField } from './problem.ts'
 
@@ -139,6 +139,10 @@ export const keyOperations = [
     kind: 'list',
     input: z.strictObject({
       account: field.account.optional(),
+      person: field
+        .text('must name a person')
+        .optional()
+        .describe('only those of this person, by id, external id or name'),
       q: z
         .string()
         .min(1)
@@ -163,21 +167,28 @@ export const keyOperations = [
       {
         command: 'key list',
         arguments: ['account?'],
-        options: { q: '--search <text>', state: '--state <state>', sort: '--sort <order>' },
+        options: {
+          person: '--person <person>',
+          q: '--search <text>',
+          state: '--state <state>',
+          sort: '--sort <order>',
+        },
         rows: 'all',
       },
     ],
-    async run(context, { account, q, state, sort, limit }) {
+    async run(context, { account, person, q, state, sort, limit }) {
       const { books, beyond, nowMs } = context
       const accountId = account === undefined ? undefined : await findAccountId(books, account)
+      const personId = person === undefined ? undefined : await findPersonId(books, person)
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
-        const find = (ids: readonly string[]) => books.pageKeys({ accountId, q, state, nowMs, ids, limit: ids.length })
+        const find = (ids: readonly string[]) =>
+          books.pageKeys({ accountId, personId, q, state, nowMs, ids, limit: ids.length })
         const { rows, placeOf } = await pageBySpend(context, { by: 'key', accountId, limit, find })
         return page(rows, limit, tell, placeOf)
       }
       const place = readPlace(beyond, ['number', 'string'])
-      const rows = await books.pageKeys({ accountId, q, state, nowMs, sort, beyond: place, limit: limit + 1 })
+      const rows = await books.pageKeys({ accountId, personId, q, state, nowMs, sort, beyond: place, limit: limit + 1 })
       return page(rows, limit, tell, (row) => [row.createdMs, row.id])
     },
   }),

@@ -39,6 +39,12 @@ test('Y21 a list of people is brought in, and again, and keys are theirs until t
   const shown = await json('key', 'show', id!)
   assert.deepEqual([shown['person'], shown['person_name']], [grace['id'], 'Hopper, Grace'])
   assert.match((await ask('key', 'list')).stdout, /person .*\n.*Hopper, Grace/)
+  assert.equal((await json('key', 'list', '--person', 'u-1'))[0]!['id'], id)
+  assert.deepEqual(await json('key', 'list', 'acme', '--person', 'u-2'), [])
+  assert.match(
+    (await ask('key', 'list', '--person', 'x')).stderr,
+    /--person: There is no person "x": see triwire person/,
+  )
   assert.equal((await json('key', 'set', id!, '--person', 'u-2'))['person_name'], 'Ada "K"')
   assert.equal((await json('key', 'set', id!, '--person', 'none'))['person'], null)
   await json('key', 'set', id!, '--person', 'u-2')

@@ -5,6 +5,7 @@ import { BookError } from '../../src/accounts/book-error.ts'
 import { neverMs } from '../../src/accounts/budget.ts'
 import type { Zone } from '../../src/accounts/calendar.ts'
 import { nanosMax } from '../../src/accounts/credit.ts'
+import { keyBounds } from '../../src/accounts/key-bounds.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 
@@ -121,7 +122,7 @@ onEachStore((engine) => {
       ],
     )
     for (const { bounds } of keys)
-      assert.deepEqual(bounds, { budget: daily, requestsPerMinute: 60, models: ['a', 'b*'], person: undefined })
+      assert.deepEqual(bounds, { ...keyBounds.none, budget: daily, requestsPerMinute: 60, models: ['a', 'b*'] })
     for (const [index, keyId] of [first, second, third].entries())
       await store.postDebits([{ ...createDebitRow(`req_${index}`, id), keyId }])
     for (const key of [first, second, third])
