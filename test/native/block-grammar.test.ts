@@ -239,10 +239,10 @@ const failing: [what: string, script: string][] = [
     'Y3 a delta after the stop of a broken call',
     start + blockStart(0, tool({})) + blockDelta(0, input('{"a"')) + blockStop(0) + blockDelta(0, input(':1}')) + end,
   ],
-  [
-    'Y4 Y5 whole arguments, and a part of them once more',
-    start + blockStart(0, tool({})) + blockDelta(0, input('{"a":1}')) + blockDelta(0, input('{"a"')) + end,
-  ],
+  ...['', blockStop(0), textBlock(1, 'Hi')].map((next, at): [string, string] => [
+    `Y4 Y5 whole arguments, and a part of them once more (${at})`,
+    start + blockStart(0, tool({})) + blockDelta(0, input('{"a":1}')) + blockDelta(0, input('{"a"')) + next + end,
+  ]),
   [
     'Y5 a block number that is given again within a call',
     start + blockStart(0, tool({})) + toolBlock(0, 'f', '{}') + end,
