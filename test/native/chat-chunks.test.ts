@@ -102,18 +102,58 @@ const fn = (args: string, more: object = {}) =>
 const named = (args: string, name = 'f') =>
   line({ ...head, choices: [choice({ tool_calls: [{ index: 0, id: name, function: { name, arguments: args } }] })] })
 
+const second = (args: string, more: object = {}) =>
+  line({ ...head, choices: [choice({ tool_calls: [{ index: 1, ...more, function: { arguments: args } }] })] })
+const many = [
+  '{"p":"',
+  ...Array.from({ length: 20 }, (_, at) => `é${at}}\\n"x" `.replaceAll('"', '\\"')),
+  '","q":{"r":[',
+  '1',
+  ']}}',
+]
+
 const followed: [what: string, pieces: string[], shown: string][] = [
   ['whole arguments that come again at once', [named('{"a":1}'), fn('{"a":1}')], '{"a":1}'],
   ['whole arguments that come again in pieces', [named('{"a":1}'), fn('{"a"'), fn(':1}')], '{"a":1}'],
+  ['arguments in pieces that come again at once', [named(''), fn('{"a":'), fn('1}'), fn('{"a":1}')], '{"a":1}'],
+  [
+    'arguments in many pieces that come again at once, and in pieces',
+    [named(''), ...many.map((piece) => fn(piece)), fn(many.join('')), ...many.map((piece) => fn(piece))],
+    many.join(''),
+  ],
+  [
+    'pieces that end with a bracket, and others after whole ones',
+    [named(''), fn('{"a":{'), fn('}'), fn('}'), fn(' '), fn('x'), fn('{"a":{}} x')],
+    '{"a":{}} x{"a":{}} x',
+  ],
+  [
+    'two calls in turn',
+    [
+      named('', 'f'),
+      fn('{"a":'),
+      second('', { id: 'g' }),
+      second('{"b":'),
+      fn('1}'),
+      second('2}'),
+      fn('{"a":1}'),
+      second('{"b":2}'),
+    ],
+    '{"a":{"b":1}2}',
+  ],
   ['arguments after a placeholder', [named('{}'), fn('{"path"'), fn(':"x"}')], '{}{"path":"x"}'],
   ['other arguments after whole ones', [named('{"a":1}'), fn('{"a":1,"b":2}')], '{"a":1}{"a":1,"b":2}'],
 ]
 for (const [what, pieces, expected] of followed)
   test(`Y4 on the chat wire only a repetition of arguments is left out: ${what}`, () => {
-    const shown = playNatively('chat', begin + pieces.join('') + reason.replace('"stop"', '"tool_calls"') + done)
-    const told = [...shown.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) => JSON.parse(data!).choices ?? [])
-    const args = told.flatMap(({ delta }) => delta.tool_calls ?? []).map((call) => call.function?.arguments ?? '')
-    assert.equal(args.join(''), expected)
+    const frames = [begin, ...pieces, reason.replace('"stop"', '"tool_calls"'), done]
+    const bytes = frames.map((frame) => Buffer.byteLength(frame))
+    const inPairs = bytes.flatMap((size, at) => (at % 2 ? [] : [size + (bytes[at + 1] ?? 0)]))
+    for (const cut of [[], bytes, inPairs, [bytes[0]! + bytes[1]! + bytes[2]! + bytes[3]! + 9]]) {
+      const shown = playNatively('chat', frames.join(''), cut)
+      const told = [...shown.matchAll(/^data: (\{.*)$/gm)].flatMap(([, data]) => JSON.parse(data!).choices ?? [])
+      const args = told.flatMap(({ delta }) => delta.tool_calls ?? []).map((call) => call.function?.arguments ?? '')
+      assert.equal(args.join(''), expected, `${cut}`)
+    }
   })
 
 test('Y4 after a whole call in one chunk, texts and other calls are not parsed, and the call is still watched', () => {

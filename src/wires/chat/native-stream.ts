@@ -8,7 +8,7 @@ import type { JsonPatch } from '../answers/json-patch.ts'
 import { headValues, isBelieved, mintAnswerId } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
-import { BegunCalls } from './begun-calls.ts'
+import { type BegunCall, BegunCalls } from './begun-calls.ts'
 import { isBareError } from './decode-answer.ts'
 import { isUnfinished, mouldOf } from './delta-shape.ts'
 import { completionForms } from './native-forms.ts'
@@ -83,7 +83,7 @@ export class ChatNativeStream extends NativeStream {
 
   /** A piece of whole chunks that differ from learned ones in the values of their holes; undefined for any other. */
   #fill(piece: string): string | undefined {
-    const runs: { stage: Stage; words: string }[] = []
+    const runs: { stage: Stage; call: BegunCall | undefined; words: string }[] = []
     const told: string[] = []
     let [shown, events] = ['', 0]
     let last: LearnedChunk | undefined
@@ -96,8 +96,10 @@ export class ChatNativeStream extends NativeStream {
         one = known.mould.fill(piece, at)
       }
       if (one === undefined || last === undefined) return undefined
-      const { mould, stage } = last
-      if (last !== before) runs.push({ stage, words: '' })
+      const { mould, stage, call } = last
+      // Arguments that begin an object may be a repetition.
+      if (call !== undefined && mould.text.startsWith('{')) return undefined
+      if (last !== before) runs.push({ stage, call, words: '' })
       runs.at(-1)!.words += mould.text
       // Of counters that differ in their figures alone the last ones count (I9).
       if (mould.usage !== '') {
@@ -112,7 +114,8 @@ export class ChatNativeStream extends NativeStream {
     // Of two services, that of the chunk is named first.
     if (reports.some((report) => report === undefined || report.service)) return undefined
     this.events += events
-    for (const { stage, words } of runs) {
+    for (const { stage, call, words } of runs) {
+      if (call !== undefined) this.#calls.add(call, words)
       if (words !== '' && this.stage !== stage) this.enter(stage)
       this.produced.addRaw(words)
     }
@@ -125,7 +128,11 @@ export class ChatNativeStream extends NativeStream {
     if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
     if (++this.#learned > learnedMax) return
     const mould = mouldOf(frame, shown, patch, texts[0]!)
-    if (mould) this.#moulds = [{ mould, stage: this.stage }, ...this.#moulds].slice(0, mouldsMax)
+    if (mould)
+      this.#moulds = [
+        { mould, stage: this.stage, call: this.#calls.callOf(choices, texts[0]!) },
+        ...this.#moulds,
+      ].slice(0, mouldsMax)
   }
 
   #count(choices: readonly Record<string, unknown>[]): string[] {
@@ -265,8 +272,8 @@ export class ChatNativeStream extends NativeStream {
   }
 }
 
-/** The mould of a chunk in which any member may have been edited, and the stage that its text belongs to. */
-type LearnedChunk = { mould: FrameMould; stage: Stage }
+/** The mould of a chunk in which any member may have been edited, and the stage and the call that its text belongs to. */
+type LearnedChunk = { mould: FrameMould; stage: Stage; call: BegunCall | undefined }
 
 function isReason(value: unknown): boolean {
   return typeof value === 'string' && value !== ''
