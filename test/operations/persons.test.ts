@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { DatabaseSync } from 'node:sqlite'
+import test from 'node:test'
+import { problemOf, startApi } from './api.ts'
+
+test('Y21 law 10: a name that operators say in path, query and body is in the row of its person and nowhere else', async () => {
+  const { ask, gateway } = await startApi()
+  const once = { 'idempotency-key': 'k1' }
+  const body = { name: 'Qwertzu One', external_id: 'qwertzu-1', email: 'Qwertzu@example.com' }
+  const made = await ask('POST', '/persons', { body, headers: once })
+  const again = await ask('POST', '/persons', { body, headers: once })
+  assert.deepEqual([made.status, again.body['id'], again.body['name']], [201, made.body['id'], 'Qwertzu One'])
+  const edit = { body: { name: 'Qwertzu Two' }, headers: { 'if-match': made.headers.get('etag') ?? '*' } }
+  const shown = await ask('GET', '/persons/Qwertzu%20One')
+  const changed = await ask('PATCH', '/persons/qwertzu-1', {
+    ...edit,
+    headers: { 'if-match': shown.headers.get('etag')! },
+  })
+  assert.equal(changed.body['name'], 'Qwertzu Two')
+  assert.equal(
+    problemOf(await ask('PATCH', '/persons/qwertzu-1', { ...edit, headers: { 'if-match': '"x"' } })),
+    'precondition_failed',
+  )
+  const csv = 'name,external_id\nQwertzu Three,qwertzu-3\nQwertzu Two,qwertzu-1\n'
+  assert.deepEqual((await ask('POST', '/persons/import', { body: { csv } })).body, {
+    created: 1,
+    changed: 0,
+    unchanged: 1,
+  })
+  assert.equal(
+    problemOf(await ask('POST', '/persons/import', { body: { csv: 'name\nQwertzu\tX\n' } })),
+    'invalid_request',
+  )
+  await ask('GET', '/persons?q=Qwertzu')
+  await ask('POST', '/accounts/b/keys', { body: { person: 'Qwertzu Two' } })
+  assert.equal(problemOf(await ask('GET', '/persons/Qwertzu%20Nine')), 'not_found')
+  await ask('POST', '/persons/qwertzu-1/link', { body: { other: 'Qwertzu Three' } })
+  const db = new DatabaseSync(gateway.storePath, { readOnly: true, readBigInts: true })
+  const tables = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).all()
+  const textOf = (table: unknown) =>
+    JSON.stringify(db.prepare(`SELECT * FROM ${table}`).all(), (_, value) =>
+      typeof value === 'bigint' ? `${value}` : value,
+    )
+  const found = () => tables.flatMap(({ name }) => (/qwertzu/i.test(textOf(name)) ? [name] : []))
+  assert.deepEqual(found(), ['persons'])
+  await ask('POST', '/persons/Qwertzu%20Two/erase', { body: {} })
+  assert.deepEqual(found(), [])
+  db.close()
+  assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /qwertzu/i)
+})
