@@ -88,7 +88,7 @@ export type TestOptions = {
   keysMs?: number
   /** How often the store is checked for changes by others, in ms. */
   pollMs?: number
-  /** How many finished requests it keeps in memory. */
+  /** How many finished requests it keeps in memory; default: 500. */
   requestsKept?: number
   /** How long a webhook may take, in ms. */
   webhookMs?: number
@@ -184,7 +184,8 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
     return leapingMs
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
-  const { bodiesBytesMax, requestsKept, keysMs, webhookMs } = options
+  // Room for the 11,000 requests of production takes 5 ms to make, and many hundred gateways start.
+  const { bodiesBytesMax, requestsKept = 500, keysMs, webhookMs } = options
   let restedMs = 0
   const connectionsClockMs = () => performance.now() + restedMs
   const load = { isShedding: false, isStrained: false, stop() {} }
