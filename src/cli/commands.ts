@@ -5,6 +5,7 @@ import { addCompletionCommand } from './completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
 import { wordsOf } from './options.ts'
 import { addPriceCommand } from './price.ts'
+import { addReconcileCommand } from './reconcile.ts'
 import { addServerCommands } from './servers.ts'
 import { addSetupCommand } from './setup/setup.ts'
 import { addSimulatorCommand } from './simulator.ts'
@@ -16,6 +17,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   await addTableCommands(program, args)
   addCheckCommand(program)
   addPriceCommand(program)
+  addReconcileCommand(program)
   addCatalogCommands(program)
   addSetupCommand(program)
   addDoctorCommand(program)

@@ -1,0 +1,184 @@
+/*
+ * Usage exports of providers. All days and hours in them are UTC. The formats are facts of these pages:
+ *
+ *     openai      types of the SDK `openai` 6 (admin/organization/usage): input has what was read from and written to a cache
+ *     anthropic   the messages usage report of the admin API: four kinds of tokens apart, windows as RFC 3339
+ *     aws         "Understanding your Amazon Bedrock Cost and Usage Report data" of the Bedrock user guide, read on 2026-11-27
+ *     openrouter  ActivityItem of its SDK's documentation, read on 2026-11-27: days, and one count for the whole prompt
+ */
+
+export const exportProviders = ['openai', 'anthropic', 'aws', 'openrouter'] as const
+
+export type ExportProvider = (typeof exportProviders)[number]
+
+export const tokenKinds = ['input', 'cache_read', 'cache_write', 'output'] as const
+
+/** Tokens by kind. Where an export has one count for the whole prompt, that is `input` on both sides. */
+export type KindCounts = Record<(typeof tokenKinds)[number], number>
+
+/** One row of an export: the usage of a model in a window. */
+export type ExportRow = {
+  fromMs: number
+  untilMs: number
+  model: string
+  /** The key, project, workspace or user that the export names. */
+  owners: readonly string[]
+  tokens: KindCounts
+  /** Undefined if the export does not count them. */
+  requests: number | undefined
+}
+
+type ExportFormat = {
+  /** Whether the prompt is one count. */
+  isWhole: boolean
+  /** @throws Error with a text for the person whose file it is */
+  read(text: string): ExportRow[]
+}
+
+type ExportObject = Record<string, unknown>
+
+export const exportFormats: Record<ExportProvider, ExportFormat> = {
+  openai: {
+    isWhole: false,
+    read: (text) =>
+      eachResult(text).map(({ bucket, row }) => {
+        const [read, write] = [count(row['input_cached_tokens']), count(row['input_cache_write_tokens'])]
+        const input = count(row['input_tokens']) - read - write
+        const span = { fromMs: 1_000 * count(bucket['start_time']), untilMs: 1_000 * count(bucket['end_time']) }
+        return { ...span, ...sharedBy(row, input, read, write), requests: count(row['num_model_requests']) }
+      }),
+  },
+  anthropic: {
+    isWhole: false,
+    read: (text) =>
+      eachResult(text).map(({ bucket, row }) => {
+        const writes = Object.values((row['cache_creation'] as ExportObject | undefined) ?? {})
+        const write = writes.reduce<number>((sum, tokens) => sum + count(tokens), 0)
+        const counts = [count(row['uncached_input_tokens']), count(row['cache_read_input_tokens']), write] as const
+        const span = { fromMs: moment(bucket['starting_at']), untilMs: moment(bucket['ending_at']) }
+        return { ...span, ...sharedBy(row, ...counts), requests: undefined }
+      }),
+  },
+  aws: { isWhole: false, read: readCostAndUsage },
+  openrouter: {
+    isWhole: true,
+    read: (text) =>
+      pagesOf(text)
+        .flatMap(({ data }) => list(data))
+        .map((row) => {
+          const fromMs = moment(`${row['date']}`.slice(0, 10))
+          const counts = { output: count(row['completion_tokens']), cache_read: 0, cache_write: 0 }
+          const tokens = { input: count(row['prompt_tokens']), ...counts }
+          return { fromMs, untilMs: fromMs + 86_400_000, ...naming(row), tokens, requests: count(row['requests']) }
+        }),
+  },
+}
+
+/** Rows of pages with buckets, each with its bucket. */
+function eachResult(text: string): { bucket: ExportObject; row: ExportObject }[] {
+  return pagesOf(text).flatMap(({ data }) =>
+    list(data).flatMap((bucket) => list(bucket['results']).map((row) => ({ bucket, row }))),
+  )
+}
+
+/** One page of an API, a list of them, or one on each line. */
+function pagesOf(text: string): ExportObject[] {
+  const read = (part: string): unknown => {
+    try {
+      return JSON.parse(part)
+    } catch {
+      throw new Error('The file is neither JSON nor JSON lines: export it as the API answers it')
+    }
+  }
+  const isLines = /^\s*\{.*\}\s*\n\s*\{/.test(text)
+  const pages = isLines
+    ? text
+        .split('\n')
+        .filter((line) => line.trim())
+        .map(read)
+    : [read(text)].flat()
+  for (const page of pages)
+    if (!Array.isArray((page as ExportObject | null)?.['data']))
+      throw new Error('A page of the file has no list `data`')
+  return pages as ExportObject[]
+}
+
+function list(value: unknown): ExportObject[] {
+  if (!Array.isArray(value)) throw new Error('The file lacks a list `data` or `results`')
+  return value as ExportObject[]
+}
+
+function sharedBy(row: ExportObject, input: number, read: number, write: number) {
+  return {
+    ...naming(row),
+    tokens: { input, cache_read: read, cache_write: write, output: count(row['output_tokens']) },
+  }
+}
+
+/** @throws Error for a row without a model, which cannot be compared */
+function naming(row: ExportObject): Pick<ExportRow, 'model' | 'owners'> {
+  if (typeof row['model'] !== 'string') throw new Error('A row has no `model`: export it grouped by model')
+  const owners = ['api_key_id', 'project_id', 'workspace_id', 'user_id'].map((name) => row[name])
+  return { model: row['model'], owners: owners.filter((owner) => typeof owner === 'string') }
+}
+
+function count(value: unknown): number {
+  if (value === undefined || value === null) return 0
+  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+    throw new Error(`A count of the file is no whole number: ${JSON.stringify(value)}`)
+  return value
+}
+
+function moment(value: unknown): number {
+  const ms = Date.parse(String(value))
+  if (Number.isNaN(ms)) throw new Error(`A time of the file cannot be read: ${JSON.stringify(value)}`)
+  return ms
+}
+
+/** Usage types end in the kind of tokens, after region and model. */
+const usageType =
+  /^(?:[A-Z]{2,4}\d?-)?(?:MP:)?(.+?)-(?:mantle-)?(cache-read-input-token-count|cache-write-input-token-count|input-tokens|output-tokens)(?:-|$)/
+const kindOfType: Readonly<Record<string, keyof KindCounts>> = {
+  'input-tokens': 'input',
+  'output-tokens': 'output',
+  'cache-read-input-token-count': 'cache_read',
+  'cache-write-input-token-count': 'cache_write',
+}
+
+/** CUR 2.0 as CSV. Amounts are thousands of tokens, unless `pricing_unit` says millions or single ones. */
+function readCostAndUsage(text: string): ExportRow[] {
+  const [head = [], ...rows] = readCsv(text)
+  const at = (name: string) => head.indexOf(name)
+  const needed = [
+    'line_item_usage_start_date',
+    'line_item_usage_end_date',
+    'line_item_usage_type',
+    'line_item_usage_amount',
+  ]
+  for (const name of needed) if (at(name) < 0) throw new Error(`The file has no column ${name}: export CUR 2.0 as CSV`)
+  return rows.flatMap((row) => {
+    const cell = (name: string) => row[at(name)] ?? ''
+    const [, model, type] = usageType.exec(cell('line_item_usage_type')) ?? []
+    if (!model || !type) return []
+    const unit = /1m\b/i.test(cell('pricing_unit')) ? 1e6 : /^tokens?$/i.test(cell('pricing_unit')) ? 1 : 1e3
+    const amount = Math.round(Number(cell('line_item_usage_amount')) * unit)
+    const tokens = { input: 0, cache_read: 0, cache_write: 0, output: 0, [kindOfType[type]!]: count(amount) }
+    const span = {
+      fromMs: moment(`${cell('line_item_usage_start_date')}`),
+      untilMs: moment(cell('line_item_usage_end_date')),
+    }
+    const owners = [cell('line_item_iam_principal')].filter(Boolean)
+    return [{ ...span, model, owners, tokens, requests: undefined }]
+  })
+}
+
+/** Cells of RFC 4180. */
+function readCsv(text: string): string[][] {
+  const rows: string[][] = [[]]
+  for (const [, quoted, plain = '', end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/g)) {
+    rows.at(-1)!.push(quoted?.replaceAll('""', '"') ?? plain)
+    if (end === '') break
+    if (end !== ',') rows.push([])
+  }
+  return rows.filter((row) => row.length > 1)
+}

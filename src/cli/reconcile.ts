@@ -1,0 +1,103 @@
+import { readFileSync } from 'node:fs'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { ExportProvider } from '../accounts/reconcile/exports.ts'
+import { formatTable, print, unreadable } from './print.ts'
+import { withStore } from './store.ts'
+
+type ReconcileFlags = {
+  provider: ExportProvider
+  upstream?: string[]
+  owner?: string[]
+  model?: [string, string][]
+  log?: string[]
+}
+
+/** Entries this long around an export are read too, in ms: answers near its edges, and what was given back later. */
+const aroundMs = 86_400_000
+
+/** Names of upstreams that are taken for a provider if none is given. */
+const usualNames: Record<ExportProvider, RegExp> = {
+  openai: /^openai/i,
+  anthropic: /^(anthropic|claude)/i,
+  aws: /^(aws|bedrock)/i,
+  openrouter: /^openrouter/i,
+}
+
+/** Adds `reconcile`: it compares an export of a provider with the ledger, and writes nothing. */
+export function addReconcileCommand(program: Command): void {
+  program
+    .command('reconcile')
+    .argument('<file>', 'the export: pages of the usage API as JSON, or CUR 2.0 as CSV')
+    .description('compare the tokens of a provider’s export with the ledger; fails if a difference has no known reason')
+    .addOption(
+      new Option('--provider <provider>', 'whose export it is')
+        .choices(['openai', 'anthropic', 'aws', 'openrouter'])
+        .makeOptionMandatory(),
+    )
+    .option(
+      '--upstream <name...>',
+      'upstreams that are this provider; default: those whose names begin with it, for aws also with bedrock',
+    )
+    .option('--owner <id...>', 'keys, projects, workspaces or users of the export that are yours; default: all')
+    .option('--model <theirs=ours>', 'our model for one of the export; may be given again', readPair, [])
+    .option('--log <file...>', 'access log as JSON lines, for attempts that lost')
+    .action((file: string, flags: ReconcileFlags, command: Command) => compare(command, file, flags))
+}
+
+async function compare(command: Command, file: string, flags: ReconcileFlags): Promise<void> {
+  const { provider, upstream, owner, model = [], log = [] } = flags
+  const { exportFormats } = await import('../accounts/reconcile/exports.ts')
+  const { differenceClasses, reconcile } = await import('../accounts/reconcile/reconcile.ts')
+  const rows = exportFormats[provider].read(readText(file))
+  if (rows.length === 0) throw new Error(`${file} has no row of usage`)
+  const sinceMs = Math.min(...rows.map(({ fromMs }) => fromMs)) - aroundMs
+  const isOf = (name = '') => (upstream ? upstream.includes(name) : usualNames[provider].test(name))
+  const options = {
+    provider,
+    isOf,
+    owners: owner && new Set(owner),
+    names: new Map(model),
+    attempts: readAttempts(log),
+  }
+  const told = await withStore(command, (books) => reconcile(rows, books.eachEntry({ sinceMs }), options))
+  if (told.ours === 0)
+    throw new Error(
+      `The ledger has no debit of such an upstream at that time: name those of ${provider} with --upstream`,
+    )
+  print(command, told, () => {
+    const names = Object.keys(differenceClasses) as (keyof typeof differenceClasses)[]
+    const cells = told.rows.map(({ from, until, model, kind, export: theirs, billed, classes, unexplained }) => [
+      ...[from, until, model, kind, `${theirs}`, `${billed}`],
+      ...names.map((name) => `${classes[name] ?? '-'}`),
+      `${unexplained}`,
+    ])
+    const head = ['from', 'until', 'model', 'kind', 'export', 'billed', ...names, 'unexplained']
+    const end = `${told.compared} figures compared, ${told.unexplained} tokens unexplained`
+    return cells.length === 0 ? end : `${formatTable(head, cells)}\n${end}`
+  })
+  if (told.unexplained !== 0) process.exitCode = 1
+}
+
+function readPair(text: string, before: [string, string][]): [string, string][] {
+  const [, theirs, ours] = /^(.+)=([^=]+)$/.exec(text) ?? []
+  if (!theirs || !ours) throw new InvalidArgumentError('Write it like claude4.5sonnet=claude-sonnet.')
+  return [...before, [theirs, ours]]
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw unreadable(file, error, 'name the file of the export')
+  }
+}
+
+function readAttempts(files: readonly string[]): Map<string, number> {
+  const attempts = new Map<string, number>()
+  for (const line of files.flatMap((file) => readText(file).split('\n'))) {
+    const [, id] = /"id":"(req_\w+)"/.exec(line) ?? []
+    const [, count] = /"attempts":(\d+)/.exec(line) ?? []
+    if (id && Number(count) > 1) attempts.set(id, Number(count) - 1)
+  }
+  return attempts
+}

@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { Entry } from '../../src/accounts/entries.ts'
+import {
+  type ExportProvider,
+  exportFormats,
+  exportProviders,
+  type KindCounts,
+  tokenKinds,
+} from '../../src/accounts/reconcile/exports.ts'
+import { type DifferenceClass, differenceClasses, reconcile } from '../../src/accounts/reconcile/reconcile.ts'
+
+/* Law 14: an export made from the ledger with each class of difference planted has exactly these, and nothing unexplained. */
+
+const hourMs = 3_600_000
+const startMs = Date.parse('2026-11-02T00:00:00Z')
+const model = 'model-a'
+
+/** What the provider has counted: in which window, for which model, and how many tokens. */
+type Counted = { window: number; model: string; tokens: KindCounts; requests: number }
+
+/** Exports of our own making, in the form of each provider. */
+const writers: Record<ExportProvider, { windowMs: number; write(rows: readonly Counted[]): string }> = {
+  openai: {
+    windowMs: hourMs,
+    write: (rows) =>
+      JSON.stringify({
+        object: 'page',
+        data: rows.map(({ window, tokens, requests, ...row }) => ({
+          start_time: (startMs + window * hourMs) / 1_000,
+          end_time: (startMs + (window + 1) * hourMs) / 1_000,
+          results: [
+            {
+              model: `${row.model}-2026-09-30`,
+              input_tokens: tokens.input + tokens.cache_read + tokens.cache_write,
+              input_cached_tokens: tokens.cache_read,
+              input_cache_write_tokens: tokens.cache_write,
+              output_tokens: tokens.output,
+              num_model_requests: requests,
+              project_id: null,
+            },
+          ],
+        })),
+      }),
+  },
+  anthropic: {
+    windowMs: hourMs,
+    write: (rows) =>
+      rows
+        .map(({ window, tokens, ...row }) =>
+          JSON.stringify({
+            data: [
+              {
+                starting_at: new Date(startMs + window * hourMs).toISOString(),
+                ending_at: new Date(startMs + (window + 1) * hourMs).toISOString(),
+                results: [
+                  {
+                    model: `${row.model}-20260930`,
+                    uncached_input_tokens: tokens.input,
+                    cache_read_input_tokens: tokens.cache_read,
+                    cache_creation: { ephemeral_5m_input_tokens: tokens.cache_write, ephemeral_1h_input_tokens: 0 },
+                    output_tokens: tokens.output,
+                    api_key_id: null,
+                  },
+                ],
+              },
+            ],
+          }),
+        )
+        .join('\n'),
+  },
+  aws: {
+    windowMs: hourMs,
+    write: (rows) =>
+      [
+        'line_item_usage_start_date,line_item_usage_end_date,line_item_usage_type,line_item_usage_amount,pricing_unit',
+        ...rows.flatMap(({ window, tokens, ...row }) =>
+          Object.entries({
+            'input-tokens': tokens.input,
+            'output-tokens': tokens.output,
+            'cache-read-input-token-count': tokens.cache_read,
+            'cache-write-input-token-count': tokens.cache_write,
+          }).map(([kind, count]) =>
+            [
+              new Date(startMs + window * hourMs).toISOString(),
+              new Date(startMs + (window + 1) * hourMs).toISOString(),
+              `"USE1-${row.model}-${kind}"`,
+              (count / 1_000).toFixed(10),
+              '1K tokens',
+            ].join(),
+          ),
+        ),
+        '',
+      ].join('\r\n'),
+  },
+  openrouter: {
+    windowMs: 24 * hourMs,
+    write: (rows) =>
+      JSON.stringify({
+        data: rows.map(({ window, tokens, requests, ...row }) => ({
+          date: new Date(startMs + window * 24 * hourMs).toISOString().slice(0, 10),
+          model: `someone/${row.model}`,
+          prompt_tokens: tokens.input + tokens.cache_read + tokens.cache_write,
+          completion_tokens: tokens.output,
+          reasoning_tokens: 0,
+          requests,
+          usage: 0.1,
+        })),
+      }),
+  },
+}
+
+function debit(
+  requestId: string,
+  createdMs: number,
+  tokens: KindCounts,
+  { usageSource = 'final', outcome = 'ok' }: { usageSource?: string; outcome?: string } = {},
+): Entry {
+  const usage = {
+    inputTokens: tokens.input,
+    cacheReadTokens: tokens.cache_read,
+    cacheWriteTokens: tokens.cache_write,
+    cacheWrite1hTokens: 0,
+    outputTokens: tokens.output,
+  }
+  return { kind: 'debit', createdMs, bill: { requestId, model, upstream: 'up', usage, usageSource, outcome } } as never
+}
+
+const counts = fc.record({
+  input: fc.integer({ min: 1, max: 9_000 }),
+  cache_read: fc.integer({ min: 1, max: 9_000 }),
+  cache_write: fc.integer({ min: 1, max: 900 }),
+  output: fc.integer({ min: 10, max: 5_000 }),
+})
+
+const times = (tokens: KindCounts, factor: number): KindCounts =>
+  Object.fromEntries(tokenKinds.map((kind) => [kind, Math.floor(tokens[kind] * factor)])) as KindCounts
+
+const sum = (...all: KindCounts[]): KindCounts =>
+  Object.fromEntries(tokenKinds.map((kind) => [kind, all.reduce((total, one) => total + one[kind], 0)])) as KindCounts
+
+for (const provider of exportProviders) {
+  const { windowMs, write } = writers[provider]
+  const { isWhole, read } = exportFormats[provider]
+  const midOf = (window: number) => startMs + (window + 0.5) * windowMs
+  const shown = (tokens: KindCounts) =>
+    isWhole
+      ? {
+          input: tokens.input + tokens.cache_read + tokens.cache_write,
+          cache_read: 0,
+          cache_write: 0,
+          output: tokens.output,
+        }
+      : { ...tokens }
+
+  test(`law 14 each class of difference is found in an export of ${provider}, and one token more is unexplained`, async () => {
+    const scene = fc.record({
+      many: fc.array(counts, { minLength: 9, maxLength: 9 }),
+      cut: fc.integer({ min: 1, max: 8_000 }),
+      part: fc.double({ min: 0.01, max: 1, noNaN: true }),
+    })
+    await fc.assert(
+      fc.asyncProperty(scene, fc.nat(3), async ({ many, cut, part }, which) => {
+        const [plain, gone, waived, near, base, lost, short, guessed, foreign] = many as [KindCounts, ...KindCounts[]] &
+          Record<number, KindCounts>
+        const entries: Entry[] = [
+          debit('req_0', midOf(0), plain),
+          debit('req_1', midOf(1), gone!),
+          { kind: 'credit', createdMs: midOf(5), returned: { requestId: 'req_1', model } } as never,
+          debit('req_2', midOf(1), waived!, { usageSource: 'waived' }),
+          debit('req_3', startMs + 3 * windowMs - 60_000, near!),
+          debit('req_4', midOf(2), base!),
+          debit('req_5', midOf(3), base!),
+          debit('req_6', midOf(4), base!),
+          debit('req_7', midOf(5), short!, { usageSource: 'partial', outcome: 'client_abort' }),
+          debit('req_8', midOf(6), guessed!, { usageSource: 'estimated' }),
+        ]
+        // No attempt that lost has more than the one that was billed.
+        const attempt = sum({ ...times(lost!, 0), input: base!.input, output: Math.min(base!.output, lost!.output) })
+        const real = times(guessed!, 1 + part)
+        const rows: Counted[] = [
+          { window: 0, model, tokens: plain, requests: 1 },
+          { window: 1, model, tokens: sum(gone!, waived!), requests: 2 },
+          { window: 2, model, tokens: base!, requests: 1 },
+          { window: 3, model, tokens: sum(base!, near!), requests: 2 },
+          { window: 4, model, tokens: sum(base!, attempt), requests: 2 },
+          { window: 5, model, tokens: { ...short!, output: short!.output + cut }, requests: 1 },
+          { window: 6, model, tokens: real, requests: 1 },
+          { window: 6, model: 'stranger', tokens: foreign!, requests: 1 },
+        ]
+        const options = { provider, isOf: (name?: string) => name === 'up', attempts: new Map([['req_6', 1]]) }
+        const told = await reconcile(read(write(rows)), entries, options)
+        assert.equal(told.unexplained, 0, JSON.stringify(told.rows))
+        const found = (name: DifferenceClass) =>
+          sum(...told.rows.map(({ kind, classes }) => ({ ...times(plain, 0), [kind]: Math.abs(classes[name] ?? 0) })))
+        const none = times(plain, 0)
+        const planted: Record<DifferenceClass, KindCounts> = {
+          not_ours: shown(foreign!),
+          returned: shown(sum(gone!, waived!)),
+          // Missing in one window, and more in the other.
+          boundary: shown(times(near!, 2)),
+          lost_attempts: shown(attempt),
+          cut_short: { ...none, output: cut },
+          estimated: shown(sum(real, { ...times(guessed!, -1) })),
+        }
+        for (const name of Object.keys(differenceClasses) as DifferenceClass[])
+          assert.deepEqual(found(name), planted[name], name)
+        for (const { export: theirs, billed, classes, unexplained } of told.rows)
+          assert.equal(theirs - billed, Object.values(classes).reduce((all, one) => all + one, 0) + unexplained)
+        const kind = isWhole && which > 0 ? 'output' : tokenKinds[which]!
+        const more = rows.map((row) =>
+          row.window === 0 ? { ...row, tokens: sum(row.tokens, { ...none, [kind]: 1 }) } : row,
+        )
+        assert.equal((await reconcile(read(write(more)), entries, options)).unexplained, 1)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test(`a file that is no export of ${provider} is refused with its cure`, () => {
+    for (const text of ['', '{}', 'a,b\n1,2\n', '{"data":[{}]}', '{"data":7}'])
+      assert.throws(() => read(text), /export|file|page|row|time/i, JSON.stringify(text))
+  })
+}
+
+test('rows of keys and projects that are not named are not ours', async () => {
+  const row = { fromMs: startMs, untilMs: startMs + hourMs, model, requests: 1 }
+  const tokens = { input: 5, cache_read: 0, cache_write: 0, output: 7 }
+  const rows = [
+    { ...row, tokens, owners: ['key_ours'] },
+    { ...row, tokens, owners: ['key_theirs', 'project'] },
+  ]
+  const options = { provider: 'openai' as const, isOf: () => true, owners: new Set(['key_ours']) }
+  const told = await reconcile(rows, [debit('req_1', startMs + hourMs / 2, tokens)], options)
+  assert.equal(told.unexplained, 0)
+  assert.deepEqual(
+    told.rows.map(({ classes }) => classes),
+    [{ not_ours: 5 }, { not_ours: 7 }],
+  )
+})

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import test from 'node:test'
+import { createDebitRow, createPath, usage } from '../store/fixtures.ts'
+import { openStore } from '../support/operator.ts'
+import { runWarm } from './run.ts'
+
+test('issue 46.9 reconcile compares a file with the ledger, fails on what it cannot explain, and writes nothing', async (t) => {
+  const path = createPath(t)
+  const nowMs = Date.parse('2026-11-19T10:30:00Z')
+  const store = openStore(path, { nowMs: () => nowMs })
+  const { id } = store.createAccount('one', 9_000_000n)
+  store.postDebits([{ ...createDebitRow('req_1', id), upstream: 'openai-eu', model: 'm-large', createdMs: nowMs }])
+  const entries = () =>
+    JSON.stringify([...store.eachEntry()], (_, value) => (typeof value === 'bigint' ? `${value}` : value))
+  const before = entries()
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens } = usage
+  const cacheWrites = cacheWriteTokens + cacheWrite1hTokens
+  const file = join(dirname(path), 'usage.json')
+  const compare = async (more: number, ...args: string[]) => {
+    const row = {
+      model: 'm-large-2026-01-01',
+      input_tokens: inputTokens + cacheReadTokens + cacheWrites,
+      input_cached_tokens: cacheReadTokens,
+      input_cache_write_tokens: cacheWrites,
+      output_tokens: outputTokens + more,
+      num_model_requests: 1,
+    }
+    const startS = Date.parse('2026-11-19T00:00:00Z') / 1_000
+    const bucket = { start_time: startS, end_time: startS + 86_400, results: [row] }
+    writeFileSync(file, JSON.stringify({ data: [bucket] }))
+    return runWarm(['reconcile', file, '--provider', 'openai', '--store', path, ...args])
+  }
+  const right = await compare(0)
+  assert.deepEqual([right.code, right.stdout], [0, '4 figures compared, 0 tokens unexplained\n'])
+  const wrong = await compare(1, '--json')
+  assert.equal(wrong.code, 1)
+  const { rows, unexplained } = JSON.parse(wrong.stdout)
+  assert.deepEqual([unexplained, rows[0].kind, rows[0].export - rows[0].billed], [1, 'output', 1])
+  const nobody = await compare(0, '--upstream', 'other')
+  assert.equal(nobody.code, 1)
+  assert.match(nobody.stderr, /no debit of such an upstream .* with --upstream/)
+  assert.equal(entries(), before)
+  store.close()
+})
