@@ -46,6 +46,8 @@ const issued: PrintRule = {
 
 const steered: PrintRule = { text: ({ items }: { items: UpstreamState[] }) => formatUpstreams(items) }
 
+const person: PrintRule = { text: (row: PrintedRow) => formatFields(shown(row)) }
+
 const said: Record<string, PrintRule> = {
   'account.list': { text: table('id', 'name', 'state', 'balance') },
   'account.create': { text: sayAccount },
@@ -68,6 +70,9 @@ const said: Record<string, PrintRule> = {
   'key.update': { text: sayKey },
   'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
   'person.list': { text: table('id', 'name', 'external_id', 'email', 'account', 'linked_to') },
+  'person.show': person,
+  'person.update': person,
+  'person.link': person,
   'person.create': { text: ({ id }: { id: string }) => id },
   'person.import': {
     text: ({ created, changed, unchanged }: Record<string, number>) =>

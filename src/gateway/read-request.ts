@@ -123,6 +123,6 @@ const texts = {
   labels: (dimensions: readonly string[]) =>
     dimensions.length === 0
       ? 'The header x-triwire-labels chooses labels, and this API key may choose none: leave it out.'
-      : `The header x-triwire-labels has something else than labels that this API key may choose: send one declared value in each of ${dimensions.join(', ')} at most, such as ${dimensions[0]}=VALUE, or leave it out. Who gave you the key knows the values.`,
+      : `The header x-triwire-labels has something else than labels that this API key may choose: send one declared value in each of ${dimensions.join(', ')} at most, such as ${dimensions[0]}=VALUE, or leave it out. Ask who gave you the key which values there are.`,
   forbidden: 'This API key may not use the model: name another one, or ask who gave you the key.',
 }

@@ -50,6 +50,7 @@ test('Y21 a list of people is brought in, and again, and keys are theirs until t
   await json('key', 'set', id!, '--person', 'u-2')
   assert.equal((await json('person', 'set', 'u-2', '--name', 'Ada King', '--email', 'A@X'))['email'], 'a@x')
   const made = await json('person', 'create', 'Ada Two')
+  assert.match((await ask('person', 'show', 'Ada Two')).stdout, /name +Ada Two\nexternal_id +-\n/)
   assert.equal((await json('person', 'link', 'u-2', made['id']!))['name'], 'Ada King')
   const erased = await run(['person', 'erase', made['id']!, ...store])
   assert.match(erased.stdout, /^per_\w+ is erased: nothing but the id is left\n$/)

@@ -105,12 +105,12 @@ test('Y22 costs of an entry are shown to admins and to nobody else, in each form
   const { ask, gateway, b, viewer, keyB } = await startApi()
   const costPrices = { ...createDebitRow('', '').prices, outputNanos: 1n }
   const costNanos = priceNanos(costPrices, createDebitRow('', '').usage)
-  const details = { person: 'person_1', costVersion: 'canary-version', costNanos, costReported: '0.0777' }
+  const details = { person: 'person_1', costVersion: 'hidden-version', costNanos, costReported: '0.0777' }
   gateway.store.postDebits([{ ...createDebitRow('req_1', b.id), details, costPrices }])
   const csv = { headers: { accept: 'text/csv' } }
   for (const [path, options] of [['/ledger'], ['/ledger', csv], ['/ledger/req_1']] as const) {
     const [shown, hidden] = [await ask('GET', path, options), await ask('GET', path, { ...options, token: viewer })]
-    for (const cost of ['canary-version', formatCredits(costNanos), '0.0777']) {
+    for (const cost of ['hidden-version', formatCredits(costNanos), '0.0777']) {
       assert.ok(shown.text.includes(cost), `${path}: ${cost}`)
       assert.ok(!hidden.text.includes(cost), `${path}: ${cost}`)
     }
