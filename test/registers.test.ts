@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { sha256Base62, sha256Hex } from '../src/ids/digest.ts'
 import { type Listed, Register, Roster } from '../src/registers.ts'
 
 const steps = fc.array(fc.record({ adds: fc.boolean(), which: fc.nat(7) }), { maxLength: 60 })
 
 test('decision 51 a register has what a Map would have, in the same order', () => {
+  // Beyond the number after which another Map takes over.
+  const many = fc.array(fc.record({ adds: fc.boolean(), which: fc.nat(7) }), { minLength: 150, maxLength: 300 })
   fc.assert(
-    fc.property(steps, (steps) => {
+    fc.property(fc.oneof(steps, many), (steps) => {
       const [register, map] = [new Register<number>(), new Map<string, number>()]
       for (const [at, { adds, which }] of steps.entries()) {
         // Some names that objects have by themselves.
@@ -48,4 +51,16 @@ test('decision 51 who leaves a roster while it is gone through is not visited, a
     roster.delete(items[3]!)
   }
   assert.deepEqual([visited, roster.size], [[0, 1, 2, 4], 0])
+})
+
+test('R-ID digits of a digest are those of the whole number in base 62, the last first', () => {
+  const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+  fc.assert(
+    fc.property(fc.string(), fc.integer({ min: 1, max: 42 }), (text, length) => {
+      let rest = BigInt(`0x${sha256Hex(text)}`)
+      let expected = ''
+      for (let i = 0; i < length; i++, rest /= 62n) expected += digits[Number(rest % 62n)]
+      assert.equal(sha256Base62(text, length), expected)
+    }),
+  )
 })

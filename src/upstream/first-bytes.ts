@@ -23,7 +23,12 @@ const slowFactor = 2
 const noiseMs = 10
 
 /** A request that waits for its first byte. */
-export type Wait = { readonly form: AnswerForm; readonly sinceMs: number; readonly isTrial: boolean }
+export type Wait = {
+  readonly id: number
+  readonly form: AnswerForm
+  readonly sinceMs: number
+  readonly isTrial: boolean
+}
 
 /** The usual times to first byte of one model: of all its accounts together, and of each of them (ruling Y25). */
 export class Usual {
@@ -81,8 +86,9 @@ export class FirstBytes {
     stream: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
     json: { count: 0, lastMs: Number.NEGATIVE_INFINITY },
   }
-  /** Requests without a first byte, the oldest first. */
-  readonly #waiting: Record<AnswerForm, Set<Wait>> = { stream: new Set(), json: new Set() }
+  /** Requests without a first byte, the oldest first. By number, since V8 would have to give each object of a Set a hash. */
+  readonly #waiting: Record<AnswerForm, Map<number, Wait>> = { stream: new Map(), json: new Map() }
+  #lastId = 0
   /** Requests that hung until they ended, since the last first byte in time; two of a form at most. */
   readonly #ended: Record<AnswerForm, Wait[]> = { stream: [], json: [] }
   /** The forms on trial. `unproven`: requests of the other form hang, and none of this form was answered since. */
@@ -108,8 +114,8 @@ export class FirstBytes {
     const sinceMs = this.#clockMs()
     const isTrial = this.#trials.has(form)
     if (isTrial) this.#triedMs = sinceMs
-    const wait = { form, sinceMs, isTrial }
-    this.#waiting[form].add(wait)
+    const wait = { id: ++this.#lastId, form, sinceMs, isTrial }
+    this.#waiting[form].set(wait.id, wait)
     return wait
   }
 
@@ -128,16 +134,16 @@ export class FirstBytes {
 
   /** The account answered in another way than with an answer, so it does not hang. */
   answered(wait: Wait): void {
-    const { form, isTrial } = wait
-    this.#waiting[form].delete(wait)
+    const { id, form, isTrial } = wait
+    this.#waiting[form].delete(id)
     if (!isTrial || !this.#trials.has(form)) return
     if (this.#trials.get(form) === 'unproven') this.#trials.delete(form)
     else this.clear()
   }
 
   left(wait: Wait, usual: Usual): void {
-    const { form, sinceMs } = wait
-    const isCounted = this.#waiting[form].delete(wait)
+    const { id, form, sinceMs } = wait
+    const isCounted = this.#waiting[form].delete(id)
     const ended = this.#ended[form]
     if (isCounted && this.#clockMs() - sinceMs > usual.hangMs(form) && ended.length < hangsMin) ended.push(wait)
   }
@@ -188,7 +194,7 @@ export class FirstBytes {
     const { [form]: waiting } = this.#waiting
     if (waiting.size === 0) return
     const latestMs = this.#clockMs() - usual.hangMs(form)
-    for (const wait of waiting) {
+    for (const wait of waiting.values()) {
       if (hanging.length >= most || wait.sinceMs >= latestMs) return
       hanging.push(wait)
     }
