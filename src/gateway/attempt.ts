@@ -461,7 +461,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   }
 
   #takeChunks(): Buffer {
-    const body = Buffer.concat(this.#chunks)
+    const body = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks)
     this.#chunks = []
     return body
   }

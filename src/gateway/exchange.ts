@@ -287,12 +287,15 @@ export function translate({ gateway, call, accountId, model, body, scopedKey, im
     echo: request.echo ?? '',
     ...(seals && { seal: (sealed) => sealer.seal(sealed, accountId, model.entryId) }),
   }
-  const { body: bytes, names, toolNames, stops, localStops, ...facts } = encoded
+  const { body: bytes, names, toolNames, stops, localStops, outputTokensCap, mayHideReasoning, losses } = encoded
   const shown = { showsReasoning: isShown, wantsSealed: seals, stops, localStops, names }
   const wantsWholeCalls = request.stream && client.streamsObjects === true
   const filters = { ...shown, requestId: call.requestId, callIdPrefix: client.callIdPrefix, wantsWholeCalls }
   const plan: AnswerPlan = { source, wire: model.wire, profile: model.profile, filters, toolNames }
-  return Object.assign(new Outgoing(bytes, model), facts, {
+  return Object.assign(new Outgoing(bytes, model), {
+    outputTokensCap,
+    mayHideReasoning,
+    losses,
     profile: model.profile,
     credential: source.credential,
     headersFor: upstreamHeaders(call, model).headersFor,
@@ -322,8 +325,8 @@ function withTier(
   model: Model,
   nowMs: number,
 ): { request: InferenceRequest; service: ServiceWords | undefined } {
+  if (typeof decoded.scalars[tierScalar] !== 'string') return { request: decoded, service: undefined }
   const { [tierScalar]: word, ...scalars } = decoded.scalars
-  if (typeof word !== 'string') return { request: decoded, service: undefined }
   const service = spellTier(word, from, model, nowMs)
   const [[field, said]] = Object.entries(service ?? { '': '' }) as [[string, string]]
   if (service && !model.profile.drops.has(field))

@@ -236,12 +236,15 @@ export class HttpCall implements Call, CallListener {
     return this.#parts.body ? undefined : this.#exchange.header(name)
   }
 
-  async readBody(share: BodyShare): Promise<Buffer> {
+  readBody(share: BodyShare): Promise<Buffer> {
     const { limits, body } = this.#parts
-    if (!body) return readBody(this.#exchange, limits, share)
+    return body ? this.#takeReady(body, share) : readBody(this.#exchange, limits, share)
+  }
+
+  async #takeReady(body: ReadyBody, share: BodyShare): Promise<Buffer> {
     // From here on the body counts for the account.
     body.release()
-    return takeBody(this.#exchange, body.bytes, limits, share)
+    return takeBody(this.#exchange, body.bytes, this.#parts.limits, share)
   }
 
   reply(status: number, contentType: string, body: string | Uint8Array): void {

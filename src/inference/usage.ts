@@ -111,7 +111,7 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   const saysOutput = !isIgnored && later.outputTokens !== undefined
   const isPartial = saysOutput ? later.isOutputPartial : earlier.isOutputPartial || later.flags
   if (isPartial) merged.isOutputPartial = true
-  else delete merged.isOutputPartial
+  else if (merged.isOutputPartial !== undefined) delete merged.isOutputPartial
   if (later.flags) merged.flags = [...new Set([...(earlier.flags ?? []), ...later.flags])]
   return merged
 }

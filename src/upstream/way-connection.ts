@@ -389,7 +389,7 @@ function reset(): Error {
 
 /** Returns the media type of a `content-type` in lower case, without parameters; `''` if there is none. */
 function mediaTypeOf(contentType: string | undefined): string {
-  if (contentType === undefined) return ''
+  if (contentType === undefined || contentType === 'application/json') return contentType ?? ''
   const semicolon = contentType.indexOf(';')
   return (semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()
 }

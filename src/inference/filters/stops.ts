@@ -13,7 +13,7 @@ import { compileStops, StopMatcher, type StopScan } from './stop-matcher.ts'
  */
 export function cutAtStops(asked: readonly string[], local: readonly string[]): Step<AnswerEvent, AnswerEvent> {
   const wanted = local.filter((stop) => stop !== '')
-  const patterns = compileStops(wanted)
+  const patterns = wanted.length === 0 ? undefined : compileStops(wanted)
   /** Per open block: undefined for other kinds than text, or where nothing is looked for. */
   const open = new Map<number, StopMatcher | undefined>()
   /** The start of a text block of which nothing is shown yet: a match at its first character leaves no block (3.2). */
@@ -26,7 +26,7 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
     if (isOver) return []
     switch (event.type) {
       case 'block_start':
-        if (event.block.kind !== 'text' || wanted.length === 0) {
+        if (event.block.kind !== 'text' || patterns === undefined) {
           open.set(event.index, undefined)
           return [...startShown(), event]
         }
@@ -48,8 +48,8 @@ export function cutAtStops(asked: readonly string[], local: readonly string[]): 
         report = mergeUsage(report, event.report)
         return [event]
       case 'finish': {
+        if (event.stopSequence === undefined || event.reason === 'stop_sequence') return [event]
         const { stopSequence, ...rest } = event
-        if (stopSequence === undefined || event.reason === 'stop_sequence') return [event]
         return [event.reason === 'end' && asked.includes(stopSequence) ? { ...event, reason: 'stop_sequence' } : rest]
       }
       default:

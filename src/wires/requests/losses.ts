@@ -31,7 +31,8 @@ export const unknownField = '(unknown)'
  * other wire has. A field that is not in the table is counted without its name, which is the client's own word.
  */
 export function applyFieldTable(fields: Json, table: FieldTable, losses: Losses) {
-  for (const [field, value] of Object.entries(fields)) {
+  for (const field of Object.keys(fields)) {
+    const value = fields[field]
     if (isAbsent(value)) continue
     const facts = table.get(field)
     // A list of nothing asks for nothing.

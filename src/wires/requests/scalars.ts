@@ -34,6 +34,7 @@ export function readScalars(fields: Json, table: FieldTable): Scalars {
 }
 
 function valueAt(fields: Json, field: string): unknown {
+  if (!field.includes('.')) return fields[field]
   const [outer = '', member] = field.split('.')
   return member === undefined ? fields[outer] : optional(readObject, fields[outer], outer)?.[member]
 }
