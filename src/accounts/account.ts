@@ -9,6 +9,8 @@ export type Account = {
   bounds?: LiveBounds | undefined
   /** The month of its last grant, the empty text before the first one; undefined if it is given none. */
   grantMonth?: string | undefined
+  /** The plan by which it pays; undefined: the lists of models. */
+  plan?: string | undefined
 }
 
 export type ApiKey = {

@@ -256,7 +256,8 @@ export function credit(idOrName: string, amountNanos: bigint, reference: string)
       const after = { amount: formatCredits(amountNanos), reference }
       const trail = { operation: 'account.credit', object: account.id, after }
       // An earlier triwire took such references as any other.
-      if (!credit && isOfGrant(reference)) throw new BookError('reference_reserved', reference)
+      if (!credit && (isOfGrant(reference) || isCorrectionReference(reference)))
+        throw new BookError('reference_reserved', reference)
       if (!credit && !hasNothingUnseen(reference)) throw new BookError('reference_invalid', reference.slice(0, 40))
       if (!credit) return { writes: [postCredit(account, amountNanos, reference)], result: 'posted', trail }
       const isSame = credit.accountId === account.id && credit.amountNanos === amountNanos
@@ -449,8 +450,7 @@ function checkReference(reference: string): void {
   if (!reference.trim()) throw new BookError('reference_missing', reference)
   if (reference.length > referenceCharsMax || reference.includes('\0'))
     throw new BookError('reference_invalid', reference.slice(0, 40))
-  if (readReturnReference(reference) !== undefined || isCorrectionReference(reference))
-    throw new BookError('reference_reserved', reference)
+  if (readReturnReference(reference) !== undefined) throw new BookError('reference_reserved', reference)
 }
 
 /** A refusal names the account and not the label, which may be a key. */

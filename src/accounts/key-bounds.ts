@@ -27,6 +27,8 @@ export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute'> & {
   warnNanos: readonly bigint[] | undefined
   /** Credit that it is given in each month of the reporting zone, in nano-credits, and whether the rest of it lapses. */
   grant: { nanos: bigint; lapses: boolean } | undefined
+  /** The plan of the configuration by which it pays (ruling C11). */
+  plan: string | undefined
 }
 
 const budget: BoundForm<Budget> = {
@@ -57,18 +59,23 @@ function listForm(name: string): BoundForm<readonly string[]> {
   }
 }
 
+/** A word, in a column of the same name. */
+function textForm(name: string): BoundForm<string> {
+  return {
+    name,
+    columns: { [name]: 'text' },
+    read: ({ [name]: text }) => (text as string | null) ?? undefined,
+    write: (text) => ({ [name]: text ?? null }),
+    tell: (text) => text,
+  }
+}
+
 /** Every bound of a key. Books, stores and the copy read this table. */
 export const keyBounds = createBounds<KeyBounds>({
   budget,
   requestsPerMinute,
   models: listForm('models'),
-  person: {
-    name: 'person',
-    columns: { person: 'text' },
-    read: ({ person }) => (person as string | null) ?? undefined,
-    write: (person) => ({ person: person ?? null }),
-    tell: (person) => person,
-  },
+  person: textForm('person'),
   labels: listForm('labels'),
   mayChoose: listForm('may_choose'),
 })
@@ -92,6 +99,7 @@ export const accountBounds = createBounds<AccountBounds>({
     write: (grant) => ({ monthly_grant: grant?.nanos ?? null, grant_lapses: grant ? Number(grant.lapses) : null }),
     tell: ({ nanos, lapses }) => `${formatCredits(nanos)}/month${lapses ? ', lapses' : ''}`,
   },
+  plan: textForm('plan'),
 })
 
 /** Reads the column of levels at which an account warns. @returns nano-credits */

@@ -38,7 +38,7 @@ export type Origin = {
  * triwires cannot read from then on. So a server sets them only if its configuration uses such a thing.
  */
 export type EntryDetails = {
-  /** The digest of the price list that the prices were chosen from, if it has bands, tiers or geographies, or a plan. */
+  /** The digest of the price list that the prices were chosen from, if it has bands, tiers or geographies. */
   list?: string | undefined
   /** The parts of the list that apply; each undefined for the base. */
   band?: string | undefined

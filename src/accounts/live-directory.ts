@@ -83,8 +83,8 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       const { budget, requestsPerMinute } = bounds
       const own = book.note({ id, scope: id, bounds: { ...keyBounds.none, budget, requestsPerMinute }, spend })
       const grantMonth = bounds.grant && monthOfGrant(lastGrant)
-      if (account) Object.assign(account, { name, state, bounds: own, grantMonth })
-      else accounts.set(id, { id, name, state, bounds: own, grantMonth })
+      if (account) Object.assign(account, { name, state, bounds: own, grantMonth, plan: bounds.plan })
+      else accounts.set(id, { id, name, state, bounds: own, grantMonth, plan: bounds.plan })
       balances.set(id, balanceNanos)
       hearChange?.(id)
       // Each account comes with all its valid keys: a key that does not come is revoked.

@@ -126,6 +126,10 @@ export type Model = Serving & {
   /** Tokens of input and output together; undefined if not configured. Never enforced (spec 8), but given to agents. */
   contextWindow: number | undefined
   prices: PriceList
+  /** The same for accounts with a plan, by its name (ruling C11). */
+  plans?: ReadonlyMap<string, PriceList>
+  /** The model as accounts with a plan have it, which differs in its prices alone. Made with the catalog. */
+  planned?: ReadonlyMap<string, Model>
   /** Tiers that accounts of its upstreams choose unasked, for holds. */
   expectedTiers: readonly Tier[]
   /** Fields and betas that raise the price, or choose another model, and may pass all the same (rulings C7, Y13); in lower case. */
@@ -194,14 +198,21 @@ export type Catalog = {
   listBody: string
 }
 
+function withPlans(model: Model): Model {
+  if (!model.plans?.size) return Object.freeze(model)
+  const planned = Array.from(model.plans, ([name, prices]) => [name, Object.freeze({ ...model, prices })] as const)
+  return Object.freeze({ ...model, planned: new Map(planned) })
+}
+
 /** @param pinnedSeconds Unix seconds of the day the catalog was pinned: `created` on every row (spec 2.9). */
 export function createCatalog(models: Iterable<Model>, pinnedSeconds: number, owner: string): Catalog {
   const byId = new Map<string, Model>()
   const entries: Model[] = []
   for (const model of models) {
-    entries.push(Object.freeze(model))
-    byId.set(model.id, model)
-    for (const id of model.aliases) byId.set(id, Object.freeze({ ...model, id }))
+    const entry = withPlans(model)
+    entries.push(entry)
+    byId.set(model.id, entry)
+    for (const id of model.aliases) byId.set(id, withPlans({ ...model, id }))
   }
   const data = [...byId.keys()].map((id) => ({ id, object: 'model', created: pinnedSeconds, owned_by: owner }))
   return Object.freeze({ models: byId, entries, listBody: JSON.stringify({ object: 'list', data }) })

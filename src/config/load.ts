@@ -25,7 +25,7 @@ import { explain } from './explain.ts'
 import { modelMistakes } from './model-mistakes.ts'
 import { builtInCatalog, readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
-import { priceMistakes } from './price-list.ts'
+import { planMistakes, priceMistakes } from './price-list.ts'
 import { ConfigError, type ConfigProblem } from './problem.ts'
 import { type ConfigFile, configSchema, type SettingsInCode } from './schema.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
@@ -179,6 +179,8 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   }
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of [...modelMistakes(spelled), ...priceMistakes(spelled)]) report(path, message)
+  if (parsed.data && problems.length === 0)
+    for (const { path, message } of planMistakes(parsed.data)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
   if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)

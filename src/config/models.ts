@@ -7,11 +7,11 @@ import { type ProfileSetting, resolveProfile } from '../catalog/profiles.ts'
 import { foldName } from '../catalog/routing-fields.ts'
 import { camelCase, snakeCase } from './document.ts'
 import type { ProfileMap } from './fields.ts'
-import { readPriceList } from './price-list.ts'
+import { readPlans, readPriceList } from './price-list.ts'
 import type { ConfigFile, ModelEntry, RouteEntry } from './schema.ts'
 
 /** The parts of the file beside the catalog that prices depend on. */
-type PricedBy = Partial<Pick<ConfigFile, 'calendars' | 'upstreams'>>
+type PricedBy = Partial<Pick<ConfigFile, 'calendars' | 'upstreams' | 'plans'>>
 
 /** Makes a model of an entry of the file, with every default filled in. */
 export function readModel(entry: ModelEntry, file: PricedBy = {}): Model {
@@ -26,6 +26,7 @@ export function readModel(entry: ModelEntry, file: PricedBy = {}): Model {
     outputTokensMax: entry.max_output_tokens,
     contextWindow: entry.context_window,
     prices: readPriceList(entry.prices, file.calendars),
+    plans: readPlans(entry, file),
     expectedTiers: expectedTiers(routes, file.upstreams),
     allowedFields: new Set(entry.allow.map(foldName)),
     hostedTools: entry.hosted_tools,

@@ -10,6 +10,7 @@ import {
   type Calendars,
   calendars as calendarsSchema,
   daysOf,
+  type PlanEntries,
   type PriceRowEntry,
   type PricesEntry,
   prices as pricesSchema,
@@ -52,6 +53,74 @@ export function createPriceList(rows: readonly PriceRow[], counts: PriceList['co
     kept: keepList(rows, counts),
     holds: new Map(),
   }
+}
+
+/** Makes the lists of a model for all plans: a factor over all sets, or prices of their own (ruling C11). */
+export function readPlans(
+  { id, prices }: { id: string; prices: PricesEntry },
+  { plans = {}, calendars = {} }: { plans?: PlanEntries; calendars?: Calendars },
+  report: (plan: string, path: PropertyKey[], message: string) => void = () => {},
+): ReadonlyMap<string, PriceList> {
+  const lists = Object.entries(plans).map(([name, { times, models = {} }]) => {
+    const own = Object.hasOwn(models, id) ? models[id] : undefined
+    if (own !== undefined && typeof own !== 'bigint') return [name, readPriceList(own, calendars)] as const
+    const path = own === undefined ? ['times'] : ['models', id]
+    const list = readPriceList(prices, calendars)
+    const factor = own ?? times
+    if (factor === undefined) return [name, list] as const
+    const say: ReportMistake = (_, message) => report(name, path, message)
+    return [
+      name,
+      createPriceList(
+        list.rows.map((row) => planRow(row, factor, say)),
+        list.counts,
+      ),
+    ] as const
+  })
+  return new Map(lists)
+}
+
+function planRow(row: PriceRow, times: bigint, report: ReportMistake): PriceRow {
+  const planSet = (set: PriceSet): PriceSet => {
+    const { calls } = set.prices
+    const prices = { ...applyAll(set.prices, [{ path: [], change: times }], report), ...(calls && { calls }) }
+    return { ...set, prices, version: hashPrices(prices) }
+  }
+  return { ...row, sets: row.sets.map((ofBand) => new Map(Array.from(ofBand, ([key, set]) => [key, planSet(set)]))) }
+}
+
+/**
+ * Finds mistakes of plans: results that are not exact, and models that are not there.
+ * @param file without other mistakes
+ */
+export function* planMistakes(file: {
+  plans: PlanEntries
+  calendars: Calendars
+  catalog?: { models: readonly { id: string; prices: PricesEntry }[] } | undefined
+}): PriceMistakes {
+  const models = file.catalog?.models ?? []
+  const found: { path: PropertyKey[]; message: string }[] = []
+  for (const model of models)
+    readPlans(model, file, (plan, path, message) => {
+      found.push({ path: ['plans', plan, ...path], message: `with model ${model.id} ${message}` })
+    })
+  for (const [name, { models: own = {} }] of Object.entries(file.plans)) {
+    for (const [id, prices] of Object.entries(own)) {
+      const path = ['plans', name, 'models', id]
+      if (!models.some((model) => model.id === id))
+        found.push({ path, message: 'must be the id of a model of the catalog' })
+      if (typeof prices === 'bigint') continue
+      const known = Object.keys(file.calendars)
+      listMistakes(
+        prices,
+        file.calendars,
+        known,
+        Date.now(),
+        ([, ...rest], message) => void found.push({ path: [...path, ...rest], message }),
+      )
+    }
+  }
+  yield* found
 }
 
 type ReportMistake = (path: PropertyKey[], message: string) => void

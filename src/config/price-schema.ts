@@ -183,6 +183,22 @@ const calendar = z
         complain(context, 'is after `through`, the last day that the list covers', ['days', index])
   })
 
+const planModels = z.record(z.string(), z.union([factor, prices], { error: `${factorCure}, or prices` }))
+
+/** Prices of accounts with a plan. */
+export const plans = z.record(
+  z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, { error: 'must be letters, digits, and . _ -' }),
+  z.strictObject({
+    times: factor
+      .optional()
+      .describe('Multiplies all prices of tokens of all models. Calls of hosted tools keep their prices.'),
+    models: planModels.optional().describe('A factor or prices of single models, by id, instead of `times`.'),
+  }),
+  { error: 'must be a map of plans by name, such as gold: { times: "0.9" }' },
+)
+
+export type PlanEntries = z.output<typeof plans>
+
 export const calendars = z.record(
   z.string().regex(/^[A-Za-z0-9][A-Za-z0-9_.-]*$/, { error: 'must be letters, digits, and . _ -' }),
   calendar,

@@ -9,7 +9,7 @@ import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
 import * as field from './fields.ts'
-import { calendars, prices } from './price-schema.ts'
+import { calendars, plans, prices } from './price-schema.ts'
 
 /*
  * The configuration file as users write it. This is the only source of the accepted values, of every default, of
@@ -419,6 +419,11 @@ export const configSchema = z.strictObject({
     ),
   catalog: catalog.optional().describe('The models. Default: the built-in ones, answered by the built-in simulator.'),
   calendars: calendars.prefault({}).describe('Days by name, such as public holidays, for the bands of prices.'),
+  plans: plans
+    .prefault({})
+    .describe(
+      'Plans of accounts (`account create NAME --plan gold`): a factor over all lists, or prices of single models. They are applied after band, tier and step.',
+    ),
   labels: z
     .record(
       z.string().regex(labelWord, { error: labelWordCure }),

@@ -42,7 +42,8 @@ async function walk(
     await gateway.turns.take(account.id, bytes.length)
     if (call.isGone) throw new ClientGone()
     const { config } = snapshot
-    const asked = readRequest({ gateway, config, call, record, accountId: account.id, bounds: key.bounds }, bytes)
+    const who = { accountId: account.id, bounds: key.bounds, plan: account.plan }
+    const asked = readRequest({ gateway, config, call, record, ...who }, bytes)
     const { model, affinity, asking } = asked
     const release = await takeHold(config, key, entered, model, asking.exchange, record)
     // The model's body is made, and the client's is needed again only if another target needs a new one.

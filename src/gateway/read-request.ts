@@ -23,6 +23,7 @@ export type ReadRequestParts = {
   accountId: string
   /** The limits of the key that asks; undefined if it may name every model. */
   bounds?: Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> | undefined
+  plan?: string | undefined
 }
 
 export type ReadRequest = {
@@ -38,10 +39,10 @@ export type ReadRequest = {
  * @throws GatewayError 400, 404
  */
 export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadRequest {
-  const { gateway, config, call, record, accountId, bounds } = reading
+  const { gateway, config, call, record, accountId, bounds, plan } = reading
   const { client } = wires[call.wire]
   const body = new ClientBody(bytes, client.keptKeys)
-  const model = findModel(config, body, record, bounds)
+  const model = findModel(config, body, record, bounds, plan)
   const conversationKey = readConversationKey(client, body, (name) => call.header(name))
   noteWho(record, bounds, config.labels, call.header('x-triwire-labels'))
   checkFields(client, body)
@@ -93,6 +94,7 @@ function implicitKeyOf(
 
 /**
  * @param bounds the limits of the key, if it has any; they may list models (ruling R15)
+ * @param plan of the account: the model has its prices. The list of the model counts if it is not configured.
  * @throws GatewayError 400 for a missing name, 404 for an unknown one or one that the key may not use
  */
 export function findModel(
@@ -100,6 +102,7 @@ export function findModel(
   body: ClientBody,
   record: CallRecord,
   bounds: Pick<KeyBounds, 'models'> | undefined,
+  plan?: string | undefined,
 ): Model {
   const id = readModelId(body)
   const { models } = config.catalog
@@ -115,7 +118,7 @@ export function findModel(
   record.model = model.entryId
   if (model.id !== model.entryId) record.alias = model.id
   record.modelWire = model.wire
-  return model
+  return plan === undefined ? model : (model.planned?.get(plan) ?? model)
 }
 
 const texts = {

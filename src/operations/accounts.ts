@@ -31,6 +31,7 @@ export const accountShape = z.object({
     })
     .nullable()
     .describe('what it is given in each month'),
+  plan: z.string().nullable().describe('the plan of the configuration by which it pays; null: the prices of models'),
 })
 
 export type AccountDetails = z.output<typeof accountShape>
@@ -39,13 +40,14 @@ type AccountView = Pick<Context, 'nowMs' | 'calendar'>
 
 export function tellAccount(row: AccountRow, view: AccountView, heldNanos = 0n): z.output<typeof accountShape> {
   const { id, name, state, balanceNanos, bounds, lastGrant } = row
-  const { budget, requestsPerMinute, warnNanos, grant } = bounds
+  const { budget, requestsPerMinute, warnNanos, grant, plan } = bounds
   return {
     ...{ id, name, state, balance: formatCredits(balanceNanos), held: formatCredits(heldNanos) },
     budget: budget === undefined ? null : field.tellBudget(row.spend, budget, heldNanos, view),
     rpm: requestsPerMinute ?? null,
     warn: warnNanos?.map(formatCredits) ?? null,
     grant: grant ? { credits: formatCredits(grant.nanos), lapse: grant.lapses, last: lastGrant ?? null } : null,
+    plan: plan ?? null,
   }
 }
 
@@ -62,18 +64,24 @@ const bounds = {
     .optional()
     .describe('requests of all its keys in a minute; `none`: as many as the configuration says'),
   warn: field.warn.optional(),
+  plan: field.plan.optional().describe('a plan of the configuration; `none`: it pays the prices of models'),
 }
 
-const boundOptions = { budget: '--budget <credits/period>', rpm: '--rpm <count>', warn: '--warn <credits>' }
+const boundOptions = {
+  budget: '--budget <credits/period>',
+  rpm: '--rpm <count>',
+  warn: '--warn <credits>',
+  plan: '--plan <name>',
+}
 
 /** Every field is named, so that a bound of an account that is missing here does not compile. */
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf({ budget, rpm, warn, grant, lapse = false }: AccountFields): WholeAccountWishes {
+function wishesOf({ budget, rpm, warn, plan, grant, lapse = false }: AccountFields): WholeAccountWishes {
   if (lapse && typeof grant !== 'bigint') throw wrongField('lapse', 'It says what becomes of a grant: name that too')
   const given = typeof grant === 'bigint' ? { nanos: grant, lapses: lapse } : grant
-  return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given }
+  return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given, plan }
 }
 
 type AccountFields = z.output<z.ZodObject<typeof bounds>> & {

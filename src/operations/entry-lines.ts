@@ -25,7 +25,7 @@ const cost = 'only finance and admins are shown it; others get null'
 
 /** The fields that only entries of form 3 have; each null if unused (docs/ledger.md). */
 const detailShape = {
-  list: text.describe('the digest of the price list, if it has bands, tiers or geographies, or the account has a plan'),
+  list: text.describe('the digest of the price list, if it has bands, tiers or geographies'),
   band: text,
   tier: text,
   geo: text,

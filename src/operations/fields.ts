@@ -157,6 +157,12 @@ export const warn = orNone('must be a text such as "50,10"', (text) => {
   'when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says',
 )
 
+/** The plan of an account. */
+export const plan = orNone('must be a text such as "gold"', (text) => {
+  if (!/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/.test(text)) throw new RangeError('Write the name of a plan, such as gold.')
+  return text
+})
+
 /** The monthly grant of an account. @returns nano-credits */
 export const grant = orNone('must be a text such as "100/month"', (text) => {
   const budget = /\//.test(text) ? parseBudget(text) : undefined

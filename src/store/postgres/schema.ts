@@ -431,6 +431,8 @@ export const migrations: readonly PostgresMigration[] = [
   );
 `,
   },
+  // The plan of the configuration by which an account pays (ruling C11).
+  { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN plan text' },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

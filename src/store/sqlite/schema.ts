@@ -388,6 +388,8 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, seq)
   ) STRICT, WITHOUT ROWID;
 `,
+  // The plan of the configuration by which an account pays (ruling C11).
+  'ALTER TABLE accounts ADD COLUMN plan TEXT',
 ]
 
 /** The version of the second release. */

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { digestKey } from '../../src/accounts/keys.ts'
+import { type Tier, tiers } from '../../src/catalog/model.ts'
+import { ratesAt } from '../../src/catalog/price-list.ts'
+import { clientWireNames } from '../../src/catalog/wire-names.ts'
+import { planMistakes, readPlans, readPriceList } from '../../src/config/price-list.ts'
+import {
+  type PlanEntries,
+  type PricesEntry,
+  plans as plansSchema,
+  prices as pricesSchema,
+} from '../../src/config/price-schema.ts'
+import { runWarm } from '../cli/run.ts'
+import { verifyOptions } from '../store/fixtures.ts'
+import { testModel } from '../support/gateway.ts'
+import { answers, startNative } from '../support/native.ts'
+import { whole } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
+
+/* Plans of accounts (issue 46, point 3): a factor over all lists, or prices of single models, after band, tier and step. */
+
+const plansOf = (plans: unknown) => plansSchema.parse(plans) as PlanEntries
+const pricesOf = (prices: unknown) => pricesSchema.parse(prices) as PricesEntry
+
+const dollars = fc.integer({ min: 0, max: 40 }).map((quarters) => `${quarters / 4}`)
+const factors = fc.constantFrom('0.5', '0.9', '1', '1.25', '2')
+const rates = fc.record({ input: dollars, cache_read: dollars, output: dollars })
+
+test('law 7 a plan after band, tier, geography and step is the same as before them, at every set of a list', () => {
+  const written = fc.record({
+    base: rates,
+    step: rates,
+    times: fc.record({ band: factors, tier: factors, geo: factors, plan: factors }),
+    at: fc.integer({ min: Date.UTC(2026, 0), max: Date.UTC(2027, 0) }),
+    tier: fc.option(fc.constantFrom<Tier>(...tiers), { nil: undefined }),
+    geo: fc.option(fc.constant('us'), { nil: undefined }),
+    inputTokens: fc.constantFrom(0, 1_000, 1_001),
+  })
+  fc.assert(
+    fc.property(written, ({ base, step, times, at, tier, geo, inputTokens }) => {
+      const listOf = (factor: number) => {
+        const scale = (one: object) =>
+          Object.fromEntries(
+            Object.entries(one).map(([name, text]) => [name, `${Number((Number(text) * factor).toFixed(9))}`]),
+          )
+        return pricesOf({
+          ...scale(base),
+          steps: [{ above: 1_000, ...scale(step) }],
+          calls: { web_search: '0.01' },
+          bands: [{ name: 'peak', zone: 'UTC', hours: '09:00-17:00', times: times.band }],
+          tiers: { flex: times.tier },
+          geos: { us: times.geo },
+        })
+      }
+      const facts = { at, tier, geo, inputTokens }
+      const after = readPlans({ id: 'm', prices: listOf(1) }, { plans: plansOf({ gold: { times: times.plan } }) })
+      const before = readPriceList(listOf(Number(times.plan)))
+      assert.deepEqual(ratesAt(after.get('gold')!, facts), ratesAt(before, facts))
+    }),
+  )
+})
+
+test('C11 an account pays by its plan from the next request on, on all wires and under all names; others do not', async () => {
+  const models = clientWireNames.map((wire) => ({
+    ...testModel(`m-${wire}`, wire, { prices: { input: '3', output: '15', tiers: { flex: '0.5' } } }),
+    also: [`also-${wire}`],
+  }))
+  const plans = { gold: { times: '0.9', models: { 'm-responses': '0.5', 'm-messages': { input: '1', output: '1' } } } }
+  const native = await startNative({ models, config: { plans } })
+  const { gateway, upstream } = native
+  const set = async (plan: string) => {
+    const { code, stderr } = await runWarm(['account', 'set', 'tester', '--plan', plan, '--store', gateway.storePath])
+    assert.equal(code, 0, stderr)
+    const known = () => gateway.ledger.directory.findKnownKey(digestKey(gateway.key))?.account.plan
+    await until(() => known() === (plan === 'none' ? undefined : plan), 'the server knows the plan')
+  }
+  const ask = async (wire: (typeof clientWireNames)[number], name: string) => {
+    upstream.play(whole(answers[wire]))
+    const { status, id } = await native.ask(wire, { model: `${name}-${wire}` })
+    assert.equal(status, 200)
+    return gateway.store.findEntry(id)!.amountNanos
+  }
+  // Nine tokens of input and three of output.
+  const listed = 9n * 3_000n + 3n * 15_000n
+  const gold = { chat: (listed * 9n) / 10n, responses: listed / 2n, messages: 12n * 1_000n }
+  for (const wire of clientWireNames) assert.equal(await ask(wire, 'm'), listed)
+  await set('gold')
+  for (const wire of clientWireNames) for (const name of ['m', 'also']) assert.equal(await ask(wire, name), gold[wire])
+  await set('silver')
+  assert.equal(await ask('chat', 'm'), listed, 'a plan that is not configured is the list')
+  await set('none')
+  assert.equal(await ask('chat', 'm'), listed)
+  assert.deepEqual(gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
+test('C11 mistakes of plans name their key: a result with more than nine places, and a model that is not there', () => {
+  const catalog = { models: [{ id: 'm', prices: pricesOf({ input: '0.000000003', output: '1' }) }] }
+  const mistakesOf = (plans: unknown) =>
+    [...planMistakes({ plans: plansOf(plans), calendars: {}, catalog })].map(({ path }) => path.join('.'))
+  assert.deepEqual(mistakesOf({ a: { times: '0.5' } }), ['plans.a.times'])
+  assert.deepEqual(mistakesOf({ a: { models: { m: '0.5' } } }), ['plans.a.models.m'])
+  assert.deepEqual(mistakesOf({ a: { models: { other: '0.5' } } }), ['plans.a.models.other'])
+  assert.deepEqual(mistakesOf({ a: { times: '2', models: { m: { input: '1', output: '2' } } } }), [])
+  const dated = [
+    { input: '1', output: '1' },
+    { input: '2', output: '2' },
+  ]
+  assert.deepEqual(mistakesOf({ a: { models: { m: dated } } }), ['plans.a.models.m.1.from'])
+  for (const times of ['0', '-1', 'x', '1.0000000001']) assert.throws(() => plansOf({ a: { times } }), times)
+})
