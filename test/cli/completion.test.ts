@@ -46,7 +46,10 @@ test('N-F18 bash completes commands, options, words of options, and files', asyn
 test('N-F18 the scripts of zsh and fish know the same places', async () => {
   const zsh = (await runWarm(['completion', 'zsh'])).stdout
   assert.match(zsh, /^#compdef triwire\n/)
-  assert.match(zsh, /"account"\) compadd -- create list show suspend activate rename credit --version --config /)
+  assert.match(
+    zsh,
+    /"account"\) compadd -- create list show set grant suspend activate rename credit --version --config /,
+  )
   assert.match(zsh, /"setup --wire"\) compadd -- messages chat responses; return ;;/)
   const fish = (await runWarm(['completion', 'fish'])).stdout
   assert.match(fish, /complete -c triwire -f -n '__triwire_at "account"' -a rename -d 'give it another name; /)

@@ -29,7 +29,7 @@ test('issue 13: each field that is wrong is told by its name, and what is right'
     ['POST', keys, { rpm: 0 }, [['/rpm', /^must be at least 1$/]]],
     ['POST', '/operators', { name: 'x y', role: 'admin' }, [['/name', /^The name of an operator has/]]],
     ['POST', '/operators', { name: 'x', role: 'admin', expires: '0d' }, [['/expires', /^is over at once/]]],
-    ['POST', '/operators', { name: 'x', role: 'king' }, [['/role', /^must be one of admin, viewer$/]]],
+    ['POST', '/operators', { name: 'x', role: 'king' }, [['/role', /^must be one of admin, viewer, finance$/]]],
     ['GET', '/accounts?q=', undefined, [['/q', /^must not be empty$/]]],
     [
       'GET',

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { before } from 'node:test'
 import { StoreSilent } from '../../../src/accounts/account.ts'
+import { accountBounds } from '../../../src/accounts/key-bounds.ts'
 import { createKey, digestKey } from '../../../src/accounts/keys.ts'
 import { readStorePlace } from '../../../src/config/store-place.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
@@ -219,12 +220,13 @@ test('X7 a server that took over and lacks what operators did is read anew, thou
   const told: { isAnew: boolean; accounts: unknown[] }[] = []
   const say: Say = (_, value) => void told.push(value as never)
   let [timeline, revision] = ['00000001', 5n]
+  const unbounded = Object.fromEntries(Object.keys(accountBounds.columns).map((column) => [`of_${column}`, null]))
   const query = async (text: string, values: readonly unknown[] = []): Promise<Row[]> => {
     if (/timeline/.test(text)) return [{ timeline }]
     if (/AS known/.test(text)) return [{ known: 1, newest: revision }]
     if (/AS newest/.test(text)) return [{ newest: revision }]
     return (values[0] as bigint) < revision
-      ? [{ of_id: 'a', of_name: 'a', of_state: 'active', of_balance: 0n, revision, id: null }]
+      ? [{ of_id: 'a', of_name: 'a', of_state: 'active', of_balance: 0n, ...unbounded, revision, id: null }]
       : []
   }
   const desk = new DirectoryDesk({ database: { query }, accountsMax: 10, say })
