@@ -4,6 +4,9 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { parseHead } from '../../src/accounts/chain.ts'
 import type { Debit, EntryDetails } from '../../src/accounts/ledger.ts'
+import { baseOf } from '../../src/catalog/price-list.ts'
+import { readPriceList } from '../../src/config/price-list.ts'
+import { type PricesEntry, prices as pricesSchema } from '../../src/config/price-schema.ts'
 import { spoolPath } from '../../src/store/files/spool.ts'
 import { openDatabase as openSqlite } from '../../src/store/sqlite/open.ts'
 import { detailedVersion, migrations, secondRelease } from '../../src/store/sqlite/schema.ts'
@@ -16,11 +19,21 @@ import { costNanos, createDebitRow, createPath, open, prices, until, verifyOptio
  * entry uses it, so that the second release can go on with the store until then.
  */
 
+/** A list whose every moment is in its band, and whose factors change nothing: what a debit costs stays as in the fixtures. */
+const list = readPriceList(
+  pricesSchema.parse({
+    ...{ input: '3', cache_read: '0.3', cache_write: '3.75', cache_write_1h: '6', output: '15' },
+    bands: [{ name: 'peak', zone: 'UTC', days: 'mon-sun', hours: ['00:00-24:00'], times: '1' }],
+    ...{ tiers: { priority: '1' }, geos: { us: '1' } },
+  }) as PricesEntry,
+)
+const { version: priceVersion, prices: listed } = baseOf(list)
+
+/** The parts of an entry that name its prices, each of which needs the others. */
+const ofList = { list: list.kept!.digest, band: 'peak', tier: 'priority', geo: 'us' }
+
 const details: EntryDetails = {
-  list: 'c0ffee',
-  band: 'peak',
-  tier: 'priority',
-  geo: 'us',
+  ...ofList,
   person: 'person_1',
   labels: 'project=apollo,team=größe',
   costVersion: 'cost-1',
@@ -36,7 +49,11 @@ const details: EntryDetails = {
 const half = Object.fromEntries(Object.entries(prices).map(([name, nanos]) => [name, nanos / 2n])) as typeof prices
 
 function detailed(requestId: string, accountId: string, some: EntryDetails = details): Debit {
-  return { ...createDebitRow(requestId, accountId), details: some, listText: '{"text":"größe"}', costPrices: half }
+  const debit = createDebitRow(requestId, accountId)
+  return {
+    ...{ ...debit, details: some, costPrices: half },
+    ...(some.list !== undefined && { listText: list.kept!.text, priceVersion, prices: listed }),
+  }
 }
 
 /** What the database itself says must be known of its schema. */
@@ -56,10 +73,16 @@ onEachStore((engine) => {
     const { id } = await store.createAccount('one', 100_000_000n)
     const names = Object.keys(details) as (keyof EntryDetails)[]
     const alone = names
-      .filter((name) => name !== 'costNanos' && name !== 'costVersion')
+      .filter((name) => !['costNanos', 'costVersion', ...Object.keys(ofList)].includes(name))
       .map((name) => detailed(`req_${name}`, id, { [name]: details[name] }))
     const both = detailed('req_cost', id, { costVersion: 'cost-1', costNanos: details.costNanos })
-    const rows = [...alone, both, detailed('req_all', id), createDebitRow('req_none', id)]
+    const rows = [
+      ...alone,
+      detailed('req_list', id, ofList),
+      both,
+      detailed('req_all', id),
+      createDebitRow('req_none', id),
+    ]
     assert.deepEqual(
       await store.postDebits(rows),
       rows.map(() => 'posted'),
