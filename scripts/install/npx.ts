@@ -58,7 +58,8 @@ export async function fromRegistry(): Promise<string[]> {
       if (tries > 100) throw new Error('the registry does not answer')
       await pause(200)
     }
-    const flags = ['--registry', registry, `--//${address}/:_authToken=any`]
+    // npm publishes a prerelease only under a tag that is named.
+    const flags = ['--registry', registry, `--//${address}/:_authToken=any`, '--tag', 'latest']
     // In the checkout, `npm publish` must be refused; a tarball must be accepted.
     const refused = run(['npm', 'publish', ...flags], { cwd: join(import.meta.dirname, '../..'), env })
     expect(

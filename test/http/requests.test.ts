@@ -52,6 +52,17 @@ test('R8 F-C50 a preflight on any path is 204 with the headers it asks for, with
   }
 })
 
+test('R8 a preflight that names no method and no headers is told all that clients send', async () => {
+  const response = await fetch(`${gateway.url}/v1/messages`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://a.example' },
+  })
+  const { headers } = response
+  assert.equal(headers.get('access-control-allow-methods'), 'GET, POST, OPTIONS')
+  const names = 'authorization, content-type, x-api-key, x-triwire-labels'
+  assert.equal(headers.get('access-control-allow-headers'), names)
+})
+
 test('spec 4.5, 2.9 the models list needs no key, ignores its query and is the same bytes over restarts', async () => {
   const read = async (url: string, headers: Record<string, string> = {}) => {
     const response = await fetch(url, { headers, redirect: 'error' })
