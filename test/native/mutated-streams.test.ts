@@ -144,7 +144,7 @@ function note(wire: ClientWire, isFailed: boolean): void {
 
 const messageFrames: Record<string, (frames: string[], place: number) => string[]> = {
   ping: (frames, place) => frames.toSpliced(place, 0, ping),
-  'second start': (frames, place) => frames.toSpliced(Math.max(1, place), 0, frames[0]!),
+  'second start': (frames, place) => frames.toSpliced(Math.max(1, place), 0, ...frames.slice(0, 1)),
   'no start': (frames) => frames.slice(1),
   'no delta': (frames) => frames.filter((frame) => !frame.includes('message_delta')),
   'no end': (frames) => frames.filter((frame) => !frame.includes('message_stop')),
@@ -152,7 +152,7 @@ const messageFrames: Record<string, (frames: string[], place: number) => string[
   'no block start': (frames, place) => {
     const isEmpty = /"text":""|"thinking":"","signature":""|"input":\{\}/
     const at = frames.findIndex((one, index) => index >= place && isEmpty.test(one))
-    return at > 0 && frames[at + 1]!.includes('content_block_delta') ? frames.toSpliced(at, 1) : frames
+    return at > 0 && frames[at + 1]?.includes('content_block_delta') ? frames.toSpliced(at, 1) : frames
   },
   'stray delta': (frames, place) =>
     frames.toSpliced(Math.max(1, place), 0, blockDelta(77, { type: 'text_delta', text: 'stray' })),
