@@ -22,6 +22,8 @@ import { wires } from '../../src/wires/wires.ts'
 import { fullBodies } from './support/bodies.ts'
 import { decode, encode, modelOf } from './support/exchange.ts'
 
+/* Left to npm test: thousands of requests, and bodies of megabytes, are translated twice. */
+
 const numRuns = Number(process.env['TRIWIRE_RUNS'] ?? 500)
 const pairs = clientWireNames.flatMap((from) =>
   clientWireNames.filter((to) => to !== from).map((to) => [from, to] as const),
