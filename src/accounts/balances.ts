@@ -3,7 +3,7 @@ import type { StoredFigures } from './poster.ts'
 
 /** Receives from a settlement the balances of accounts and the spending of keys with budgets. */
 export type BalanceListener = Pick<Balances, 'set' | 'owe'> & {
-  /** Sets what a key and all of its line have spent so far; missing if this process does not keep that. */
+  /** Sets what a key and all of its line have spent so far; absent if this process does not keep spending. */
   spend?(scope: string, spend: Spend): void
 }
 

@@ -158,7 +158,10 @@ function aboutPerson({ externalId, account }: PersonWishes, asked?: string) {
 
 const shown = (most: number) => (text: string) => isShownWhole(text, most) && !mayHoldKey(text)
 
-/** The longest address has 254 characters (RFC 5321 4.5.3.1.3). A name like an id would be found as that. */
+/**
+ * The longest address has 254 characters (RFC 5321 4.5.3.1.3). A name in the form of an id is refused, because a search would
+ * take it for an id.
+ */
 const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wrong: BookErrorCode }>> = {
   externalId: { isRight: shown(200), wrong: 'external_id_invalid' },
   email: { isRight: (text) => shown(254)(text) && /^[^\s@]+@[^\s@]+$/.test(text), wrong: 'email_invalid' },

@@ -21,7 +21,7 @@ export type TranslationOptions = {
   headers?: ReadonlyMap<string, string>
   /** The account whose conversation keys are scoped, and whose envelopes are opened. */
   accountId?: string
-  /** Of several upstreams of the model the one that is asked. */
+  /** The upstream to ask, if the model has several. */
   upstream?: string
   /** The model's answer. @param status as it came, by default 200 */
   answer?: { body: Buffer; status?: number }
@@ -68,7 +68,7 @@ export type DescribedAnswer = {
 
 export type RefusedTranslation = { ok: false; refusal: ToldError }
 
-/** No store has it: the first characters of every account's id, and then none. */
+/** An id of the right form that no account of any store has. */
 const nobody = 'acct_0000000000000000'
 
 /**

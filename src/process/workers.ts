@@ -16,7 +16,7 @@ import { originsOf, sayStart, startData } from './say-start.ts'
 export type ServeOptions = ConfigOptions & {
   /** The start prints one line of JSON instead of words. */
   json?: boolean
-  /** So many processes serve on one port (ruling X7). */
+  /** The number of processes that serve on one port (ruling X7). */
   workers?: number | undefined
 }
 

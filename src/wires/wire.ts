@@ -24,7 +24,7 @@ export type Wire = {
   /** The client's side; absent if only models speak the wire. */
   client?: ClientHalf
   model: ModelHalf
-  /** The exchange within the wire; absent as the client's side. */
+  /** The exchange within the wire; absent if only models speak it. */
   native?: Native
 }
 

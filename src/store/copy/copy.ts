@@ -250,7 +250,7 @@ async function refuseOthers(source: CopySource, target: CopyTarget): Promise<voi
   }
 }
 
-/** One store may have several names. */
+/** Refuses to copy a store onto itself, since one store may have several names. */
 async function refuseItself(source: CopySource, target: CopyTarget): Promise<void> {
   if ((await source.readMoved())?.to !== '') return
   await target.finish()

@@ -78,7 +78,7 @@ export type HeldSource = {
 export type CopyTarget = CopyEnd & {
   /**
    * Marks it as being filled, so that nobody serves from half a copy.
-   * @param oldestMs of the entries that will come. @throws StoreError if a server runs on it.
+   * @param oldestMs the time of the oldest entry that will be copied. @throws StoreError if a server runs on it.
    */
   begin(oldestMs: number): Promise<void>
   /** Adds those that are not there yet, under no name of theirs. What is there stays as it is. */

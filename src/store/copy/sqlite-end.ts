@@ -48,7 +48,7 @@ export function openSqliteSource(path: string): CopySource {
   }
 }
 
-/** Made where there is none. */
+/** Opens the target of a copy. A file that does not exist is made. */
 export function openSqliteTarget(path: string): CopyTarget {
   const db = openDatabase(path, { busyMs, lock: lockStore })
   const insertEntry = createInsert((sql) => db.prepare(sql))

@@ -17,7 +17,7 @@ export function lockPathOf(storePath: string): string {
  * @returns the release. @throws LockedError; StoreError if the disk has no room for a lock, or fails.
  */
 export function lockStore(path: string): () => void {
-  // One lock however the store is named.
+  // All names of a store lead to one lock.
   const lockPath = lockPathOf(realPath(path))
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   let db: DatabaseSync | undefined
@@ -56,7 +56,7 @@ function makeLock(lockPath: string, storePath: string): void {
   }
 }
 
-/** @returns the release; undefined if there is no store: who opens it says so. @throws StoreError as `lockStore`. */
+/** @returns the release; undefined if there is no store, which opening it will report. @throws StoreError as `lockStore`. */
 export function lockIfThere(path: string): (() => void) | undefined {
   return isThere(path) ? lockStore(path) : undefined
 }

@@ -90,7 +90,7 @@ export class AdmissionDesk {
     this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
-  /** Takes the server's orders, in their order. */
+  /** Carries out the server's orders, one after the other. */
   take(orders: readonly DeskOrder[]): void {
     for (const order of orders) {
       if (order.say === 'ask') this.#ask(order.ask)
@@ -100,7 +100,7 @@ export class AdmissionDesk {
   }
 
   /**
-   * Says all that it has, at first, on every connection made anew, and when the database has forgotten.
+   * Sends all its figures to the database: at the start, on each new connection, and after the database has lost them.
    * @throws what the database throws.
    */
   tell(identity: Identity): Promise<void> {

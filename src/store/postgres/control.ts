@@ -35,7 +35,7 @@ const preparedBeats = 10_000
  * a loss is noticed even if nothing else asks.
  */
 export class Control {
-  /** Of the first tries. @throws StoreError if a second one would fail as well. */
+  /** The result of the first tries. @throws StoreError if another try would fail as well. */
   readonly first: Promise<boolean>
   readonly #options: ControlOptions
   readonly #first = Promise.withResolvers<boolean>()

@@ -28,7 +28,7 @@ type ServingEngine = {
 /** The parts of a server's store that every engine has. */
 type ServedParts = Pick<ServerStore, 'directory' | 'clock' | 'findDebit' | 'noteTraffic' | 'close'>
 
-/** So many may ask for a debit at once: an operator or two, however long the store is silent. */
+/** The most searches for a debit at once. One or two operators need no more, even while the store does not answer. */
 const findsMax = 20
 
 /** A server's side of its store. It connects settlement and directory to the thread that runs the store now. */

@@ -81,7 +81,7 @@ export function readWatched(rows: readonly StoreRow[]): Watched {
   }
 }
 
-/** Another budget has other levels: what a window has reached of it already warns nobody (ruling X15). */
+/** Sets the warned levels after a change of the budget. Levels that a window has already passed warn nobody (ruling X15). */
 export function rearm(dialect: Dialect, scope: string): StoreStep<void> {
   const { schema } = dialect
   return execute(

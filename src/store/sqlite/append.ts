@@ -68,7 +68,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
   let formThree: 'unknown' | 'begins' | 'begun' = 'unknown'
   return { inTransaction, inBatch, append, notePrices, lastBalance, readSpends, forget }
 
-  /** One transaction of its own, durable when it returns. */
+  /** Runs the work in a transaction, which is durable when this returns. */
   function inTransaction<T>(work: (batch: AppendBatch) => T): T {
     let version: unknown
     let known: LockedStore | undefined

@@ -27,9 +27,9 @@ export type AnswerForms = {
 const foldedBytesMax = 32 * 1_048_576
 
 /**
- * A model's stream for a client of the same wire: bytes as they came but for the edits of ruling P2. What the three have
- * in common: whole frames out of pieces, the side glance at the counters, how a stream ends. A wire says in `take` what
- * it makes of a frame.
+ * A model's stream for a client of the same wire: bytes as they came but for the edits of ruling P2. This
+ * class has the parts that are the same for all wires: it joins pieces to frames, reads counters, and ends the stream. Each
+ * wire decides in `take` what becomes of a frame.
  */
 export abstract class NativeStream implements StreamRelay, StreamFold {
   readonly encoding = 'latin1'
@@ -39,13 +39,13 @@ export abstract class NativeStream implements StreamRelay, StreamFold {
   events = 0
   report: UsageReport = {}
   stage: Stage = 'silent'
-  /** Counted when nobody was shown any more. */
+  /** The tokens that the client was shown; counted once it is shown no more. */
   #shownTokens: number | undefined
   protected readonly head: NativeHead
   protected readonly produced = new ProducedText()
   protected abstract readonly forms: AnswerForms
   readonly #cutter = new FrameCutter()
-  /** All that a client that streams would have been sent, if the answer is folded. */
+  /** If the answer is folded: all bytes that a streaming client would have received. */
   #folded: string | undefined
 
   constructor(head: NativeHead) {

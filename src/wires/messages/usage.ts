@@ -62,7 +62,7 @@ function sum(counts: (number | undefined)[]): number | undefined {
       )
 }
 
-/** Counters that say what is billed, if they are right: beside compactions they say a part of it. */
+/** Returns the counters if they cover all that is billed. In an answer with compactions they cover only a part: undefined. */
 export function plainUsage(usage: Record<string, unknown> | undefined): Record<string, unknown> | undefined {
   return Array.isArray(usage?.['iterations']) ? undefined : usage
 }
