@@ -109,6 +109,7 @@ export type AdmissionOptions = {
  */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { balances, windows, keyWindows, whyBlocked, isShedding } = options
+  const judge: Judge = { isBlocked: (accountId) => whyBlocked(accountId) !== undefined, judgeBudgets }
   return { enter, look, lookBudget }
 
   function lookBudget(bounds: LiveBounds & { budget: Budget }): bigint {
@@ -128,27 +129,25 @@ export function createAdmission(options: AdmissionOptions): Admission {
     if (whyBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
-    const withoutBudget = judgeBudgets(account, balance, bounds)
-    if (withoutBudget) return withoutBudget
+    const payer = { account, balance, bounds }
+    const refused = judgeBudgets(payer)
+    if (refused) return refused
     if (isShedding()) return { ok: false, why: 'busy' }
     const most = account.bounds?.requestsPerMinute
     const place: KeyPlace =
       bounds?.requestsPerMinute === undefined ? windows().take(account.id, most) : takeBoth(account.id, most, bounds)
     if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
-    const isBlocked = () => whyBlocked(account.id) !== undefined
-    return new Entry(balance, bounds, place, { isBlocked, judgeBudgets: () => judgeBudgets(account, balance, bounds) })
+    return new Entry(payer, place, judge)
   }
 
   /** The budget of the account, over all its keys, then that of the key. */
-  function judgeBudgets(
-    { bounds: own }: Account,
-    { owedNanos, heldNanos }: Balance,
-    bounds: LiveBounds | undefined,
-  ): AdmissionRefusal | undefined {
-    if (own?.budget === undefined) return bounds?.budget && judgeKeyBudget(bounds, bounds.budget)
-    const nowMs = options.nowMs()
-    const leftNanos = own.budget.nanos - spentAt(own.spend, nowMs) - owedNanos
-    if (leftNanos <= heldNanos) return withoutBudget('account_', own, own.budget, leftNanos, nowMs)
+  function judgeBudgets({ account, balance, bounds }: RequestPayer): AdmissionRefusal | undefined {
+    const own = account.bounds
+    if (own?.budget !== undefined) {
+      const nowMs = options.nowMs()
+      const leftNanos = own.budget.nanos - spentAt(own.spend, nowMs) - balance.owedNanos
+      if (leftNanos <= balance.heldNanos) return withoutBudget('account_', own, own.budget, leftNanos, nowMs)
+    }
     return bounds?.budget && judgeKeyBudget(bounds, bounds.budget)
   }
 
@@ -182,7 +181,10 @@ export function createAdmission(options: AdmissionOptions): Admission {
 
 type KeyPlace = WindowPlace & { why?: 'rate' | 'key_rate' }
 
-type Judge = { isBlocked(): boolean; judgeBudgets(): AdmissionRefusal | undefined }
+/** The account, its credit and the key's bounds, by which a request is judged. @property bounds those of the key */
+type RequestPayer = { account: Account; balance: Balance; bounds: LiveBounds | undefined }
+
+type Judge = { isBlocked(accountId: string): boolean; judgeBudgets(payer: RequestPayer): AdmissionRefusal | undefined }
 
 function withoutBudget(
   whose: '' | 'account_',
@@ -202,14 +204,12 @@ function withoutCredit({ balanceNanos }: Pick<Balance, 'balanceNanos'> = { balan
 
 class Entry implements Entered {
   readonly ok = true
-  readonly #balance: Balance
-  readonly #bounds: LiveBounds | undefined
+  readonly #payer: RequestPayer
   readonly #place: WindowPlace & { ok: true }
   readonly #judge: Judge
 
-  constructor(balance: Balance, bounds: LiveBounds | undefined, place: WindowPlace & { ok: true }, judge: Judge) {
-    this.#balance = balance
-    this.#bounds = bounds
+  constructor(payer: RequestPayer, place: WindowPlace & { ok: true }, judge: Judge) {
+    this.#payer = payer
     this.#place = place
     this.#judge = judge
   }
@@ -219,9 +219,10 @@ class Entry implements Entered {
    * C5).
    */
   async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
-    if (this.#judge.isBlocked()) return { ok: false, why: 'unwritable' }
-    const refused = isAdmitted(this.#balance) ? this.#judge.judgeBudgets() : withoutCredit(this.#balance)
-    if (refused === undefined) return { ok: true, release: hold(this.#balance, holdNanos, this.#bounds) }
+    const { account, balance, bounds } = this.#payer
+    if (this.#judge.isBlocked(account.id)) return { ok: false, why: 'unwritable' }
+    const refused = isAdmitted(balance) ? this.#judge.judgeBudgets(this.#payer) : withoutCredit(balance)
+    if (refused === undefined) return { ok: true, release: hold(balance, holdNanos, bounds) }
     this.#place.giveBack()
     return refused
   }

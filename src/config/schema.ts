@@ -246,7 +246,9 @@ const billing = z.strictObject({
   hold_output_tokens: z
     .union([z.literal('cap'), count(0)], { error: 'must be a whole number of tokens, or cap' })
     .prefault(1024)
-    .describe("Output tokens a hold assumes at most; `cap`: as many as the request's own cap allows."),
+    .describe(
+      "Output tokens a hold assumes at most; `cap`: as many as the request's own cap allows, which prepaid credit needs: otherwise an account can end far below zero.",
+    ),
 })
 
 const timeouts = z.strictObject({
