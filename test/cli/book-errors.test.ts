@@ -35,7 +35,7 @@ test('each rule of the books is told at the command line in a sentence with its 
     [
       'reference_reserved',
       'return:1',
-      'References that begin with "return:" are the ledger\'s own: choose another one',
+      'References that begin with "return:", "grant:" or "lapse:" are the ledger\'s own: choose another one',
     ],
     ['reference_conflict', 'i 1', 'Reference "i 1" was used for another account or amount: choose another one'],
     ['overflow', 'acct_1', 'The account cannot hold so much: credit a smaller amount'],
