@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { RawJson } from './json.ts'
-import { keptMark, rareCharacter } from './scan.ts'
+import { keptMark, numberAt, rareCharacter } from './scan.ts'
 
 /** A piece of JSON source: characters of ours, or bytes of a client's body. */
 type SourcePiece = string | { bytes: Buffer; start: number; end: number }
@@ -154,14 +154,15 @@ function fillIn(text: string): Buffer {
   const textBytes = Buffer.byteLength(text)
   let size = textBytes
   for (let at = text.indexOf(rareCharacter); at >= 0; at = text.indexOf(rareCharacter, at + 1)) {
-    if (text.startsWith(keptMark, at)) throw new Error('a value that is kept as its source was read as a string')
-    if (!text.startsWith(sentMark, at)) continue
-    const end = text.indexOf('"', at)
-    const pieces = sources[Number(text.slice(at + sentMark.length, end))]?.pieces
-    if (pieces === undefined || text[at - 1] !== '"') throw new Error('a body has a token that stands for nothing')
-    found.push({ start: at - 1, end: end + 1, pieces })
-    size -= end + 2 - at
-    for (const piece of pieces) size += sizeOf(piece)
+    if (text.startsWith(sentMark, at)) {
+      const { value, end } = numberAt(text, at + sentMark.length)
+      const pieces = sources[value]?.pieces
+      if (pieces === undefined || text[at - 1] !== '"' || text[end] !== '"')
+        throw new Error('a body has a token that stands for nothing')
+      found.push({ start: at - 1, end: end + 1, pieces })
+      size -= end + 2 - at
+      for (const piece of pieces) size += sizeOf(piece)
+    } else if (text.startsWith(keptMark, at)) throw new Error('a value that is kept as its source was read as a string')
   }
   const target = Buffer.allocUnsafeSlow(size)
   const encoding = textBytes === text.length ? 'latin1' : 'utf8'

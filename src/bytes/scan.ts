@@ -68,9 +68,16 @@ export const keptMark = `${rareCharacter}kept-${randomBytes(9).toString('base64u
 /** The number of the kept value whose token a parsed value is; undefined for any other value. */
 export function keptPlace(value: unknown): number | undefined {
   if (typeof value !== 'string' || value.charCodeAt(0) !== rareCode || !value.startsWith(keptMark)) return undefined
-  let place = 0
-  for (let i = keptMark.length; i < value.length; i++) place = 10 * place + value.charCodeAt(i) - 0x30
-  return place
+  return numberAt(value, keptMark.length).value
+}
+
+/** The digits from a place on as a number, and where they end. To cut them out costs several times as much. */
+export function numberAt(text: string, start: number): { value: number; end: number } {
+  let value = 0
+  let end = start
+  for (let digit = text.charCodeAt(end) - 0x30; digit >= 0 && digit <= 9; digit = text.charCodeAt(++end) - 0x30)
+    value = 10 * value + digit
+  return { value, end }
 }
 
 /** A text with a token in the place of each value that is kept, and where these values are. */
