@@ -5,13 +5,18 @@ import type { Step } from '../../bytes/step.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import type { AnswerEvent } from '../../inference/answer.ts'
 import { Narrator } from '../../inference/narrator.ts'
+import { AlikeEvents } from './alike-events.ts'
 import { brokenFault, truncatedFault } from './faults.ts'
 
 /**
  * The object in a frame. A frame without one ends the answer: a skipped frame could be a piece of a tool's arguments. A
  * mere sign of life is reported as one. `done` is the end mark, which any wire's upstream may send.
  */
-export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, unknown> | 'done' | undefined {
+function readFrame(
+  frame: SseFrame,
+  narrator: Narrator,
+  events: AlikeEvents,
+): Record<string, unknown> | 'done' | undefined {
   if (frame.broken) {
     narrator.fail(
       frame.broken === 'cut' ? truncatedFault() : brokenFault('The model sent an event that is too large.', 'oversize'),
@@ -24,7 +29,7 @@ export function readFrame(frame: SseFrame, narrator: Narrator): Record<string, u
   }
   let value: unknown
   try {
-    value = parseUpstreamJson(frame.data)
+    value = events.parse(frame.data)
   } catch {
     if (isDoneMark(frame.data)) return 'done'
   }
@@ -121,6 +126,7 @@ export abstract class AnswerDecoder implements Decoder {
   protected readonly narrator = new Narrator()
   protected readonly profile: Profile
   readonly #onAnswer: OnAnswer | undefined
+  readonly #alike = new AlikeEvents()
 
   constructor(profile: Profile, onAnswer?: OnAnswer) {
     this.profile = profile
@@ -140,13 +146,15 @@ export abstract class AnswerDecoder implements Decoder {
 
   push(frame: SseFrame): AnswerEvent[] {
     if (this.narrator.isOver) return []
-    const object = readFrame(frame, this.narrator)
+    const object = readFrame(frame, this.narrator, this.#alike)
     if (object === 'done') this.close(true)
     else if (object) {
       this.#onAnswer?.(answerIn(object))
       this.read(object, frame)
     }
-    return this.narrator.take()
+    const events = this.narrator.take()
+    if (object) this.#alike.done(frame.data, events.length > 0 && events.every(isDelta))
+    return events
   }
 
   end(): AnswerEvent[] {
@@ -162,6 +170,10 @@ export abstract class AnswerDecoder implements Decoder {
     } else this.narrator.fail(unreadable())
     return this.narrator.take()
   }
+}
+
+function isDelta({ type }: AnswerEvent): boolean {
+  return type === 'block_delta' || type === 'usage'
 }
 
 /** A chunk of chat is one itself; events of the other wires hold a message or a response. */
