@@ -92,6 +92,8 @@ export type Serving = {
   /** The upstream's name for it. Never shown to a client. */
   upstreamModel: string
   profile: Profile
+  /** The prices of the provider there, for costs (ruling C11); undefined: costs are not kept. Never shown to clients. */
+  cost?: PriceList | undefined
   /** Whether addresses of media that the provider would fetch pass on the model's own wire, and ids of what it stores (ruling U12). */
   remoteMedia: Passage
   storedFiles: Passage

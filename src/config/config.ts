@@ -79,6 +79,8 @@ export type Config = {
   apiUrl: string | undefined
   /** Values that requests may be labelled with (ruling Y21). */
   labels: DeclaredLabels
+  /** 3: entries have what answers report of their cost, whatever else is configured. */
+  ledgerForm: 3 | undefined
   /** Whether operators see the provider's scrubbed text of an error in `explain` (CON-4). */
   explainUpstreamText: boolean
   /** The public URL of the admin listener, with its path and without a slash at the end. */

@@ -351,6 +351,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     file: source?.file,
     listen: file.listen,
     tls: file.tls && readTls(file.tls, origin),
+    ledgerForm: file.ledger?.form,
     labels: new Map(Object.entries(file.labels).map(([dimension, values]) => [dimension, new Set(values)])),
     apiUrl: file.api_url && readClientUrl(file.api_url),
     explainUpstreamText: file.explain_upstream_text,

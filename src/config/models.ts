@@ -15,7 +15,7 @@ type PricedBy = Partial<Pick<ConfigFile, 'calendars' | 'upstreams' | 'plans'>>
 
 /** Makes a model of an entry of the file, with every default filled in. */
 export function readModel(entry: ModelEntry, file: PricedBy = {}): Model {
-  const routes = readRoutes(entry)
+  const routes = readRoutes(entry, file)
   return {
     id: entry.id,
     entryId: entry.id,
@@ -40,7 +40,7 @@ function expectedTiers(routes: readonly Route[], upstreams: ConfigFile['upstream
 }
 
 /** Returns the routes in the order of their priorities. Settings that a route does not have come from the model. */
-function readRoutes(entry: ModelEntry): Route[] {
+function readRoutes(entry: ModelEntry, { calendars }: PricedBy): Route[] {
   /** Routes with the same settings share one profile object, so that a request is made once for all of them. */
   const profiles = new Map<string, Profile>()
   const profileOf = (setting: string | ProfileMap | undefined): Profile => {
@@ -53,6 +53,7 @@ function readRoutes(entry: ModelEntry): Route[] {
   const routes = listed.map((item): Route => {
     const route: RouteEntry = typeof item === 'string' ? { name: item, priority: 1, weight: 1, headers: {} } : item
     const profile = profileOf(route.profile ?? entry.profile)
+    const cost = route.cost ?? entry.cost
     return {
       upstream: route.name,
       priority: route.priority,
@@ -61,6 +62,7 @@ function readRoutes(entry: ModelEntry): Route[] {
       serving: {
         upstreamModel: route.upstream_model ?? entry.upstream_model ?? entry.id,
         profile,
+        cost: cost && readPriceList(cost, calendars),
         remoteMedia: entry.remote_media ?? profile.remoteMedia,
         storedFiles: entry.stored_files ?? profile.storedFiles,
       },

@@ -141,12 +141,22 @@ export function* priceMistakes(raw: unknown, nowMs = Date.now()): PriceMistakes 
   }
   const known = Object.keys(asObject(written) ?? {})
   for (const [index, model] of catalog.models.entries()) {
-    const { data: prices } = pricesSchema.safeParse(asObject(model)?.['prices'])
-    if (prices === undefined) continue
-    const found: { path: PropertyKey[]; message: string }[] = []
-    listMistakes(prices, calendars, known, nowMs, (path, message) => void found.push({ path, message }))
-    for (const { path, message } of found) yield { path: ['catalog', 'models', index, ...path], message }
+    for (const { at, value } of listsOf(model)) {
+      const { data: prices } = pricesSchema.safeParse(value)
+      if (prices === undefined) continue
+      const found: { path: PropertyKey[]; message: string }[] = []
+      listMistakes(prices, calendars, known, nowMs, ([, ...path], message) => void found.push({ path, message }))
+      for (const { path, message } of found) yield { path: ['catalog', 'models', index, ...at, ...path], message }
+    }
   }
+}
+
+/** The lists of a model as they are written: its prices, and what its providers charge. */
+function listsOf(model: unknown): { at: PropertyKey[]; value: unknown }[] {
+  const { prices, cost, upstream } = asObject(model) ?? {}
+  const routes = Array.isArray(upstream) ? upstream : []
+  const ofRoutes = routes.map((route, index) => ({ at: ['upstream', index, 'cost'], value: asObject(route)?.['cost'] }))
+  return [{ at: ['prices'], value: prices }, { at: ['cost'], value: cost }, ...ofRoutes]
 }
 
 function listMistakes(

@@ -34,6 +34,11 @@ const route = z.strictObject({
     .describe("The upstream's share of the requests among those of its priority."),
   upstream_model: upstreamModel.optional().describe("What this upstream calls the model. Default: the model's."),
   profile: profile.optional().describe("This upstream's quirks. Default: the model's."),
+  cost: prices
+    .optional()
+    .describe(
+      "What the provider charges here, in credits. Entries of the ledger then have their cost, which clients are never shown. Default: the model's.",
+    ),
   headers: field.headers
     .prefault({})
     .describe("Headers sent with this model's requests here; they win over the upstream's."),
@@ -73,6 +78,9 @@ const model = z.strictObject({
   context_window: count(1)
     .optional()
     .describe('Tokens that input and output have together. Not enforced; `triwire setup` tells it to agents.'),
+  cost: prices
+    .optional()
+    .describe('What its providers charge, in credits. Default: none, and the ledger keeps no costs.'),
   prices: prices.describe(
     'Credits per million tokens: decimals in quotes, at most 9 places. A list has a row for each date on which they change.',
   ),
@@ -425,6 +433,12 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe(
       'Plans of accounts (`account create NAME --plan gold`): a factor over all lists, or prices of single models. They are applied after band, tier and step.',
+    ),
+  ledger: z
+    .strictObject({ form: z.literal(3, { error: 'must be 3' }) })
+    .optional()
+    .describe(
+      'With `{ form: 3 }` entries have what answers report of their cost, whatever else is configured. The first one is the point of no return: no older triwire can use the store from then on.',
     ),
   labels: z
     .record(

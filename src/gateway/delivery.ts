@@ -465,7 +465,17 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
     const bill = weigh(evidence, this.#attempts.exchange, model, this.#attempt!, at)
     const show = lastWords(bill.usage)
     const { requestId, wire: clientWire } = call
-    const debit = debitOf({ requestId, key, clientWire, model, target, bill, createdMs, who: this.record })
+    const debit = debitOf({
+      requestId,
+      key,
+      clientWire,
+      model,
+      target,
+      bill,
+      createdMs,
+      who: this.record,
+      form: this.#parts.snapshot.config.ledgerForm,
+    })
     const posted = gateway.ledger.debit(debit)
     this.#move('settling')
     noteBill(this.record, bill)

@@ -3,7 +3,7 @@ import { countCalls } from '../accounts/calls.ts'
 import type { Debit, DetailedDebit, RequestOutcome } from '../accounts/ledger.ts'
 import { isAnsweredBy } from '../catalog/answer-names.ts'
 import { readService } from '../catalog/base-service.ts'
-import { type Model, type PriceSet, priceNanos } from '../catalog/model.ts'
+import { type Model, type PriceList, type PriceSet, priceNanos } from '../catalog/model.ts'
 import { setAt } from '../catalog/price-list.ts'
 import {
   type Calls,
@@ -50,6 +50,10 @@ type Bill = {
   amountNanos: bigint
   /** The prices that the amount was computed from. */
   set: PriceSet
+  /** The charge of the provider by its list, and the set of that list; undefined if none is configured. */
+  cost: { set: PriceSet; nanos: bigint } | undefined
+  /** The provider's own bill, as its answer reports it. */
+  costReported: string | undefined
   outcome: RequestOutcome
   /** Faults of the model's figures (ruling C6), of the model that answered (Y13) or of how it was served (Y17); for the log. */
   flags: readonly string[]
@@ -83,6 +87,7 @@ export function weigh(
   const said = answered.tier === undefined ? report.service : { ...report.service, service_tier: answered.tier }
   const served = said || exchange.service ? readService(said, exchange.service, model, at) : undefined
   const set = setAt(model.prices, { ...served, at })
+  const { cost: list } = answered.target.model
   const { prices } = set
   const called = prices.calls && weighCalls(report, isComplete, (kind) => Object.hasOwn(prices.calls!, kind))
   if (called) flags.push(...called.flags)
@@ -94,8 +99,17 @@ export function weigh(
     calls: called?.calls,
     amountNanos: isWaived ? 0n : priceNanos(prices, usage, called?.calls),
     set,
+    cost: list && costOf(list),
+    costReported: report.costReported,
     outcome,
     flags,
+  }
+
+  /** The provider's list may price other tiers than ours. */
+  function costOf(prices: PriceList): Bill['cost'] {
+    const facts = said || exchange.service ? readService(said, exchange.service, { ...model, prices }, at) : undefined
+    const set = setAt(prices, { ...facts, at })
+    return { set, nanos: priceNanos(set.prices, usage, called?.calls) }
   }
 }
 
@@ -107,12 +121,13 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   bill: Bill
   /** Whose request it was, and what for (ruling Y21). */
   who: Pick<CallRecord, 'personId' | 'labels'>
+  /** The form of the ledger that is asked for; undefined: form 3 if the entry needs it. */
+  form: 3 | undefined
 }
 
 /** Makes a debit of a bill. Posted again, the same request id adds no second entry (ruling R5). */
-export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs, who }: Billed): Debit {
+export function debitOf({ requestId, key, clientWire, model, target, bill, createdMs, who, form }: Billed): Debit {
   const { usage, usageSource, calls, amountNanos, set, outcome } = bill
-  const { kept } = model.prices
   return {
     requestId,
     keyId: keyIdOf(key),
@@ -131,19 +146,27 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
     outcome,
     createdMs,
     accountId: key.account.id,
-    ...detailsOf(kept, set, who),
+    ...detailsOf(model.prices.kept, bill, who, form),
   }
 }
 
 /** @returns what makes an entry of form 3; undefined if nothing does */
 function detailsOf(
   kept: Model['prices']['kept'],
-  { band, tier, geo }: PriceSet,
+  { set: { band, tier, geo }, cost, costReported }: Bill,
   { personId: person, labels }: Billed['who'],
+  form: 3 | undefined,
 ): DetailedDebit | undefined {
-  if (kept === undefined && person === undefined && labels === undefined) return undefined
+  const isDetailed = kept !== undefined || cost !== undefined || person !== undefined || labels !== undefined
+  // A bill that an answer reports begins form 3 only if the operator says so.
+  if (!isDetailed && (form === undefined || costReported === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
-  return { details: { ...chosen, person, labels }, listText: kept?.text }
+  const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }
+  return {
+    details: { ...chosen, person, labels, ...costs, costReported },
+    listText: kept?.text,
+    costPrices: cost?.set.prices,
+  }
 }
 
 /** Copies a bill into the record while its debit is on its way. */

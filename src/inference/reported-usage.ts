@@ -10,9 +10,10 @@ type CountReader = {
 }
 
 type Counters = {
-  [K in Exclude<keyof UsageReport, 'flags' | 'isOutputPartial' | 'calls' | 'callsSeen' | 'models' | 'service'>]:
-    | number
-    | undefined
+  [K in Exclude<
+    keyof UsageReport,
+    'flags' | 'isOutputPartial' | 'calls' | 'callsSeen' | 'models' | 'service' | 'costReported'
+  >]: number | undefined
 }
 
 export function createCountReader(): CountReader {

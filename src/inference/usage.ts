@@ -51,6 +51,8 @@ export type UsageReport = {
   models?: readonly string[]
   /** The tier, speed and geography that it names, each as last said, by its member (ruling Y17). */
   service?: Readonly<Record<string, string>>
+  /** The provider's own bill for it, as a decimal text. Never shown to clients (ruling P10). */
+  costReported?: string
 }
 
 /** An answer names one model; of one that names more, so many are kept, and so much of each. */
@@ -81,6 +83,26 @@ export function noteService(report: UsageReport, object: Record<string, unknown>
   return noted
 }
 
+/** No provider charges more for an answer, in the currency of its bill. */
+const costMax = 1_000_000
+
+/**
+ * A report that knows of the provider's own bill, if the usage has one. Pages as stored in November 2026:
+ * - xAI counts 10⁻¹⁰ USD in `cost_in_usd_ticks` (docs.x.ai/developers/cost-tracking).
+ * - OpenRouter has its credits in `cost` (openrouter.ai/docs, Usage Accounting).
+ * - Perplexity has a map there with `total_cost`.
+ */
+export function noteCost(
+  report: UsageReport,
+  { cost_in_usd_ticks: ticks, cost }: Record<string, unknown>,
+): UsageReport {
+  if (ticks === undefined && cost === undefined) return report
+  const said = typeof cost === 'object' && cost !== null ? (cost as Record<string, unknown>)['total_cost'] : cost
+  const amount = typeof ticks === 'number' ? ticks / 10 ** 10 : said
+  if (typeof amount !== 'number' || !(amount >= 0 && amount <= costMax)) return report
+  return { ...report, costReported: amount.toFixed(12).replace(/\.?0+$/, '') }
+}
+
 /** The source of the figures of a bill, weakest counter first (ruling C3). */
 export type UsageSource = 'final' | 'partial' | 'estimated' | 'waived'
 
@@ -106,6 +128,7 @@ export function mergeUsage(earlier: UsageReport, later: UsageReport): UsageRepor
   if (isIgnored && !later.flags && !later.calls && !later.service) return earlier
   const merged: UsageReport = { ...earlier }
   if (later.calls) merged.calls = { ...earlier.calls, ...later.calls }
+  if (later.costReported !== undefined) merged.costReported = later.costReported
   if (later.service) merged.service = { ...earlier.service, ...later.service }
   if (!isIgnored) for (const counter of counters) if (later[counter] !== undefined) merged[counter] = later[counter]
   const saysOutput = !isIgnored && later.outputTokens !== undefined

@@ -36,7 +36,7 @@ export function headValues(
 
 /**
  * Renames the models that a usage object names at any depth, as `iterations` of the messages wire do (spec 1.8, ruling P2).
- * The answering model gets the client's name for it, and a name of any other model is left out.
+ * The answering model gets the client's name for it, and a name of any other model is left out. So is what the provider charges.
  * @param usage as it was parsed; it stands at `path` of the patch
  */
 export function renameInUsage(
@@ -47,11 +47,18 @@ export function renameInUsage(
 ): void {
   if (typeof usage !== 'object' || usage === null) return
   for (const [key, value] of Object.entries(usage)) {
+    if (costNames.has(key)) {
+      patch.set(path, new Map([[key, undefined]]))
+      continue
+    }
     renameInUsage(patch, [...path, key], value, { model })
     if (key !== 'model' || value === null || value === model.id) continue
     patch.set(path, new Map([[key, value === model.upstreamModel ? JSON.stringify(model.id) : undefined]]))
   }
 }
+
+/** Members of a usage by which providers report what they charge; no client is shown that (rulings P10, X14). See `noteCost`. */
+const costNames: ReadonlySet<string> = new Set(['cost', 'cost_details', 'cost_in_usd_ticks', 'total_cost', 'is_byok'])
 
 /**
  * Whether the model's own figures are the billed ones, so that they may stay as they came (rulings C6, P10).

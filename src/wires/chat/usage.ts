@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
-import { noteService, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { noteCost, noteService, readCount, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /**
@@ -27,7 +27,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     total: usage['total_tokens'],
     excludesReasoning: quirk === 'excl_reasoning',
   })
-  return noteService(withCalls(report, usage), usage)
+  return noteCost(noteService(withCalls(report, usage), usage), usage)
 }
 
 type ChatUsage = {

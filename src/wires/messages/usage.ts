@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { createCountReader } from '../../inference/reported-usage.ts'
-import { noteService, tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { noteCost, noteService, tokenCountMax, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /**
@@ -43,7 +43,7 @@ export function decodeUsage(raw: unknown, _quirk?: Profile['usageQuirk']): Usage
     outputTokens: isUncounted && input === 0 && output === 0 ? undefined : output,
     reasoningTokens: sum(parts.map((part) => part.reasoning)),
   })
-  return noteService(withCalls(counted, usage), usage)
+  return noteCost(noteService(withCalls(counted, usage), usage), usage)
 }
 
 /** The report of `message_start`: its output is what the model had said when it had hardly begun. */

@@ -1,7 +1,7 @@
 import { asObject } from '../../bytes/json.ts'
 import type { Profile } from '../../catalog/profile.ts'
 import { splitInclusive } from '../../inference/reported-usage.ts'
-import { noteService, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { noteCost, noteService, type Usage, type UsageReport } from '../../inference/usage.ts'
 import { withCalls } from '../answers/native-answer.ts'
 
 /** On this wire `input_tokens` includes the cached ones; the gateway's counters are disjoint. */
@@ -22,7 +22,7 @@ export function decodeUsage(raw: unknown, quirk: Profile['usageQuirk']): UsageRe
     // A real continuation of a programmatic call reports them.
     zerosCount: true,
   })
-  return noteService(withCalls(report, usage), usage)
+  return noteCost(noteService(withCalls(report, usage), usage), usage)
 }
 
 export type ResponsesUsage = {

@@ -1,0 +1,121 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type ClientWire, clientWireNames } from '../../src/catalog/wire-names.ts'
+import { loadText } from '../../src/config/load.ts'
+import { noteCost } from '../../src/inference/usage.ts'
+import { verifyOptions } from '../store/fixtures.ts'
+import { testModel } from '../support/gateway.ts'
+import { answers, frames, type Native, startNative } from '../support/native.ts'
+import { stream, whole } from '../support/raw-upstream.ts'
+import { inFrame, withService } from '../support/served.ts'
+
+/*
+ * What providers charge (issue 46, point 3): a list of the provider for a model or a route, and what answers report of the bill.
+ * Operators see both, clients neither (rulings P10, X14).
+ */
+
+const prices = { input: '3', output: '15' }
+const cost = { input: '1', output: '5', tiers: { priority: '2' } }
+
+/** Bills as providers report them, each with its decimal text. */
+const bills: [usage: Record<string, unknown>, text: string | undefined][] = [
+  [{ cost_in_usd_ticks: 37_756_001 }, '0.0037756001'],
+  [{ cost: 0.000_95 }, '0.00095'],
+  [{ cost: { input_tokens_cost: 0.1, total_cost: 0.777 } }, '0.777'],
+  [{ cost: 'much' }, undefined],
+  [{}, undefined],
+]
+
+async function start(config: Record<string, unknown> = {}): Promise<Native> {
+  const models = clientWireNames.flatMap((wire) => [
+    testModel(`plain-${wire}`, wire, { prices }),
+    testModel(`cost-${wire}`, wire, { prices, cost }),
+    testModel(`route-${wire}`, wire, { prices, cost, upstream: [{ name: 'sim', cost: { input: '2', output: '2' } }] }),
+  ])
+  return startNative({ models, config })
+}
+
+async function ask(
+  native: Native,
+  wire: ClientWire,
+  model: string,
+  said: object,
+  isStream = false,
+  asked: object = {},
+) {
+  const { gateway, upstream } = native
+  const served = { usage: said as Record<string, string> }
+  upstream.play(
+    isStream ? stream(frames[wire].map((frame) => inFrame(frame, served))) : whole(withService(answers[wire], served)),
+  )
+  const answer = await native.ask(wire, { model: `${model}-${wire}`, stream: isStream, ...asked })
+  assert.equal(answer.status, 200, answer.text)
+  return { ...answer, entry: gateway.store.findEntry(answer.id)! }
+}
+
+test('C11 an entry has the cost by the list of its route, else of its model, at the tier that served; clients see none', async () => {
+  const native = await start()
+  for (const wire of clientWireNames)
+    for (const isStream of [false, true]) {
+      // Nine tokens of input and three of output.
+      const costs = { cost: 9_000n + 15_000n, route: 18_000n + 6_000n }
+      for (const [model, nanos] of Object.entries(costs))
+        for (const [said, reported] of bills) {
+          const { text, entry } = await ask(native, wire, model, said, isStream)
+          assert.equal(entry.amountNanos, 72_000n)
+          const { costNanos, costReported, list } = entry.details!
+          assert.deepEqual(
+            [costNanos, costReported, list],
+            [nanos, reported, undefined],
+            `${wire} ${JSON.stringify(said)}`,
+          )
+          assert.ok(!/37756001|0\.777|0\.00095/.test(text), `${wire} ${isStream} ${text}`)
+        }
+    }
+  const { entry } = await ask(native, 'chat', 'cost', {}, false, {})
+  assert.equal(entry.details!.tier, undefined)
+  assert.deepEqual(native.gateway.store.verify(verifyOptions), [])
+  await native.close()
+})
+
+test('issue 46 a bill that answers report begins no form 3 by itself, and is kept with ledger: { form: 3 }', async () => {
+  for (const config of [{}, { ledger: { form: 3 } }]) {
+    const native = await start(config)
+    for (const wire of clientWireNames)
+      for (const [said, reported] of bills) {
+        const { entry } = await ask(native, wire, 'plain', said)
+        const expected = 'ledger' in config && reported !== undefined ? { costReported: reported } : undefined
+        assert.deepEqual(entry.details && JSON.parse(JSON.stringify(entry.details)), expected)
+        assert.equal(entry.digest.slice(0, 2), expected ? '3:' : '1:')
+      }
+    await native.close()
+  }
+})
+
+test('C11 a reported cost is a decimal text, and what is no believable amount is none', () => {
+  const textOf = (usage: Record<string, unknown>) => noteCost({}, usage).costReported
+  assert.deepEqual(
+    [0, 1, 100, 1e-10, 0.1, 1_000_000].map((value) => textOf({ cost: value })),
+    ['0', '1', '100', '0.0000000001', '0.1', '1000000'],
+  )
+  for (const value of [-1, 1e7, Number.NaN, null, '1', [], {}]) assert.equal(textOf({ cost: value }), undefined)
+})
+
+test('C11 mistakes of a cost list name their key', () => {
+  const text = (cost: string) => `upstreams: { u: { base_url: http://127.0.0.1:9, accounts: [{ name: a, key: k }] } }
+catalog: { pinned: 2026-11-01, models: [{ id: m, wire: chat, upstream: ${cost}, max_output_tokens: 9, prices: { input: "1", output: "1" } }] }
+`
+  const bands =
+    '[{ name: a, zone: UTC, hours: "01:00-03:00", times: "2" }, { name: b, zone: UTC, hours: "02:00-04:00", times: "2" }]'
+  const wrong = [
+    [`u, cost: { input: "1", output: "1", bands: ${bands} }`, /catalog\.models\[0\]\.cost\.bands\[1\] overlaps/],
+    [`[{ name: u, cost: { input: "1", output: "1", bands: ${bands} } }]`, /upstream\[0\]\.cost\.bands\[1\] overlaps/],
+  ] as const
+  for (const [cost, message] of wrong)
+    assert.throws(
+      () => loadText(text(cost), 'file', {}, {}),
+      (error: { problems: { message: string }[] }) => {
+        return error.problems.some((problem) => message.test(problem.message))
+      },
+    )
+})
