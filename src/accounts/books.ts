@@ -64,6 +64,7 @@ import {
 } from './person-rules.ts'
 import { findPerson, type PersonPage, type PersonRow } from './persons.ts'
 import { postGrant } from './post-grant.ts'
+import type { StatementHeader, StatementMonth, StatementSums } from './statement.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
   FoldProgress,
@@ -102,6 +103,13 @@ const readingNames = [
     'readSpent',
     'nameLines',
     'namePersons',
+    'findLines',
+    'listLine',
+    'sumMonth',
+    'makeHead',
+    'findHead',
+    'readHeader',
+    'keepHeader',
   ] as const),
   ...([
     'verify',
@@ -225,6 +233,20 @@ export interface BookStore {
   nameLines(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The people that are meant by ids in entries: identities are the person they belong to, and erased people are nobody. */
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
+  /** The lines of those keys that are not the first ones of theirs. */
+  findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** The ids of the keys of a line of rotations. */
+  listLine(scope: string): Promise<string[]>
+  /** Sums the entries of an account in a month. Reads no others. */
+  sumMonth(month: StatementMonth): Promise<StatementSums>
+  /** A head of a moment that is over, as `audit` would have made it then. */
+  makeHead(momentMs: number): Promise<string>
+  /** The same from a statement that is kept, of a month by the days of a zone. */
+  findHead(month: string, timeZone: string): Promise<string | undefined>
+  /** The header of a closed month's statement. */
+  readHeader(accountId: string, month: string): Promise<StatementHeader | undefined>
+  /** Keeps a header for good. @returns the one that is kept */
+  keepHeader(accountId: string, month: string, header: StatementHeader): Promise<StatementHeader>
   /** Those that spent most first, equal ones by id; as `readUsage` does while much is not folded. */
   rankSpent(ranking: SpendRanking): Promise<RankedSpend[]>
   /** The whole cost of a key, in nano-credits, less what was given back. */

@@ -130,6 +130,17 @@ export const registers = {
     /** The session ends then, however often it is used. */
     expires_ms: number(),
   },
+  /** The parts of statements of closed months that are in no entry, as JSON (`StatementHeader`). */
+  statements: { account_id: text(), month: text(), header: text() },
+  /** Apart from their statement, since names can be erased (ruling Y21). */
+  statement_people: {
+    account_id: text(),
+    month: text(),
+    person: text(),
+    /** The person that this identity belonged to. */
+    counts_as: text(),
+    name: text(),
+  },
   /** Spending of keys with budgets. */
   spends: { scope: text(), from_ms: number(), until_ms: number(), spent: amount(), warned: number() },
   /** Warnings that wait to be sent. */

@@ -14,6 +14,7 @@ import { type AdminHandler, type AdminRequest, type ApiAnswer, formatJson, guard
 import {
   cookieName,
   formatCookie,
+  guardHeaders,
   isCrossSite,
   isOurHost,
   type KnownSite,
@@ -159,6 +160,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       throw await withCurrent(problemOf(error), operation, context, inPath)
     })
     if ('rows' in outcome) return await exportRows(formatJsonLines(outcome.rows), { 'content-type': jsonLines })
+    if ('text' in outcome) return tellText(outcome)
     if ('play' in outcome) {
       parts.play(exchange, outcome.play, { requestId, ip: address }, share)
       return undefined
@@ -239,6 +241,16 @@ async function withCurrent(
     current: now && 'body' in now ? now.body : undefined,
     headers,
   })
+}
+
+/** Makes an answer of a page or a file. A page has styles of its own, and runs nothing. */
+function tellText({ text, type, name }: Extract<OperationResult<unknown>, { text: string }>): ApiAnswer {
+  const headers = {
+    'content-type': type,
+    'content-disposition': `inline; filename="${name}"`,
+    'content-security-policy': `${guardHeaders['content-security-policy']}; style-src 'unsafe-inline'`,
+  }
+  return { status: 200, headers, body: text }
 }
 
 function csvHeaders({ id }: Operation): Record<string, string> {

@@ -6,7 +6,9 @@ import { createCalendar, utc } from '../accounts/calendar.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { withoutKeys } from '../accounts/keys.ts'
 import type { DeclaredLabels } from '../accounts/labels.ts'
+import { usualWords } from '../accounts/statement.ts'
 import { didYouMean } from '../catalog/near-ids.ts'
+import type { Config } from '../config/config.ts'
 import { formatJsonLines, jsonLines } from '../operations/csv.ts'
 import { models, pageMax } from '../operations/fields.ts'
 import type { Context, Face, Operation, OperationResult, Running } from '../operations/operation.ts'
@@ -45,6 +47,7 @@ function addFace(program: Command, one: Operation, face: Face): void {
   addOptions(command, face, shape)
   if (typeof face.rows === 'number')
     command.option('--limit <count>', 'how many at most', numberFrom(1, 9_999_999), face.rows)
+  for (const [form, text] of Object.entries(face.forms ?? {})) command.option(`--${form}`, text)
   if (one.asks === 'server') command.option(...adminOption)
   else if (isPrintedWhole(one, face)) command.option('--csv', 'as comma-separated values')
   command.action((...args: unknown[]) => act(args.at(-1) as Command, one, face, args.slice(0, -2)))
@@ -126,14 +129,18 @@ async function act(command: Command, one: Operation, face: Face, values: readonl
     ...typedOptions(command, face),
     ...face.fixed,
   }
+  const form = Object.keys(face.forms ?? {}).find((name) => command.opts<Record<string, unknown>>()[name])
+  if (form !== undefined) asked['form'] = form
   for (const name of face.files ?? []) asked[name] = readField(`${asked[name]}`, one.input.shape[name] as z.ZodType)
   if (one.kind === 'edits' && names.length > 0 && names.every((name) => asked[name] === undefined)) {
     const flags = names.map((name) => new Option(face.options![name]!).long)
     command.error(`error: say what is to be changed: ${flags.join(', ')}`)
   }
   try {
-    if (csv || (isJson(command) && one.media?.includes(jsonLines))) return await printRows(command, one, asked, csv)
+    if ((csv && one.csv) || (isJson(command) && one.media?.includes(jsonLines)))
+      return await printRows(command, one, asked, csv)
     const answer = await answerOf(command, one, asked, (rows ?? face.rows) as number | 'all')
+    if (form !== undefined) return await printPieces([`${answer}`])
     if (typeof asked['models'] === 'string') await noteUnknownModels(command, asked['models'])
     print(command, answer, () => sayAnswer(one.id, answer), sayLost(one.id, answer))
   } catch (error) {
@@ -212,7 +219,8 @@ async function answerOf(
     return readPages(context, one, asked, most)
   }
   const labels = await readLabels(command, asked)
-  const running = { ...unasked, declaredLabels: () => labels }
+  const readCreditWords = async () => (await glance(command))?.credits ?? usualWords
+  const running = { ...unasked, declaredLabels: () => labels, readCreditWords }
   const outcome = await (one.asks === 'configuration'
     ? work(await withConfiguration(command))
     : withStore(command, (books, calendar) => work({ ...nobody, running, books, calendar, nowMs: Date.now() }), {
@@ -220,10 +228,21 @@ async function answerOf(
         ...zonedOf(one),
       }))
   if ('items' in outcome) return outcome.items
+  if ('text' in outcome) return outcome.text
   if (!('body' in outcome)) throw new Error(`${one.id} is asked of a server`)
   const again = sayAgain(one.id)
   if (outcome.isNew === false && again !== undefined) note(command, again)
   return outcome.body
+}
+
+/** The configuration, for what is the same without one. A mistake in it is reported by those who need it. */
+async function glance(command: Command): Promise<Config | undefined> {
+  const { glanceAtConfig } = await import('../config/load.ts')
+  try {
+    return glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
+  } catch {
+    return undefined
+  }
 }
 
 /** Labels that a key gets must be declared in the configuration, which other commands need not read. */

@@ -20,7 +20,7 @@ export function print(command: Command, data: unknown, text: () => string, unwri
 }
 
 /** Prints as fast as the reader takes it. */
-export async function printPieces(pieces: AsyncIterable<string>): Promise<void> {
+export async function printPieces(pieces: AsyncIterable<string> | Iterable<string>): Promise<void> {
   await pipeline(Readable.from(pieces), process.stdout, { end: false })
 }
 

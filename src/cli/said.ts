@@ -5,6 +5,7 @@ import type { KeyDetails } from '../operations/keys.ts'
 import type { TotalRow } from '../operations/ledger.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import type { ModelRow, UpstreamState } from '../operations/shapes.ts'
+import type { ToldStatement } from '../operations/statement-shape.ts'
 import { describeExplanation } from './explanation.ts'
 import { formatFields, formatRows, formatTable } from './print.ts'
 import { formatUsage, sayFolded } from './usage.ts'
@@ -82,6 +83,7 @@ const said: Record<string, PrintRule> = {
   'ledger.list': { text: formatLines },
   'ledger.totals': { text: formatTotals },
   'usage.show': { text: formatUsage },
+  'statement.show': { text: sayStatement },
   'usage.table': { text: (rows: readonly PrintedRow[]) => formatRows(Object.keys(rows[0]!), rows) },
   status: {
     text: ({ folding, failing, ...status }: Status) =>
@@ -238,4 +240,10 @@ function formatLines(rows: readonly EntryLine[]): string {
 function formatTotals(rows: readonly TotalRow[]): string {
   const names = Object.keys(rows[0] ?? { requests: 0, billed: 0, credited: 0 })
   return formatRows(names, rows)
+}
+
+/** The sums, and what proves them; the lines are in the other forms. */
+function sayStatement(told: ToldStatement): string {
+  const sums = Object.entries(told).filter(([, value]) => !Array.isArray(value))
+  return formatFields(Object.fromEntries(sums))
 }

@@ -8,6 +8,7 @@ export const tableCommands: Readonly<Record<string, string>> = {
   person: 'people who use keys: bring in a list, rename, link and erase them',
   ledger: 'what was paid for what: list, show, sum, check and export entries',
   usage: 'what was used and what it cost: as a time series, or as a table of every row',
+  statement: "show the statement of an account's month: balances, credits, use, and the entries that prove it",
   models: 'list the models that clients can name',
   status: 'tell how the server is: version, readiness, ledger, load',
   clock: 'the clock that dates entries: confirm one that is in doubt',

@@ -1,5 +1,6 @@
 import type { Zone } from '../accounts/calendar.ts'
 import type { DeclaredLabels } from '../accounts/labels.ts'
+import type { CreditWords } from '../accounts/statement.ts'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import type { Catalog } from '../catalog/model.ts'
 import type { EgressProxy } from './egress.ts'
@@ -135,6 +136,8 @@ export type Config = {
     /** Whether upstreams get the trace header. */
     propagate: boolean
   }
+  /** How credits are called on statements, and who sells them. */
+  credits: CreditWords
   /** The time zone of budgets and reports, and the number of whole months of figures that are kept for reports. */
   reporting: Zone & { keepMonths: number }
   /** The receivers of warnings (ruling X15). */

@@ -387,6 +387,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
       keys: file.metrics.keys,
     },
     telemetry: origin.telemetry,
+    credits: file.credits,
     reporting: {
       timeZone: spellZone(file.reporting.time_zone),
       weekStarts: file.reporting.week_starts,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { weekStarts } from '../accounts/calendar.ts'
 import { labelValuesMax, labelWord, labelWordCure } from '../accounts/labels.ts'
+import { isShownWhole } from '../accounts/shown-text.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
 import { costFieldNames, implicitKeys, tiers } from '../catalog/model.ts'
@@ -344,6 +345,29 @@ const reporting = z.strictObject({
     .describe('How many whole months of figures are kept for reports; the ledger itself is kept for ever.'),
 })
 
+const shown = (most: number) =>
+  text().refine(
+    (value) =>
+      value === '' ||
+      value
+        .trimEnd()
+        .split('\n')
+        .every((line) => isShownWhole(line, most)),
+    {
+      error: `must have lines of 1 to ${most} visible characters`,
+    },
+  )
+
+const credits = z.strictObject({
+  symbol: shown(8).prefault('').describe('Stands before amounts on statements and in the console, such as `€`.'),
+  name: shown(40)
+    .prefault('credits')
+    .describe('The name of a credit: the code of a currency, such as `EUR`, if one credit is one of it.'),
+  seller: shown(200)
+    .prefault('')
+    .describe('Who sells the credits, for statements: name and address, in one or more lines.'),
+})
+
 const log = z.strictObject({
   level: oneOf(['info', 'error']).prefault('info').describe('`info` has a line for each request.'),
   format: oneOf(['auto', 'json', 'pretty']).prefault('auto').describe('`auto`: pretty in a terminal, else JSON.'),
@@ -491,6 +515,7 @@ export const configSchema = z.strictObject({
     .max(20, { error: 'must be at most 20' })
     .prefault([])
     .describe('Who is told of low credit, budgets, upstreams and a ledger in trouble. A change takes a restart.'),
+  credits: credits.prefault({}).describe('How credits are called on statements.'),
   log: log.prefault({}).describe('The log on stderr.'),
   telemetry: telemetry
     .prefault({})

@@ -177,7 +177,9 @@ function successOf(one: Operation): Record<string, unknown> {
   const item = toSchema(one.output, 'output')
   const json = (schema: OpenApiSchema) => ({
     'application/json': { schema },
-    ...(one.csv && { 'text/csv': { schema: { type: 'string' } } }),
+    ...Object.fromEntries(
+      [...(one.texts ?? []), ...(one.csv ? ['text/csv'] : [])].map((type) => [type, { schema: { type: 'string' } }]),
+    ),
   })
   if (one.kind === 'list') {
     const schema = {

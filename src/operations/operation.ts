@@ -3,6 +3,7 @@ import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { DeclaredLabels } from '../accounts/labels.ts'
 import type { OperatorRole } from '../accounts/operators.ts'
+import type { CreditWords } from '../accounts/statement.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { ProblemName } from './problem.ts'
@@ -37,6 +38,8 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   media?: readonly string[]
   /** Whether its body may contain a client's request, and be as large. */
   isLarge?: boolean
+  /** Forms of the answer beside JSON, as media types. */
+  texts?: readonly string[]
   /** Returns the whole list as comma-separated values, if it exists in that form. */
   csv?(context: Context, input: z.output<Input>): AsyncIterable<string>
   /** The most runs at the same time for one operator. Further ones are refused. */
@@ -81,6 +84,8 @@ export type Face = {
   options?: Readonly<Record<string, string>>
   /** Defaults of fields, if they differ from those of the operation. */
   usual?: Readonly<Record<string, string>>
+  /** Values of the field `form`, each with a flag of its own. */
+  forms?: Readonly<Record<string, string>>
   /** Fields that the command itself determines. */
   fixed?: Readonly<Record<string, unknown>>
   /** The command in one sentence, if that differs from the operation's text. */
@@ -122,6 +127,8 @@ export type Running = {
   listModels(): readonly ModelRow[]
   /** The labels of the configuration. */
   declaredLabels(): DeclaredLabels
+  /** How credits are called on statements. */
+  readCreditWords(): Promise<CreditWords>
   listWebhooks(): Promise<readonly WebhookState[]>
   /** The nano-credits of a key's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string): bigint
@@ -182,6 +189,8 @@ export type OperationResult<T> =
   | { body: T; isNew?: boolean; version?: string; session?: SessionCookie }
   /** @property next the place after which the next page begins, if there is one */
   | { items: readonly T[]; next?: readonly (string | number)[] | undefined }
+  /** A text of its own form. @property name of a file for it */
+  | { text: string; type: string; name: string }
   /** All rows of a table, sent as JSON lines. */
   | { rows: AsyncIterable<object> }
   /** A stream that goes on until it is ended. */

@@ -7,6 +7,7 @@ import { personOperations } from './persons.ts'
 import { requestOperations } from './requests.ts'
 import { runningOperations, webhookOperations } from './running.ts'
 import { sessionOperations } from './session.ts'
+import { statementOperations } from './statements.ts'
 import { usageOperations } from './usage.ts'
 import { usageTable } from './usage-table.ts'
 import { workbenchOperations } from './workbench.ts'
@@ -21,6 +22,7 @@ export const operations: readonly Operation[] = [
   ...ledgerOperations,
   ...usageOperations,
   usageTable,
+  ...statementOperations,
   ...runningOperations,
   ...requestOperations,
   ...workbenchOperations,

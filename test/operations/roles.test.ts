@@ -47,6 +47,8 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
   'ledger.totals': () => ({ by: 'model,key' }),
   'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
   'usage.table': () => ({ by: 'account,model' }),
+  'statement.show': () => ({ account: 'tester', month: '2026-01' }),
+  'statement.own': () => ({ month: '2026-01' }),
   'ledger.show': async ({ gateway }) => ({ request: await paid(gateway) }),
   'model.list': () => ({}),
   'upstream.list': () => ({}),
@@ -132,7 +134,7 @@ test('issue 13: every operation is asked by admin, viewer, finance, owners, nobo
 
 test('issue 13 X14: an owner may sign in and out, see what is his own and the settings of agents, and nothing else', () => {
   const owners = allOperations.filter(({ role }) => role === 'anyone' || role === 'owner').map(({ id }) => id)
-  assert.deepEqual(owners.sort(), ['me', 'session.create', 'session.end', 'setup.list', 'setup.show'])
+  assert.deepEqual(owners.sort(), ['me', 'session.create', 'session.end', 'setup.list', 'setup.show', 'statement.own'])
 })
 
 test('Y22 finance reads sums, prices and statements of all accounts, and no entry, request, key or person', () => {
@@ -143,6 +145,7 @@ test('Y22 finance reads sums, prices and statements of all accounts, and no entr
     'ledger.totals',
     'model.list',
     'openapi',
+    'statement.show',
     'status',
     'usage.show',
     'usage.table',
@@ -315,6 +318,7 @@ const ownWays: Record<string, Provoke> = {
   },
   'person.link conflict': (api, one, fields) => withFields({ other: `${fields['person']}` })(api, one, fields),
   'usage.show range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
+  'statement.show not_found': withFields({ account: 'nobody' }),
   'operator.create conflict': withFields({ name: 'ann' }),
 }
 

@@ -40,12 +40,14 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     ...['bf2482768d2072b7', '8bd013a04a0dfa0d', 'a6f9c1ee71b5de34', '3e189578207f2f9c'],
     'b8fdf11fae15834c',
     'a4a325fc3d3354f4',
+    '0290adba21a9aebb',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
     ...['5483ce4bada5321c', 'c20f3bbccb279a70', '8994ba3157d93d3f', '7ecb3eb1b944d01e'],
     'f3d7f1cc3fab8149',
     'c4b76cb6ee11b3d1',
+    'e742252417f32d85',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

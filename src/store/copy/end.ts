@@ -31,6 +31,8 @@ export const copiedRegisters = {
   spends: 'replaced',
   outbox: 'replaced',
   made: 'replaced',
+  statements: 'added',
+  statement_people: 'replaced',
   audit: 'added',
 } as const satisfies Partial<Record<RegisterName, 'added' | 'changed' | 'replaced'>>
 

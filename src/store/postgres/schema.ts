@@ -433,6 +433,26 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // The plan of the configuration by which an account pays (ruling C11).
   { oldest: 1, sql: 'ALTER TABLE triwire.accounts ADD COLUMN plan text' },
+  // Statements of closed months: what is on them beside entries (src/accounts/statement.ts).
+  {
+    oldest: 1,
+    sql: `
+  CREATE TABLE triwire.statements (
+    account_id text COLLATE "C" NOT NULL,
+    month text COLLATE "C" NOT NULL,
+    header text NOT NULL,                -- JSON
+    PRIMARY KEY (account_id, month)
+  );
+  CREATE TABLE triwire.statement_people (
+    account_id text COLLATE "C" NOT NULL,
+    month text COLLATE "C" NOT NULL,
+    person text COLLATE "C" NOT NULL,
+    counts_as text COLLATE "C" NOT NULL, -- the person that this identity belonged to
+    name text NOT NULL,
+    PRIMARY KEY (account_id, month, person)
+  );
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

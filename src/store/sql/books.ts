@@ -32,6 +32,7 @@ import {
   writeStatements,
 } from './registers.ts'
 import { keysWithSpends, lockAccount, setSpend, sumSpend } from './spends.ts'
+import { createStatements } from './statements.ts'
 import {
   all,
   ask,
@@ -73,6 +74,7 @@ export function createQuestions(dialect: Dialect) {
     listAhead: () => listAhead(dialect),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
+    ...createStatements(dialect),
   }
 }
 

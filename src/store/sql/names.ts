@@ -5,7 +5,7 @@ import { slices } from './words.ts'
 /** The names of what stands in reports by its id. Those of people are in no entry (ruling Y21). */
 export function createNames(dialect: Dialect) {
   const { schema } = dialect
-  return { nameLines, namePersons, findLines }
+  return { nameLines, namePersons, findLines, listLine }
 
   function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
     const names = new Map<string, string>()
@@ -35,6 +35,13 @@ export function createNames(dialect: Dialect) {
     return names
   }
 
+  /** The ids of the keys of a line of rotations. */
+  function* listLine(scope: string): StoreStep<string[]> {
+    const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
+    return rows.map(({ id }) => id as string)
+  }
+
+  /** The line of each key that is not the first of it. */
   function* findLines(keys: readonly string[]): StoreStep<Map<string, string>> {
     const lines = new Map<string, string>()
     for (const list of slices([...new Set(keys)])) {

@@ -99,6 +99,10 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
       const { personId, erasedMs } = write
       const blank = { name: null, external_id: null, email: null, account_id: null, erased_ms: erasedMs }
       return [
+        remove((put) => {
+          const theirs = `SELECT id FROM ${dialect.schema}.persons WHERE ${put(personId)} IN (id, linked_id)`
+          return `statement_people WHERE person IN (${theirs}) OR counts_as IN (${theirs})`
+        }),
         update(dialect, 'persons', blank, { id: personId }),
         update(dialect, 'persons', blank, { linked_id: personId }),
       ]

@@ -80,7 +80,7 @@ export function* findUsageDifferences(dialect: Dialect, progress?: (words: strin
     )
     const { seq, mark, id } = end as { seq: bigint; mark: bigint; id: number | bigint | null }
     const below = (put: Put) => `e.account_id = ${put(accountId)} AND e.seq <= ${put(mark)}`
-    const entries = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, below(put), false))
+    const entries = yield* ask(dialect, (put) => selectSummed(schema, `${schema}.entries e`, below(put), []))
     const rows = id === null ? [] : yield* readRows('sums_k', (put) => `account = ${put(id)}`)
     return findKeyDifferences(accountId, entries, rows, { mark, seq })
   }

@@ -31,7 +31,7 @@ import { createWords, wordKey } from './words.ts'
 export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMax = unfoldedMax) {
   const { schema } = dialect
   const words = createWords(dialect)
-  const { findLines, ...names } = createNames(dialect)
+  const names = createNames(dialect)
   return {
     readUsage: (question: UsageQuestion) =>
       inSnapshot(
@@ -41,7 +41,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
             tail: readTail,
             rows: readRows,
             entries: readEntries,
-            lines: findLines,
+            lines: names.findLines,
           },
           question,
         ),

@@ -213,13 +213,18 @@ const isBilled = `(e.kind = 'debit' OR e.usage_source IS NOT NULL)`
 /**
  * @param from of the entries, called `e`
  * @param where which of them
- * @param isByQuarter false: all of them together, with 0 for the quarter
+ * @param by columns that tell them apart, beside their words
  */
-export function selectSummed(schema: string, from: string, where: string, isByQuarter = true): string {
-  const words = tailWords.map((column) => `e.${column}`)
+export function selectSummed(
+  schema: string,
+  from: string,
+  where: string,
+  by: readonly string[] = [`${quarterOf(schema)} AS quarter`],
+): string {
+  const words = [...by, ...tailWords.map((column) => `e.${column}`)]
   const sums = sumColumns.map((column) => `${summed[column]} AS ${column}`)
-  return `SELECT ${isByQuarter ? quarterOf(schema) : '0'} AS quarter, ${[...words, ...sums].join(', ')} FROM ${from}
-    WHERE ${isBilled} AND ${where} GROUP BY ${(isByQuarter ? ['1', ...words] : words).join(', ')}`
+  return `SELECT ${[...words, ...sums].join(', ')} FROM ${from}
+    WHERE ${isBilled} AND ${where} GROUP BY ${words.map((_, at) => at + 1).join(', ')}`
 }
 
 const word = (column: string) => `coalesce(e.${column}, '')`

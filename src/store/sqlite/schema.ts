@@ -390,6 +390,23 @@ export const migrations: readonly SqliteMigration[] = [
 `,
   // The plan of the configuration by which an account pays (ruling C11).
   'ALTER TABLE accounts ADD COLUMN plan TEXT',
+  // Statements of closed months: what is on them beside entries (src/accounts/statement.ts).
+  `
+  CREATE TABLE statements (
+    account_id TEXT NOT NULL,
+    month TEXT NOT NULL,
+    header TEXT NOT NULL,                -- JSON
+    PRIMARY KEY (account_id, month)
+  ) STRICT;
+  CREATE TABLE statement_people (
+    account_id TEXT NOT NULL,
+    month TEXT NOT NULL,
+    person TEXT NOT NULL,
+    counts_as TEXT NOT NULL,             -- the person that this identity belonged to
+    name TEXT NOT NULL,
+    PRIMARY KEY (account_id, month, person)
+  ) STRICT;
+`,
 ]
 
 /** The version of the second release. */

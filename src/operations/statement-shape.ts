@@ -1,0 +1,50 @@
+import { z } from 'zod'
+import { tokenNames } from '../accounts/statement.ts'
+import * as field from './fields.ts'
+
+const text = z.string().nullable()
+const entry = z.number().nullable()
+
+/** Counts of tokens by their kinds. */
+export const counts = Object.fromEntries(tokenNames.map((name) => [`${name}_tokens`, z.number()])) as Record<
+  `${(typeof tokenNames)[number]}_tokens`,
+  z.ZodNumber
+>
+/** The figures of a line. */
+export const lineShape = z.object({ requests: z.number(), ...counts, amount: field.amount })
+/** Credits for a million tokens. */
+export const priceShape = z.object({
+  ...{ input: field.amount, cache_read: field.amount, cache_write: field.amount, cache_write_1h: field.amount },
+  ...{ output: field.amount, has_steps: z.boolean().describe('whether it depends on the size of a request') },
+})
+
+/** A statement for programs; amounts are decimal texts. */
+export const statementShape = z.object({
+  account: z.string(),
+  buyer: z.string().describe('the name of the account'),
+  seller: z.string(),
+  symbol: z.string(),
+  currency: z.string(),
+  month: z.string(),
+  time_zone: z.string(),
+  closed: z.boolean().describe('whether the month is over, so that this statement stays as it is'),
+  opening: field.amount.describe('the balance before the first entry of the month'),
+  credits: field.amount,
+  use: field.amount,
+  returns: field.amount.describe('what was given back of use'),
+  closing: field.amount.describe('opening + credits - use + returns'),
+  credit_lines: z.array(z.object({ posted: field.when, reference: z.string(), amount: field.amount })),
+  use_lines: z.array(
+    z.object({ model: text, tier: text, band: text, price: priceShape.nullable(), ...lineShape.shape }),
+  ),
+  keys: z.array(z.object({ key: text, ...lineShape.shape })).describe('use less returns, by lines of rotations'),
+  people: z.array(z.object({ person: text, ...lineShape.shape })).describe('the same by people'),
+  labels: z.array(z.object({ labels: text, ...lineShape.shape })).describe('the same by labels'),
+  from: entry.describe('the number of the first entry of the account in the month'),
+  to: entry.describe('and of the last one'),
+  digest: text.describe('of the last entry'),
+  head: z.string().describe('of the ledger at the end of the month, for `ledger verify --against`'),
+  command: z.string().describe('makes the statement again'),
+})
+
+export type ToldStatement = z.output<typeof statementShape>

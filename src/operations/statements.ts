@@ -1,0 +1,214 @@
+import { z } from 'zod'
+import type { Books } from '../accounts/books.ts'
+import { createCalendar, quarterMs } from '../accounts/calendar.ts'
+import { formatCredits } from '../accounts/credit.ts'
+import {
+  closingMs,
+  type StatementGroup,
+  type StatementHeader,
+  type StatementLine,
+  type StatementSums,
+  sumLines,
+  tokenNames,
+} from '../accounts/statement.ts'
+import type { Prices } from '../catalog/model.ts'
+import * as field from './fields.ts'
+import { type Context, operation } from './operation.ts'
+import { wrongField } from './problem.ts'
+import { formatStatementCsv, formatStatementHtml } from './statement-forms.ts'
+import { type counts, type lineShape, type priceShape, statementShape, type ToldStatement } from './statement-shape.ts'
+
+const text = z.string().nullable()
+
+const forms = ['json', 'csv', 'html'] as const
+
+const input = z.strictObject({
+  account: field.account,
+  month: field.month.describe('a calendar month of the reporting zone, such as 2026-10'),
+  form: z.enum(forms, { error: `must be one of ${forms.join(', ')}` }).default('json'),
+})
+
+const ownShape = z.object({
+  month: z.string(),
+  time_zone: z.string(),
+  credits: field.amount,
+  requests: z.number(),
+  tokens: z.number(),
+  days: z.array(
+    z.object({ day: z.string(), model: text, credits: field.amount, requests: z.number(), tokens: z.number() }),
+  ),
+})
+
+const media = { csv: 'text/csv; charset=utf-8', html: 'text/html; charset=utf-8' } as const
+
+/** A statement is for finance and admins, and viewers, who see its entries (ruling Y22). */
+export const statementOperations = [
+  operation({
+    id: 'statement.show',
+    http: 'GET /accounts/{account}/statements/{month}',
+    role: 'reader',
+    input,
+    output: statementShape,
+    problems: ['not_found'],
+    text: "show the statement of an account's month: balances, credits, use, and the entries that prove it",
+    atOnce: 2,
+    texts: ['text/csv', 'text/html'],
+    cli: [
+      {
+        command: 'statement',
+        arguments: ['account', 'month'],
+        forms: { html: 'as a page that can be printed', csv: 'as comma-separated values' },
+      },
+    ],
+    async run(context, { account, month, form }) {
+      const told = await readStatement(context, account, month)
+      if (form === 'json') return { body: told }
+      const format = form === 'csv' ? formatStatementCsv : formatStatementHtml
+      return { text: format(told), type: media[form], name: `statement-${told.month}.${form}` }
+    },
+  }),
+  operation({
+    id: 'statement.own',
+    http: 'GET /me/statement',
+    role: 'owner',
+    input: z.strictObject({ month: field.month.optional().describe('a calendar month; else the current one') }),
+    output: ownShape,
+    text: "show what the owner's key and those it was rotated from have used in a month, by day and model",
+    atOnce: 2,
+    run: async (context, { month }) => ({ body: await readOwn(context, month) }),
+  }),
+]
+
+const ownSums = [
+  ...(['cost', 'requests', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'output_tokens'] as const),
+]
+
+/** The owner of a key sees credits and tokens, and neither prices nor what else an amount follows from (ruling Y22). */
+async function readOwn({ books, who, nowMs }: Context, asked: string | undefined): Promise<z.output<typeof ownShape>> {
+  const zone = await books.readUsageState()
+  const calendar = createCalendar(zone)
+  const month = asked ?? calendar.dateOf(nowMs).slice(0, 7)
+  const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  const bounds = [startMs]
+  while (bounds.at(-1)! < endMs) bounds.push(calendar.periodOf(bounds.at(-1)!, 'day').endMs)
+  const { groups } = await books.readUsage({
+    bounds: bounds.map((ms) => ms / quarterMs),
+    ...{ daysOf: zone, isWhole: true, by: ['model'], sums: ownSums, times: [], sort: 'cost' },
+    top: Number.POSITIVE_INFINITY,
+    // An operator has no requests of their own.
+    only: { key: who?.kind === 'owner' ? await books.listLine(who.key.scope) : [] },
+  })
+  const tell = ([cost, requests, ...tokens]: readonly bigint[]) => ({
+    credits: formatCredits(cost!),
+    requests: Number(requests),
+    tokens: Number(tokens.reduce((sum, count) => sum + count, 0n)),
+  })
+  const total = ownSums.map((_, at) => groups.flatMap(({ sums }) => sums[at]!).reduce((sum, one) => sum + one, 0n))
+  const days = bounds.slice(0, -1).flatMap((ms, day) =>
+    groups
+      .map(({ of, sums }) => ({ of, sums: sums.map((each) => each[day]!) }))
+      .filter(({ sums }) => sums.some((sum) => sum !== 0n))
+      .map(({ of, sums }) => ({ day: calendar.dateOf(ms), model: of[0] || null, ...tell(sums) })),
+  )
+  return { month, time_zone: zone.timeZone, ...tell(total), days }
+}
+
+async function readStatement({ books, running, nowMs }: Context, asked: string, month: string): Promise<ToldStatement> {
+  const account = await books.findAccount(asked)
+  const kept = await books.readHeader(account.id, month)
+  const zone = await books.readUsageState()
+  const calendar = createCalendar({ ...zone, timeZone: kept?.timeZone ?? zone.timeZone })
+  const { startMs, endMs } = calendar.periodOf(calendar.startOf(`${month}-01`), 'month')
+  if (startMs > nowMs) throw wrongField('month', `${month} has not begun: name a month that has`)
+  const isClosed = nowMs >= endMs + closingMs
+  const sums = await books.sumMonth({ accountId: account.id, fromMs: startMs, toMs: endMs })
+  const makeHeader = async (): Promise<StatementHeader> => ({
+    buyer: account.name,
+    words: await running.readCreditWords(),
+    timeZone: calendar.timeZone,
+    head:
+      (isClosed ? await books.findHead(month, calendar.timeZone) : undefined) ??
+      (await books.makeHead(Math.min(endMs - 1, nowMs - closingMs))),
+    ...(await namesOfGroups(books, sums.groups)),
+  })
+  const header = kept ?? (isClosed ? await books.keepHeader(account.id, month, await makeHeader()) : await makeHeader())
+  return tellStatement(account.id, month, isClosed, sums, header)
+}
+
+async function namesOfGroups(
+  books: Books,
+  groups: readonly StatementGroup[],
+): Promise<Pick<StatementHeader, 'keys' | 'persons'>> {
+  const ids = (name: 'keyId' | 'person') => [...new Set(groups.map((group) => group[name]).filter(Boolean))].sort()
+  const lines = await books.findLines(ids('keyId'))
+  const lineOf = (id: string) => lines.get(id) ?? id
+  const names = await books.nameLines([...new Set(ids('keyId').map(lineOf))])
+  return {
+    keys: ids('keyId').map((id) => [id, { id: lineOf(id), name: names.get(lineOf(id)) ?? id }]),
+    persons: [...(await books.namePersons(ids('person')))].sort(([a], [b]) => (a < b ? -1 : 1)),
+  }
+}
+
+function tellStatement(
+  account: string,
+  month: string,
+  closed: boolean,
+  { groups, credits, entries, digest, openingNanos, closingNanos }: StatementSums,
+  { buyer, words, timeZone, head, ...names }: StatementHeader,
+): ToldStatement {
+  const [keys, persons] = [new Map(names.keys), new Map(names.persons)]
+  const [used, returned] = [groups.filter((one) => !one.isReturn), groups.filter((one) => one.isReturn)]
+  const sum = (all: readonly { amountNanos: bigint }[]) => all.reduce((nanos, one) => nanos + one.amountNanos, 0n)
+  const by = (wordsOf: Parameters<typeof sumLines>[1]) => sumLines(groups, wordsOf)
+  return {
+    ...{ account, buyer, seller: words.seller, symbol: words.symbol, currency: words.name },
+    ...{ month, time_zone: timeZone, closed },
+    opening: formatCredits(openingNanos),
+    credits: formatCredits(sum(credits)),
+    use: formatCredits(sum(used)),
+    returns: formatCredits(-sum(returned)),
+    closing: formatCredits(closingNanos),
+    credit_lines: credits.map(({ postedMs, reference, amountNanos }) => ({
+      ...{ posted: field.formatTime(postedMs)!, reference, amount: formatCredits(amountNanos) },
+    })),
+    use_lines: sumLines(used, (group) => [
+      [group.model, group.tier, group.band],
+      JSON.stringify(tellPrice(group.prices)),
+    ]).map((line) => {
+      const [model, tier, band] = line.of.map((word) => word || null) as [string | null, string | null, string | null]
+      return { model, tier, band, price: tellPrice(line.prices), ...tellLine(line) }
+    }),
+    keys: by(({ keyId }) => [[keys.get(keyId)?.name ?? keyId], keys.get(keyId)?.id]).map((line) => ({
+      ...{ key: line.of[0] || null, ...tellLine(line) },
+    })),
+    people: by(({ person }) => [[persons.get(person)?.name ?? ''], persons.get(person)?.id]).map((line) => ({
+      ...{ person: line.of[0] || null, ...tellLine(line) },
+    })),
+    labels: by(({ labels }) => [[labels]]).map((line) => ({ labels: line.of[0] || null, ...tellLine(line) })),
+    from: entries?.from ?? null,
+    to: entries?.to ?? null,
+    ...{ digest, head, command: `triwire statement ${account} ${month} --json` },
+  }
+}
+
+function tellLine({ requests, tokens, amountNanos }: StatementLine): z.output<typeof lineShape> {
+  const named = Object.fromEntries(tokenNames.map((name, at) => [`${name}_tokens`, Number(tokens[at])]))
+  return {
+    requests: Number(requests),
+    ...(named as Record<keyof typeof counts, number>),
+    amount: formatCredits(amountNanos),
+  }
+}
+
+/** Credits for a million tokens. */
+function tellPrice(prices: Prices | undefined): z.output<typeof priceShape> | null {
+  if (!prices) return null
+  return {
+    input: formatCredits(prices.inputNanos),
+    cache_read: formatCredits(prices.cacheReadNanos),
+    cache_write: formatCredits(prices.cacheWriteNanos),
+    cache_write_1h: formatCredits(prices.cacheWrite1hNanos),
+    output: formatCredits(prices.outputNanos),
+    has_steps: (prices.steps?.length ?? 0) > 0,
+  }
+}

@@ -1,0 +1,170 @@
+import { formatHead, HeadHash } from '../../accounts/chain.ts'
+import { readPrices } from '../../accounts/entry-row.ts'
+import type { StatementHeader, StatementMonth, StatementSums } from '../../accounts/statement.ts'
+import { sumColumns } from '../../accounts/usage/rollup.ts'
+import { type Dialect, insertAll, isOneOf, type Put } from './dialect.ts'
+import { countedMs } from './entries.ts'
+import { ask, askOne, inSnapshot, inTransaction, type Row, runAll, type StoreStep } from './step.ts'
+import { selectSummed } from './usage.ts'
+import { slices } from './words.ts'
+
+/** Accounts whose last entries are looked up at once, for a head. */
+const accountsMax = 1_000
+
+/** The readings that statements need: sums of entries, heads of past moments, and the headers that are kept. */
+export function createStatements(dialect: Dialect) {
+  const { schema, ends, isShared } = dialect
+  // Entries that a correction names count at another time (ruling C15).
+  const countsAt = countedMs(schema)
+  return {
+    sumMonth: (month: StatementMonth) => inSnapshot(sumMonth(month)),
+    makeHead: (momentMs: number) => inSnapshot(makeHead(momentMs)),
+    ...createHeaders(dialect),
+  }
+
+  function* sumMonth({ accountId, fromMs, toMs }: StatementMonth): StoreStep<StatementSums> {
+    const before = yield* findLast(accountId, fromMs)
+    const last = yield* findLast(accountId, toMs)
+    const [opening, closing] = [yield* readEnd(accountId, before), yield* readEnd(accountId, last)]
+    const range = (put: Put) =>
+      `e.account_id = ${put(accountId)} AND e.seq > CAST(${put(before)} AS bigint) AND e.seq <= CAST(${put(last)} AS bigint)`
+    const groups = yield* ask(dialect, (put) =>
+      selectSummed(schema, `${schema}.entries e`, range(put), ['e.kind', 'e.price_version']),
+    )
+    const credits = yield* ask(
+      dialect,
+      (put) => `SELECT ${countsAt} AS posted_ms, e.reference, e.amount FROM ${schema}.entries e
+        WHERE ${range(put)} AND e.kind = 'credit' AND e.usage_source IS NULL ORDER BY e.seq`,
+    )
+    const versions = [...new Set(groups.flatMap((row) => (row['price_version'] as string | null) ?? []))]
+    const prices = new Map<string, ReturnType<typeof readPrices>>()
+    for (const list of slices(versions)) {
+      const select = (put: Put) => `SELECT * FROM ${schema}.prices WHERE ${isOneOf(put, 'version', list)}`
+      for (const row of yield* ask(dialect, select)) prices.set(row['version'] as string, readPrices(row))
+    }
+    return {
+      openingNanos: opening.balanceNanos,
+      closingNanos: closing.balanceNanos,
+      digest: closing.digest,
+      entries: last > before ? { from: before + 1, to: last } : undefined,
+      credits: credits.map((row) => ({
+        postedMs: Number(row['posted_ms']),
+        reference: row['reference'] as string,
+        amountNanos: row['amount'] as bigint,
+      })),
+      groups: groups.map((row) => ({ ...readGroup(row), prices: prices.get(row['price_version'] as string) })),
+    }
+  }
+
+  /** The number of the account's last entry that was posted before a time. The entries of an account are in the order of time. */
+  function* findLast(accountId: string, ms: number): StoreStep<number> {
+    const end = yield* askOne(dialect, (put) => `SELECT seq FROM ${ends} e WHERE e.account_id = ${put(accountId)}`)
+    let [low, high] = [0, Number(end?.['seq'] ?? 0)]
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      const entry = yield* readEnd(accountId, middle)
+      if (entry.postedMs < ms) low = middle
+      else high = middle - 1
+    }
+    return low
+  }
+
+  function* readEnd(accountId: string, seq: number) {
+    const row = yield* askOne(
+      dialect,
+      (put) => `SELECT ${countsAt} AS posted_ms, e.balance_after, e.digest FROM ${schema}.entries e
+        WHERE e.account_id = ${put(accountId)} AND e.seq = ${put(seq)}`,
+    )
+    return {
+      postedMs: Number(row?.['posted_ms'] ?? 0),
+      balanceNanos: (row?.['balance_after'] ?? 0n) as bigint,
+      digest: (row?.['digest'] ?? null) as string | null,
+    }
+  }
+
+  /** A head of a past moment: `ledger verify --against` takes it. */
+  function* makeHead(momentMs: number): StoreStep<string> {
+    const hash = new HeadHash(momentMs)
+    for (let after = ''; ; ) {
+      const rows = yield* ask(
+        dialect,
+        (put) => `SELECT a.account_id, (SELECT e.digest FROM ${schema}.entries e WHERE e.account_id = a.account_id
+            AND e.posted_ms <= CAST(${put(momentMs)} AS bigint) ORDER BY e.seq DESC LIMIT 1) AS digest FROM ${ends} a
+          WHERE a.account_id > ${put(after)} ${isShared ? 'AND a.seq > 0' : ''} ORDER BY a.account_id LIMIT ${accountsMax}`,
+      )
+      for (const { account_id: id, digest } of rows)
+        if (digest !== null) hash.note(id as string, momentMs, digest as string)
+      if (rows.length < accountsMax) return formatHead(hash.end())
+      after = rows.at(-1)!['account_id'] as string
+    }
+  }
+}
+
+/** Headers of statements of closed months. */
+function createHeaders(dialect: Dialect) {
+  const { schema } = dialect
+  return {
+    findHead,
+    readHeader,
+    keepHeader: (accountId: string, month: string, header: StatementHeader) =>
+      inTransaction(keepHeader(accountId, month, header)),
+  }
+
+  /** The head on a kept statement of the month, which is that of all of them. */
+  function* findHead(month: string, timeZone: string): StoreStep<string | undefined> {
+    const row = yield* askOne(
+      dialect,
+      (put) => `SELECT header FROM ${schema}.statements WHERE month = ${put(month)} LIMIT 1`,
+    )
+    const header = row && (JSON.parse(row['header'] as string) as StatementHeader)
+    return header?.timeZone === timeZone ? header.head : undefined
+  }
+
+  function* readHeader(accountId: string, month: string): StoreStep<StatementHeader | undefined> {
+    const of = (put: Put) => `account_id = ${put(accountId)} AND month = ${put(month)}`
+    const row = yield* askOne(dialect, (put) => `SELECT header FROM ${schema}.statements WHERE ${of(put)}`)
+    if (!row) return undefined
+    const people = yield* ask(
+      dialect,
+      (put) => `SELECT person, counts_as, name FROM ${schema}.statement_people WHERE ${of(put)}`,
+    )
+    const persons = people.map((one): [string, { id: string; name: string }] => [
+      one['person'] as string,
+      { id: one['counts_as'] as string, name: one['name'] as string },
+    ])
+    return { ...JSON.parse(row['header'] as string), persons }
+  }
+
+  /** Keeps the header, unless another one is kept. Names of people stand apart, since they can be erased (ruling Y21). */
+  function* keepHeader(accountId: string, month: string, header: StatementHeader): StoreStep<StatementHeader> {
+    const kept = yield* readHeader(accountId, month)
+    if (kept) return kept
+    const { persons, ...rest } = header
+    const row = [accountId, month, JSON.stringify(rest)]
+    const people = persons.map(([person, { id, name }]) => [accountId, month, person, id, name])
+    const ignore = 'ON CONFLICT DO NOTHING'
+    yield* runAll(insertAll(dialect, 'statements', ['account_id', 'month', 'header'], [row], ignore))
+    const columns = ['account_id', 'month', 'person', 'counts_as', 'name']
+    yield* runAll(insertAll(dialect, 'statement_people', columns, people, ignore))
+    return (yield* readHeader(accountId, month))!
+  }
+}
+
+function readGroup(row: Row) {
+  const text = (column: string) => (row[column] as string | null) ?? ''
+  const [cost, requests, ...tokens] = ['cost', ...sumColumns.slice(0, -1)].map((name) =>
+    BigInt(row[name] as bigint | string),
+  )
+  return {
+    isReturn: row['kind'] === 'credit',
+    keyId: text('key_id'),
+    model: text('model'),
+    tier: text('tier'),
+    band: text('band'),
+    person: text('person'),
+    labels: text('labels'),
+    amountNanos: cost!,
+    requests: requests!,
+    tokens,
+  }
+}

@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { parseHead } from '../../src/accounts/chain.ts'
+import { parseCredits } from '../../src/accounts/credit.ts'
+import type { Entry } from '../../src/accounts/entries.ts'
+import type { CreditWords } from '../../src/accounts/statement.ts'
+import type { Context, Operation } from '../../src/operations/operation.ts'
+import type { ToldStatement } from '../../src/operations/statement-shape.ts'
+import { statementOperations } from '../../src/operations/statements.ts'
+import { run, runWarm } from '../cli/run.ts'
+import { onEachStore, type TestStore } from '../store/engines.ts'
+import { costNanos, createDebitRow, verifyOptions } from '../store/fixtures.ts'
+import { problemOf, startApi } from './api.ts'
+
+const [show] = statementOperations as [Operation]
+const startMs = Date.parse('2026-08-20T10:00:00Z')
+const lateMs = Date.parse('2026-12-05T00:00:00Z')
+const dayMs = 86_400_000
+const months = ['2026-08', '2026-09', '2026-10', '2026-11']
+const euro: CreditWords = { symbol: '€', name: 'EUR', seller: 'Acme <GmbH>\nMain Street 1' }
+
+function contextOf(store: TestStore, words = euro, nowMs = lateMs): Context {
+  return { books: store, nowMs, running: { readCreditWords: async () => words } } as unknown as Context
+}
+
+async function readStatement(store: TestStore, account: string, month: string, words = euro): Promise<ToldStatement> {
+  const outcome = await show.run(contextOf(store, words), show.input.parse({ account, month }))
+  return (outcome as { body: ToldStatement }).body
+}
+
+/** The statement in each of its forms. */
+async function bytesOf(store: TestStore, account: string, month: string, words = euro): Promise<string[]> {
+  const forms = ['csv', 'html'].map(async (form) => {
+    const outcome = await show.run(contextOf(store, words), show.input.parse({ account, month, form }))
+    return (outcome as { text: string }).text
+  })
+  return [JSON.stringify(await readStatement(store, account, month, words)), ...(await Promise.all(forms))]
+}
+
+const post = fc.record({
+  account: fc.nat(1),
+  key: fc.nat(2),
+  kind: fc.constantFrom('debit', 'debit', 'debit', 'return', 'credit'),
+  laterDays: fc.constantFrom(0, 0, 1, 5, 17),
+  labels: fc.constantFrom(undefined, 'project=apollo'),
+  isOfPerson: fc.boolean(),
+})
+
+onEachStore((engine) => {
+  test('issue 46 laws 8 and 9: opening, credits, use and returns are the closing, which opens the next month, and all parts are the whole', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(post, { minLength: 1, maxLength: 30 }), async (posts) => {
+        const store = await engine.open({ atMs: startMs })
+        const { id: person } = await store.createPerson({ name: 'Ann' })
+        const accounts: { id: string; keys: string[] }[] = []
+        for (const name of ['a', 'b']) {
+          const { id } = await store.createAccount(name, 10n ** 15n)
+          const first = await store.createKey(id, { label: 'ci' })
+          accounts.push({
+            id,
+            keys: [first.id, (await store.rotateKey(first.id, 0)).id, (await store.createKey(id)).id],
+          })
+        }
+        let nowMs = startMs
+        const debits: string[] = []
+        for (const [n, { account, key, kind, laterDays, labels, isOfPerson }] of posts.entries()) {
+          nowMs = Math.min(nowMs + laterDays * dayMs, lateMs - dayMs)
+          await store.turn(nowMs)
+          const { id, keys } = accounts[account]!
+          const details = { labels, person: isOfPerson ? person : undefined }
+          if (kind === 'credit') await store.credit(id, n % 2 === 0 ? 5_000_000_000n : -7n, `c${n}`)
+          else if (kind === 'return') {
+            const requestId = debits.pop()
+            if (requestId) await store.giveBack([requestId])
+          } else {
+            await store.postDebits([{ ...createDebitRow(`r${n}`, id), keyId: keys[key]!, ...(n % 2 && { details }) }])
+            debits.push(`r${n}`)
+          }
+        }
+        await store.turn(lateMs)
+        const entries: Entry[] = []
+        for await (const entry of store.eachEntry()) entries.push(entry)
+        for (const { id } of accounts) {
+          let [balance, upTo] = ['0', 0]
+          for (const month of months) {
+            const told = await readStatement(store, id, month)
+            const nanos = (text: string) => parseCredits(text)
+            assert.equal(told.opening, balance)
+            assert.equal(
+              nanos(told.closing),
+              nanos(told.opening) + nanos(told.credits) - nanos(told.use) + nanos(told.returns),
+            )
+            balance = told.closing
+            const own = entries.filter(
+              (one) => one.accountId === id && new Date(one.postedMs).toISOString().startsWith(month),
+            )
+            assert.deepEqual([told.from, told.to], own.length === 0 ? [null, null] : [upTo + 1, upTo + own.length])
+            upTo += own.length
+            assert.equal(
+              told.digest,
+              entries.filter((one) => one.accountId === id && one.seq <= upTo).at(-1)?.digest ?? null,
+            )
+            const used = own.flatMap(({ bill, amountNanos }) => (bill ? [amountNanos] : []))
+            assert.equal(
+              nanos(told.use),
+              used.reduce((a, b) => a + b, 0n),
+            )
+            assert.equal(
+              told.use_lines.reduce((sum, { amount }) => sum + nanos(amount), 0n),
+              nanos(told.use),
+            )
+            assert.equal(
+              told.credit_lines.reduce((sum, { amount }) => sum + nanos(amount), 0n),
+              nanos(told.credits),
+            )
+            for (const parts of [told.keys, told.people, told.labels])
+              assert.equal(
+                parts.reduce((sum, { amount }) => sum + nanos(amount), 0n),
+                nanos(told.use) - nanos(told.returns),
+              )
+            assert.ok(told.keys.length <= 2, 'a rotated key and its successor are one')
+            if (month !== '2026-10') continue
+            const { findings } = await store.audit({ ...verifyOptions, against: parseHead(told.head) })
+            assert.deepEqual(findings, [])
+          }
+          assert.equal(balance, (await readStatement(store, id, '2026-12')).opening)
+        }
+      }),
+      { numRuns: engine.name === 'SQLite' ? 15 : 2 },
+    )
+  })
+
+  test('issue 46 law 9: a statement of a closed month has the same bytes whatever comes later; an erased person is blank', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { id } = await store.createAccount('acme', 10n ** 13n)
+    const ann = await store.createPerson({ name: 'Ann <b>' })
+    const bob = await store.createPerson({ name: 'Bob' })
+    const key = await store.createKey(id, { label: 'laptop' })
+    const pay = (requestId: string, person: string | undefined) =>
+      store.postDebits([
+        {
+          ...createDebitRow(requestId, id),
+          keyId: key.id,
+          details: { person, labels: 'project=apollo', band: 'peak' },
+        },
+      ])
+    await pay('one', ann.id)
+    await pay('two', bob.id)
+    await store.turn(lateMs)
+    const first = await bytesOf(store, id, '2026-08')
+    assert.match(first[1]!, /by person,,,,,,,Bob,/)
+    assert.match(first[2]!, /€ 0\.00126/)
+    assert.match(first[2]!, /Acme &lt;GmbH&gt;\nMain Street 1/)
+    assert.match(first[2]!, /Ann &lt;b&gt;/)
+    const open = await readStatement(store, id, '2026-12')
+    assert.equal(open.closed, false)
+    await store.postDebits(Array.from({ length: 1_000 }, (_, n) => createDebitRow(`later ${n}`, id)))
+    await store.credit(id, 5n, 'later')
+    await store.updateAccount(id, { name: 'other' })
+    await store.rotateKey(key.id, 0)
+    await store.updateKey(key.id, { label: 'desk' })
+    await store.updatePerson(ann.id, { name: 'Eve' })
+    await store.linkPersons(ann.id, bob.id)
+    await store.rezone('Asia/Kathmandu')
+    const other = { symbol: '$', name: 'USD', seller: 'Other' }
+    assert.deepEqual(await bytesOf(store, id, '2026-08', other), first)
+    assert.notEqual((await readStatement(store, id, '2026-12')).closing, open.closing)
+    await store.erasePerson(ann.id)
+    const blank = await bytesOf(store, id, '2026-08')
+    assert.ok(blank.every((text) => !/Ann|Bob|Eve/.test(text)))
+    const { people, labels } = JSON.parse(blank[0]!) as ToldStatement
+    const { labels: _, ...figures } = labels[0]!
+    assert.deepEqual(people, [{ person: null, ...figures }])
+  })
+})
+
+test('issue 46 Y22 law 9: statements in every form over HTTP and at the command line, for operators; the owner of a key sees no price', async () => {
+  const { gateway, books, ask, keyA } = await startApi()
+  const { id } = await books.findAccount('tester')
+  const month = new Date(gateway.nowMs()).toISOString().slice(0, 7)
+  const [key] = await books.listKeys('tester')
+  gateway.store.postDebits([{ ...createDebitRow('req_own', id), keyId: key!.id }, createDebitRow('req_other', id)])
+  const path = `/accounts/tester/statements/${month}`
+  const json = await ask('GET', path)
+  assert.equal((json.body as unknown as ToldStatement).use, '0.00126')
+  const csv = await ask('GET', `${path}?form=csv`)
+  assert.match(csv.headers.get('content-type')!, /^text\/csv/)
+  const html = await ask('GET', `${path}?form=html`)
+  assert.match(html.headers.get('content-security-policy')!, /^default-src 'none'.*style-src 'unsafe-inline'$/)
+  assert.doesNotMatch(html.text, /<script|src=|href=/)
+  const asked = ['statement', 'tester', month, '--store', gateway.storePath]
+  assert.equal(
+    (await run([...asked, '--csv'])).stdout.replace(/head,,.*/, ''),
+    csv.text.replace(/head,,.*/, '').replaceAll('\r\n', '\r\n'),
+  )
+  assert.match((await run([...asked, '--html'])).stdout, /^<!doctype html>/)
+  assert.equal(
+    (JSON.parse((await runWarm([...asked, '--json'])).stdout) as ToldStatement).closing,
+    (json.body as unknown as ToldStatement).closing,
+  )
+  assert.match((await runWarm(asked)).stdout, /\nuse +0\.00126\n/)
+  const own = await ask('GET', `/me/statement?month=${month}`, { token: keyA })
+  const day = new Date(gateway.nowMs()).toISOString().slice(0, 10)
+  assert.deepEqual(own.body, {
+    ...{ month, time_zone: 'UTC', credits: '0.00063', requests: 1, tokens: 136 },
+    days: [{ day, model: 'm-large', credits: '0.00063', requests: 1, tokens: 136 }],
+  })
+  assert.equal(problemOf(await ask('GET', path, { token: keyA })), 'forbidden')
+  assert.deepEqual((await ask('GET', '/me/statement')).body['days'], [])
+  assert.equal(problemOf(await ask('GET', '/accounts/nobody/statements/2026-01')), 'not_found')
+  for (const bad of ['2026-13', '2999-01', 'october'])
+    assert.equal(problemOf(await ask('GET', `/accounts/tester/statements/${bad}`)), 'invalid_request', bad)
+  assert.equal(costNanos, 630_000n)
+})
