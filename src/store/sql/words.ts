@@ -63,11 +63,11 @@ export function createWords(dialect: Dialect) {
   /** @returns the values of these columns of each row, with words as their numbers. */
   function* placesOf(rows: readonly Pick<SumRow, 'place'>[], columns: readonly string[]): StoreStep<number[][]> {
     const named = rows.flatMap(({ place }) =>
-      columns.flatMap((column) => (typeof place[column] === 'string' ? [[column, place[column]] as const] : [])),
+      columns.flatMap((column) => (isWord(place[column]) ? [[column, place[column]] as const] : [])),
     )
     const there = yield* ensure([...new Map(named.map((one) => [wordKey(...one), one])).values()])
     const numberOf = (column: string, value: string | number) =>
-      typeof value === 'string' ? (there.get(wordKey(column, value)) ?? 0) : value
+      isWord(value) ? (there.get(wordKey(column, value)) ?? 0) : Number(value)
     return rows.map(({ place }) => columns.map((column) => numberOf(column, place[column]!)))
   }
 
@@ -84,4 +84,9 @@ export function createWords(dialect: Dialect) {
 
 export function* slices<T>(list: readonly T[]): Iterable<readonly T[]> {
   for (let at = 0; at < list.length; at += listMax) yield list.slice(at, at + listMax)
+}
+
+/** The empty word has no number to look up. */
+function isWord(value: string | number | undefined): value is string {
+  return typeof value === 'string' && value !== ''
 }
