@@ -61,7 +61,7 @@ export type EntryPage = EntryFilter & {
   beyond?: EntryPlace | undefined
 }
 
-export const groupings = ['day', 'model', 'account', 'key'] as const
+export const groupings = ['day', 'model', 'account', 'key', 'upstream'] as const
 
 export type Grouping = (typeof groupings)[number]
 
@@ -75,12 +75,17 @@ export type Total = {
   keyId?: string | undefined
   keyPrefix?: string | undefined
   keyLabel?: string | undefined
+  upstream?: string | undefined
   /** The number of debits that were not given back. */
   requests: number
   /** The sum of debits, less what was given back of them (ruling C13). */
   billedNanos: bigint
   /** The sum of top-ups and corrections. */
   creditedNanos: bigint
+  /** The charge of providers by the costs in the entries, returns or not. */
+  costNanos: bigint
+  /** Debits whose cost is not known. */
+  withoutCost: number
 } & Record<Counter, number>
 
 /** A line of an access log about a request that was billed, or that ended by an error of ours. The other fields may be missing. */
@@ -196,10 +201,13 @@ const origins = ['keyId', 'clientWire', 'modelWire', 'upstream', 'upstreamAccoun
 type Counter = (typeof counters)[number]
 
 /** The field of a total for each grouping. */
-const places = { day: 'dayMs', model: 'model', account: 'accountId', key: 'keyId' } as const satisfies Record<
-  Grouping,
-  keyof Total
->
+const places = {
+  day: 'dayMs',
+  model: 'model',
+  account: 'accountId',
+  key: 'keyId',
+  upstream: 'upstream',
+} as const satisfies Record<Grouping, keyof Total>
 
 /** Adds totals of parts of the entries, sorted by the groupings: undefined comes first, texts in the order of their bytes. */
 export function addTotals(parts: readonly Total[], by: readonly Grouping[]): Total[] {
@@ -219,6 +227,8 @@ function add(a: Total, b: Total): Total {
     requests: a.requests + b.requests,
     billedNanos: a.billedNanos + b.billedNanos,
     creditedNanos: a.creditedNanos + b.creditedNanos,
+    costNanos: a.costNanos + b.costNanos,
+    withoutCost: a.withoutCost + b.withoutCost,
   }
   for (const counter of counters) sum[counter] = a[counter] + b[counter]
   return sum

@@ -8,7 +8,7 @@ import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter } from './filter.ts'
-import { type Context, operation, page } from './operation.ts'
+import { type Context, type Face, operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { toTokens } from './rows.ts'
 import { tokens } from './shapes.ts'
@@ -48,8 +48,8 @@ const totalsInput = z.strictObject({
 
 type TotalsInput = z.output<typeof totalsInput>
 
-/** One row of `ledger totals`: the values that it is grouped by, then its sums. */
-const totalShape = z.object({
+/** The values that a row of sums is grouped by. */
+const groupShape = {
   day: z.string().optional().describe('of the reporting zone'),
   model: named,
   account: z.string().optional(),
@@ -57,6 +57,12 @@ const totalShape = z.object({
   key_id: named,
   key_prefix: named,
   key_label: named,
+  upstream: named,
+}
+
+/** One row of `ledger totals`: the values that it is grouped by, then its sums. */
+const totalShape = z.object({
+  ...groupShape,
   requests: z.number().describe('debits that were not given back'),
   billed: field.amount,
   credited: field.amount,
@@ -65,7 +71,41 @@ const totalShape = z.object({
 
 export type TotalRow = z.output<typeof totalShape>
 
+/** One row of `ledger margin`. */
+const marginShape = z.object({
+  ...groupShape,
+  requests: z.number().describe('debits that were not given back'),
+  billed: field.amount,
+  cost: field.amount.describe('what providers charge by their lists, also for what was given back'),
+  margin: field.amount.nullable().describe('billed less cost; null while `without_cost` is not 0'),
+  without_cost: z.number().describe('debits without a cost: no list of the provider was there for them'),
+})
+
+type MarginRow = z.output<typeof marginShape>
+
+function toMargin(total: Total): MarginRow {
+  const { requests, billedNanos, costNanos, withoutCost } = total
+  return {
+    ...toGroup(total),
+    requests,
+    billed: formatCredits(billedNanos),
+    cost: formatCredits(costNanos),
+    margin: withoutCost > 0 ? null : formatCredits(billedNanos - costNanos),
+    without_cost: withoutCost,
+  }
+}
+
 function toTotal(total: Total): TotalRow {
+  return {
+    ...toGroup(total),
+    requests: total.requests,
+    billed: formatCredits(total.billedNanos),
+    credited: formatCredits(total.creditedNanos),
+    ...toTokens(total),
+  }
+}
+
+function toGroup(total: Total) {
   return {
     ...('dayMs' in total && { day: new Date(total.dayMs!).toISOString().slice(0, 10) }),
     ...('model' in total && { model: total.model ?? null }),
@@ -75,10 +115,7 @@ function toTotal(total: Total): TotalRow {
       key_prefix: total.keyPrefix ?? null,
       key_label: total.keyLabel ?? null,
     }),
-    requests: total.requests,
-    billed: formatCredits(total.billedNanos),
-    credited: formatCredits(total.creditedNanos),
-    ...toTokens(total),
+    ...('upstream' in total && { upstream: total.upstream ?? null }),
   }
 }
 
@@ -87,12 +124,22 @@ function seesCosts(who: Principal | undefined): boolean {
   return who === undefined || (who.kind === 'operator' && who.role !== 'viewer')
 }
 
-async function sumTotals(context: Context, { by = [], ...input }: TotalsInput): Promise<TotalRow[]> {
+async function sumTotals(context: Context, { by = [], ...input }: TotalsInput): Promise<Total[]> {
   const { books, calendar, nowMs } = context
   const filter = await readFilter(context, input)
   const untilMs = Math.min(filter.untilMs ?? nowMs, nowMs)
   const shifts = by.includes('day') ? dayShifts(calendar, { sinceMs: filter.sinceMs, untilMs }) : undefined
-  return (await books.sumEntries(filter, by, shifts)).map(toTotal)
+  return books.sumEntries(filter, by, shifts)
+}
+
+function columnsOf<Row extends object>(rows: readonly Row[]): (keyof Row & string)[] {
+  return Object.keys(rows[0] ?? {}) as (keyof Row & string)[]
+}
+
+/** The command of an operation that sums entries. */
+function totalsFace(command: string): Face {
+  const options = { ...filterFlags.options, by: '--by <columns>' }
+  return { command, options, reads: filterFlags.reads, rows: 'all' }
 }
 
 export const ledgerOperations = [
@@ -132,20 +179,28 @@ export const ledgerOperations = [
     output: totalShape,
     text: 'sum entries: what was billed and credited, for how many tokens',
     atOnce: 2,
-    cli: [
-      {
-        command: 'ledger totals',
-        options: { ...filterFlags.options, by: '--by <columns>' },
-        reads: filterFlags.reads,
-        rows: 'all',
-      },
-    ],
+    cli: [totalsFace('ledger totals')],
     async *csv(context, input) {
-      const totals = await sumTotals(context, input)
-      const columns = Object.keys(totals[0] ?? {}) as (keyof TotalRow)[]
-      yield* formatCsvTable(columns, ['billed', 'credited'], totals)
+      const rows = (await sumTotals(context, input)).map(toTotal)
+      yield* formatCsvTable(columnsOf(rows), ['billed', 'credited'], rows)
     },
-    run: async (context, input) => ({ items: await sumTotals(context, input) }),
+    run: async (context, input) => ({ items: (await sumTotals(context, input)).map(toTotal) }),
+  }),
+  operation({
+    id: 'ledger.margin',
+    http: 'GET /ledger/margin',
+    role: 'finance',
+    kind: 'list',
+    input: totalsInput,
+    output: marginShape,
+    text: 'sum what was billed and what providers charge for it, and the margin',
+    atOnce: 2,
+    cli: [totalsFace('ledger margin')],
+    async *csv(context, input) {
+      const rows = (await sumTotals(context, input)).map(toMargin)
+      yield* formatCsvTable(columnsOf(rows), ['billed', 'cost', 'margin'], rows)
+    },
+    run: async (context, input) => ({ items: (await sumTotals(context, input)).map(toMargin) }),
   }),
   operation({
     id: 'ledger.show',

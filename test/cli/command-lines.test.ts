@@ -220,7 +220,7 @@ const refused: Row[] = [
   ['ledger list --since 2026-02-30 S', 2, /There is no such day or time\./],
   ['ledger list --model nope S', 1, /The ledger has no entry of "nope"/],
   ['ledger list --account nobody S', 1, /There is no account "nobody"/],
-  ['ledger totals --by week S', 2, /Write any of day, model, account, key, with commas between them\./],
+  ['ledger totals --by week S', 2, /Write any of day, model, account, key, upstream, with commas between them\./],
   [
     'ledger show req_none S',
     1,

@@ -119,6 +119,30 @@ test('Y22 costs of an entry are shown to admins and to nobody else, in each form
   }
 })
 
+test('Y22 the margin is what was billed less what providers charge, and of entries without a cost there is none', async () => {
+  const { ask, gateway, b, viewer, keyB, books } = await startApi()
+  const { token: finance } = await books.createOperator('fin', 'finance', gateway.nowMs() + 86_400_000)
+  const row = createDebitRow('', b.id)
+  const costPrices = { ...row.prices, outputNanos: 1n }
+  const costNanos = priceNanos(costPrices, row.usage)
+  const details = { costVersion: 'v', costNanos }
+  const costed = (id: string) => ({ ...createDebitRow(id, b.id), model: 'dear', details, costPrices })
+  gateway.store.postDebits([costed('req_1'), costed('req_2'), { ...createDebitRow('req_3', b.id), model: 'plain' }])
+  const billed = 2n * gateway.store.findEntry('req_1')!.amountNanos
+  const { body } = await ask('GET', '/ledger/margin?by=model&account=b', { token: finance })
+  const { items } = body as unknown as { items: Record<string, unknown>[] }
+  const told = items.map(({ model, cost, margin, without_cost: missing }) => [model, cost, margin, missing])
+  assert.deepEqual(told, [
+    // The top-up has no model, and costs nothing.
+    [null, '0', '0', 0],
+    ['dear', formatCredits(2n * costNanos), formatCredits(billed - 2n * costNanos), 0],
+    ['plain', '0', null, 1],
+  ])
+  const { text } = await ask('GET', '/ledger/margin?by=model&account=b', { headers: { accept: 'text/csv' } })
+  assert.match(text, /^model,requests,billed,cost,margin,without_cost\r\n/)
+  for (const token of [viewer, keyB]) assert.equal((await ask('GET', '/ledger/margin', { token })).status, 403)
+})
+
 test('issue 13: the ledger is listed by account, key, model and time, page by page, also where many have one moment', async () => {
   const { ask, gateway, b } = await startApi()
   const { id: keyId } = gateway.store.createKey('b', { label: 'ci' })

@@ -45,6 +45,7 @@ const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Re
   'person.erase': async ({ books }) => ({ person: (await books.createPerson({ name: 'Fy' })).id }),
   'ledger.list': () => ({ account: 'tester' }),
   'ledger.totals': () => ({ by: 'model,key' }),
+  'ledger.margin': () => ({ by: 'model,upstream' }),
   'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
   'usage.table': () => ({ by: 'account,model' }),
   'statement.show': () => ({ account: 'tester', month: '2026-01' }),
@@ -142,6 +143,7 @@ test('Y22 finance reads sums, prices and statements of all accounts, and no entr
   assert.deepEqual(readers.sort(), [
     'account.list',
     'account.show',
+    'ledger.margin',
     'ledger.totals',
     'model.list',
     'openapi',

@@ -132,6 +132,7 @@ function groupColumns(
   return {
     day: { column: `${shiftedTime(schema, shifts)} / ${dayMs} AS day` },
     model: { column: 'e.model AS model' },
+    upstream: { column: 'e.upstream AS upstream' },
     account: {
       column: 'e.account_id AS account_id',
       join: `LEFT JOIN (SELECT id, name AS account_name FROM ${schema}.accounts) a ON a.id = sums.account_id`,
@@ -148,6 +149,8 @@ const sums = `
   sum(CASE WHEN e.kind = 'debit' THEN 1 WHEN e.usage_source IS NOT NULL THEN -1 ELSE 0 END) AS requests,
   ${sumInParts('billed', "CASE WHEN e.kind = 'debit' THEN e.amount WHEN e.usage_source IS NOT NULL THEN -e.amount ELSE 0 END")},
   ${sumInParts('credited', "CASE WHEN e.kind = 'credit' AND e.usage_source IS NULL THEN e.amount ELSE 0 END")},
+  ${sumInParts('charged', 'coalesce(e.cost, 0)')},
+  sum(CASE WHEN e.kind = 'debit' AND e.cost IS NULL THEN 1 ELSE 0 END) AS without_cost,
   sum(e.input_tokens) AS input_tokens, sum(e.cache_read_tokens) AS cache_read_tokens,
   sum(e.cache_write_tokens) AS cache_write_tokens, sum(e.cache_write_1h_tokens) AS cache_write_1h_tokens,
   sum(e.output_tokens) AS output_tokens, sum(e.reasoning_tokens) AS reasoning_tokens`
@@ -166,7 +169,7 @@ function sumInParts(name: string, amount: string): string {
   return `sum((${amount}) / ${nanosPerCredit}) AS ${name}, sum((${amount}) % ${nanosPerCredit}) AS ${name}_rest`
 }
 
-function readParts(row: Record<string, unknown>, name: 'billed' | 'credited'): bigint {
+function readParts(row: Record<string, unknown>, name: 'billed' | 'credited' | 'charged'): bigint {
   const [whole, rest] = [row[name], row[`${name}_rest`]] as (bigint | string | null)[]
   return BigInt(whole ?? 0n) * nanosPerCredit + BigInt(rest ?? 0n)
 }
@@ -176,6 +179,7 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
   return {
     ...(by.includes('day') && { dayMs: Number(row.day) * dayMs }),
     ...(by.includes('model') && { model: textOf(row.model) }),
+    ...(by.includes('upstream') && { upstream: textOf(row.upstream) }),
     ...(by.includes('account') && { accountId: row.account_id as string, accountName: textOf(row.account_name) }),
     ...(by.includes('key') && {
       keyId: textOf(row.key_id),
@@ -185,6 +189,8 @@ export function readTotal(row: Record<string, unknown>, by: readonly Grouping[])
     requests: Number(row.requests),
     billedNanos: readParts(row, 'billed'),
     creditedNanos: readParts(row, 'credited'),
+    costNanos: readParts(row, 'charged'),
+    withoutCost: Number(row.without_cost ?? 0),
     ...readCounters(row),
   }
 }
