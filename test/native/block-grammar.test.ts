@@ -102,6 +102,13 @@ const read: [what: string, script: string, content: object[]][] = [
       blockStop(0),
     [call({ a: 1 })],
   ]),
+  ...[['{"a":1}\n'], ['{"a"', ':1}\n']].map((again, at): [string, string, object[]] => [
+    `Y4 whole arguments and white space in deltas, and once more in deltas (${at})`,
+    blockStart(0, tool({})) +
+      ['{"a":', '1', '}\n', ...again].map((piece) => blockDelta(0, input(piece))).join('') +
+      blockStop(0),
+    [call({ a: 1 })],
+  ]),
   [
     'Y3 members that a start lacks, or has as null',
     blockStart(0, { type: 'thinking', thinking: null }) +

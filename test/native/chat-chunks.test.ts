@@ -140,6 +140,28 @@ const followed: [what: string, pieces: string[], shown: string][] = [
     ],
     '{"a":{"b":1}2}',
   ],
+  [
+    'arguments after white space that come again in pieces',
+    [named(''), fn('\n{"a":'), fn('1}'), fn('\n'), fn('{"a"'), fn(':1}'), fn('\n{"a":1}')],
+    '\n{"a":1}',
+  ],
+  [
+    'a call with the number of one before, after many kinds of chunks',
+    [
+      named('', 'f'),
+      fn('{"l":['),
+      ...many.map(() => fn('{}')).flatMap((one) => [one, fn(',')]),
+      fn('{}'),
+      fn(']}'),
+      named('', 'g'),
+      fn('{"b":'),
+      fn('1}'),
+      fn('{"b":1}'),
+      fn('{"b"'),
+      fn(':1}'),
+    ],
+    `{"l":[${many.map(() => '{},').join('')}{}]}{"b":1}`,
+  ],
   ['arguments after a placeholder', [named('{}'), fn('{"path"'), fn(':"x"}')], '{}{"path":"x"}'],
   ['other arguments after whole ones', [named('{"a":1}'), fn('{"a":1,"b":2}')], '{"a":1}{"a":1,"b":2}'],
 ]

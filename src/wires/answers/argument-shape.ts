@@ -1,6 +1,11 @@
 import { appendOwn } from '../../bytes/own-copy.ts'
 import { newPart } from './read-answer.ts'
 
+/** Whether arguments may be whole after this piece of them. @param piece as it is, or as it stands in a JSON string */
+export function endsObject(piece: string): boolean {
+  return /\}(?:[ \t\n\r]|\\[tnr])*$/.test(piece)
+}
+
 export type ArgumentShape = ReturnType<typeof createArgumentShape>
 
 /** Whether argument text is one whole object, followed character by character so that long arguments stay linear. */

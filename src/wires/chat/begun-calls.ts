@@ -88,6 +88,9 @@ export class BegunCalls {
 
   #begin(key: string, id: string | undefined, text: string): void {
     if (this.#calls.size >= callsMax) return
+    // Learned chunks of the former call do not count for this one.
+    const before = this.#calls.get(key)
+    if (before) before.isWatched = true
     const begun = { id, first: text, shape: createArgumentShape(), raw: '', isWatched: false }
     if (!isEmptyArguments(text) && this.#keeps(text)) begun.shape.take(text, false)
     this.#calls.set(key, begun)

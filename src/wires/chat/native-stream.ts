@@ -2,6 +2,7 @@ import { dataOf, decodeUtf8, encodeLatin1, eventOf, type RawFrame, withData } fr
 import { asObject } from '../../bytes/json.ts'
 import type { Stage } from '../../inference/meter.ts'
 import { noteAnswer, type Usage, type UsageReport } from '../../inference/usage.ts'
+import { endsObject } from '../answers/argument-shape.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
@@ -97,8 +98,8 @@ export class ChatNativeStream extends NativeStream {
       }
       if (one === undefined || last === undefined) return undefined
       const { mould, stage, call } = last
-      // Arguments that begin an object may be a repetition.
-      if (call !== undefined && mould.text.startsWith('{')) return undefined
+      // Arguments may be whole after an end of an object. What follows may be a repetition, or a call that began under this number.
+      if (call !== undefined && (call.isWatched || endsObject(mould.text))) return undefined
       if (last !== before) runs.push({ stage, call, words: '' })
       runs.at(-1)!.words += mould.text
       // Of counters that differ in their figures alone the last ones count (I9).
@@ -126,13 +127,13 @@ export class ChatNativeStream extends NativeStream {
   #learnMould(frame: RawFrame, shown: RawFrame, patch: JsonPatch, texts: readonly string[]): void {
     const choices = objectsOf(patch.value['choices'])
     if (texts.length !== 1 || !this.hasShown || !choices.every(isUnfinished) || !this.#calls.areKnown(choices)) return
+    const call = this.#calls.callOf(choices, texts[0]!)
+    // A chunk that ends an object is looked into although its kind is known.
+    const isKnown = (one: LearnedChunk) => one.call === call && one.mould.fill(frame, 0) === shown
+    if (call !== undefined && this.#moulds.some(isKnown)) return
     if (++this.#learned > learnedMax) return
     const mould = mouldOf(frame, shown, patch, texts[0]!)
-    if (mould)
-      this.#moulds = [
-        { mould, stage: this.stage, call: this.#calls.callOf(choices, texts[0]!) },
-        ...this.#moulds,
-      ].slice(0, mouldsMax)
+    if (mould) this.#moulds = [{ mould, stage: this.stage, call }, ...this.#moulds].slice(0, mouldsMax)
   }
 
   #count(choices: readonly Record<string, unknown>[]): string[] {

@@ -3,7 +3,7 @@ import { asObject, endOfString, type JsonObject } from '../../bytes/json.ts'
 import { appendOwn, ownCopy } from '../../bytes/own-copy.ts'
 import { isBlankJson, requireWholeCalls } from '../../inference/filters/whole-calls.ts'
 import { blocksMax } from '../../inference/narrator.ts'
-import { type ArgumentShape, createArgumentShape } from '../answers/argument-shape.ts'
+import { type ArgumentShape, createArgumentShape, endsObject } from '../answers/argument-shape.ts'
 import { JsonPatch } from '../answers/json-patch.ts'
 import { decodeString, type ProducedText } from '../answers/produced-text.ts'
 import { keptSources, stringOf } from '../answers/read-answer.ts'
@@ -159,7 +159,7 @@ export class BlockOrder {
     if (typeof value === 'string') {
       this.#tally(block, type, value)
       // After arguments that are blank, or may be whole, the next delta has to be looked into too.
-      const isOpen = !isBlank && !(block.isCall && value.endsWith('}'))
+      const isOpen = !isBlank && !(block.isCall && endsObject(value))
       if (isOpen && block.content.deltas.length === 0) this.#learn(block, member, value, came, shown)
     }
     return before + this.#show(block, shown)
@@ -295,7 +295,7 @@ export class BlockOrder {
 
   #addInput(block: OrderedBlock, text: string): void {
     // The arguments may be whole now, and the next delta a repetition.
-    if (text.endsWith('}')) this.#known = undefined
+    if (endsObject(text)) this.#known = undefined
     block.raw = appendOwn(block.raw, text)
     this.#calls.push({ type: 'block_delta', index: block.shownAs, text })
   }
