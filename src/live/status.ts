@@ -33,6 +33,7 @@ export function tellStatus(
       time_zone: config.reporting.timeZone,
       week_starts: config.reporting.weekStarts,
       labels: [...config.labels.keys()],
+      credits: config.credits.name,
     },
     api_url: config.apiUrl ?? null,
     public_url: config.adminUrl ?? null,

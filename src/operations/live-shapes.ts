@@ -63,6 +63,7 @@ export const statusShape = z.object({
     time_zone: z.string(),
     week_starts: z.string(),
     labels: z.array(z.string()).describe('the dimensions of labels'),
+    credits: z.string().describe('how credits are called, such as EUR'),
   }),
   api_url: name.describe('where clients reach the gateway, by the configuration; null: nobody has said it'),
   public_url: name.describe('where operators reach the admin listener, in the same way'),

@@ -78,6 +78,13 @@ export function Finance() {
           <Chip key={name} text={`${name} ${word}`} drop={() => setQuery({ [name]: undefined })} />
         ))}
         <span class="spring" />
+        {only['account'] && (
+          <CsvButton
+            path={withQuery(`/accounts/${encodeURIComponent(only['account'])}/statements/${month}`, { form: 'html' })}
+            name={`statement-${only['account']}-${month}.html`}
+            word="Statement"
+          />
+        )}
         <CsvButton path={path} name={`usage-${month}-by-${by.replace(':', '-')}.csv`} label="This table as CSV" />
       </div>
       <Shown of={table} height={36} lines={8}>
@@ -115,7 +122,7 @@ function Bill({ rows, by, month }: { rows: Rows; by: string; month: string }) {
         },
         {
           head: 'Spent',
-          unit: 'credits',
+          unit: status.value?.reporting.credits ?? 'credits',
           kind: 'number',
           by: ({ credits }) => readCredits(credits),
           cell: ({ credits }) => tellExact(credits),

@@ -3,12 +3,22 @@ import { send } from '../api/ask.ts'
 import { download } from './copy.tsx'
 import { say } from './toasts.tsx'
 
-/** Downloads a whole list as comma-separated values, which the gateway writes. */
-export function CsvButton({ path, name, label }: { path: string; name: string; label?: string }) {
+/** Downloads what the gateway writes: a whole list as comma-separated values, or another text. */
+export function CsvButton({
+  path,
+  name,
+  label,
+  word = 'CSV',
+}: {
+  path: string
+  name: string
+  label?: string
+  word?: string
+}) {
   const [isBusy, setBusy] = useState(false)
   return (
     <button type="button" class="quiet word" aria-label={label} aria-disabled={isBusy} onClick={() => void save()}>
-      CSV
+      {word}
     </button>
   )
 
@@ -16,7 +26,7 @@ export function CsvButton({ path, name, label }: { path: string; name: string; l
     if (isBusy) return
     setBusy(true)
     try {
-      const response = await send(path, { headers: { accept: 'text/csv' } })
+      const response = await send(path, { headers: { accept: 'text/csv, text/html' } })
       if (!response.ok) throw new Error('The gateway did not answer.')
       download(name, await response.blob())
     } catch (error) {

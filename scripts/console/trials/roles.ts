@@ -91,6 +91,9 @@ export const roleTrials: readonly Trial[] = [
         )
       }
       assert.match(await total(), /^Total0\.\d+100\.02\d+$/)
+      const [paper] = await Promise.all([page.waitForEvent('download'), page.click('text=Statement')])
+      const statement = readFileSync(await paper.path(), 'utf8')
+      assert.match(statement, /<!doctype html>.*acme.*triwire statement /is)
       const fields = new URL(page.url()).searchParams
       assert.deepEqual([fields.get('account'), fields.get('by')], ['acme', 'model'])
       assert.match(fields.get('key')!, /^sk-tri-/)
