@@ -54,7 +54,9 @@ test('a default that a page repeats is the one of the schema', () => {
     [
       ...readFileSync(join(root, page), 'utf8').matchAll(/`([a-z_.]+)`\s+\((\d[\d,. ]*\d|\d)(?:\s?(ms|s|m|h)\b)?/g),
     ].flatMap(([said, key = '', number = '', unit = '']) => {
-      const known = [...defaults].filter(([path]) => path === key || path.endsWith(`.${key}`))
+      const known = [...defaults].filter(
+        ([path, fallback]) => (path === key || path.endsWith(`.${key}`)) && /^\d/.test(fallback),
+      )
       const value = number.replace(/[, ]/g, '') + unit
       return known.length === 0 || known.some(([, fallback]) => fallback === value) ? [] : [`${page}: ${said})`]
     }),

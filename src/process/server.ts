@@ -118,7 +118,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const granting = openGranting(parts, nowMs, () => admin.books())
   const noted = [log.access, lastAnswers.note, recents.note, traffic.note, ...telemetry.listeners, events.note]
   const listeners = contain(reportBug, ...noted)
-  const [limits, isShedding] = [() => snapshots.current.config.limits, () => load.isShedding]
+  const [limits, isShedding] = [() => snapshots.current.config.limits, () => gateway.isShedding()]
   let [isReady, isDraining, isHurried] = [true, false, false]
   const load = parts.load ?? createLoadWatch(() => performance.now())
   const gateway: Gateway = {
@@ -134,7 +134,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     lingering: new Roster(),
     readers: new Readers(),
     turns: createTurns(ownTime),
-    isShedding,
+    isShedding: () => load.isShedding,
     isStrained: () => load.isStrained,
     bodies: new Bodies(parts.bodiesBytesMax ?? bodiesBytesMax()),
     flow: new Flow(),
