@@ -1,3 +1,4 @@
+import { KeptText } from '../bytes/kept-text.ts'
 import { isJsonObject } from '../bytes/scan.ts'
 import type { Answer, AnswerEvent, Fault, FoldedBlock, StopReason } from './answer.ts'
 import { mergeUsage, type UsageReport } from './usage.ts'
@@ -8,6 +9,8 @@ type Folded = { answer: Answer } | { fault: Fault; report: UsageReport } | 'none
 /** Collects events to the answer they tell. JSON answers are made of nothing else, so stream and JSON cannot drift. */
 export function createFold(): { push(event: AnswerEvent): void; outcome(): Folded } {
   const blocks: FoldedBlock[] = []
+  /** The texts of the blocks that are open. A piece of one may refer to all that was read with it. */
+  const open = new Map<number, KeptText>()
   /** The last piece of each call, while each piece repeats the one before it. */
   const repeating = new Map<number, string>()
   let report: UsageReport = {}
@@ -19,10 +22,11 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
     switch (event.type) {
       case 'block_start':
         blocks[event.index] = { block: event.block, text: '', cut: false }
+        open.set(event.index, new KeptText())
         if (event.block.kind === 'tool_call') repeating.set(event.index, '')
         return
       case 'block_delta':
-        blocks[event.index]!.text += event.text
+        open.get(event.index)!.add(event.text)
         if (event.text.startsWith(repeating.get(event.index) ?? '\0')) repeating.set(event.index, event.text)
         else repeating.delete(event.index)
         return
@@ -31,6 +35,8 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
         return
       case 'block_stop':
         blocks[event.index]!.cut = event.cut
+        blocks[event.index]!.text = open.get(event.index)!.toString()
+        open.delete(event.index)
         readCumulative(blocks[event.index]!, repeating.get(event.index))
         return
       case 'usage':
@@ -53,6 +59,7 @@ export function createFold(): { push(event: AnswerEvent): void; outcome(): Folde
   }
 
   function outcome(): Folded {
+    for (const [index, text] of open) blocks[index]!.text = text.toString()
     if (fault) return { fault, report }
     return end ? { answer: { blocks, ...end, report } } : 'none'
   }

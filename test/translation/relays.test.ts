@@ -154,6 +154,21 @@ test('issue 10 R18 what a stopped responses client will be told again takes less
   assert.equal(endOf(relays[0]!), endOf(open(false)))
 })
 
+test('R18 the answer of a JSON client keeps its text, and not the pieces of the stream that told it', () => {
+  const script = Array.from({ length: 100 }, (_, i) => text(`${i} words of a delta that V8 cuts out`)).join('')
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const whole = openWhole('messages', 'chat')
+  for (let i = 0; i < 100; i++) whole.push(Buffer.from(script))
+  collect()
+  const kept = process.memoryUsage().heapUsed - before
+  assert.ok(kept < (2 / 3) * 100 * script.length, `${kept} bytes of ${100 * script.length}`)
+  whole.push(Buffer.from(reason('stop') + usage(counts(9, 9)) + done))
+  const told = whole.whole()
+  assert.ok(told.state === 'finished')
+  assert.equal(Buffer.from(told.encode(noUsage)).toString().split('words of a delta').length, 100 * 100 + 1)
+})
+
 function requestOf(client: 'messages' | 'chat' | 'responses', prompt: string): Buffer {
   const turns = [{ role: 'user', content: prompt }]
   const asked = client === 'responses' ? { input: turns } : { messages: turns }
