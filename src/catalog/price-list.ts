@@ -79,20 +79,23 @@ export function isWithin({ offsetAt, weekdays, windows, daysOff }: Band, at: num
   return false
 }
 
-/** The rows that may price a request that begins at a moment: the next row counts if it begins within this time, in ms. */
-const longestAnswerMs = dayMs
+/** The most that the configuration allows for a whole answer, and for its usage after the client has left. */
+export const longestTimeout = '7d'
+
+/** A request may end so long after it began, in ms: a day for its body, then its answer, then the time for its usage. */
+export const longestRequestMs = dayMs + 2 * 7 * dayMs
 
 /** Whether a request may write into a cache of its provider, and for how long. */
 export type CacheWrites = 'none' | 'short' | 'long'
 
 /**
- * The dearest prices that a request may be billed by. They are those of its row, and of rows that begin within a day: of all
- * bands and geographies, the base and the named tiers. Input is priced as its dearest kind.
+ * The dearest prices that a request may be billed by: of its row and of rows that begin before it must have ended. All bands and
+ * geographies count, the base and the named tiers. Input is priced as its dearest kind.
  * @param served the tiers that may serve it
  */
 export function holdPrices(list: PriceList, at: number, served: readonly Tier[], writes: CacheWrites): Prices {
   const rowAt = (ms: number) => list.rows.findLastIndex(({ fromMs }) => fromMs <= ms)
-  const [first, last] = list.only ? [0, 0] : [Math.max(0, rowAt(at)), rowAt(at + longestAnswerMs)]
+  const [first, last] = list.only ? [0, 0] : [Math.max(0, rowAt(at)), rowAt(at + longestRequestMs)]
   const key = list.only ? writes : `${first} ${last} ${writes} ${served.join()}`
   const known = list.holds.get(key)
   if (known) return known

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { zoneOffset } from '../accounts/calendar.ts'
 import type { Band, PriceList, PriceRow, PriceSet } from '../catalog/model.ts'
-import { setAt, setKey } from '../catalog/price-list.ts'
+import { longestRequestMs, setAt, setKey } from '../catalog/price-list.ts'
 
 /*
  * The ledger keeps the text of a price list, so that the choice among its prices can be made again at any time (ruling C11). The
@@ -40,13 +40,10 @@ function digestList(text: string): string {
 /** The facts of an entry that chose its prices. */
 type ChosenFacts = { createdMs: number; band: string | null; tier: string | null; geo: string | null }
 
-/** A request that began under one row may end a day later, in ms. */
-const longestAnswerMs = 86_400_000
-
 /**
  * Reads a kept list for `ledger verify`.
  * @returns a function that returns the versions of the prices that an entry may have been billed by. There is none if the list
- *   has not this band, tier and geography at that moment. With `counts: start` each moment of the day before counts.
+ *   has not this band, tier and geography at that moment. With `counts: start` each moment counts at which a request may have begun that ended then.
  * @throws RangeError if the text is not the one of the digest
  */
 export function readKeptList(digest: string, text: string): (facts: ChosenFacts) => ReadonlySet<string> {
@@ -57,7 +54,7 @@ export function readKeptList(digest: string, text: string): (facts: ChosenFacts)
     const isMeant = (set: PriceSet) => set.band === band && set.tier === tier && set.geo === geo
     if (counts === 'start') {
       const current = list.rows.filter(
-        ({ fromMs }, index) => fromMs <= at && (list.rows[index + 1]?.fromMs ?? at) > at - longestAnswerMs,
+        ({ fromMs }, index) => fromMs <= at && (list.rows[index + 1]?.fromMs ?? at) > at - longestRequestMs,
       )
       const sets = current.flatMap(({ sets }) => sets.flatMap((ofBand) => [...ofBand.values()]))
       return new Set(sets.filter(isMeant).map(({ version }) => version))

@@ -5,6 +5,7 @@ import { isShownWhole } from '../accounts/shown-text.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
 import { costFieldNames, implicitKeys, tiers } from '../catalog/model.ts'
+import { longestTimeout } from '../catalog/price-list.ts'
 import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
@@ -278,9 +279,9 @@ const timeouts = z.strictObject({
   first_byte_json: field.duration('1ms', '7d').prefault('600s').describe("An upstream's first byte of a JSON answer."),
   idle: field.duration('1ms', '24h').prefault('120s').describe('Silence of an upstream.'),
   progress: field.duration('1ms', '24h').prefault('300s').describe('An upstream that sends only comments and pings.'),
-  total: field.duration('1ms', '7d').prefault('60m').describe('A whole answer.'),
+  total: field.duration('1ms', longestTimeout).prefault('60m').describe('A whole answer.'),
   settle_window: field
-    .duration('0ms', '7d')
+    .duration('0ms', longestTimeout)
     .prefault('30s')
     .describe('How long usage is awaited after a client left unanswered.'),
   settle_deadline: field

@@ -5,11 +5,15 @@ import { formatCredits, parseCredits } from '../../src/accounts/credit.ts'
 import type { PriceList, Tier } from '../../src/catalog/model.ts'
 import { priceNanos } from '../../src/catalog/model.ts'
 import { holdPrices, nextChanges, ratesAt, setAt } from '../../src/catalog/price-list.ts'
-import { chineseHolidays, listFrom } from '../support/price-lists.ts'
+import { readKeptList } from '../../src/config/list-text.ts'
+import { loadText } from '../../src/config/load.ts'
+import { chineseHolidays, configOf, listFrom } from '../support/price-lists.ts'
 
 /* Laws 1, 2, 3, 5, 6 and 7 of prices over time, against oracles that share no code with the product. */
 
 const minuteMs = 60_000
+
+const plainPrices = '{ input: "1", cache_read: "0.1", output: "2" }'
 
 const peak =
   '{ name: peak, zone: Asia/Shanghai, days: mon-fri, hours: ["09:00-12:00", "14:00-18:00"], not_on: cn, times: "2" }'
@@ -310,14 +314,46 @@ test('C11 law 7: a factor on a whole list before band, tier, geography and step 
   )
 })
 
+const dayMs = 86_400_000
+
+/** The most days that the configuration allows for each part of a request: its body, its answer, the time for its usage. */
+const longestMs = ['body', 'total', 'settle_window']
+  .map((name) => {
+    const isAllowed = (days: number) => {
+      try {
+        return Boolean(loadText(`${configOf(plainPrices)}timeouts: { ${name}: ${days}d }\n`, 'days', {}, {}))
+      } catch {
+        return false
+      }
+    }
+    return Array.from({ length: 24 }, (_, n) => n + 1).filter(isAllowed).length * dayMs
+  })
+  .reduce((sum, ms) => sum + ms)
+
+test('C11 law 4: with counts: start the proof of a list knows each moment at which a request may have begun', () => {
+  const { kept } = listFrom(`
+        - { counts: start, input: "1", output: "5", tiers: { flex: "0.5" } }
+        - { from: 2027-01-01T00:00:00Z, counts: start, input: "2", output: "9", tiers: { flex: "0.5" } }`)
+  const versionsAt = readKeptList(kept!.digest, kept!.text)
+  const countAt = (createdMs: number) => versionsAt({ createdMs, band: null, tier: 'flex', geo: null }).size
+  const later = Date.UTC(2027, 0)
+  assert.deepEqual(
+    [-1, 0, longestMs - 1, longestMs].map((ms) => countAt(later + ms)),
+    [1, 2, 2, 1],
+  )
+})
+
 test('C11 law 5: a hold is at least the bill of what it was made for, whatever row, band, tier and geography come', () => {
   const list = listFrom(tiered)
   const served: Tier[] = ['flex', 'priority', 'ultrafast']
-  const moment = fc.oneof(fc.constantFrom(day, night, later), fc.integer({ min: day, max: later + 86_400_000 }))
+  const moment = fc.oneof(
+    fc.constantFrom(day, night, later, Date.UTC(2027, 0) - longestMs),
+    fc.integer({ min: later - longestMs - dayMs, max: later + dayMs }),
+  )
   fc.assert(
     fc.property(
       moment,
-      fc.nat(86_400_000),
+      fc.nat(longestMs),
       fc.subarray(served),
       fc.nat(200),
       fc.nat(50),
@@ -338,10 +374,10 @@ test('C11 law 5: a hold is at least the bill of what it was made for, whatever r
       },
     ),
   )
-  const plainList = listFrom('{ input: "1", cache_read: "0.1", output: "2" }')
+  const plainList = listFrom(plainPrices)
   assert.deepEqual(priceNanos(holdPrices(plainList, day, [], 'none'), usageOf('fresh', 1_000_000, 0)), 1_000_000_000n)
-  // A row that begins after a day is over does not make holds dearer.
-  assert.equal(holdPrices(list, day, [], 'none').outputNanos, 5_500_000_000n)
+  // A row that begins when the request must have ended does not make holds dearer.
+  assert.equal(holdPrices(list, Date.UTC(2027, 0) - longestMs - 1, [], 'none').outputNanos, 5_500_000_000n)
 })
 
 function usageOf(kind: 'fresh' | 'read' | 'write', tokens: number, outputTokens: number) {
