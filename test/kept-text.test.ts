@@ -36,6 +36,22 @@ test('issue 10 a kept text that is packed now and then is what its pieces were',
   )
 })
 
+test('issue 10 a short kept text does not keep what its pieces were cut from, once it is told that no more will come', () => {
+  const keep = (n: number) => {
+    const kept = new KeptText()
+    for (let i = 0; i < 3; i++) kept.add(`${n} ${i}`.padEnd(100_000, ' words').slice(50_000, 50_100))
+    kept.compact()
+    return kept
+  }
+  collect()
+  const before = process.memoryUsage().heapUsed
+  const all = Array.from({ length: 50 }, (_, n) => keep(n))
+  collect()
+  const each = (process.memoryUsage().heapUsed - before) / all.length
+  assert.ok(each < 10_000, `${each} bytes`)
+  for (const kept of all) assert.equal(kept.toString().length, 300)
+})
+
 for (const [alphabet, word] of [
   ['Latin', 'reader'],
   ['Greek', '\u03b1\u03b2\u03b3'],

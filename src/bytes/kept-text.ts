@@ -37,10 +37,14 @@ export class KeptText {
     this.#pieces = 0
   }
 
-  /** Packs the text since the last call. Call it when no text will come for a while (docs/decisions/0052-stopped-readers.md). */
+  /** Packs the text since the last call, or makes a short one its own. Call it when no text will come for a while (docs/decisions/0052-stopped-readers.md). */
   compact(): void {
     const text = this.#unpacked()
-    if (text.length < packedMin) return
+    if (text.length < packedMin) {
+      // A piece may refer to all that was read with it.
+      if (this.#rest !== '') this.#keep([ownCopy(text)])
+      return
+    }
     const encoding = isLatin1(text) ? 'latin1' : 'utf16le'
     const plain = Buffer.from(text, encoding)
     const packed = zstdCompressSync(plain, packing)
