@@ -9,9 +9,13 @@ const dayMs = 86_400_000
 /** A part of the entries, in the order of a column: above `after`, up to and with `through`. */
 export type Slice = { column: 'posted_ms' | 'seq'; after?: bigint | undefined; through?: bigint | undefined }
 
-/** The time at which an entry `e` counts, in SQL: when it was posted, unless a correction says otherwise (ruling C15). */
+/**
+ * The time at which an entry `e` counts, in SQL: when it was posted, unless a correction says otherwise (ruling C15). Databases
+ * evaluate the first condition once, so that entries of a store without corrections are not looked up.
+ */
 export function countedMs(schema: string): string {
-  return `coalesce((SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq), e.posted_ms)`
+  const shifted = `(SELECT s.effective_ms FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)`
+  return `CASE WHEN EXISTS (SELECT 1 FROM ${schema}.shifted) THEN coalesce(${shifted}, e.posted_ms) ELSE e.posted_ms END`
 }
 
 /**
