@@ -78,9 +78,15 @@ export function* insertAll(
   rest = '',
 ): Iterable<Statement> {
   const { schema, rowsMax } = dialect
-  for (let at = 0; at < rows.length; at += rowsMax)
-    yield statement(dialect, (put) => {
-      const values = rows.slice(at, at + rowsMax).map((row) => `(${row.map(put).join(', ')})`)
+  const write = (some: typeof rows) =>
+    statement(dialect, (put) => {
+      const values = some.map((row) => `(${row.map(put).join(', ')})`)
       return `INSERT INTO ${schema}.${table} AS t (${columns.join(', ')}) VALUES ${values.join(', ')} ${rest}`
     })
+  // The text is long, and that of as many rows is the same.
+  const { text } = write(rows.slice(0, rowsMax))
+  for (let at = 0; at < rows.length; at += rowsMax) {
+    const some = rows.slice(at, at + rowsMax)
+    yield some.length === rowsMax ? { text, values: ([] as SqlValue[]).concat(...some) } : write(some)
+  }
 }

@@ -44,7 +44,7 @@ export function* first<T>(query: Query<T>): StoreStep<T | undefined> {
 
 /** Runs statements one after the other. */
 export function* runAll(statements: Iterable<Statement>): StoreStep<void> {
-  for (const one of statements) yield* rowsOf(one)
+  for (const one of statements) yield one
 }
 
 /** Runs a statement whose rows nobody wants. */

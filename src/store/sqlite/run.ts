@@ -45,10 +45,14 @@ export function createRun(db: DatabaseSync): Run {
   }
 
   function ask({ text, values }: Statement): Row[] {
-    const statement = statements.get(text) ?? db.prepare(text)
+    return (statements.get(text) ?? prepare(text)).all(...values)
+  }
+
+  function prepare(text: string): StatementSync {
     if (statements.size >= statementsMax) statements.clear()
+    const statement = db.prepare(text)
     statements.set(text, statement)
-    return statement.all(...values)
+    return statement
   }
 
   function together<T>(step: StoreStep<T>, isWriting: boolean): T {
