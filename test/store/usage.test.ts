@@ -195,11 +195,10 @@ onEachStore((engine) => {
     await store.postDebits([{ ...createDebitRow('old', id), keyId: 'key_a' }])
     while (await store.fold(500)) {}
     // One that is folded only when nobody keeps its day any more.
-    await store.postDebits([{ ...createDebitRow('late', id), keyId: 'key_a' }])
+    await store.postDebits([{ ...createDebitRow('late', id), keyId: 'key_a', model: 'm-late' }])
     await store.turn(Date.parse('2027-01-05T12:00:00Z'))
     await store.postDebits([{ ...createDebitRow('new', id), keyId: 'key_a' }])
     await store.adoptReporting({ ...usualReporting, keepMonths: 1 })
-    while (await store.fold(500)) {}
     const told = async () => {
       const { total, keptFrom } = await store.readUsage(byDays(usualReporting, '2026-10-01', '2027-02-01'))
       return [total.sums[0]!.reduce((a, b) => a + b), new Date(keptFrom * quarterMs).toISOString().slice(0, 10)]
@@ -207,6 +206,10 @@ onEachStore((engine) => {
     assert.deepEqual(await told(), [1n, '2026-12-01'])
     assert.ok(await store.pruneSome())
     while (await store.pruneSome()) {}
+    assert.deepEqual(await told(), [1n, '2026-12-01'])
+    while (await store.fold(500)) {}
+    assert.equal(await store.pruneSome(), false, 'no row of a day that is not kept was added')
+    assert.ok(!(await store.listModels()).includes('m-late'))
     assert.deepEqual(await told(), [1n, '2026-12-01'])
     assert.equal(await store.readSpent(id, 'key_a'), 1_890_000n)
     assert.deepEqual(await findingsOf(store), [])

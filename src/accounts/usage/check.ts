@@ -1,9 +1,9 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
 import {
-  hourAndDayOf,
   type SummedEntries,
   type SumRow,
   sumColumns,
+  sumRowOf,
   type UsageTable,
   usageTables,
   wordsOf,
@@ -27,10 +27,7 @@ export function findDifferences(
   calendar: Pick<Calendar, 'dateOf' | 'periodOf'>,
 ): string[] {
   const date = calendar.dateOf(from * quarterMs)
-  const expected = entries.map((entry) => ({
-    place: { ...wordsOf(entry), ...hourAndDayOf(Number(entry['quarter']), calendar) },
-    sums: sumColumns.map((column) => BigInt(entry[column] as bigint | string)),
-  }))
+  const expected = entries.map((entry) => sumRowOf(entry, calendar, from))
   return (['sums_h', 'sums_d', 'sums_t'] as const).flatMap((table) =>
     differing(table, expected, rows[table]).map((account) =>
       account === ''

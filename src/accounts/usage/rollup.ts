@@ -60,53 +60,59 @@ export type SumRow = { place: Readonly<Record<string, string | number>>; sums: b
  */
 export type SummedEntries = Readonly<Record<string, unknown>>
 
+/** All columns that tell rows apart. */
+export const placeColumns = ['hour', 'day', ...all] as const
+
 /**
- * The changes that entries make to the rows, each row once in the order of its key.
- * @param keptFrom rows of quarters before it are deleted, except those of `sums_k`
+ * Entries as a row, placed by all columns.
+ * @param keptFrom rows of quarters before it are deleted, except those of `sums_k`: of such entries the words are account and key
  */
-export function rollUp(
-  entries: Iterable<SummedEntries>,
+export function sumRowOf(
+  entry: SummedEntries,
   calendar: Pick<Calendar, 'periodOf'>,
   keptFrom: number,
-): Record<UsageTable, SumRow[]> {
-  const rows = Object.fromEntries(tableNames.map((name) => [name, new Map<string, SumRow>()])) as Record<
-    UsageTable,
-    Map<string, SumRow>
-  >
-  for (const entry of entries) {
-    const quarter = Number(entry['quarter'])
-    const place = { ...wordsOf(entry), ...hourAndDayOf(quarter, calendar) }
-    const added = sumColumns.map((column) => BigInt(entry[column] as bigint | string))
-    for (const name of tableNames) if (name === 'sums_k' || quarter >= keptFrom) add(rows[name], name, place, added)
+): SumRow & { isKept: boolean } {
+  const quarter = Number(entry['quarter'])
+  const isKept = quarter >= keptFrom
+  const { account_id, key_id } = entry
+  return {
+    place: { ...wordsOf(isKept ? entry : { account_id, key_id }), ...hourAndDayOf(quarter, calendar) },
+    sums: sumColumns.map((column) => BigInt(entry[column] as bigint | string)),
+    isKept,
   }
-  const sorted = tableNames.map((name) => [name, sortByPlace([...rows[name].values()], usageTables[name])])
-  return Object.fromEntries(sorted) as Record<UsageTable, SumRow[]>
+}
+
+/** The row of some entries with its words as numbers. @property place by `placeColumns` */
+type NumberedRow = { place: readonly number[]; sums: readonly bigint[]; isKept: boolean }
+
+/**
+ * The changes that entries make to a table, each row once: its columns, then its sums. Rows come in the order of the table's key:
+ * servers that add to it at once have that order in common.
+ */
+export function rollUp(entries: readonly NumberedRow[], name: UsageTable): (number | bigint)[][] {
+  const columns = usageTables[name].map((column) => placeColumns.indexOf(column))
+  const kept = name === 'sums_k' ? entries : entries.filter(({ isKept }) => isKept)
+  const rows = kept.map(({ place, sums }) => ({ place: columns.map((at) => place[at]!), sums: [...sums] }))
+  rows.sort((a, b) => comparePlaces(a.place, b.place))
+  const joined: typeof rows = []
+  for (const row of rows) {
+    const last = joined.at(-1)
+    if (!last || comparePlaces(last.place, row.place) !== 0) joined.push(row)
+    else for (const [at, sum] of row.sums.entries()) last.sums[at]! += sum
+  }
+  return joined.map(({ place, sums }) => [...place, ...sums])
+}
+
+/** Orders rows of one table by its key. */
+export function comparePlaces(a: readonly number[], b: readonly number[]): number {
+  for (let at = 0; at < a.length; at++) if (a[at] !== b[at]) return a[at]! - b[at]!
+  return 0
 }
 
 /** The quarters that the hour and the day of a quarter begin with. */
 export function hourAndDayOf(quarter: number, calendar: Pick<Calendar, 'periodOf'>): { hour: number; day: number } {
   const startOf = (period: 'hour' | 'day') => calendar.periodOf(quarter * quarterMs, period).startMs / quarterMs
   return { hour: startOf('hour'), day: startOf('day') }
-}
-
-/** Sorts rows of a table by its key: servers that add to it at once have that order in common. */
-export function sortByPlace<T extends Pick<SumRow, 'place'>>(rows: T[], columns: readonly string[]): T[] {
-  return rows.sort((a, b) => {
-    for (const column of columns) {
-      const [left, right] = [a.place[column]!, b.place[column]!]
-      if (left !== right) return left < right ? -1 : 1
-    }
-    return 0
-  })
-}
-
-function add(rows: Map<string, SumRow>, name: UsageTable, all: Record<string, string | number>, added: bigint[]): void {
-  const columns = usageTables[name]
-  let key = ''
-  for (const column of columns) key += `${all[column]}\n`
-  const row = rows.get(key)
-  if (row) for (const [at, sum] of added.entries()) row.sums[at]! += sum
-  else rows.set(key, { place: Object.fromEntries(columns.map((column) => [column, all[column]!])), sums: [...added] })
 }
 
 /** @param row with the columns of an entry */

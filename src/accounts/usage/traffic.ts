@@ -1,7 +1,7 @@
 import { type Calendar, quarterMs } from '../calendar.ts'
 import { addEncoded, type BucketCounts, bucketOf, encodeCounts } from './histogram.ts'
 import type { Grain } from './plan.ts'
-import { dimensions, hourAndDayOf, pairOf, sortByPlace } from './rollup.ts'
+import { dimensions, hourAndDayOf, pairOf } from './rollup.ts'
 
 /*
  * Figures that are not in the ledger: requests that cost nothing, and the times of all requests. They are counted in
@@ -110,7 +110,7 @@ function count(counts: BucketCounts, ms: number): void {
   counts[bucket]!++
 }
 
-/** The same by the rows of each table, in the order of their keys. */
+/** The same by the rows of each table. */
 export function spreadTraffic(
   cells: readonly TrafficCell[],
   calendar: Pick<Calendar, 'periodOf'>,
@@ -123,7 +123,7 @@ export function spreadTraffic(
   return Object.fromEntries(tables) as Record<TrafficTable, TrafficCell[]>
 }
 
-/** One cell for each place, by these columns and in their order. */
+/** One cell for each place, by these columns. */
 export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string[]): TrafficCell[] {
   const joined = new Map<
     string,
@@ -138,11 +138,10 @@ export function joinCells(cells: Iterable<TrafficCell>, columns: readonly string
     addEncoded(found.times[0], first_byte)
     addEncoded(found.times[1], total)
   }
-  const all = Array.from(joined.values(), ({ place, requests, times }) => ({
+  return Array.from(joined.values(), ({ place, requests, times }) => ({
     ...{ place, requests },
     ...{ first_byte: encodeCounts(times[0]), total: encodeCounts(times[1]) },
   }))
-  return sortByPlace(all, columns)
 }
 
 /** The sum of two encoded counts. */

@@ -1,12 +1,13 @@
 import { createCalendar } from '../../accounts/calendar.ts'
 import type { UsageState } from '../../accounts/usage/question.ts'
 import {
+  comparePlaces,
+  placeColumns,
   rollUp,
   type SummedEntries,
-  type SumRow,
   sumColumns,
+  sumRowOf,
   tableNames,
-  type UsageTable,
   usageTables,
 } from '../../accounts/usage/rollup.ts'
 import {
@@ -32,18 +33,16 @@ export function* addEntries(
   entries: Iterable<SummedEntries>,
   state: UsageState,
 ): StoreStep<void> {
-  const rollup = rollUp(entries, createCalendar(state), state.keptFrom)
-  for (const name of tableNames) yield* addSums(dialect, words, name, rollup[name])
-}
-
-/** Adds sums to the rows of a table. */
-function* addSums(dialect: Dialect, words: Words, name: UsageTable, rows: readonly SumRow[]): StoreStep<void> {
-  const columns = usageTables[name]
-  const places = yield* words.placesOf(rows, columns)
-  const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`)
-  const values = rows.map(({ sums }, at) => [...places[at]!, ...sums])
-  const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${more.join(', ')}`
-  yield* runAll(insertAll(dialect, name, [...columns, ...sumColumns], values, onConflict))
+  const calendar = createCalendar(state)
+  const rows = Array.from(entries, (entry) => sumRowOf(entry, calendar, state.keptFrom))
+  const places = yield* words.placesOf(rows, placeColumns)
+  const placed = rows.map(({ sums, isKept }, at) => ({ place: places[at]!, sums, isKept }))
+  const more = sumColumns.map((column) => `${column} = t.${column} + excluded.${column}`).join(', ')
+  for (const name of tableNames) {
+    const columns = usageTables[name]
+    const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${more}`
+    yield* runAll(insertAll(dialect, name, [...columns, ...sumColumns], rollUp(placed, name), onConflict))
+  }
 }
 
 const counted = ['requests', 'first_byte', 'total'] as const
@@ -59,7 +58,7 @@ function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: re
   const columns = trafficTables[name]
   const all = [...columns, ...counted]
   const places = yield* words.placesOf(cells, columns)
-  const placed = cells.map((cell, at) => ({ cell, place: places[at]! })).sort((a, b) => compare(a.place, b.place))
+  const placed = cells.map((cell, at) => ({ cell, place: places[at]! })).sort((a, b) => comparePlaces(a.place, b.place))
   const none = new Uint8Array()
   // An empty row can be locked, so that two servers that begin the same row do not both write its first counts.
   const empty = placed.map(({ place }) => [...place, 0, none, none])
@@ -82,9 +81,4 @@ function* addCells(dialect: Dialect, words: Words, name: TrafficTable, cells: re
   const sets = counted.map((column) => `${column} = excluded.${column}`)
   const onConflict = `ON CONFLICT (${columns.join(', ')}) DO UPDATE SET ${sets.join(', ')}`
   yield* runAll(insertAll(dialect, name, all, values, onConflict))
-}
-
-function compare(a: readonly number[], b: readonly number[]): number {
-  const at = a.findIndex((value, index) => value !== b[index])
-  return at === -1 ? 0 : a[at]! - b[at]!
 }

@@ -19,38 +19,35 @@ export function wordKey(kind: string, word: string): string {
 /** Words by their numbers in the store, which never change. The number of the empty word is 0. */
 export function createWords(dialect: Dialect) {
   const { schema } = dialect
-  const ids = new Map<string, number>()
+  let ids = new Map<string, number>()
   const words = new Map<number, string>()
   return { findIds, placesOf, readWords, forget }
 
   /** A transaction that was rolled back has numbered nothing, and other words get its numbers. */
   function forget(): void {
-    ids.clear()
+    ids = new Map()
     words.clear()
   }
 
-  /** The numbers of those words that have one, by `wordKey`. */
-  function* findIds(asked: readonly UsageWord[]): StoreStep<Map<string, number>> {
-    const unknown = asked.filter(([kind, word]) => word !== '' && !ids.has(wordKey(kind, word)))
-    if (ids.size > wordsMax) ids.clear()
+  /** The numbers of those words that have one, by `wordKey`, among others. */
+  function* findIds(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
+    if (ids.size > wordsMax) ids = new Map()
+    // Another step may replace the map before this one is over.
+    const known = ids
+    const unknown = asked.filter(([kind, word]) => word !== '' && !known.has(wordKey(kind, word)))
     for (const list of slices(unknown)) {
       const select = (put: Put) => {
         const pairs = list.map(([kind, word]) => `(${put(kind)}, ${put(word)})`)
         return `SELECT id, kind, word FROM ${schema}.usage_words WHERE (kind, word) IN (VALUES ${pairs.join(', ')})`
       }
       for (const { id, kind, word } of yield* ask(dialect, select))
-        ids.set(wordKey(kind as string, word as string), Number(id))
+        known.set(wordKey(kind as string, word as string), Number(id))
     }
-    return new Map(
-      asked.flatMap(([kind, word]) => {
-        const id = ids.get(wordKey(kind, word))
-        return id === undefined ? [] : [[wordKey(kind, word), id] as const]
-      }),
-    )
+    return known
   }
 
   /** The same for words that may be new. PostgreSQL commits them at once, so that nobody waits for the words of another server. */
-  function* ensure(asked: readonly UsageWord[]): StoreStep<Map<string, number>> {
+  function* ensure(asked: readonly UsageWord[]): StoreStep<ReadonlyMap<string, number>> {
     const there = yield* findIds(asked)
     const missing = asked.filter(([kind, word]) => word !== '' && !there.has(wordKey(kind, word)))
     if (missing.length === 0) return there
@@ -60,15 +57,16 @@ export function createWords(dialect: Dialect) {
     return yield* findIds(asked)
   }
 
-  /** @returns the values of these columns of each row, with words as their numbers. */
+  /** @returns the values of these columns of each row, with words as their numbers. Rows share words, so each is looked up once. */
   function* placesOf(rows: readonly Pick<SumRow, 'place'>[], columns: readonly string[]): StoreStep<number[][]> {
-    const named = rows.flatMap(({ place }) =>
-      columns.flatMap((column) => (isWord(place[column]) ? [[column, place[column]] as const] : [])),
+    const values = columns.map((column) => [...new Set(rows.map(({ place }) => place[column]!))])
+    const there = yield* ensure(
+      columns.flatMap((column, at) => values[at]!.filter(isWord).map((word): UsageWord => [column, word])),
     )
-    const there = yield* ensure([...new Map(named.map((one) => [wordKey(...one), one])).values()])
     const numberOf = (column: string, value: string | number) =>
       isWord(value) ? (there.get(wordKey(column, value)) ?? 0) : Number(value)
-    return rows.map(({ place }) => columns.map((column) => numberOf(column, place[column]!)))
+    const numbers = columns.map((column, at) => new Map(values[at]!.map((value) => [value, numberOf(column, value)])))
+    return rows.map(({ place }) => columns.map((column, at) => numbers[at]!.get(place[column]!)!))
   }
 
   function* readWords(asked: Iterable<number>): StoreStep<ReadonlyMap<number, string>> {
@@ -87,6 +85,6 @@ export function* slices<T>(list: readonly T[]): Iterable<readonly T[]> {
 }
 
 /** The empty word has no number to look up. */
-function isWord(value: string | number | undefined): value is string {
+function isWord(value: string | number): value is string {
   return typeof value === 'string' && value !== ''
 }

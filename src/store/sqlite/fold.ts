@@ -41,7 +41,7 @@ export function createFolding(db: DatabaseSync, run: Run, dialect: Dialect) {
     const state = yield* readUsageState(dialect)
     const { last, entries } = range.get(entriesMax) as { last: bigint | null; entries: bigint }
     if (last === null) return 0
-    yield* addEntries(dialect, words, above.iterate(last), state)
+    yield* addEntries(dialect, words, above.all(last), state)
     const moved = marks.all(last) as { account_id: string; seq: bigint }[]
     for (const { account_id: accountId, seq } of moved) mark.run(accountId, seq)
     setFolded.run(last)
