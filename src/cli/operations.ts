@@ -218,9 +218,9 @@ async function answerOf(
     }
     return readPages(context, one, asked, most)
   }
-  const labels = await readLabels(command, asked)
+  const declared = await readDeclared(command, asked)
   const readCreditWords = async () => (await glance(command))?.credits ?? usualWords
-  const running = { ...unasked, declaredLabels: () => labels, readCreditWords }
+  const running = { ...unasked, ...declared, readCreditWords }
   const outcome = await (one.asks === 'configuration'
     ? work(await withConfiguration(command))
     : withStore(command, (books, calendar) => work({ ...nobody, running, books, calendar, nowMs: Date.now() }), {
@@ -245,11 +245,15 @@ async function glance(command: Command): Promise<Config | undefined> {
   }
 }
 
-/** Labels that a key gets must be declared in the configuration, which other commands need not read. */
-async function readLabels(command: Command, { labels, may_choose }: Record<string, unknown>): Promise<DeclaredLabels> {
-  if (labels === undefined && may_choose === undefined) return new Map()
+/** The labels of a key and the plan of an account must be declared in the configuration, which other commands need not read. */
+async function readDeclared(command: Command, { labels, may_choose, plan = 'none' }: Record<string, unknown>) {
+  const isNeeded = labels !== undefined || may_choose !== undefined || plan !== 'none'
   const { glanceAtConfig } = await import('../config/load.ts')
-  return glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).labels
+  const config = isNeeded ? glanceAtConfig(command.optsWithGlobals<GlobalOptions>()) : undefined
+  return {
+    declaredLabels: (): DeclaredLabels => config?.labels ?? new Map(),
+    declaredPlans: () => config?.plans ?? [],
+  }
 }
 
 async function readPages(

@@ -80,6 +80,8 @@ export type Config = {
   apiUrl: string | undefined
   /** Values that requests may be labelled with (ruling Y21). */
   labels: DeclaredLabels
+  /** The names of the plans that accounts may have (ruling C11). */
+  plans: readonly string[]
   /** 3: entries have what answers report of their cost, whatever else is configured. */
   ledgerForm: 3 | undefined
   /** Whether operators see the provider's scrubbed text of an error in `explain` (CON-4). */

@@ -353,6 +353,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     tls: file.tls && readTls(file.tls, origin),
     ledgerForm: file.ledger?.form,
     labels: new Map(Object.entries(file.labels).map(([dimension, values]) => [dimension, new Set(values)])),
+    plans: Object.keys(file.plans),
     apiUrl: file.api_url && readClientUrl(file.api_url),
     explainUpstreamText: file.explain_upstream_text,
     adminListen: file.admin_listen,

@@ -42,6 +42,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog.entries, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
     declaredLabels: () => config().labels,
+    declaredPlans: () => config().plans,
     readCreditWords: async () => config().credits,
     isAlone: config().store.engine === 'sqlite',
     rememberedSinceMs: () => recents.wholeSinceMs,

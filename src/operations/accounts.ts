@@ -78,7 +78,12 @@ const boundOptions = {
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf({ budget, rpm, warn, plan, grant, lapse = false }: AccountFields): WholeAccountWishes {
+function wishesOf(
+  { budget, rpm, warn, plan, grant, lapse = false }: AccountFields,
+  { running }: Context,
+): WholeAccountWishes {
+  if (typeof plan === 'string' && !running.declaredPlans().includes(plan))
+    throw wrongField('plan', `There is no plan "${plan}": declare it in the configuration, under plans.`)
   if (lapse && typeof grant !== 'bigint') throw wrongField('lapse', 'It says what becomes of a grant: name that too')
   const given = typeof grant === 'bigint' ? { nanos: grant, lapses: lapse } : grant
   return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given, plan }
@@ -113,7 +118,7 @@ export const accountOperations = [
       { command: 'account create', arguments: ['name'], options: { credit: '--credit <credits>', ...boundOptions } },
     ],
     async run(context, { name, credit, ...asked }) {
-      const account = await context.books.createAccount(name, credit, wishesOf(asked))
+      const account = await context.books.createAccount(name, credit, wishesOf(asked, context))
       return { ...(await one(context, account)), isNew: true }
     },
   }),
@@ -221,7 +226,7 @@ export const accountOperations = [
       },
     ],
     async run(context, { account, name, state, ...asked }) {
-      return one(context, await context.books.updateAccount(account, { name, state, ...wishesOf(asked) }))
+      return one(context, await context.books.updateAccount(account, { name, state, ...wishesOf(asked, context) }))
     },
   }),
   operation({

@@ -127,6 +127,8 @@ export type Running = {
   listModels(): readonly ModelRow[]
   /** The labels of the configuration. */
   declaredLabels(): DeclaredLabels
+  /** The names of its plans. */
+  declaredPlans(): readonly string[]
   /** How credits are called on statements. */
   readCreditWords(): Promise<CreditWords>
   listWebhooks(): Promise<readonly WebhookState[]>

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import test from 'node:test'
 import fc from 'fast-check'
 import { digestKey } from '../../src/accounts/keys.ts'
@@ -13,7 +15,9 @@ import {
   prices as pricesSchema,
 } from '../../src/config/price-schema.ts'
 import { runWarm } from '../cli/run.ts'
+import { startApi } from '../operations/api.ts'
 import { verifyOptions } from '../store/fixtures.ts'
+import { testFolder } from '../support/folder.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, startNative } from '../support/native.ts'
 import { whole } from '../support/raw-upstream.ts'
@@ -68,10 +72,13 @@ test('C11 an account pays by its plan from the next request on, on all wires and
     also: [`also-${wire}`],
   }))
   const plans = { gold: { times: '0.9', models: { 'm-responses': '0.5', 'm-messages': { input: '1', output: '1' } } } }
+  const config = join(testFolder('plans'), 'plans.yaml')
+  writeFileSync(config, JSON.stringify({ plans: { gold: {}, silver: {} } }))
   const native = await startNative({ models, config: { plans } })
   const { gateway, upstream } = native
   const set = async (plan: string) => {
-    const { code, stderr } = await runWarm(['account', 'set', 'tester', '--plan', plan, '--store', gateway.storePath])
+    const asked = ['account', 'set', 'tester', '--plan', plan, '--store', gateway.storePath, '--config', config]
+    const { code, stderr } = await runWarm(asked)
     assert.equal(code, 0, stderr)
     const known = () => gateway.ledger.directory.findKnownKey(digestKey(gateway.key))?.account.plan
     await until(() => known() === (plan === 'none' ? undefined : plan), 'the server knows the plan')
@@ -110,4 +117,32 @@ test('C11 mistakes of plans name their key: a result with more than nine places,
   ]
   assert.deepEqual(mistakesOf({ a: { models: { m: dated } } }), ['plans.a.models.m.1.from'])
   for (const times of ['0', '-1', 'x', '1.0000000001']) assert.throws(() => plansOf({ a: { times } }), times)
+})
+
+test('C11 an account gets a plan of the configuration, and a mistyped one is refused with the cure, at the command line and over HTTP', async () => {
+  const { gateway, ask } = await startApi({ config: { plans: { gold: { times: '0.9' } } } })
+  const file = join(testFolder('plans'), 'gold.yaml')
+  writeFileSync(file, 'plans: { gold: { times: "0.9" } }')
+  const cure = /There is no plan "glod": declare it in the configuration, under plans/
+  const cli = (...args: string[]) => runWarm([...args, '--store', gateway.storePath, '--config', file])
+  const made = { create: ['account', 'create', 'new'], set: ['account', 'set', 'tester'] }
+  for (const command of [made.set, made.create]) {
+    const refused = await cli(...command, '--plan', 'glod')
+    assert.notEqual(refused.code, 0)
+    assert.match(refused.stderr, new RegExp(`--plan: ${cure.source}`))
+    const { code, stderr } = await cli(...command, '--plan', 'gold')
+    assert.equal(code, 0, stderr)
+  }
+  assert.equal(gateway.store.findAccount('new').bounds.plan, 'gold')
+  const askFor = async (plan: string) => {
+    const name = `with-${plan}`
+    return [
+      await ask('POST', '/accounts', { body: { name, plan } }),
+      await ask('PATCH', '/accounts/tester', { body: { plan }, headers: { 'if-match': '*' } }),
+    ]
+  }
+  for (const { status, body } of await askFor('glod'))
+    assert.deepEqual([status, body['errors']], [400, [{ pointer: '/plan', detail: `${cure.source}.` }]])
+  for (const plan of ['gold', 'none'])
+    for (const { body } of await askFor(plan)) assert.equal(body['plan'], plan === 'none' ? null : plan)
 })
