@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { type Command, InvalidArgumentError, Option } from 'commander'
-import type { ExportProvider } from '../accounts/reconcile/exports.ts'
+import type { ExportProvider, ExportRow } from '../accounts/reconcile/exports.ts'
 import { formatTable, print, unreadable } from './print.ts'
 import { withStore } from './store.ts'
 
@@ -64,6 +64,7 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
     throw new Error(
       `The ledger has no debit of such an upstream at that time: name those of ${provider} with --upstream`,
     )
+  if (told.matched === 0) throw new Error(explainNoMatch(rows, told.models, owner))
   print(command, told, () => {
     const names = Object.keys(differenceClasses) as (keyof typeof differenceClasses)[]
     const cells = told.rows.map(({ from, until, model, kind, export: theirs, billed, classes, unexplained }) => [
@@ -76,6 +77,13 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
     return cells.length === 0 ? end : `${formatTable(head, cells)}\n${end}`
   })
   if (told.unexplained !== 0) process.exitCode = 1
+}
+
+function explainNoMatch(rows: readonly ExportRow[], models: readonly string[], owner: string[] | undefined): string {
+  const first = (names: Iterable<string>) => [...new Set(names)].slice(0, 5).join(', ') || 'none'
+  const theirs = `models ${first(rows.map(({ model }) => model))} of owners ${first(rows.flatMap(({ owners }) => owners))}`
+  const cure = `name models with --model theirs=ours${owner ? ', and your keys or projects with --owner' : ''}`
+  return `No row of the export matches a debit. It has ${theirs}; the ledger has ${first(models)}: ${cure}`
 }
 
 function readPair(text: string, before: [string, string][]): [string, string][] {

@@ -239,3 +239,61 @@ test('rows of keys and projects that are not named are not ours', async () => {
     [{ not_ours: 5 }, { not_ours: 7 }],
   )
 })
+
+const small = { input: 5, cache_read: 0, cache_write: 0, output: 7 }
+
+/** A row of the export in an hour after its start. */
+const hourly = (hour: number, name: string, owners: readonly string[] = []) => ({
+  fromMs: startMs + hour * hourMs,
+  untilMs: startMs + (hour + 1) * hourMs,
+  model: name,
+  owners,
+  tokens: small,
+  requests: undefined,
+})
+
+const isOf = () => true
+
+for (const [title, rows, options, unexplained, notOurs] of [
+  ['a model of a named owner', [hourly(0, 'strange', ['ours'])], { owners: new Set(['ours']) }, 12, 0],
+  ['a model of an owner that is not named', [hourly(0, 'strange', ['theirs'])], { owners: new Set(['ours']) }, 0, 12],
+  ['a model, if no owner is named', [hourly(0, 'strange')], {}, 0, 12],
+  ['a model that is named as ours', [hourly(0, 'Strange-2026-01-01')], { names: new Map([['strange', 'b']]) }, 12, 0],
+] as const)
+  test(`law 14 tokens of ${title}: ${unexplained} unexplained where the ledger has nothing`, async () => {
+    const entries = [debit('req_1', startMs + hourMs / 2, small)]
+    const told = await reconcile([hourly(0, model, ['ours']), ...rows], entries, {
+      provider: 'openai',
+      isOf,
+      ...options,
+    })
+    const foreign = told.rows.reduce((all, { classes }) => all + (classes.not_ours ?? 0), 0)
+    assert.deepEqual([told.unexplained, foreign, told.matched], [unexplained, notOurs, 1])
+  })
+
+test('law 14 a debit at any moment of an export that has nothing of its model or window is unexplained', async () => {
+  // The export has hours 0, 1, 4 and 5. Only at its own edges may an answer be counted outside of it.
+  const rows = [0, 1, 4, 5].map((hour) => hourly(hour, 'strange'))
+  const edgeMs = 15 * 60_000
+  const moments = fc.integer({ min: startMs + edgeMs + 1, max: startMs + 6 * hourMs - edgeMs - 1 })
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(moments, { minLength: 1, maxLength: 9 }), counts, async (at, tokens) => {
+      const entries = at.map((ms, index) => debit(`req_${index}`, ms, tokens))
+      const told = await reconcile(rows, entries, { provider: 'anthropic', isOf })
+      assert.equal(told.unexplained, at.length * tokenKinds.reduce((all, kind) => all + tokens[kind], 0))
+      assert.deepEqual([told.matched, told.models], [0, [model]])
+    }),
+  )
+})
+
+test('names of models are matched in any case, and without owner and day unless the day is named', async () => {
+  for (const [theirs, ours] of [
+    ['Claude4.5Sonnet', 'claude4.5sonnet'],
+    ['someone/Large-2026-01-01', 'large'],
+    ['Large-2026-01-01', 'LARGE-2026-01-01'],
+  ] as const) {
+    const options = { provider: 'aws' as const, isOf, names: new Map([[ours, model]]) }
+    const told = await reconcile([hourly(0, theirs)], [debit('req_1', startMs + hourMs / 2, small)], options)
+    assert.deepEqual([told.rows, told.unexplained, told.matched], [[], 0, 1], theirs)
+  }
+})

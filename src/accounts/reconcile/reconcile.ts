@@ -1,3 +1,4 @@
+import type { TimeSpan } from '../budget.ts'
 import type { Entry } from '../entries.ts'
 import { type ExportProvider, type ExportRow, exportFormats, type KindCounts, tokenKinds } from './exports.ts'
 
@@ -11,7 +12,8 @@ import { type ExportProvider, type ExportRow, exportFormats, type KindCounts, to
 
 /** Named reasons for a difference, in the order in which they are looked for. */
 export const differenceClasses = {
-  not_ours: 'of a key, project or model that this ledger has nothing of',
+  not_ours:
+    'of a key or project that is not named as ours, or, if none is named, of a model that this ledger has nothing of',
   returned: 'waived, or given back to the customer: the provider charges it all the same',
   boundary: 'counted in the window beside it: an answer near the edge',
   lost_attempts: 'requests beyond those of the ledger: attempts that lost, which the provider worked on',
@@ -34,13 +36,30 @@ type ReconciledRow = {
   unexplained: number
 }
 
+/**
+ * @property rows those with any difference
+ * @property compared how many figures were compared
+ * @property unexplained tokens, of differences in either direction
+ * @property ours debits of the provider
+ * @property matched rows of the export that are ours, and of a model that the ledger has
+ * @property models those of the debits, without owner and day
+ */
+type Reconciliation = {
+  rows: ReconciledRow[]
+  compared: number
+  unexplained: number
+  ours: number
+  matched: number
+  models: string[]
+}
+
 type ReconcileOptions = {
   provider: ExportProvider
   /** Whether an entry was served by the provider, by the name of its upstream. */
   isOf(upstream: string | undefined): boolean
   /** Keys, projects, workspaces and users of the export that are ours; undefined: all. */
   owners?: ReadonlySet<string> | undefined
-  /** Our models by the names of the export, if they differ by more than owner and day. */
+  /** Our models by the names of the export in any case, if they differ by more than owner and day. */
   names?: ReadonlyMap<string, string> | undefined
   /** Attempts that lost, by the request, from an access log. The requests that an export counts stand above it. */
   attempts?: ReadonlyMap<string, number> | undefined
@@ -74,28 +93,35 @@ type WindowGroup = {
   natural: Use[]
 }
 
-/** @param entries of the time of the export, and `edgeMs` around it. @returns rows with any difference, how many were compared, and the debits of the provider */
+/** @param entries of the time of the export, and `edgeMs` around it */
 export async function reconcile(
   rows: readonly ExportRow[],
   entries: AsyncIterable<Entry> | Iterable<Entry>,
   options: ReconcileOptions,
-): Promise<{ rows: ReconciledRow[]; compared: number; unexplained: number; ours: number }> {
+): Promise<Reconciliation> {
+  const { owners, names = [] } = options
   const { uses, models } = await readUses(entries, options)
-  const nameOf = (model: string) => plainName(options.names?.get(model) ?? model)
-  const isOurs = ({ owners, model }: ExportRow) =>
-    models.has(nameOf(model)) && (!options.owners || owners.some((owner) => options.owners!.has(owner)))
+  const named = new Map(Array.from(names, ([theirs, ours]) => [theirs.toLowerCase(), ours]))
+  const ourName = (model: string) => named.get(model.toLowerCase()) ?? named.get(plainName(model))
   const groups = new Map<string, WindowGroup>()
   const found: ReconciledRow[] = []
+  let matched = 0
   for (const row of rows) {
-    if (isOurs(row)) addRow(groups, row, nameOf(row.model))
+    const model = plainName(ourName(row.model) ?? row.model)
+    const isKnown = models.has(model)
+    // Rows that the operator names are ours, even if the ledger has nothing of them.
+    const isOurs = owners ? row.owners.some((owner) => owners.has(owner)) : isKnown || ourName(row.model) !== undefined
+    if (isOurs && isKnown) matched += 1
+    if (isOurs) addRow(groups, row, model)
     else found.push(...tokenKinds.flatMap((kind) => foreign(row, kind)))
   }
-  place(uses, groups)
-  moveEdges(groups)
+  const windows = coverSpan(rows)
+  place(uses, groups, windows)
+  moveEdges(groups, windows)
   for (const group of groups.values()) found.push(...tokenKinds.map((kind) => explain(group, kind)))
   const differing = found.filter((row) => row.export !== row.billed || row.unexplained !== 0)
   const unexplained = found.reduce((sum, row) => sum + Math.abs(row.unexplained), 0)
-  return { rows: differing, compared: found.length, unexplained, ours: uses.length }
+  return { rows: differing, compared: found.length, unexplained, ours: uses.length, matched, models: [...models] }
 }
 
 /** A model without the parts by which its provider and ours may spell it otherwise: owner, day, case. */
@@ -145,29 +171,55 @@ function addRow(groups: Map<string, WindowGroup>, row: ExportRow, model: string)
   if (requests !== undefined) known.requests = (known.requests ?? 0) + requests
 }
 
+/** Windows without a gap from the first to the last of an export. */
+type Cover = TimeSpan & { at: ReturnType<typeof findSpans<TimeSpan>> }
+
+/** The windows of an export, and the gaps between them: the export has nothing there, but the ledger may. */
+function coverSpan(rows: readonly ExportRow[]): Cover {
+  const windows = new Map(rows.map(({ fromMs, untilMs }) => [`${fromMs} ${untilMs}`, { fromMs, untilMs }]))
+  const sorted = [...windows.values()].sort((one, other) => one.fromMs - other.fromMs)
+  const gaps: TimeSpan[] = []
+  let endMs = sorted[0]?.fromMs ?? 0
+  for (const { fromMs, untilMs } of sorted) {
+    if (fromMs > endMs) gaps.push({ fromMs: endMs, untilMs: fromMs })
+    endMs = Math.max(endMs, untilMs)
+  }
+  return { fromMs: sorted[0]?.fromMs ?? 0, untilMs: endMs, at: findSpans([...sorted, ...gaps]) }
+}
+
+/** @returns a search for the spans at a moment, or so many ms beside it, the latest first */
+function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Iterable<Span> {
+  const sorted = spans.toSorted((one, other) => one.fromMs - other.fromMs)
+  let reachMs = -Infinity
+  // How far the spans until here reach, as some may overlap.
+  const reaches = sorted.map(({ untilMs }) => (reachMs = Math.max(reachMs, untilMs)))
+  return function* (ms, besideMs) {
+    let [low, high] = [0, sorted.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (sorted[middle]!.fromMs <= ms + besideMs) low = middle + 1
+      else high = middle
+    }
+    for (let at = low - 1; at >= 0 && reaches[at]! > ms - besideMs; at--)
+      if (sorted[at]!.untilMs > ms - besideMs) yield sorted[at]!
+  }
+}
+
 /** Puts each use into its window, and those just outside of the export where they make a difference smaller. */
-function place(uses: readonly Use[], groups: Map<string, WindowGroup>): void {
-  const spans = new Map(
-    Array.from(groups.values(), ({ fromMs, untilMs }) => [`${fromMs} ${untilMs}`, { fromMs, untilMs }]),
-  )
+function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: Cover): void {
   const outside: Use[] = []
   for (const use of uses) {
-    const span = spans.values().find((one) => distance(one, use) === 0)
+    const nameIn = ({ fromMs, untilMs }: TimeSpan) => `${fromMs} ${untilMs} ${use.model}`
+    const around = [...windows.at(use.createdMs, 0)]
+    const span = around.find((one) => groups.has(nameIn(one))) ?? around[0]
     if (!span) {
       outside.push(use)
       continue
     }
-    const name = `${span.fromMs} ${span.untilMs} ${use.model}`
-    // The export has nothing of the model in this window.
-    const group = groups.get(name) ?? {
-      ...span,
-      ...nothing,
-      model: use.model,
-      row: { ...noTokens },
-      uses: new Set(),
-      natural: [],
-    }
-    groups.set(name, group)
+    // The export may have nothing of the model in this window.
+    const none = { model: use.model, row: { ...noTokens }, requests: undefined }
+    const group = groups.get(nameIn(span)) ?? { ...span, ...none, uses: new Set(), natural: [] }
+    groups.set(nameIn(span), group)
     group.uses.add(use)
     group.natural.push(use)
   }
@@ -179,24 +231,32 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>): void {
 }
 
 const noTokens: KindCounts = { input: 0, cache_read: 0, cache_write: 0, output: 0 }
-const nothing = { requests: undefined }
 
-function distance({ fromMs, untilMs }: Pick<WindowGroup, 'fromMs' | 'untilMs'>, { createdMs }: Use): number {
+function distance({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): number {
   return createdMs < fromMs ? fromMs - createdMs : createdMs >= untilMs ? createdMs - untilMs + 1 : 0
 }
 
 /** Moves uses near an edge into the window beside it, or out of the export, if that makes the differences smaller. */
-function moveEdges(groups: Map<string, WindowGroup>): void {
+function moveEdges(groups: Map<string, WindowGroup>, windows: Cover): void {
   const all = [...groups.values()]
   for (const group of all)
     for (const use of [...group.uses]) {
-      const isNear = use.createdMs - group.fromMs <= edgeMs || group.untilMs - use.createdMs <= edgeMs
+      const isNear = isNearEdge(group, use)
       if (!isNear || distance(group, use) > 0 || gain(group, use, -1) <= 0) continue
-      const beside = all.find((one) => one !== group && one.model === group.model && distance(one, use) <= edgeMs)
-      if (beside && gain(group, use, -1) + gain(beside, use, 1) <= 0) continue
+      const isBetter = (one: WindowGroup) =>
+        one !== group &&
+        one.model === group.model &&
+        distance(one, use) <= edgeMs &&
+        gain(one, use, 1) + gain(group, use, -1) > 0
+      const beside = all.find(isBetter)
+      if (!beside && !isNearEdge(windows, use)) continue
       group.uses.delete(use)
       beside?.uses.add(use)
     }
+}
+
+function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean {
+  return createdMs - fromMs <= edgeMs || untilMs - createdMs <= edgeMs
 }
 
 /** By how much the differences become smaller if a use is added (1) or taken away (−1). */
