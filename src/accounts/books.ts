@@ -279,7 +279,7 @@ export interface BookStore {
   listKeys(accountId?: string): Promise<KeyRow[]>
   /** Sums what the keys of this scope have spent in the span, up to the last entry of their account by now. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
-  /** Finds the last monthly grant of an account, and sums the spending since. Undefined if there was none. */
+  /** Finds the last monthly grant of an account, and sums what was spent of it if it lapses. Undefined if there was none. */
   sumGrant(accountId: string): Promise<GrantBase | undefined>
   findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
   findKeyByDigest(digest: string): Promise<KeyRow | undefined>

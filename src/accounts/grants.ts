@@ -1,7 +1,16 @@
 import type { Calendar } from './calendar.ts'
 
-/** The last grant of an account, and its spending since that entry, up to and with entry `throughSeq`. */
-export type GrantBase = { reference: string; amountNanos: bigint; spentNanos: bigint; throughSeq: number | undefined }
+/**
+ * The last grant of an account, and the number of its entry. `spentNanos` of it were spent up to and with entry `throughSeq`. If
+ * that is undefined, nobody has summed them: the grant does not lapse.
+ */
+export type GrantBase = {
+  reference: string
+  seq: number
+  amountNanos: bigint
+  spentNanos: bigint
+  throughSeq: number | undefined
+}
 
 export type GrantEntryKind = 'grant' | 'lapse'
 

@@ -8,15 +8,16 @@ import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant
  * Monthly grants of accounts. The law says that a month has one grant of an account at most, and one lapse of the grant before.
  * It holds for any number of servers, killed at any moment. Months are those of the reporting zone.
  *
- *     lapse = min(rest, balance), and 0 at least     rest = the grant − what was spent since its entry, from 0 to the grant
+ *     lapse = min(rest, balance), and 0 at least     rest = the grant − what was spent of it, from 0 to the grant
  *
- * So a grant is used before credit that was bought, which follows from the entries alone.
+ * Debits and negative credits since its entry spend a grant before credit that was bought, which follows from the entries alone.
+ * A debit that is given back counts as not spent, if it came after the grant.
  */
 
 /**
  * Posts the grant of the current month if it is due, and lets the rest of the one before lapse. The grant comes first, so that
  * the balance is never below what is left in the end. Nobody warns of a dip that way.
- * @param calendar of the reporting zone @param base as it was read before @returns `again`: the base is of another grant
+ * @param calendar of the reporting zone @param base as it was read before @returns `again`: the base is of another grant, or lacks what was spent
  */
 export function postGrant(
   accountId: string,
@@ -30,7 +31,9 @@ export function postGrant(
       const { grant } = account.bounds
       const [month, before] = [monthOf(calendar, nowMs), monthOfGrant(account.lastGrant)]
       if (!grant || account.state !== 'active' || before >= month) return { writes: [], result: 'not_due' }
-      if (account.lastGrant !== base?.reference) return { writes: [], result: 'again' }
+      // `--lapse` may have been set since the base was read.
+      const isSummed = !grant.lapses || !base || base.throughSeq !== undefined
+      if (account.lastGrant !== base?.reference || !isSummed) return { writes: [], result: 'again' }
       const { taken, spentNanos } = grants
       const reference = freeReference(taken, 'grant', accountId, month)
       const lapseNanos = grant.lapses && base ? lapseOf(base.amountNanos, spentNanos, account.balanceNanos) : 0n

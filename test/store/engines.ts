@@ -4,6 +4,7 @@ import { after, before, suite } from 'node:test'
 import type { BookChange } from '../../src/accounts/book-rules.ts'
 import { type Books, createBooks } from '../../src/accounts/books.ts'
 import { createCalendar, utc, type Zone } from '../../src/accounts/calendar.ts'
+import type { GrantBase } from '../../src/accounts/grants.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import type { Posting } from '../../src/accounts/poster.ts'
 import type { Reporting } from '../../src/accounts/usage/reporting.ts'
@@ -26,6 +27,7 @@ import { type Forger, forgeFile } from './forge.ts'
 export type TestStore = Books & {
   close(): Promise<void>
   change: <T>(change: BookChange<T>) => Promise<T>
+  sumGrant: (accountId: string) => Promise<GrantBase | undefined>
   postDebits(rows: readonly Debit[]): Promise<readonly Posting[]>
   giveBack(requestIds: readonly string[]): Promise<readonly string[]>
   /** Folds so many entries at most into figures for reports. @returns whether there may be more */
@@ -108,6 +110,7 @@ export function openFile(
     close,
     ...createBooks(store, nowMs, undefined, createCalendar(zone)),
     change: async (change) => store.change(change),
+    sumGrant: async (accountId) => store.sumGrant(accountId),
     postDebits: async (rows) => store.postDebits(rows),
     giveBack: async (requestIds) => store.giveBack(requestIds),
     fold: async (entriesMax) => store.fold(entriesMax) > 0,
@@ -194,6 +197,7 @@ function openUrl(
     close,
     ...createBooks(store, () => clock.atMs ?? Date.now(), undefined, createCalendar(zone)),
     change: async (change) => store.change(change),
+    sumGrant: async (accountId) => store.sumGrant(accountId),
     postDebits: async (rows) => (await postDebits(database, rows, windows)).postings,
     giveBack: async (requestIds) => (await giveBack(database, requestIds, windows)).returned,
     ...createFolding(database),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { BookError } from '../../src/accounts/book-error.ts'
-import type { Zone } from '../../src/accounts/calendar.ts'
+import { createCalendar, type Zone } from '../../src/accounts/calendar.ts'
+import { postGrant } from '../../src/accounts/post-grant.ts'
 import { onEachStore } from './engines.ts'
 import { createDebitRow, verifyOptions } from './fixtures.ts'
 
@@ -84,6 +85,51 @@ onEachStore((engine) => {
     assert.deepEqual((await booked()).at(-1), ['lapse:A/2026-11', -100n])
   })
 
+  for (const lapses of [true, false])
+    test(`law 13 C13 what comes back of a debit before the grant is not of the grant, lapse set ${lapses ? 'before' : 'after'}`, async () => {
+      const { store, id, spend, balance, booked } = await open(lapses, 100)
+      await store.updateAccount(id, { grant: { nanos: credits(100), lapses: true } })
+      // The lapse of November's grant comes in December, and leaves the balance at 200 with what was bought.
+      await spend(150)
+      await store.turn(december)
+      await store.grant(id)
+      assert.equal(await balance(), 150n)
+      await spend(60)
+      await store.giveBack(['req_1'])
+      await spend(10)
+      await store.giveBack(['req_3'])
+      await store.turn(january)
+      await store.grant(id)
+      assert.deepEqual([(await booked()).at(-1), await balance()], [['lapse:A/2026-12', -40n], 300n])
+    })
+
+  test('law 13 a negative credit takes from the grant first, and another one nothing of it', async () => {
+    const { store, id, balance } = await open(true, 50)
+    await store.credit(id, credits(-100), 'correction')
+    await store.credit(id, credits(30), 'invoice')
+    await store.turn(december)
+    await store.grant(id)
+    assert.equal(await balance(), 180n)
+    // The lapse of one grant is no correction of the next: each lapses whole.
+    for (const ms of [january, Date.UTC(2027, 1, 2)]) {
+      await store.turn(ms)
+      await store.grant(id)
+      assert.equal(await balance(), 180n)
+    }
+  })
+
+  test('law 13 a lapse that is set while the grant is under way takes nothing that was bought', async () => {
+    const { store, id, spend, balance } = await open(false, 100)
+    await spend(100)
+    const base = await store.sumGrant(id)
+    await store.updateAccount(id, { grant: { nanos: credits(100), lapses: true } })
+    await store.turn(december)
+    const calendar = createCalendar(berlin)
+    assert.equal(await store.change(postGrant(id, calendar, base)), 'again')
+    assert.equal(await store.change(postGrant(id, calendar, await store.sumGrant(id))), 'posted')
+    assert.equal(await balance(), 200n)
+  })
+
   test('law 13 many at once grant once', async () => {
     const { store, id, balance } = await open(true, 0)
     const others = [await store.beside(), await store.beside()]
@@ -135,7 +181,7 @@ onEachStore((engine) => {
   })
 
   const step = fc.record({
-    act: fc.constantFrom('spend', 'spend', 'credit', 'return', 'turn', 'grant', 'twice'),
+    act: fc.constantFrom('spend', 'spend', 'credit', 'correct', 'return', 'turn', 'grant', 'twice'),
     amount: fc.integer({ min: 1, max: 130 }),
   })
 
@@ -143,7 +189,7 @@ onEachStore((engine) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 20 }), async (steps) => {
         const { store, id, spend, balance } = await open(true, 20)
-        const debits: { amount: number; isReturned: boolean }[] = []
+        const debits: { amount: number; isReturned: boolean; of: number }[] = []
         let [month, granted, used, sum] = [0, 0, 0, 120]
         for (const [at, { act, amount }] of steps.entries()) {
           if (act === 'turn') {
@@ -151,12 +197,16 @@ onEachStore((engine) => {
             await store.turn(Date.UTC(2026, 10 + month, 15))
           } else if (act === 'spend') {
             await spend(amount)
-            debits.push({ amount, isReturned: false })
+            debits.push({ amount, isReturned: false, of: granted })
             used += amount
             sum -= amount
           } else if (act === 'credit') {
             await store.credit(id, credits(amount), `invoice ${at}`)
             sum += amount
+          } else if (act === 'correct') {
+            await store.credit(id, credits(-amount), `correction ${at}`)
+            used += amount
+            sum -= amount
           } else if (act === 'return') {
             const which = amount % Math.max(1, debits.length)
             const debit = debits[which]
@@ -164,7 +214,7 @@ onEachStore((engine) => {
             await store.giveBack([`req_${which + 1}`])
             if (debit.isReturned) continue
             debit.isReturned = true
-            used -= debit.amount
+            if (debit.of === granted) used -= debit.amount
             sum += debit.amount
           } else {
             if (act === 'twice') await Promise.all([store.grant(id), store.grant(id)])

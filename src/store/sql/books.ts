@@ -7,9 +7,8 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
-import { type Budget, neverMs } from '../../accounts/budget.ts'
+import type { Budget } from '../../accounts/budget.ts'
 import type { AheadEntry } from '../../accounts/entries.ts'
-import { type GrantBase, grantPrefix } from '../../accounts/grants.ts'
 import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
@@ -18,6 +17,7 @@ import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, isOneOf, type Put, update } from './dialect.ts'
+import { findGrants, sumGrant } from './grants.ts'
 import { pageKeys } from './key-pages.ts'
 import { lowerMoment, readClock, readNowMs } from './moments.ts'
 import {
@@ -33,19 +33,7 @@ import {
 } from './registers.ts'
 import { keysWithSpends, lockAccount, setSpend, sumSpend } from './spends.ts'
 import { createStatements } from './statements.ts'
-import {
-  all,
-  ask,
-  askOne,
-  execute,
-  first,
-  type Query,
-  query,
-  type Row,
-  rowsOf,
-  runAll,
-  type StoreStep,
-} from './step.ts'
+import { all, ask, askOne, execute, first, type Query, query, rowsOf, runAll, type StoreStep } from './step.ts'
 import { foldAnew, readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
 
@@ -198,40 +186,6 @@ function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['cred
   const select = (put: Put) => `SELECT account_id, amount FROM ${dialect.credits} WHERE reference = ${put(reference)}`
   const row = yield* askOne(dialect, select)
   return row && { accountId: row['account_id'] as string, amountNanos: row['amount'] as bigint }
-}
-
-function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantBase | undefined> {
-  const last = (put: Put) =>
-    `SELECT last_grant, grant_lapses FROM ${dialect.schema}.accounts WHERE id = ${put(accountId)}`
-  const { last_grant: reference, grant_lapses: lapses } = ((yield* askOne(dialect, last)) ?? {}) as Row
-  if (typeof reference !== 'string') return undefined
-  const entry = (put: Put) => `SELECT e.seq, e.amount FROM ${dialect.creditEntry} = ${put(reference)}`
-  const row = yield* askOne(dialect, entry)
-  // The sum is for the lapse alone.
-  const spent = Number(lapses)
-    ? yield* sumSpend(dialect, { accountId, ...allOf(accountId) }, Number(row?.['seq'] ?? 0))
-    : { spentNanos: 0n, throughSeq: Number.MAX_SAFE_INTEGER }
-  return { reference, amountNanos: (row?.['amount'] as bigint | undefined) ?? 0n, ...spent }
-}
-
-/** All that an account has ever spent. */
-const allOf = (accountId: string) => ({ scope: accountId, fromMs: 0, untilMs: neverMs })
-
-/** The lock of heads comes before those of accounts, as in every post. */
-function* findGrants(dialect: Dialect, { accountId, base }: NonNullable<ChangeScope['grants']>) {
-  const { headLock } = dialect
-  if (headLock !== undefined) yield* ask(dialect, () => headLock)
-  yield* lockAccount(dialect, accountId)
-  const taken = new Set<string>()
-  for (const kind of ['grant', 'lapse'] as const) {
-    const prefix = grantPrefix(kind, accountId)
-    // Texts sort by their bytes, and 0 follows the stroke.
-    const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
-      WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
-    for (const { reference } of yield* ask(dialect, select)) taken.add(reference as string)
-  }
-  const tail = base && (yield* sumSpend(dialect, { accountId, ...allOf(accountId) }, base.throughSeq))
-  return { taken, spentNanos: (base?.spentNanos ?? 0n) + (tail?.spentNanos ?? 0n) }
 }
 
 /** The state is locked: a server that starts meanwhile waits for what becomes of it. */

@@ -61,7 +61,7 @@ function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromM
 }
 
 /** Entries in one statement, which takes far less than a second. */
-const sliceMax = 20_000
+export const sliceMax = 20_000
 
 /**
  * Sums up the entries of a span, slice by slice from the account's last entry backwards. It reads no slice before the span.

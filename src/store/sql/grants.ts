@@ -1,0 +1,89 @@
+import type { ChangeScope, Facts } from '../../accounts/book-rules.ts'
+import { readReturnReference } from '../../accounts/entries.ts'
+import { type GrantBase, grantPrefix } from '../../accounts/grants.ts'
+import { isSpending } from './budgeted.ts'
+import type { Dialect, Put } from './dialect.ts'
+import { lockAccount, sliceMax } from './spends.ts'
+import { ask, askOne, type Row, type StoreStep } from './step.ts'
+
+/*
+ * Spending of a monthly grant (ruling Y20): debits and negative credits after its entry, less what was given back of those debits. A debit before the grant spent none of it, and its return gives nothing of it back.
+ */
+
+/** See `BookStore.sumGrant`. */
+export function* sumGrant(dialect: Dialect, accountId: string): StoreStep<GrantBase | undefined> {
+  const last = (put: Put) =>
+    `SELECT last_grant, grant_lapses FROM ${dialect.schema}.accounts WHERE id = ${put(accountId)}`
+  const { last_grant: reference, grant_lapses: lapses } = ((yield* askOne(dialect, last)) ?? {}) as Row
+  if (typeof reference !== 'string') return undefined
+  const entry = (put: Put) => `SELECT e.seq, e.amount FROM ${dialect.creditEntry} = ${put(reference)}`
+  const row = yield* askOne(dialect, entry)
+  const seq = Number(row?.['seq'] ?? 0)
+  const base = { reference, seq, amountNanos: (row?.['amount'] as bigint | undefined) ?? 0n }
+  // The sum is for the lapse alone.
+  const used = Number(lapses) ? yield* sumUsed(dialect, accountId, seq, seq) : { spentNanos: 0n, throughSeq: undefined }
+  return { ...base, ...used }
+}
+
+/** The lock of heads comes before those of accounts, as in every post. */
+export function* findGrants(
+  dialect: Dialect,
+  { accountId, base }: NonNullable<ChangeScope['grants']>,
+): StoreStep<NonNullable<Facts['grants']>> {
+  const { headLock } = dialect
+  if (headLock !== undefined) yield* ask(dialect, () => headLock)
+  yield* lockAccount(dialect, accountId)
+  const taken = new Set<string>()
+  for (const kind of ['grant', 'lapse'] as const) {
+    const prefix = grantPrefix(kind, accountId)
+    // Texts sort by their bytes, and 0 follows the stroke.
+    const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
+      WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
+    for (const { reference } of yield* ask(dialect, select)) taken.add(reference as string)
+  }
+  if (base?.throughSeq === undefined) return { taken, spentNanos: 0n }
+  const tail = yield* sumUsed(dialect, accountId, base.seq, base.throughSeq)
+  return { taken, spentNanos: base.spentNanos + tail.spentNanos }
+}
+
+/** Sums up slice by slice. @param seq of the grant's entry @param afterSeq only entries above this number count */
+function* sumUsed(dialect: Dialect, accountId: string, seq: number, afterSeq: number) {
+  const end = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
+  const throughSeq = Number((yield* askOne(dialect, end))?.['seq'] ?? 0)
+  const lapse = grantPrefix('lapse', accountId)
+  let spentNanos = 0n
+  for (let after = afterSeq; after < throughSeq; after += sliceMax) {
+    const from = (put: Put) => `FROM ${dialect.schema}.entries e WHERE e.account_id = ${put(accountId)}
+      AND e.seq > ${put(after)} AND e.seq <= ${put(Math.min(throughSeq, after + sliceMax))}`
+    const row = yield* askOne(
+      dialect,
+      (put) => `SELECT CAST(sum(CASE WHEN e.kind = 'debit' THEN e.amount
+        WHEN e.amount < 0 AND substr(e.reference, 1, ${lapse.length}) <> ${put(lapse)} THEN -e.amount ELSE 0 END) AS bigint) AS spent
+        ${from(put)}`,
+    )
+    const returns = yield* ask(
+      dialect,
+      (put) => `SELECT e.reference, e.amount ${from(put)} AND e.kind = 'credit' AND ${isSpending}`,
+    )
+    spentNanos += ((row?.['spent'] as bigint | null) ?? 0n) - (yield* sumReturns(dialect, seq, returns))
+  }
+  return { spentNanos, throughSeq }
+}
+
+/** Debits in one statement. */
+const debitsMax = 100
+
+function* sumReturns(dialect: Dialect, seq: number, returns: readonly Row[]): StoreStep<bigint> {
+  let sum = 0n
+  for (let at = 0; at < returns.length; at += debitsMax) {
+    const ids = returns.slice(at, at + debitsMax).map(({ reference }) => readReturnReference(reference as string)!)
+    // A debit and its return have one amount.
+    const row = yield* askOne(
+      dialect,
+      (put) => `SELECT CAST(sum(e.amount) AS bigint) AS sum FROM ${dialect.schema}.entries e
+        WHERE (${ids.map((id) => dialect.isOfRequest(put, id)).join(' OR ')}) AND e.seq > ${put(seq)}`,
+    )
+    sum += (row?.['sum'] as bigint | null) ?? 0n
+  }
+  return sum
+}
