@@ -69,7 +69,9 @@ function areTaken({ tools, turns }: Pick<InferenceRequest, 'tools' | 'turns'>, l
 
 /** The same for two tools that have the same name in the same namespace, or in none. */
 export function keyOf({ name, namespace }: ToolName): string {
-  return namespace ? `${namespace}\u0000${name}` : name
+  // The length keeps names apart that contain the separator themselves.
+  if (!namespace && !name.startsWith('\u0000')) return name
+  return `\u0000${namespace?.length ?? 0}:${namespace ?? ''}${name}`
 }
 
 function named(tool: ToolName): ToolName {

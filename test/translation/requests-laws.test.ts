@@ -6,7 +6,7 @@ import { JsonSource, writeJson } from '../../src/bytes/json-source.ts'
 import type { ProfileSetting } from '../../src/catalog/profiles.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { renameCallIds } from '../../src/inference/call-ids.ts'
-import { assignNames, type ToolName } from '../../src/inference/names.ts'
+import { assignNames, keyOf, type ToolName } from '../../src/inference/names.ts'
 import { normalise } from '../../src/inference/normalise.ts'
 import { foldOperators, mergeNeighbours } from '../../src/inference/reminders.ts'
 import type { InferenceRequest, TextPart, ToolCallPart, Turn } from '../../src/inference/request.ts'
@@ -383,3 +383,15 @@ function written(value: unknown): string {
 function callOf(callId: string): ToolCallPart {
   return { type: 'tool_call', callId, name: 'f', argumentsText: '{}' }
 }
+
+test('TP6 two tools have one key only if name and namespace are the same, whatever characters are in them', () => {
+  const word = fc.stringMatching(/^[\0:ab01]{1,4}$/)
+  const tool = fc.record({ name: word, namespace: fc.option(word, { nil: undefined }) })
+  fc.assert(
+    fc.property(tool, tool, (a, b) => {
+      const isSame = a.name === b.name && a.namespace === b.namespace
+      equal(keyOf(a as ToolName) === keyOf(b as ToolName), isSame)
+    }),
+    { numRuns: 5_000 },
+  )
+})
