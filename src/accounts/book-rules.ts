@@ -69,6 +69,8 @@ export type Facts = {
   accounts: readonly AccountRow[]
   ahead?: readonly AheadEntry[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
+  /** Grants of the accounts that have one among `ahead`, by their references. */
+  aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */

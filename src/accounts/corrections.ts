@@ -3,6 +3,7 @@ import type { BookChange, BookWrite, Facts } from './book-rules.ts'
 import { spanOf } from './budget.ts'
 import { type Calendar, formatTime } from './calendar.ts'
 import { type AheadEntry, correctionReference, type Entry } from './entries.ts'
+import { lastGrantUntil, monthOf } from './grants.ts'
 
 /*
  * Corrections of times (amends ruling C15). Entries that a wrong clock dated ahead stay as they are. A correction entry of each
@@ -45,7 +46,7 @@ export function correctTimes(ahead: readonly AheadEntry[], nowMs: number, lastMs
 export function correctAhead(lastMs: number, calendar: Calendar): BookChange<CorrectedEntry[]> {
   return {
     about: { ahead: true, isDated: true },
-    decide({ ahead = [], aheadBudgets, nowMs }: Facts) {
+    decide({ ahead = [], aheadBudgets, aheadGrants, nowMs }: Facts) {
       if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
       const result = correctTimes(ahead, nowMs, lastMs)
       if (result.length === 0) return { writes: [], result }
@@ -57,6 +58,11 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
           ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
           ...{ spentNanos: 0n, throughSeq: 0 },
         })
+      // A grant of a month to come stays, and the months until then get theirs (ruling Y20).
+      for (const { accountId, references } of aheadGrants ?? []) {
+        const lastGrant = lastGrantUntil(references, monthOf(calendar, nowMs))
+        writes.push({ kind: 'set_account', accountId, fields: { lastGrant } })
+      }
       const after = { entries: result.length, accounts: corrections.size, effective: formatTime(lastMs)! }
       const trail = { operation: 'ledger.correct', object: 'ledger', after }
       return { writes: [...writes, { kind: 'count_anew', nowMs }], result, trail }

@@ -33,3 +33,11 @@ export function monthOf(calendar: Pick<Calendar, 'dateOf'>, ms: number): string 
 export function monthOfGrant(reference: string | undefined): string {
   return /\/(\d{4}-\d\d)(?:\/\d+)?$/.exec(reference ?? '')?.[1] ?? ''
 }
+
+/** The last of an account's grants that is of this month or an earlier one. Undefined if there is none. */
+export function lastGrantUntil(references: readonly string[], month: string): string | undefined {
+  return references
+    .filter((reference) => monthOfGrant(reference) <= month)
+    .toSorted()
+    .at(-1)
+}

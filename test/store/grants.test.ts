@@ -139,6 +139,40 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  for (const lapses of [true, false])
+    test(`Y20 C15 after a clock that was ahead is corrected each month gets its grant ${lapses ? 'with' : 'without'} lapse`, async () => {
+      const { store, id, spend, booked } = await open(lapses, 0)
+      const { id: other } = await store.createAccount('new', credits(1))
+      // In February by a wrong clock.
+      await store.turn(Date.UTC(2027, 1, 20))
+      await store.confirmClock()
+      assert.equal(await store.grant(id), true)
+      await store.updateAccount(other, { grant: { nanos: credits(100), lapses } })
+      await spend(10)
+      await store.turn(november + 3_600_000)
+      assert.equal(await store.grant(id), false)
+      await store.correctAhead(november)
+      // November's is there already; the other account never had one.
+      assert.deepEqual([await store.grant(id), await store.grant(other)], [false, true])
+      for (const month of [1, 2, 3]) {
+        await store.turn(Date.UTC(2026, 10 + month, 20))
+        for (const accountId of [id, other]) {
+          assert.equal(await store.grant(accountId), true)
+          assert.equal(await store.grant(accountId), false)
+        }
+      }
+      const grants = (await booked()).filter(([reference]) => `${reference}`.startsWith('grant:A'))
+      assert.deepEqual(grants.map(([reference]) => reference).toSorted(), [
+        'grant:A/2026-11',
+        'grant:A/2026-12',
+        'grant:A/2027-01',
+        'grant:A/2027-02',
+        'grant:A/2027-02/2',
+      ])
+      if (lapses) assert.equal((await store.findAccount(id)).balanceNanos, credits(100))
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    })
+
   test('C8 the prefixes are reserved; a reference that was taken before that gets /2, and repeats as it did', async () => {
     const { store, id, booked } = await open(true, 0)
     for (const reference of ['grant:x', `lapse:${id}/2026-12`, 'grant:'])

@@ -9,6 +9,7 @@ import {
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import type { Budget } from '../../accounts/budget.ts'
 import type { AheadEntry } from '../../accounts/entries.ts'
+import { grantPrefix } from '../../accounts/grants.ts'
 import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
@@ -17,7 +18,7 @@ import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { selectBudgeted } from './budgeted.ts'
 import { type Dialect, insert, isOneOf, type Put, update } from './dialect.ts'
-import { findGrants, sumGrant } from './grants.ts'
+import { findGrants, listReferences, sumGrant } from './grants.ts'
 import { pageKeys } from './key-pages.ts'
 import { lowerMoment, readClock, readNowMs } from './moments.ts'
 import {
@@ -121,8 +122,8 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
   }
 }
 
-/** Entries that are ahead of the clock and that no correction names, and the budgets of their accounts. */
-function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets'>> {
+/** Entries that are ahead of the clock and that no correction names, and the budgets and grants of their accounts. */
+function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)
   const ids = [...new Set(ahead.map(({ accountId }) => accountId))]
   const rows = yield* ask(
@@ -134,7 +135,11 @@ function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBud
     ...{ accountId: account_id as string, scope: scope as string },
     per: (budget_per ?? undefined) as Budget['per'],
   }))
-  return { ahead, aheadBudgets }
+  const granted = ahead.filter(({ accountId, name }) => name.startsWith(grantPrefix('grant', accountId)))
+  const aheadGrants: { accountId: string; references: string[] }[] = []
+  for (const accountId of new Set(granted.map(({ accountId }) => accountId)))
+    aheadGrants.push({ accountId, references: yield* listReferences(dialect, 'grant', accountId) })
+  return { ahead, aheadBudgets, aheadGrants }
 }
 
 /** Entries that are ahead of the clock of the store and that no correction names. */

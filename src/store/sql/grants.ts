@@ -1,6 +1,6 @@
 import type { ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import { readReturnReference } from '../../accounts/entries.ts'
-import { type GrantBase, grantPrefix } from '../../accounts/grants.ts'
+import { type GrantBase, type GrantEntryKind, grantPrefix } from '../../accounts/grants.ts'
 import { isSpending } from './budgeted.ts'
 import type { Dialect, Put } from './dialect.ts'
 import { lockAccount, sliceMax } from './spends.ts'
@@ -33,17 +33,23 @@ export function* findGrants(
   const { headLock } = dialect
   if (headLock !== undefined) yield* ask(dialect, () => headLock)
   yield* lockAccount(dialect, accountId)
-  const taken = new Set<string>()
-  for (const kind of ['grant', 'lapse'] as const) {
-    const prefix = grantPrefix(kind, accountId)
-    // Texts sort by their bytes, and 0 follows the stroke.
-    const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
-      WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
-    for (const { reference } of yield* ask(dialect, select)) taken.add(reference as string)
-  }
+  const [grants, lapses] = [
+    yield* listReferences(dialect, 'grant', accountId),
+    yield* listReferences(dialect, 'lapse', accountId),
+  ]
+  const taken = new Set([...grants, ...lapses])
   if (base?.throughSeq === undefined) return { taken, spentNanos: 0n }
   const tail = yield* sumUsed(dialect, accountId, base.seq, base.throughSeq)
   return { taken, spentNanos: base.spentNanos + tail.spentNanos }
+}
+
+/** References of an account's grants or lapses. */
+export function* listReferences(dialect: Dialect, kind: GrantEntryKind, accountId: string): StoreStep<string[]> {
+  const prefix = grantPrefix(kind, accountId)
+  // Texts sort by their bytes, and 0 follows the stroke.
+  const select = (put: Put) => `SELECT reference FROM ${dialect.credits}
+    WHERE reference >= ${put(prefix)} AND reference < ${put(`${prefix.slice(0, -1)}0`)}`
+  return (yield* ask(dialect, select)).map(({ reference }) => reference as string)
 }
 
 /** Sums up slice by slice. @param seq of the grant's entry @param afterSeq only entries above this number count */
