@@ -13,8 +13,8 @@ import { namesOf, rangeFields, rangeFlags, readOnly, readRange, wordFields, word
 /** The accounts whose figures are read at once; more if the ledger itself is read for them. */
 const [accountsAtOnce, accountsOfEntries] = [500, 5_000]
 
-/** Columns of many words, whose figures are read account by account. */
-const ofOneAccount: readonly UsageGrouping[] = ['account', 'key', 'person']
+/** Columns of many words, whose figures are read account by account. A person may be of several. */
+const ofOneAccount: readonly UsageGrouping[] = ['account', 'key']
 
 const sums = [
   ...(['cost', 'requests', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'output_tokens'] as const),
@@ -99,7 +99,7 @@ async function openTable({ books, nowMs }: Context, input: TableInput): Promise<
 /** Rows in the order of their accounts' names, then of their words. Each is a sum, so that the total is that of the rows. */
 async function* eachRow(books: Books, question: UsageQuestion, columns: readonly string[]): AsyncIterable<TableRow> {
   const total = sums.map(() => 0n)
-  // Entries without a key or a person may be of any account.
+  // Entries without a key may be of any account.
   const unnamed = new Map<string, RowSums>()
   for await (const only of eachSlice(books, question)) {
     const { groups } = await books.readUsage({ ...question, only })
@@ -110,9 +110,10 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
     )
     const named = new Map<string, RowSums>()
     for (const { of, sums } of groups) {
-      const { words, place, isOfOne } = wordsOf(of, columns)
+      const { isOfOne, ...said } = wordsOf(of, columns)
+      const { place } = said
       const rows = isOfOne ? named : unnamed
-      const row = rows.get(place) ?? { words, place, sums: sums.map(() => 0n) }
+      const row = rows.get(place) ?? { ...said, sums: sums.map(() => 0n) }
       rows.set(place, row)
       for (const to of [row.sums, total]) for (const [at, [sum]] of sums.entries()) to[at]! += sum!
     }
@@ -127,11 +128,17 @@ async function* eachRow(books: Books, question: UsageQuestion, columns: readonly
 }
 
 /** @property place sorts rows, and tells those apart that are called alike */
-type RowSums = { words: readonly string[]; place: string; sums: bigint[] }
+type RowSums = { words: readonly string[]; ids: readonly string[]; place: string; sums: bigint[] }
 
 function* tellRows(rows: ReadonlyMap<string, RowSums>, columns: readonly string[]): Iterable<TableRow> {
-  for (const { words, sums } of [...rows.values()].sort((a, b) => (a.place < b.place ? -1 : 1)))
-    yield tellRow(columns, words, sums)
+  const sorted = [...rows.values()].sort((a, b) => (a.place < b.place ? -1 : 1))
+  const isAlike = (at: number, other: number) => sorted[at]!.words.join('\n') === sorted[other]?.words.join('\n')
+  for (const [at, { words, ids, sums }] of sorted.entries()) {
+    const isShared = isAlike(at, at - 1) || isAlike(at, at + 1)
+    // People of one name differ by their ids.
+    const withId = (word: string, n: number) => (columns[n] === 'person' && ids[n] ? `${word} (${ids[n]})` : word)
+    yield tellRow(columns, isShared ? words.map(withId) : words, sums)
+  }
 }
 
 /** Returns a function that makes the cells of a group's words. */
@@ -152,7 +159,7 @@ async function readWords(books: Books, by: readonly UsageGrouping[], groups: rea
     )
     const words = ids.map((id, at) => (columns[at] === 'person' ? person?.name : names.get(id)) ?? id)
     const isOfOne = ids.some((id, at) => id !== '' && ofOneAccount.includes(columns[at] as UsageGrouping))
-    return { words, isOfOne, place: [names.get(wordOf('account')), ...words, ...ids].join('\n') }
+    return { words, ids, isOfOne, place: [names.get(wordOf('account')), ...words, ...ids].join('\n') }
   }
 }
 
