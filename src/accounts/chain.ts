@@ -165,13 +165,17 @@ export class HeadHash {
   readonly #hash = createHash('sha256')
   #accountId: string | undefined
   #last: string | null = null
-  readonly #isBefore: boolean
-  #corrected: string | undefined
+  readonly #cutMs: number | undefined
+  /** The entries up to here were posted before the cut, as far as the account shows it. */
+  #lastBeforeCut: string | null = null
+  #isCut = false
 
-  /** @param isBefore the head was taken while its clock was ahead: it covers nothing from the first correction of an account on */
-  constructor(momentMs: number, isBefore = false) {
+  /**
+   * @param cutMs when a correction ended the fault of the clock that took the head: it covers nothing that was posted from then on
+   */
+  constructor(momentMs: number, cutMs?: number) {
     this.momentMs = momentMs
-    this.#isBefore = isBefore
+    this.#cutMs = cutMs
   }
 
   /**
@@ -179,12 +183,14 @@ export class HeadHash {
    *   posted (amends ruling C15)
    */
   note(accountId: string, postedMs: number, digest: string, correctedMs?: number): void {
-    if (correctedMs !== undefined && this.#isBefore) this.#corrected = accountId
-    if (this.#corrected === accountId) return
-    if (Math.min(postedMs, correctedMs ?? postedMs) > this.momentMs) return
     if (accountId !== this.#accountId) this.#endAccount()
     this.#accountId = accountId
+    // Entries ahead of the clock are before the correction that names them.
+    if (correctedMs !== undefined && correctedMs === this.#cutMs) this.#isCut = true
+    const fromMs = Math.min(postedMs, correctedMs ?? postedMs)
+    if (this.#isCut || fromMs > this.momentMs) return
     this.#last = digest
+    if (this.#cutMs === undefined || fromMs <= this.#cutMs) this.#lastBeforeCut = digest
   }
 
   end(): Head {
@@ -193,8 +199,10 @@ export class HeadHash {
   }
 
   #endAccount(): void {
-    if (this.#accountId !== undefined) this.#hash.update(field(this.#accountId) + field(this.#last))
-    this.#accountId = undefined
+    const last = this.#isCut ? this.#last : this.#lastBeforeCut
+    if (this.#accountId !== undefined && last !== null) this.#hash.update(field(this.#accountId) + field(last))
+    this.#last = this.#lastBeforeCut = null
+    this.#isCut = false
   }
 }
 

@@ -162,7 +162,7 @@ export type AheadEntry = {
 }
 
 /** Begins the references of corrections, which are the ledger's own. */
-const correctionPrefix = 'effective:'
+export const correctionPrefix = 'effective:'
 
 /** Whether a reference is one of a correction. */
 export function isCorrectionReference(reference: string): boolean {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import fc from 'fast-check'
 import { type Calendar, createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
 import { onEachStore, type TestStore } from './engines.ts'
@@ -140,6 +141,62 @@ onEachStore((engine) => {
     assert.equal((await store.findEntry('req_1'))!.postedMs, startMs + day + 1)
     assert.deepEqual((await store.audit({ ...verifyOptions, against: parseHead(head!) })).findings, [])
   })
+
+  test('issue 46 C15 a head holds whenever it was taken, in however many faults of the clock, and whatever follows in any account', async () => {
+    const story = fc.array(
+      fc.oneof(
+        { weight: 4, arbitrary: fc.constantFrom('post 0', 'post 1', 'head') },
+        { weight: 2, arbitrary: fc.constantFrom('correct', 'ahead 1', 'ahead 30', 'ahead 730') },
+      ),
+      { minLength: 4, maxLength: 12 },
+    )
+    const known = [
+      // One account has no correction, and goes on.
+      ['post 1', 'ahead 730', 'post 0', 'head', 'correct', 'post 1'],
+      // A head between two faults, of which the second reaches less far, or further.
+      ...[30, 730].map((days) => [
+        'ahead 30',
+        'post 0',
+        'correct',
+        `ahead ${days}`,
+        'post 0',
+        'head',
+        'correct',
+        'post 1',
+      ]),
+      ['ahead 730', 'post 0', 'correct', 'ahead 30', 'post 1', 'head', 'post 0', 'correct', 'post 0', 'post 1'],
+    ]
+    await fc.assert(
+      fc.asyncProperty(story, (steps) => holds(steps)),
+      { examples: known.map((steps) => [steps]), numRuns: 12 },
+    )
+  })
+
+  /** Tells a story, and verifies against each head of it. */
+  async function holds(steps: readonly string[]): Promise<void> {
+    const store = await engine.open({ atMs: startMs })
+    const accounts = [await store.createAccount('one', 10n ** 12n), await store.createAccount('two', 10n ** 12n)]
+    const heads: string[] = []
+    let [nowMs, offsetMs, isWrong] = [startMs, 0, false]
+    for (const [at, step] of [...steps, 'correct'].entries()) {
+      nowMs += hour
+      const [name, which = 0] = [step.split(' ')[0], Number(step.split(' ')[1])]
+      if (name === 'ahead') [offsetMs, isWrong] = [which * day, true]
+      if (name === 'correct') offsetMs = 0
+      await store.turn(nowMs + offsetMs)
+      await store.confirmClock()
+      const createdMs = nowMs + offsetMs
+      if (name === 'post') await store.postDebits([{ ...createDebitRow(`req_${at}`, accounts[which]!.id), createdMs }])
+      if (name === 'correct' && isWrong) await store.correctAhead(nowMs)
+      if (name === 'head') {
+        const { head } = await store.audit(verifyOptions)
+        if (head) heads.push(head)
+      }
+    }
+    for (const head of heads)
+      assert.deepEqual((await store.audit({ ...verifyOptions, against: parseHead(head) })).findings, [], head)
+    await store.close()
+  }
 
   test('issue 46 C15 nothing ahead is nothing to correct, and a time that is ahead itself is refused', async () => {
     const store = await engine.open({ atMs: startMs })

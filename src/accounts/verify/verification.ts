@@ -10,21 +10,22 @@ import { createSpendCheck, type SpendEnd, type SpendRow } from './spends.ts'
 /**
  * Does every sum and every digest of a ledger again. It knows no store: that reads the entries to it, once, account by
  * account in the byte order of their ids, the oldest first. What each kind of forgery is found by is in docs/ledger.md.
- * @param facts `entries`: how many there are, for progress
+ * @param facts `entries`: how many there are, for progress; `correctedMs`: when times were corrected
  * @param findings what was found before; what is found here is added.
  * @param momentMs of the head that is to be made; none without it.
  */
 export function createVerification(
   options: VerifyOptions,
-  facts: BillFacts & { spends: readonly SpendRow[]; entries: number },
+  facts: BillFacts & { spends: readonly SpendRow[]; entries: number; correctedMs: Iterable<number> },
   findings: string[],
   momentMs?: number,
 ) {
   const { against, progress } = options
   let checked = 0
   const heads = [momentMs, against?.momentMs].map((ms) => (ms === undefined ? undefined : new HeadHash(ms)))
-  // A clock that was ahead may have taken it before a correction.
-  heads.push(against && new HeadHash(against.momentMs, true))
+  // A clock that was ahead may have taken it before any of the corrections.
+  for (const cutMs of new Set(facts.correctedMs))
+    if (against && cutMs <= against.momentMs) heads.push(new HeadHash(against.momentMs, cutMs))
   const chain = createChainCheck(findings)
   const bills = createBillCheck(facts, options, findings)
   const log = options.log && createLogCheck(options.log, findings)
@@ -55,9 +56,9 @@ export function createVerification(
     corrections.end()
     spends.end(spent)
     log?.end()
-    const [head, then, before] = heads.map((head) => head?.end())
-    if (then && then.hash !== against?.hash && before?.hash !== against?.hash) {
-      findings.push(`head of ${new Date(then.momentMs).toISOString()}: what it covered was changed, or is gone`)
+    const [head, ...thens] = heads.map((head) => head?.end())
+    if (against && !thens.some((then) => then?.hash === against.hash)) {
+      findings.push(`head of ${new Date(against.momentMs).toISOString()}: what it covered was changed, or is gone`)
     }
     return { findings, head: head && !findings.length ? formatHead(head) : undefined }
   }

@@ -1,4 +1,10 @@
-import { type Audited, type Entry, returnReference, type VerifyOptions } from '../../accounts/entries.ts'
+import {
+  type Audited,
+  correctionPrefix,
+  type Entry,
+  returnReference,
+  type VerifyOptions,
+} from '../../accounts/entries.ts'
 import { readEntry, readPrices } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { AccountEnd } from '../../accounts/verify/chain.ts'
@@ -54,10 +60,11 @@ export function* verifyLedger(
   const count = () => `SELECT sum(CAST(seq AS double precision)) AS n FROM ${tails} e`
   const { n } = (yield* askOne(dialect, count))!
   const prices = new Map<string, Debit['prices']>()
-  const returns: Entry[] = []
-  yield* eachPage(verified.references, [returnReference('')], readReturns)
+  const returns = yield* readReferred(returnReference(''))
+  const corrections = yield* readReferred(correctionPrefix)
+  const correctedMs = corrections.map(({ createdMs }) => createdMs)
   const lists = new Map<string, string>()
-  const facts = { prices, lists, returns, spends, entries: Number(n ?? 0) }
+  const facts = { prices, lists, returns, spends, correctedMs, entries: Number(n ?? 0) }
   const verification = createVerification(options, facts, findings, momentMs)
   const ends = new Map<string, AccountEnd>()
   yield* eachPage(readingsOf(dialect, verified), ['', -(2n ** 63n), verified.lowestId], function* (rows) {
@@ -77,11 +84,15 @@ export function* verifyLedger(
   const spent = yield* readSpendEnds(dialect, spends, verification.lastSeqOf)
   return verification.end(ends.values(), spent, yield* readNowMs(dialect))
 
-  /** All returns have references that begin alike, and so stand together. */
-  function readReturns(rows: readonly Row[]): boolean {
-    const found = rows.filter(({ noted }) => (noted as string).startsWith(returnReference('')))
-    returns.push(...found.filter(({ id }) => id !== null).map(readEntry))
-    return found.length === rows.length
+  /** Entries whose references begin so. They stand together. */
+  function* readReferred(prefix: string): StoreStep<Entry[]> {
+    const entries: Entry[] = []
+    yield* eachPage(verified.references, [prefix], (rows) => {
+      const found = rows.filter(({ noted }) => (noted as string).startsWith(prefix))
+      for (const row of found) if (row['id'] !== null) entries.push(readEntry(row))
+      return found.length === rows.length
+    })
+    return entries
   }
 
   /** References that are taken by no entry of theirs. */
