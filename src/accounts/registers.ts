@@ -141,8 +141,16 @@ export const registers = {
     counts_as: text(),
     name: text(),
   },
-  /** Spending of keys with budgets. */
-  spends: { scope: text(), from_ms: number(), until_ms: number(), spent: amount(), warned: number() },
+  /** Spending of keys and accounts with budgets. */
+  spends: {
+    scope: text(),
+    from_ms: number(),
+    until_ms: number(),
+    spent: amount(),
+    warned: number(),
+    /** The last entry that is counted, of an account. */
+    seq: nullable(number()),
+  },
   /** Warnings that wait to be sent. */
   outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
   /** Results of creations that may be asked for again (Idempotency-Key), as JSON without secrets. */

@@ -52,6 +52,62 @@ onEachStore((engine) => {
     assert.deepEqual(await verify(store), [])
   })
 
+  /** Posts as the second release does: it counts what keys spend, and knows no budget of an account. */
+  async function asBefore(store: TestStore, work: () => Promise<unknown>): Promise<void> {
+    const { budget } = (await store.listAccounts())[0]!.bounds
+    await store.exec('UPDATE accounts SET budget = NULL')
+    await work()
+    await store.exec(`UPDATE accounts SET budget = ${budget!.nanos}`)
+  }
+
+  for (const per of ['month', 'day', undefined] as const)
+    test(`Y20 R15 what a triwire without budgets of accounts has posted is counted when the store is opened, by ${per ?? 'total'}`, async () => {
+      const { store, id, post } = await open()
+      await store.adoptReporting({ ...berlin, keepMonths: 24 })
+      await store.updateAccount(id, { budget: { nanos: 10n ** 12n, per } })
+      await post(2)
+      const spentAfter = async (work: () => Promise<unknown>) => {
+        await asBefore(store, work)
+        const opened = await store.reopen()
+        assert.deepEqual(await verify(opened), [])
+        return (await opened.findAccount(id)).spend!.spentNanos / costNanos
+      }
+      assert.equal(await spentAfter(() => post(3)), 5n)
+      assert.equal(await spentAfter(() => store.giveBack(['req_4'])), 4n)
+      await store.credit(id, 10n ** 9n, 'a top-up is no spending')
+      assert.equal(await spentAfter(async () => {}), 4n)
+      await store.turn(noon + 86_400_000)
+      assert.equal(await spentAfter(() => post(1)), per === 'day' ? 1n : 5n)
+      await post(1)
+      assert.equal(await spentAfter(async () => {}), per === 'day' ? 2n : 6n)
+    })
+
+  test('Y20 R15 a store whose accounts were counted by all entries is not written when it is opened', async () => {
+    const { store, id, post } = await open()
+    await post(2)
+    await store.exec('UPDATE spends SET spent = 7')
+    const opened = await store.reopen()
+    assert.equal((await opened.findAccount(id)).spend!.spentNanos, 7n)
+    await store.exec('UPDATE spends SET seq = NULL WHERE seq IS NOT NULL')
+    assert.equal((await (await store.reopen()).findAccount(id)).spend!.spentNanos, 2n * costNanos)
+  })
+
+  if (engine.name === 'PostgreSQL')
+    test('Y20 R15 X7 what a replica of an older triwire posts beside this one is counted with the next debit of the account', async () => {
+      const { store, id, post, spent } = await open()
+      await post(1)
+      await asBefore(store, () => post(3))
+      await store.credit(id, 10n ** 9n, 'a top-up is no spending')
+      await post(2)
+      assert.equal((await spent())!.spentNanos, 6n * costNanos)
+      await asBefore(store, () => post(1))
+      await store.turn(november.untilMs)
+      await asBefore(store, () => post(1))
+      await post(2)
+      assert.equal((await spent())!.spentNanos, 3n * costNanos)
+      assert.deepEqual(await verify(store), [])
+    })
+
   test('Y20 R15 a budget that is set later counts what the window has spent; taken away it is counted no more', async () => {
     const { store, id, post, spent } = await open()
     await store.updateAccount(id, { budget: null })

@@ -44,6 +44,8 @@ export type TestStore = Books & {
   exec(sql: string): Promise<void>
   /** Another connection to the same store. */
   beside(): Promise<TestStore>
+  /** The same after the store was opened as a command opens it. */
+  reopen(): Promise<TestStore>
   /** Greatest number of a change, and the ids of the accounts that have changed after this one. */
   readChanges(after: bigint): Promise<{ revision: bigint; accountIds: string[] }>
 }
@@ -130,6 +132,7 @@ export function openFile(
       }
     },
     beside: async () => openFile(path, clock, zone),
+    reopen: async () => openFile(path, clock, zone),
     async readChanges(after) {
       const { revision, accounts } = store.readChanges(after)
       return { revision, accountIds: accounts.map(({ id }) => id) }
@@ -212,6 +215,10 @@ function openUrl(
       postgres.run(`SET search_path = triwire; ${sql}`, name)
     },
     beside: async () => openUrl(postgres, url, name, clock, zone),
+    async reopen() {
+      await (await openPostgresBooks(url, { shown: url })).close()
+      return openUrl(postgres, url, name, clock, zone)
+    },
     readChanges: (after) => readChanges(database, after),
   }
 }

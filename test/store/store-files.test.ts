@@ -241,6 +241,20 @@ test('B23 F-S6 a damaged page refuses the start with the cure, and is a finding 
   assert.match(findings.at(-1)!, /^the file: database disk image is malformed: restore a backup$/)
 })
 
+test('B23 Y20 a damaged page of what was spent opens for a command, and is a finding of verify', (t) => {
+  const path = createPath(t)
+  openStore(path).close()
+  const db = new DatabaseSync(path)
+  const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'spends'").get()!
+  db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+  db.close()
+  const file = openSync(path, 'r+')
+  writeSync(file, Buffer.alloc(64, 0xff), 0, 64, (Number(rootpage) - 1) * 4_096)
+  const damaged = openStore(path)
+  t.after(() => damaged.close())
+  assert.match(damaged.audit(verifyOptions).findings.at(-1)!, /^the file: .*: restore a backup$/)
+})
+
 /** A run that dies with a debit in its spool. */
 async function leaveInSpool(t: TestContext, path: string, accountId: string, requestId: string): Promise<void> {
   const { ledger, accounts, close } = await open(t, path, { settleDeadlineMs: 20, busyMs: 10 })

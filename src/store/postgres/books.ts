@@ -5,6 +5,7 @@ import type { Moved } from '../files/store-error.ts'
 import { createQuestions, findFacts, make } from '../sql/books.ts'
 import { createListing } from '../sql/listing.ts'
 import { readMoved } from '../sql/moments.ts'
+import { countMissed } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
@@ -52,6 +53,7 @@ export async function openPostgresBooks(
   try {
     if (!create) await refuseEmpty(maker, shown)
     await migrate(maker, shown, postFunctions)
+    await run(maker, countMissed(dialect))
   } catch (error) {
     throw explainDatabase(error, shown)
   } finally {

@@ -3,7 +3,8 @@ import { apartMaxMs } from '../../accounts/clock.ts'
 import { nanosMax } from '../../accounts/credit.ts'
 import { givenColumns } from '../../accounts/entry-row.ts'
 import { registers } from '../../accounts/registers.ts'
-import { selectBudgeted } from '../sql/budgeted.ts'
+import { isSpending, selectBudgeted } from '../sql/budgeted.ts'
+import { countedMs } from '../sql/entries.ts'
 import { defineFunction, locks } from './migrate.ts'
 import { beginDetails } from './schema.ts'
 
@@ -64,6 +65,7 @@ DECLARE
   budgets bigint[];
   spend record;
   level integer;
+  counted bigint;                        -- the last entry of the account that its own budget counts
   own integer;                           -- where the budget of the account itself stands among those, whose key is its id
   kind text;
   lows bigint[];                         -- what is to be warned of (ruling X15), and what the account had before
@@ -112,6 +114,7 @@ BEGIN
       SELECT array_agg(b.spender), array_agg(b.scope), array_agg(coalesce(b.budget_per, 'ever')), array_agg(b.budget)
         INTO budgeted, scopes, pers, budgets FROM (${selectBudgeted('triwire')}) b WHERE b.account_id = account;
       own := array_position(budgeted, account);
+      IF own IS NOT NULL THEN SELECT s.seq INTO counted FROM triwire.spends s WHERE s.scope = account; END IF;
       SELECT string_to_array(a.warn, ',')::bigint[] INTO own_lows FROM triwire.accounts a WHERE a.id = account AND a.warn IS NOT NULL;
     END IF;
 
@@ -160,16 +163,29 @@ BEGIN
           CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
         LOOP
           UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax},
-              s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END))
+              s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END)),
+              seq = CASE WHEN nth = own THEN end_seq END
             WHERE s.scope = scopes[nth] AND next_ms < s.until_ms RETURNING s.* INTO spend;
           IF NOT FOUND THEN
             SELECT w.from_ms, w.until_ms INTO begins, ends FROM json_to_recordset(windows) AS w(per text, from_ms bigint, until_ms bigint)
               WHERE w.per = pers[nth] AND next_ms >= w.from_ms AND next_ms < w.until_ms;
             IF NOT FOUND THEN RAISE EXCEPTION 'no window' USING ERRCODE = '${noWindow}', DETAIL = next_ms::text; END IF;
-            INSERT INTO triwire.spends AS s (scope, from_ms, until_ms, spent) VALUES (scopes[nth], begins, ends, -change)
+            INSERT INTO triwire.spends AS s (scope, from_ms, until_ms, spent, seq)
+              VALUES (scopes[nth], begins, ends, -change, CASE WHEN nth = own THEN end_seq END)
               ON CONFLICT (scope) DO UPDATE SET from_ms = greatest(excluded.from_ms, s.until_ms),
-                until_ms = excluded.until_ms, spent = excluded.spent, warned = 0
+                until_ms = excluded.until_ms, spent = excluded.spent, warned = 0, seq = excluded.seq
               RETURNING s.* INTO spend;
+          END IF;
+          IF nth = own THEN
+            -- A replica of an older version posts without counting for accounts.
+            IF counted < end_seq - 1 THEN
+              UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax}, s.spent::numeric + coalesce((
+                  SELECT sum(CASE e.kind WHEN 'debit' THEN e.amount ELSE -e.amount END) FROM triwire.entries e
+                  WHERE e.account_id = account AND e.seq > counted AND e.seq < end_seq AND ${isSpending}
+                    AND ${countedMs('triwire')} >= spend.from_ms AND ${countedMs('triwire')} < spend.until_ms), 0)))
+                WHERE s.scope = account RETURNING s.* INTO spend;
+            END IF;
+            counted := end_seq;
           END IF;
           -- As warnOfBudget in src/accounts/warnings.ts.
           level := CASE WHEN spend.spent >= budgets[nth] THEN 100

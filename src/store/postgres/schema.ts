@@ -453,6 +453,8 @@ export const migrations: readonly PostgresMigration[] = [
   );
 `,
   },
+  // The last entry of the account that its spending counts; null for keys. The second release posts without counting for accounts.
+  { oldest: 1, sql: 'ALTER TABLE triwire.spends ADD COLUMN seq bigint' },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

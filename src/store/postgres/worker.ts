@@ -6,6 +6,7 @@ import type { Introduction } from '../../accounts/server-store.ts'
 import type { Reporting } from '../../accounts/usage/reporting.ts'
 import { createSteadyClock } from '../files/steady-clock.ts'
 import { openThreadEnd } from '../serving/thread.ts'
+import { countMissed } from '../sql/spends.ts'
 import { ClockDesk, Control, type Desk } from './control.ts'
 import { openDatabase } from './database.ts'
 import { DirectoryDesk, ReadingDesk } from './directory-desk.ts'
@@ -13,6 +14,7 @@ import { migrate } from './migrate.ts'
 import { postFunctions } from './post.ts'
 import { PostingDesk } from './posting-desk.ts'
 import { recoverSpools } from './recovery.ts'
+import { dialect, run } from './run.ts'
 import { SharingDesk, sharingFunctions } from './sharing-desk.ts'
 import { SpendWindows } from './spend-windows.ts'
 import { refuseOtherZone, settleZone, UsageDesk } from './usage-desk.ts'
@@ -78,6 +80,7 @@ async function prepare(): Promise<void> {
   try {
     await migrate(database, shown, [...postFunctions, ...sharingFunctions])
     if (!isZoneSettled) await settleZone(database, reporting, shown)
+    await run(database, countMissed(dialect))
   } finally {
     void database.close()
   }

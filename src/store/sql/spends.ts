@@ -1,11 +1,14 @@
 import type { SpendBase } from '../../accounts/book-rules.ts'
-import type { Spend, TimeSpan } from '../../accounts/budget.ts'
+import { type Budget, type Spend, spanOf, type TimeSpan } from '../../accounts/budget.ts'
+import { createCalendar } from '../../accounts/calendar.ts'
 import { clampNanos } from '../../accounts/credit.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
 import { isSpending } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
-import { ask, askOne, rowsOf, type StoreStep } from './step.ts'
+import { readMoved } from './moments.ts'
+import { ask, askOne, inTransaction, rowsOf, type StoreStep } from './step.ts'
+import { readUsageState } from './usage-keep.ts'
 import { rearm } from './warnings.ts'
 
 /*
@@ -89,12 +92,49 @@ export function* setSpend(
 ): StoreStep<void> {
   yield* lockAccount(dialect, accountId)
   const of = { accountId, scope, fromMs, untilMs }
-  const tail = throughSeq === undefined ? 0n : (yield* sumSpend(dialect, of, throughSeq)).spentNanos
-  const row = { scope, from_ms: fromMs, until_ms: untilMs, spent: clampNanos(spentNanos + tail), warned: 0 }
+  const nothing = { spentNanos: 0n, throughSeq: 0 }
+  const tail = throughSeq === undefined ? nothing : yield* sumSpend(dialect, of, throughSeq)
+  const spent = clampNanos(spentNanos + tail.spentNanos)
+  const seq = scope === accountId ? tail.throughSeq : null
+  const row = { scope, from_ms: fromMs, until_ms: untilMs, spent, warned: 0, seq }
   const { text, values } = insert(dialect, 'spends', row)
-  const sets = ['from_ms', 'until_ms', 'spent', 'warned'].map((column) => `${column} = excluded.${column}`)
+  const sets = ['from_ms', 'until_ms', 'spent', 'warned', 'seq'].map((column) => `${column} = excluded.${column}`)
   yield* rowsOf({ text: `${text} ON CONFLICT (scope) DO UPDATE SET ${sets.join(', ')}`, values })
   yield* rearm(dialect, scope)
+}
+
+/**
+ * Counts what accounts with budgets spent while a triwire that counts for keys alone posted. To be called when a store is
+ * opened. It reads no entries of accounts without a budget, and waits for no account that somebody has locked.
+ */
+export function* countMissed(dialect: Dialect): StoreStep<void> {
+  const { schema, ends } = dialect
+  if (yield* readMoved(dialect)) return
+  const last = `SELECT e.posted_ms FROM ${schema}.entries e
+    WHERE e.account_id = a.id AND e.seq > coalesce(s.seq, 0) AND ${isSpending} ORDER BY e.seq DESC LIMIT 1`
+  const missed = `SELECT s.*, a.budget_per, (${last}) AS missed_ms FROM ${schema}.spends s
+    JOIN ${schema}.accounts a ON a.id = s.scope JOIN ${ends} t ON t.account_id = a.id
+    WHERE a.budget IS NOT NULL AND t.seq > coalesce(s.seq, 0)`
+  const rows = (yield* ask(dialect, () => missed)).filter((row) => row['missed_ms'] !== null)
+  if (rows.length === 0) return
+  const calendar = createCalendar(yield* readUsageState(dialect))
+  for (const { scope } of rows) yield* inTransaction(countAnew(scope as string))
+
+  function* countAnew(accountId: string): StoreStep<void> {
+    const lock = (put: Put) => `SELECT scope FROM triwire.balances b JOIN triwire.spends s ON s.scope = b.account_id
+      WHERE b.account_id = ${put(accountId)} FOR NO KEY UPDATE SKIP LOCKED`
+    if (dialect.isShared && !(yield* askOne(dialect, lock))) return
+    const row = yield* askOne(dialect, (put) => `${missed} AND s.scope = ${put(accountId)}`)
+    if (!row || row['missed_ms'] === null) return
+    const spend = readSpend(row)
+    const missedMs = Number(row['missed_ms'])
+    if (missedMs >= spend.untilMs) {
+      const { fromMs, untilMs } = spanOf(calendar, (row['budget_per'] ?? undefined) as Budget['per'], missedMs)
+      Object.assign(spend, { fromMs: Math.max(fromMs, spend.untilMs), untilMs, spentNanos: 0n })
+    }
+    const throughSeq = Number(row['seq'] ?? 0)
+    yield* setSpend(dialect, { accountId, ...spend, ...(throughSeq === 0 && { spentNanos: 0n }), throughSeq })
+  }
 }
 
 /** Until the end of the transaction nobody posts a debit of the account. In SQLite nobody else writes in a transaction. */

@@ -8,7 +8,7 @@ import { registers } from '../../accounts/registers.ts'
 import { type NewWarning, type Watched, warnOfCredit } from '../../accounts/warnings.ts'
 import { readWatched, selectWatched, untoldMs } from '../sql/warnings.ts'
 import { beginDetails, transact } from './open.ts'
-import { createSpends, type KnownSpends, nothingSpent, toBudgeted } from './spends.ts'
+import { createSpends, type KnownSpends, nothingSpent, type SpendingEntry, toBudgeted } from './spends.ts'
 
 /** The end of an account's chain, and its balance there. */
 type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null; warn: string | null }
@@ -133,14 +133,15 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     tail.postedMs = floorMsOfRow(row)
     tail.digest = digest
     batch.moved.add(accountId)
-    if (row.key_id !== null) noteSpend(batch, row.key_id as string, row.posted_ms, changeNanos)
+    const spent = { postedMs: row.posted_ms, changeNanos }
+    if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
     // Returns have a source of the usage as debits do; other credits have none.
-    if (row.usage_source !== null) noteSpend(batch, accountId, row.posted_ms, changeNanos)
+    if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })
     return true
   }
 
-  function noteSpend(batch: AppendBatch, spender: string, posted: number, changeNanos: bigint): void {
-    const noted = spends.note(batch, spender, posted, changeNanos, batch.watched!.budgets)
+  function noteSpend(batch: AppendBatch, entry: SpendingEntry): void {
+    const noted = spends.note(batch, entry, batch.watched!.budgets)
     if (!noted) return
     batch.spent.add(noted.scope)
     batch.warnings.push(...noted.warnings)

@@ -407,6 +407,8 @@ export const migrations: readonly SqliteMigration[] = [
     PRIMARY KEY (account_id, month, person)
   ) STRICT;
 `,
+  // The last entry of the account that its spending counts; null for keys. The second release posts without counting for accounts.
+  'ALTER TABLE spends ADD COLUMN seq INTEGER',
 ]
 
 /** The version of the second release. */

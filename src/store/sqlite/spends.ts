@@ -14,8 +14,11 @@ export type KnownSpends = {
   readonly spends: Map<string, Counted | undefined>
 }
 
-/** @property warned the level that was warned of in this window */
-type Counted = Spend & { warned: number }
+/** @property warned the level that was warned of in this window @property seq of an account: its last entry that is counted */
+type Counted = Spend & { warned: number; seq: bigint | null }
+
+/** @property spender the entry's key, or its account @property seq of an account: the number of the entry, else null */
+export type SpendingEntry = { spender: string; seq: bigint | null; postedMs: number; changeNanos: bigint }
 
 export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
@@ -31,20 +34,19 @@ export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): 
 /** Spending of keys and accounts with budgets (ruling R15), in the caller's transaction. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
   const findBudget = db.prepare(`SELECT scope, budget, budget_per FROM (${selectBudgeted('main')}) WHERE spender = ?`)
-  const find = db.prepare('SELECT from_ms, until_ms, spent, warned FROM spends WHERE scope = ?')
+  const find = db.prepare('SELECT from_ms, until_ms, spent, warned, seq FROM spends WHERE scope = ?')
   const put = db.prepare(
-    `INSERT INTO spends (scope, from_ms, until_ms, spent, warned) VALUES (?, ?, ?, ?, ?) ON CONFLICT (scope)
-     DO UPDATE SET from_ms = excluded.from_ms, until_ms = excluded.until_ms, spent = excluded.spent, warned = excluded.warned`,
+    `INSERT INTO spends (scope, from_ms, until_ms, spent, warned, seq) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope) DO UPDATE
+     SET from_ms = excluded.from_ms, until_ms = excluded.until_ms, spent = excluded.spent, warned = excluded.warned, seq = excluded.seq`,
   )
   return { note, write, read }
 
   /**
    * Of an entry that was just appended.
-   * @param spender its key, or its account
    * @param warns whether anybody is to be warned of budgets
    * @returns the scope whose spending has moved, and what is to be warned of
    */
-  function note(known: KnownSpends, spender: string, postedMs: number, changeNanos: bigint, warns: boolean) {
+  function note(known: KnownSpends, { spender, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
     const budgeted = budgetOf(known, spender)
     if (!budgeted) return undefined
     const { scope, budget } = budgeted
@@ -52,14 +54,14 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     const spend = spendMore(before, budget.per, calendar, postedMs, changeNanos)
     const warned = before?.fromMs === spend.fromMs ? before.warned : 0
     const level = warns ? Math.max(warned, warningLevel(spend.spentNanos, budget.nanos)) : warned
-    known.spends.set(scope, { ...spend, warned: level })
+    known.spends.set(scope, { ...spend, warned: level, seq })
     return { scope, warnings: level > warned ? warnOfBudget({ scope, budget, warned, level, ...spend }) : [] }
   }
 
   function write(known: KnownSpends, scopes: Iterable<string>): void {
     for (const scope of scopes) {
-      const { fromMs, untilMs, spentNanos, warned } = known.spends.get(scope)!
-      put.run(scope, fromMs, untilMs, clampNanos(spentNanos), warned)
+      const { fromMs, untilMs, spentNanos, warned, seq } = known.spends.get(scope)!
+      put.run(scope, fromMs, untilMs, clampNanos(spentNanos), warned, seq)
     }
   }
 
@@ -70,7 +72,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
       const budgeted = spender === undefined ? null : budgetOf(known, spender)
       const spend = budgeted && spendOf(known, budgeted.scope)
       if (!spend) continue
-      const { warned: _, ...told } = spend
+      const { warned: _, seq: __, ...told } = spend
       found.set(budgeted.scope, told)
     }
     return [...found]
@@ -92,6 +94,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
       untilMs: Number(row.until_ms),
       spentNanos: row.spent as bigint,
       warned: Number(row.warned),
+      seq: row.seq as bigint | null,
     }
     spends.set(scope, spend)
     return spend

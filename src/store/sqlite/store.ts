@@ -12,6 +12,7 @@ import { createQuestions } from '../sql/books.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { createListing } from '../sql/listing.ts'
 import { readClock } from '../sql/moments.ts'
+import { countMissed } from '../sql/spends.ts'
 import { answering, promising } from '../sql/step.ts'
 import { adoptReporting, findOtherZone, pruneSome } from '../sql/usage-keep.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
@@ -41,9 +42,10 @@ export function openStore(
   { nowMs = Date.now, isServer, zone = utc, onBegun, ...options }: StoreOptions = {},
 ) {
   const db = openDatabase(path, { ...options, lock: isServer ? undefined : lockStore })
-  if (isServer) refuseMovedOrClose(db)
+  if (isServer) closingOnError(db, () => refuseMoved(db))
   else if (options.note) noteMoved(db, options.note)
   const [dialect, run] = [createDialect(nowMs), createRun(db)]
+  closingOnError(db, () => run(countMissed(dialect)), isDamage)
   const { postCredit, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
   const { change, ...accounts } = createAccounts(db, run, dialect, { postCredit, forget })
   const atOnce = answerAtOnce(db, run, dialect, { change, forget })
@@ -103,10 +105,12 @@ export function refuseOtherZone(run: Run, said: string, shown: string): void {
   if (refusal !== undefined) throw new StoreError(refusal)
 }
 
-function refuseMovedOrClose(db: DatabaseSync): void {
+/** @param isLeft whether an error is left to `verify`, which says what is damaged */
+function closingOnError(db: DatabaseSync, work: () => void, isLeft: (error: unknown) => boolean = () => false): void {
   try {
-    refuseMoved(db)
+    work()
   } catch (error) {
+    if (isLeft(error)) return
     db.close()
     throw error
   }

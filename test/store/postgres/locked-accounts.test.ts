@@ -7,7 +7,7 @@ import { digestKey } from '../../../src/accounts/keys.ts'
 import type { Debit, Ledger } from '../../../src/accounts/ledger.ts'
 import { newRequestId } from '../../../src/ids/request-id.ts'
 import { installFunctions } from '../../../src/store/postgres/migrate.ts'
-import { postFunctions } from '../../../src/store/postgres/post.ts'
+import { postDebits, postFunctions } from '../../../src/store/postgres/post.ts'
 import { PostingDesk } from '../../../src/store/postgres/posting-desk.ts'
 import { SlowAccounts } from '../../../src/store/postgres/posting-memory.ts'
 import { SpendWindows } from '../../../src/store/postgres/spend-windows.ts'
@@ -120,6 +120,23 @@ for (const what of Object.keys(holds) as (keyof typeof holds)[])
         assert.equal((await books.findAccount(id)).balanceNanos, 100_000_000n - 8n * costNanos)
       assert.deepEqual(await books.verify(verifyOptions), [])
     })
+
+for (const what of Object.keys(holds) as (keyof typeof holds)[])
+  test(`Y16 Y20 a store opens while somebody holds ${what} of an account whose budget counts too few entries`, {
+    skip,
+  }, async () => {
+    const prepared = await prepare(1)
+    const { url, books, payers } = prepared
+    const { id } = payers[0]!
+    await books.updateAccount(id, { budget: { nanos: 2n ** 60n, per: undefined } })
+    await postDebits(books.database, [createDebitRow(newRequestId(), id)])
+    await books.database.query('UPDATE triwire.spends SET seq = 0, spent = 0 WHERE scope = $1', [id])
+    const open = async () => (await openOperator(url)).findAccount(id)
+    const release = await hold(prepared, [{ ...payers[0]!, keyId: id }], what)
+    assert.equal((await open()).spend!.spentNanos, 0n)
+    await release()
+    assert.equal((await open()).spend!.spentNanos, costNanos)
+  })
 
 test('Y16 F-S1 at the deadline a locked account is blocked and another one goes on; then its debits are there, each once', {
   skip,
