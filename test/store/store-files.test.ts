@@ -23,7 +23,7 @@ import { StoreError } from '../../src/store/files/store-error.ts'
 import { watchFiles } from '../../src/store/sqlite/file-watch.ts'
 import { openStore } from '../support/operator.ts'
 import { patienceMs } from '../support/waiting.ts'
-import { createDebit, createPath, freeDescriptor, open, until, verifyOptions } from './fixtures.ts'
+import { createDebit, createDebitRow, createPath, freeDescriptor, open, until, verifyOptions } from './fixtures.ts'
 
 /* One server for one file, and what becomes of it when its files are not its own any more (B8, B15, B23). */
 
@@ -243,7 +243,10 @@ test('B23 F-S6 a damaged page refuses the start with the cure, and is a finding 
 
 test('B23 Y20 a damaged page of what was spent opens for a command, and is a finding of verify', (t) => {
   const path = createPath(t)
-  openStore(path).close()
+  const store = openStore(path)
+  const { id } = store.createAccount('one', 10n ** 9n, { budget: { nanos: 10n ** 9n, per: undefined } })
+  store.postDebits([createDebitRow('req_1', id)])
+  store.close()
   const db = new DatabaseSync(path)
   const { rootpage } = db.prepare("SELECT rootpage FROM sqlite_master WHERE name = 'spends'").get()!
   db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
