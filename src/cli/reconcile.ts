@@ -12,8 +12,8 @@ type ReconcileFlags = {
   log?: string[]
 }
 
-/** Entries this long around an export are read too, in ms: answers near its edges, and what was given back later. */
-const aroundMs = 86_400_000
+/** Entries that were posted this long before and after an export are read too, in ms: late ones, and what was given back. */
+const readMs = { before: 86_400_000, after: 7 * 86_400_000 }
 
 /** Names of upstreams that are taken for a provider if none is given. */
 const usualNames: Record<ExportProvider, RegExp> = {
@@ -46,11 +46,12 @@ export function addReconcileCommand(program: Command): void {
 
 async function compare(command: Command, file: string, flags: ReconcileFlags): Promise<void> {
   const { provider, upstream, owner, model = [], log = [] } = flags
-  const { exportFormats } = await import('../accounts/reconcile/exports.ts')
-  const { differenceClasses, reconcile } = await import('../accounts/reconcile/reconcile.ts')
+  const { exportFormats, isRefund } = await import('../accounts/reconcile/exports.ts')
+  const { coverSpan, differenceClasses, reconcile } = await import('../accounts/reconcile/reconcile.ts')
   const rows = exportFormats[provider].read(readText(file))
-  if (rows.length === 0) throw new Error(`${file} has no row of usage`)
-  const sinceMs = Math.min(...rows.map(({ fromMs }) => fromMs)) - aroundMs
+  if (rows.every(isRefund)) throw new Error(`${file} has no row of usage`)
+  const { fromMs, untilMs } = coverSpan(rows)
+  const span = { sinceMs: fromMs - readMs.before, untilMs: untilMs + readMs.after }
   const isOf = (name = '') => (upstream ? upstream.includes(name) : usualNames[provider].test(name))
   const options = {
     provider,
@@ -59,7 +60,7 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
     names: new Map(model),
     attempts: readAttempts(log),
   }
-  const told = await withStore(command, (books) => reconcile(rows, books.eachEntry({ sinceMs }), options))
+  const told = await withStore(command, (books) => reconcile(rows, books.eachEntry(span), options))
   if (told.ours === 0)
     throw new Error(
       `The ledger has no debit of such an upstream at that time: name those of ${provider} with --upstream`,
@@ -73,7 +74,8 @@ async function compare(command: Command, file: string, flags: ReconcileFlags): P
       `${unexplained}`,
     ])
     const head = ['from', 'until', 'model', 'kind', 'export', 'billed', ...names, 'unexplained']
-    const end = `${told.compared} figures compared, ${told.unexplained} tokens unexplained`
+    const skipped = told.negative ? `, ${told.negative} negative lines skipped` : ''
+    const end = `${told.compared} figures compared, ${told.unexplained} tokens unexplained${skipped}`
     return cells.length === 0 ? end : `${formatTable(head, cells)}\n${end}`
   })
   if (told.unexplained !== 0) process.exitCode = 1

@@ -297,3 +297,45 @@ test('names of models are matched in any case, and without owner and day unless 
     assert.deepEqual([told.rows, told.unexplained, told.matched], [[], 0, 1], theirs)
   }
 })
+
+test('an export and a ledger of many windows, of one model or one window, are compared in full', async () => {
+  const minuteMs = 60_000
+  const days = 30
+  const at = (ms: number, tokens: KindCounts) => ({ fromMs: ms, tokens, model, owners: [], requests: undefined })
+  // Each use is counted in the minute after its own, as with a provider that counts ends of answers.
+  const minutes = Array.from({ length: 1_440 * days }, (_, index) => {
+    const row = at(startMs + index * minuteMs, index % 2 === 0 ? times(small, 0) : small)
+    return { ...row, untilMs: row.fromMs + minuteMs }
+  })
+  const uses = (stepMs: number) =>
+    Array.from({ length: 720 * days }, (_, index) => debit(`req_${index}`, startMs + index * stepMs, small))
+  const wide = uses(2 * minuteMs)
+  const options = { provider: 'anthropic' as const, isOf }
+  const moved = await reconcile(minutes, wide, options)
+  assert.deepEqual([moved.unexplained, moved.compared, moved.ours], [0, 4 * minutes.length, wide.length])
+  assert.ok(moved.rows.every(({ classes }) => Object.keys(classes).join() === 'boundary'))
+  // One window, whose answers all are near its edge, and most of which are missing.
+  const narrow = Array.from({ length: 7 }, () => uses(10)).flat()
+  const named = narrow.map((entry, index) => ({ ...entry, bill: { ...entry.bill!, requestId: `req_${index}` } }))
+  const whole = await reconcile([{ ...at(startMs, small), untilMs: startMs + 24 * hourMs }], named, options)
+  assert.deepEqual([whole.unexplained, whole.ours], [0, named.length])
+  assert.equal(whole.rows.find(({ kind }) => kind === 'output')?.classes.boundary, 7 - 7 * named.length)
+})
+
+test('law 14 a negative line of any export is skipped and counted, and changes nothing else', async () => {
+  const entries = [debit('req_1', startMs + hourMs / 2, small)]
+  for (const provider of exportProviders) {
+    const [{ windowMs, write }, { read }] = [writers[provider], exportFormats[provider]]
+    const right: Counted = { window: 0, model, tokens: small, requests: 1 }
+    const refund = { window: 40, model, tokens: { ...times(small, 0), output: -7_000 }, requests: 1 }
+    const middle = [debit('req_1', startMs + windowMs / 2, small)]
+    const told = await reconcile(read(write([refund, right, refund])), middle, { provider, isOf })
+    assert.deepEqual(
+      [told.rows, told.unexplained, told.negative, told.matched],
+      [[], 0, 2, provider === 'aws' ? 10 : 1],
+    )
+  }
+  const taken = { ...hourly(0, model), requests: -1 }
+  const told = await reconcile([hourly(0, model), taken], entries, { provider: 'openai', isOf })
+  assert.deepEqual([told.unexplained, told.negative], [0, 1])
+})

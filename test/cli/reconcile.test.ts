@@ -50,3 +50,42 @@ test('issue 46.9 reconcile compares a file with the ledger, fails on what it can
   assert.equal(entries(), before)
   store.close()
 })
+
+const minuteMs = 60_000
+const dayMs = 1_440 * minuteMs
+const head = 'line_item_usage_start_date,line_item_usage_end_date,line_item_usage_type,line_item_usage_amount'
+
+test('reconcile reads an export of 150,000 lines with refunds, and the ledger from a day before it to a week after', async (t) => {
+  const path = createPath(t)
+  const startMs = Date.parse('2026-08-01T00:00:00Z')
+  const lines = Array.from({ length: 150_000 }, (_, index) => {
+    const [from, until] = [index, index + 1].map((at) => new Date(startMs + at * minuteMs).toISOString())
+    return `${from},${until},USE1-M-Large-${index % 1_000 === 0 ? 'input-tokens,-1' : 'output-tokens,0'}`
+  })
+  const endMs = startMs + lines.length * minuteMs
+  let nowMs = startMs - 3 * dayMs
+  const store = openStore(path, { nowMs: () => nowMs })
+  const { id } = store.createAccount('one', 9_000_000n)
+  const posted = [startMs - 2 * dayMs, startMs - dayMs / 2, endMs - dayMs, endMs + 6 * dayMs, endMs + 8 * dayMs]
+  for (const [index, postedMs] of posted.entries()) {
+    nowMs = postedMs
+    const createdMs = Math.min(postedMs, endMs - 60 * minuteMs)
+    store.postDebits([{ ...createDebitRow(`req_${index}`, id), upstream: 'bedrock', model: 'm-large', createdMs }])
+  }
+  const file = join(dirname(path), 'cur.csv')
+  writeFileSync(file, [head, ...lines, ''].join('\n'))
+  const args = ['reconcile', file, '--provider', 'aws', '--store', path]
+  const told = await runWarm([...args, '--json'])
+  const { ours, negative, unexplained } = JSON.parse(told.stdout)
+  const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens } = usage
+  const perDebit = inputTokens + cacheReadTokens + cacheWriteTokens + cacheWrite1hTokens + outputTokens
+  // Of three debits that were posted at that time, one is of the day before.
+  assert.deepEqual([told.code, ours, negative, unexplained], [1, 3, 150, 2 * perDebit])
+  writeFileSync(file, [head, ...lines.slice(0, 1_001), ''].join('\n'))
+  assert.match((await runWarm(args)).stdout, /tokens unexplained, 2 negative lines skipped\n$/)
+  writeFileSync(file, [head, lines[0], ''].join('\n'))
+  const refunds = await runWarm(args)
+  assert.equal(refunds.code, 1)
+  assert.match(refunds.stderr, /has no row of usage/)
+  store.close()
+})

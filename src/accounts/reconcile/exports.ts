@@ -16,7 +16,7 @@ export const tokenKinds = ['input', 'cache_read', 'cache_write', 'output'] as co
 /** Tokens by kind. Where an export has one count for the whole prompt, that is `input` on both sides. */
 export type KindCounts = Record<(typeof tokenKinds)[number], number>
 
-/** One row of an export: the usage of a model in a window. */
+/** One row of an export: the usage of a model in a window. Refunds have counts below zero. */
 export type ExportRow = {
   fromMs: number
   untilMs: number
@@ -26,6 +26,11 @@ export type ExportRow = {
   tokens: KindCounts
   /** Undefined if the export does not count them. */
   requests: number | undefined
+}
+
+/** Whether a provider takes back with a row what it counted elsewhere. */
+export function isRefund({ tokens, requests = 0 }: ExportRow): boolean {
+  return requests < 0 || tokenKinds.some((kind) => tokens[kind] < 0)
 }
 
 type ExportFormat = {
@@ -124,7 +129,7 @@ function naming(row: ExportObject): Pick<ExportRow, 'model' | 'owners'> {
 
 function count(value: unknown): number {
   if (value === undefined || value === null) return 0
-  if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
+  if (typeof value !== 'number' || !Number.isSafeInteger(value))
     throw new Error(`A count of the file is no whole number: ${JSON.stringify(value)}`)
   return value
 }

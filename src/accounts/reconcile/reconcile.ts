@@ -1,6 +1,6 @@
 import type { TimeSpan } from '../budget.ts'
 import type { Entry } from '../entries.ts'
-import { type ExportProvider, type ExportRow, exportFormats, type KindCounts, tokenKinds } from './exports.ts'
+import { type ExportProvider, type ExportRow, exportFormats, isRefund, type KindCounts, tokenKinds } from './exports.ts'
 
 /*
  * Compares an export of a provider with the ledger, by the export's own windows. The law: in each window, of each model and kind,
@@ -43,6 +43,7 @@ type ReconciledRow = {
  * @property ours debits of the provider
  * @property matched rows of the export that are ours, and of a model that the ledger has
  * @property models those of the debits, without owner and day
+ * @property negative lines of the export that were skipped: refunds
  */
 type Reconciliation = {
   rows: ReconciledRow[]
@@ -51,6 +52,7 @@ type Reconciliation = {
   ours: number
   matched: number
   models: string[]
+  negative: number
 }
 
 type ReconcileOptions = {
@@ -82,13 +84,18 @@ type Use = {
   lost: number
 }
 
-/** @property natural the uses by their own times @property uses the same after some were moved over an edge */
+/**
+ * @property natural the uses by their own times
+ * @property uses the same after some were moved over an edge
+ * @property left what the export has beyond `uses`
+ */
 type WindowGroup = {
   fromMs: number
   untilMs: number
   model: string
   row: KindCounts
   requests: number | undefined
+  left: KindCounts
   uses: Set<Use>
   natural: Use[]
 }
@@ -100,13 +107,18 @@ export async function reconcile(
   options: ReconcileOptions,
 ): Promise<Reconciliation> {
   const { owners, names = [] } = options
-  const { uses, models } = await readUses(entries, options)
+  const windows = coverSpan(rows)
+  const { uses, ours, models } = await readUses(entries, windows, options)
   const named = new Map(Array.from(names, ([theirs, ours]) => [theirs.toLowerCase(), ours]))
   const ourName = (model: string) => named.get(model.toLowerCase()) ?? named.get(plainName(model))
   const groups = new Map<string, WindowGroup>()
   const found: ReconciledRow[] = []
-  let matched = 0
+  let [matched, negative] = [0, 0]
   for (const row of rows) {
+    if (isRefund(row)) {
+      negative += 1
+      continue
+    }
     const model = plainName(ourName(row.model) ?? row.model)
     const isKnown = models.has(model)
     // Rows that the operator names are ours, even if the ledger has nothing of them.
@@ -115,13 +127,12 @@ export async function reconcile(
     if (isOurs) addRow(groups, row, model)
     else found.push(...tokenKinds.flatMap((kind) => foreign(row, kind)))
   }
-  const windows = coverSpan(rows)
   place(uses, groups, windows)
   moveEdges(groups, windows)
   for (const group of groups.values()) found.push(...tokenKinds.map((kind) => explain(group, kind)))
   const differing = found.filter((row) => row.export !== row.billed || row.unexplained !== 0)
   const unexplained = found.reduce((sum, row) => sum + Math.abs(row.unexplained), 0)
-  return { rows: differing, compared: found.length, unexplained, ours: uses.length, matched, models: [...models] }
+  return { rows: differing, compared: found.length, unexplained, ours, matched, models: [...models], negative }
 }
 
 /** A model without the parts by which its provider and ours may spell it otherwise: owner, day, case. */
@@ -132,51 +143,62 @@ function plainName(model: string): string {
     .replace(/[-@](?:\d{4}-\d\d-\d\d|\d{8})(?:-v\d+(?::\d+)?)?$/, '')
 }
 
+/** Keeps debits of the export's time only. */
 async function readUses(
   entries: AsyncIterable<Entry> | Iterable<Entry>,
+  { fromMs, untilMs }: TimeSpan,
   { provider, isOf, attempts }: ReconcileOptions,
 ) {
   const { isWhole } = exportFormats[provider]
   const byRequest = new Map<string, Use>()
   const models = new Set<string>()
+  let ours = 0
   for await (const { bill, returned, createdMs } of entries) {
     const use = returned && byRequest.get(returned.requestId)
     if (use) use.isUnbilled = true
     if (!bill || !isOf(bill.upstream)) continue
+    ours += 1
+    const model = plainName(bill.model)
+    models.add(model)
+    if (createdMs < fromMs - edgeMs || createdMs >= untilMs + edgeMs) continue
     const { inputTokens, cacheReadTokens, cacheWriteTokens, cacheWrite1hTokens, outputTokens } = bill.usage
     const write = cacheWriteTokens + cacheWrite1hTokens
     const tokens = isWhole
       ? { input: inputTokens + cacheReadTokens + write, cache_read: 0, cache_write: 0, output: outputTokens }
       : { input: inputTokens, cache_read: cacheReadTokens, cache_write: write, output: outputTokens }
-    const model = plainName(bill.model)
-    models.add(model)
     const isEstimated = bill.usageSource === 'estimated'
     const isCut = bill.usageSource === 'partial' || (isEstimated && bill.outcome !== 'ok')
     const isUnbilled = bill.usageSource === 'waived'
     const lost = attempts?.get(bill.requestId) ?? 0
     byRequest.set(bill.requestId, { createdMs, model, tokens, isUnbilled, isCut, isEstimated, lost })
   }
-  return { uses: [...byRequest.values()], models }
+  return { uses: [...byRequest.values()], ours, models }
 }
 
 function addRow(groups: Map<string, WindowGroup>, row: ExportRow, model: string): void {
   const { fromMs, untilMs, tokens, requests } = row
   const name = `${fromMs} ${untilMs} ${model}`
-  const known = groups.get(name)
-  if (!known) {
-    groups.set(name, { fromMs, untilMs, model, row: { ...tokens }, requests, uses: new Set(), natural: [] })
-    return
+  const group = groups.get(name) ?? createGroup(row, model)
+  groups.set(name, group)
+  for (const kind of tokenKinds) {
+    group.row[kind] += tokens[kind]
+    group.left[kind] += tokens[kind]
   }
-  for (const kind of tokenKinds) known.row[kind] += tokens[kind]
-  if (requests !== undefined) known.requests = (known.requests ?? 0) + requests
+  if (requests !== undefined) group.requests = (group.requests ?? 0) + requests
+}
+
+function createGroup({ fromMs, untilMs }: TimeSpan, model: string): WindowGroup {
+  const counts = { row: { ...noTokens }, left: { ...noTokens }, requests: undefined }
+  return { fromMs, untilMs, model, ...counts, uses: new Set(), natural: [] }
 }
 
 /** Windows without a gap from the first to the last of an export. */
 type Cover = TimeSpan & { at: ReturnType<typeof findSpans<TimeSpan>> }
 
-/** The windows of an export, and the gaps between them: the export has nothing there, but the ledger may. */
-function coverSpan(rows: readonly ExportRow[]): Cover {
-  const windows = new Map(rows.map(({ fromMs, untilMs }) => [`${fromMs} ${untilMs}`, { fromMs, untilMs }]))
+/** The windows of an export, and the gaps between them: the export has nothing there, but the ledger may. Refunds are left out. */
+export function coverSpan(rows: readonly ExportRow[]): Cover {
+  const windows = new Map<string, TimeSpan>()
+  for (const row of rows) if (!isRefund(row)) windows.set(`${row.fromMs} ${row.untilMs}`, row)
   const sorted = [...windows.values()].sort((one, other) => one.fromMs - other.fromMs)
   const gaps: TimeSpan[] = []
   let endMs = sorted[0]?.fromMs ?? 0
@@ -188,7 +210,7 @@ function coverSpan(rows: readonly ExportRow[]): Cover {
 }
 
 /** @returns a search for the spans at a moment, or so many ms beside it, the latest first */
-function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Iterable<Span> {
+function findSpans<Span extends TimeSpan>(spans: readonly Span[]): (ms: number, besideMs: number) => Generator<Span> {
   const sorted = spans.toSorted((one, other) => one.fromMs - other.fromMs)
   let reachMs = -Infinity
   // How far the spans until here reach, as some may overlap.
@@ -217,41 +239,56 @@ function place(uses: readonly Use[], groups: Map<string, WindowGroup>, windows: 
       continue
     }
     // The export may have nothing of the model in this window.
-    const none = { model: use.model, row: { ...noTokens }, requests: undefined }
-    const group = groups.get(nameIn(span)) ?? { ...span, ...none, uses: new Set(), natural: [] }
+    const group = groups.get(nameIn(span)) ?? createGroup(span, use.model)
     groups.set(nameIn(span), group)
-    group.uses.add(use)
+    add(group, use)
     group.natural.push(use)
   }
+  const near = groupsNear(groups)
   for (const use of outside) {
-    const isNear = (one: WindowGroup) =>
-      one.model === use.model && distance(one, use) <= edgeMs && gain(one, use, 1) > 0
-    groups.values().find(isNear)?.uses.add(use)
+    const group = near(use, 0)
+    if (group) add(group, use)
   }
+}
+
+/** @returns a search for the nearest window of a use's model that is better off with it by more than so many tokens */
+function groupsNear(groups: Map<string, WindowGroup>): (use: Use, moreThan: number) => WindowGroup | undefined {
+  const byModel = new Map(
+    Array.from(
+      Map.groupBy(groups.values(), ({ model }) => model),
+      ([model, all]) => [model, findSpans(all)],
+    ),
+  )
+  return (use, moreThan) => {
+    let [nearest, leastMs]: [WindowGroup | undefined, number] = [undefined, Infinity]
+    for (const group of byModel.get(use.model)?.(use.createdMs, edgeMs) ?? []) {
+      const distanceMs = Math.max(group.fromMs - use.createdMs, use.createdMs - group.untilMs)
+      if (distanceMs >= leastMs || group.uses.has(use) || gain(group, use, 1) <= moreThan) continue
+      ;[nearest, leastMs] = [group, distanceMs]
+    }
+    return nearest
+  }
+}
+
+function add(group: WindowGroup, use: Use): void {
+  group.uses.add(use)
+  for (const kind of tokenKinds) group.left[kind] -= use.tokens[kind]
 }
 
 const noTokens: KindCounts = { input: 0, cache_read: 0, cache_write: 0, output: 0 }
 
-function distance({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): number {
-  return createdMs < fromMs ? fromMs - createdMs : createdMs >= untilMs ? createdMs - untilMs + 1 : 0
-}
-
 /** Moves uses near an edge into the window beside it, or out of the export, if that makes the differences smaller. */
 function moveEdges(groups: Map<string, WindowGroup>, windows: Cover): void {
-  const all = [...groups.values()]
-  for (const group of all)
-    for (const use of [...group.uses]) {
-      const isNear = isNearEdge(group, use)
-      if (!isNear || distance(group, use) > 0 || gain(group, use, -1) <= 0) continue
-      const isBetter = (one: WindowGroup) =>
-        one !== group &&
-        one.model === group.model &&
-        distance(one, use) <= edgeMs &&
-        gain(one, use, 1) + gain(group, use, -1) > 0
-      const beside = all.find(isBetter)
+  const near = groupsNear(groups)
+  for (const group of groups.values())
+    for (const use of group.natural) {
+      const better = gain(group, use, -1)
+      if (better <= 0 || !isNearEdge(group, use)) continue
+      const beside = near(use, -better)
       if (!beside && !isNearEdge(windows, use)) continue
       group.uses.delete(use)
-      beside?.uses.add(use)
+      for (const kind of tokenKinds) group.left[kind] += use.tokens[kind]
+      if (beside) add(beside, use)
     }
 }
 
@@ -260,15 +297,8 @@ function isNearEdge({ fromMs, untilMs }: TimeSpan, { createdMs }: Use): boolean 
 }
 
 /** By how much the differences become smaller if a use is added (1) or taken away (−1). */
-function gain(group: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
-  return tokenKinds.reduce((sum, kind) => {
-    const left = rest(group, kind)
-    return sum + Math.abs(left) - Math.abs(left - sign * tokens[kind])
-  }, 0)
-}
-
-function rest({ row, uses }: WindowGroup, kind: keyof KindCounts): number {
-  return row[kind] - total(uses, kind)
+function gain({ left }: WindowGroup, { tokens }: Use, sign: 1 | -1): number {
+  return tokenKinds.reduce((sum, kind) => sum + Math.abs(left[kind]) - Math.abs(left[kind] - sign * tokens[kind]), 0)
 }
 
 function total(uses: Iterable<Use>, kind: keyof KindCounts): number {
@@ -290,13 +320,13 @@ function explain(group: WindowGroup, kind: keyof KindCounts): ReconciledRow {
   if (own > billed) classes.returned = own - billed
   const moved = total(uses, kind) - own
   if (moved !== 0) classes.boundary = moved
-  let left = rest(group, kind)
+  let left = group.left[kind]
   const take = (name: DifferenceClass, leastTokens: number, mostTokens: number) => {
     const taken = Math.max(leastTokens, Math.min(mostTokens, left))
     if (taken !== 0) classes[name] = taken
     left -= taken
   }
-  const largest = Math.max(0, ...uses.map(({ tokens }) => tokens[kind]))
+  const largest = uses.reduce((most, { tokens }) => Math.max(most, tokens[kind]), 0)
   const lost =
     group.requests === undefined ? uses.reduce((sum, use) => sum + use.lost, 0) : group.requests - uses.length
   take('lost_attempts', 0, Math.max(0, lost) * largest)
