@@ -26,6 +26,7 @@ export type BookErrorCode =
   | 'servers_run'
   | 'clock_doubtful'
   | 'effective_ahead'
+  | 'effective_early'
   | 'no_person'
   | 'person_ambiguous'
   | 'person_name_invalid'

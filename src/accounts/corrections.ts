@@ -33,8 +33,20 @@ function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, las
 /**
  * Finds when each entry is to count: when it was created, if that is not ahead. All others are moved by one span.
  * @param lastMs the moment on which the last of those falls
+ * @throws BookError if that is ahead, or before an entry that no wrong clock dated, or would move an entry before 1970
  */
 export function correctTimes(ahead: readonly AheadEntry[], nowMs: number, lastMs: number): CorrectedEntry[] {
+  if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
+  const moved = ahead.filter(({ createdMs }) => createdMs > nowMs)
+  const movedIn = new Set(moved.map(({ accountId }) => accountId))
+  // Only the first of an account comes after an entry that is not ahead.
+  const earliestMs = ahead.reduce(
+    (latest, { accountId, afterMs }) =>
+      movedIn.has(accountId) && afterMs <= nowMs ? Math.max(latest, afterMs) : latest,
+    // The first one that is moved counts in 1970 at the earliest.
+    moved.reduce((latest, { createdMs }) => Math.max(latest, shiftMsOf(ahead, nowMs, 0) - createdMs), 0),
+  )
+  if (moved.length > 0 && lastMs < earliestMs) throw new BookError('effective_early', formatTime(earliestMs)!)
   const shiftMs = shiftMsOf(ahead, nowMs, lastMs)
   return ahead.map((entry) => ({ ...entry, effectiveMs: effectiveMsOf(entry, nowMs, shiftMs) }))
 }
@@ -47,7 +59,6 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
   return {
     about: { ahead: true, isDated: true },
     decide({ ahead = [], aheadBudgets, aheadGrants, nowMs }: Facts) {
-      if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
       const result = correctTimes(ahead, nowMs, lastMs)
       if (result.length === 0) return { writes: [], result }
       const shiftMs = shiftMsOf(ahead, nowMs, lastMs)

@@ -157,6 +157,8 @@ export type AheadEntry = {
   seq: number
   createdMs: number
   postedMs: number
+  /** The time that it may not precede: of the entry before it, or when its account was made. */
+  afterMs: number
   /** The request of a debit, or the reference of a credit. */
   name: string
 }

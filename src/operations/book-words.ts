@@ -126,6 +126,12 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     say: (time) => `${time} is ahead of the clock of the store`,
     cure: 'name the time until which the clock was wrong',
   },
+  effective_early: {
+    problem: 'invalid_request',
+    field: 'effective',
+    say: (time) => `The clock was still right at ${time}, when an entry was posted or an account was made`,
+    cure: 'name that time or a later one: when the last entry with a wrong time was made',
+  },
   servers_run: {
     problem: 'conflict',
     say: (servers) => `Servers count by the days of the zone that is recorded: ${servers}`,

@@ -473,6 +473,15 @@ test('issue 46 ledger correct lists what is ahead, asks before it begins form 3,
   const refused = await ask()
   assert.equal(refused.code, 1)
   assert.match(refused.stderr, /The ledger was left as it was: see --dry-run, and run with --yes/)
+  for (const how of ['--dry-run', '--yes'])
+    for (const [time, word] of [
+      ['2016-10-06T12:00:00Z', /The clock was still right at 20.*name that time or a later one/],
+      ['2160-01-01T00:00:00Z', /is ahead of the clock of the store/],
+    ] as const) {
+      const said = await runWarm(['ledger', 'correct', '--effective', time, how, '--store', path])
+      assert.equal(said.code, 1, how)
+      assert.match(said.stderr, word, how)
+    }
   assert.equal(store.listEntries({ limit: 9 }).length, 2)
   const { stdout, stderr } = await ask('--yes')
   assert.match(stdout, /^one, entry 2 \(req_1\): posted .* counts at /, stderr)

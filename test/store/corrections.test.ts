@@ -207,6 +207,33 @@ onEachStore((engine) => {
     await assert.rejects(store.credit(id, 1n, `effective:${id}/1-1`), /reference_reserved/)
   })
 
+  test('issue 46 C15 a time before the last entry that no wrong clock dated is refused, and nothing is changed', async () => {
+    const store = await engine.open({ atMs: startMs })
+    await damage(store)
+    for (const ms of [startMs - 1, Date.UTC(2016, 9, 6), 0, -1, Date.UTC(1960, 0, 1)])
+      await assert.rejects(store.correctAhead(ms), /effective_early: 2026-10-06T12:00/, `${ms}`)
+    await assert.rejects(store.correctAhead(startMs + 3 * day), /effective_ahead/)
+    assert.equal((await store.listAhead()).length, 4)
+    // Nothing of the next fault counts before the first one was corrected.
+    assert.equal((await store.correctAhead(startMs)).length, 4)
+    await store.turn(aheadMs + day)
+    await store.confirmClock()
+    const [{ id } = assert.fail()] = await store.listAccounts()
+    await store.credit(id, 1n, 'ahead again')
+    await store.turn(startMs + 4 * day)
+    await assert.rejects(store.correctAhead(startMs + 2 * day - 1), /effective_early: 2026-10-08T12:00/)
+    assert.equal((await store.correctAhead(startMs + 2 * day)).length, 1)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+    // An account without an entry before.
+    const { id: empty } = await store.createAccount('empty', 0n)
+    await store.turn(aheadMs + 2 * day)
+    await store.confirmClock()
+    await store.credit(empty, 1n, 'ahead at first')
+    await store.turn(startMs + 5 * day)
+    await assert.rejects(store.correctAhead(startMs + 4 * day - 1), /effective_early/)
+    assert.equal((await store.correctAhead(startMs + 4 * day)).length, 1)
+  })
+
   test('C15 law 4 forged corrections are found', async () => {
     const forgeries: [sql: string, finding: RegExp][] = [
       ['UPDATE shifted SET effective_ms = effective_ms + 1 WHERE seq = 4', /entries count at other times than it says/],

@@ -147,15 +147,19 @@ export function* listAhead(dialect: Dialect): StoreStep<AheadEntry[]> {
   const { schema } = dialect
   const rows = yield* ask(
     dialect,
-    (put) => `SELECT e.account_id, a.name, e.seq, e.created_ms, e.posted_ms, coalesce(e.request_id, e.reference) AS what
+    (
+      put,
+    ) => `SELECT e.account_id, a.name, e.seq, e.created_ms, e.posted_ms, coalesce(e.request_id, e.reference) AS what,
+        coalesce((SELECT CASE WHEN p.kind = 'credit' AND p.effective IS NOT NULL THEN p.created_ms ELSE p.posted_ms END
+          FROM ${schema}.entries p WHERE p.account_id = e.account_id AND p.seq = e.seq - 1), a.created_ms, 0) AS after_ms
       FROM ${schema}.entries e LEFT JOIN ${schema}.accounts a ON a.id = e.account_id
       WHERE e.posted_ms > ${dialect.now(put)} AND NOT EXISTS (
         SELECT 1 FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)
       ORDER BY e.account_id, e.seq`,
   )
-  return rows.map(({ account_id, name, seq, created_ms, posted_ms, what }) => ({
+  return rows.map(({ account_id, name, seq, created_ms, posted_ms, after_ms, what }) => ({
     ...{ accountId: account_id as string, accountName: (name as string | null) ?? undefined, seq: Number(seq) },
-    ...{ createdMs: Number(created_ms), postedMs: Number(posted_ms), name: what as string },
+    ...{ createdMs: Number(created_ms), postedMs: Number(posted_ms), afterMs: Number(after_ms), name: what as string },
   }))
 }
 
