@@ -52,6 +52,8 @@ export type AccountPage = {
   state?: AccountRow['state'] | undefined
   /** Only these. */
   ids?: readonly string[] | undefined
+  /** Only those that have another plan than these. */
+  otherPlans?: readonly string[] | undefined
   /** `created`: the oldest first. */
   sort: (typeof accountSorts)[number]
   beyond?: PageKey | undefined

@@ -20,7 +20,8 @@ export function addCheckCommand(program: Command): void {
       const config = await load(options)
       const asked = options.online ? await askAll(config, options) : undefined
       const { showProxy } = await import('../config/egress.ts')
-      const { catalog, upstreams, store, warnings } = config
+      const { catalog, upstreams, store } = config
+      const warnings = [...config.warnings, ...(await warnOfPlans(config))]
       const proxies = [...upstreams.values()].flatMap(({ name, proxy }) =>
         proxy ? [{ upstream: name, proxy: showProxy(proxy), source: proxy.source }] : [],
       )
@@ -77,6 +78,17 @@ async function load(options: CheckOptions): Promise<Config> {
       console.log(JSON.stringify({ ok: false, problems: error.problems.map(withoutSecretsIn) }))
     throw error
   }
+}
+
+/** Accounts whose plan the configuration lacks, if the store is a file that can be read: a database is not asked. */
+async function warnOfPlans({ store, plans }: Config): Promise<Config['warnings']> {
+  const { lookForPlanless } = await import('../store/open.ts')
+  const { sayPlanless } = await import('../accounts/planless.ts')
+  const found = await lookForPlanless(store, plans)
+  if (found.length === 0) return []
+  const { accounts, more, cure } = sayPlanless(found)
+  const names = accounts.map(({ account, plan }) => `${account} (${plan})`).join(', ')
+  return [{ path: 'plans', message: `plans lacks those of the accounts ${names}${more ? ' and others' : ''}. ${cure}` }]
 }
 
 async function askAll(config: Config, { everyModel, timeout }: CheckOptions): Promise<UpstreamAnswered[]> {

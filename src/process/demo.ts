@@ -1,5 +1,7 @@
 import { BookError } from '../accounts/book-error.ts'
+import type { Books } from '../accounts/books.ts'
 import { parseCredits } from '../accounts/credit.ts'
+import { findPlanless, sayPlanless } from '../accounts/planless.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import type { Log } from '../log/log.ts'
 import { openBooks } from '../store/open-books.ts'
@@ -21,8 +23,7 @@ export const demoCure = `The account "${demoAccount}" is refused here: its ${dem
  * The demo account, where it has no other credit than what a first start gives: nobody has meant it to spend real money
  * (N-F12). @returns its id. @throws StoreError
  */
-export async function findGift(store: StorePlace): Promise<string | undefined> {
-  const { books, close } = await openBooks(store)
+export async function findGift(books: Books): Promise<string | undefined> {
   try {
     const { id } = await books.findAccount(demoAccount)
     const [total] = await books.sumEntries({ accountId: id }, [])
@@ -30,8 +31,6 @@ export async function findGift(store: StorePlace): Promise<string | undefined> {
   } catch (error) {
     if (error instanceof BookError) return undefined
     throw error
-  } finally {
-    await close()
   }
 }
 
@@ -94,7 +93,12 @@ function curl(url: string, key: string, body: object): string {
 /** How soon a database that did not answer is asked again. */
 const retryMs = 1_000
 
-/** Keeps the demo account from real models: its credit was for the simulator (N-F12). */
+const nothing = { gift: undefined, planless: [] }
+
+/**
+ * Keeps the demo account from real models: its credit was for the simulator (N-F12). It also warns of accounts whose plan is not in
+ * the configuration, since both need the books.
+ */
 export class DemoBar {
   /** By id; the gateway follows it. */
   readonly barred = new Set<string>()
@@ -114,10 +118,11 @@ export class DemoBar {
    */
   async look(config: Config): Promise<() => void> {
     try {
-      const id = config.isBuiltIn ? undefined : await findGift(this.#store)
+      const { gift, planless } = config.isBuiltIn ? nothing : await this.#readBooks(config)
       return () => {
         this.#inForce = config
-        this.#bar(id)
+        this.#bar(gift)
+        if (planless.length > 0) this.#log.event('error', 'plan_missing', sayPlanless(planless))
       }
     } catch (error) {
       if (this.#store.engine === 'sqlite') throw error
@@ -125,6 +130,15 @@ export class DemoBar {
         this.#inForce = config
         setTimeout(() => void this.#lookAgain(config), retryMs).unref()
       }
+    }
+  }
+
+  async #readBooks({ plans }: Config) {
+    const { books, close } = await openBooks(this.#store)
+    try {
+      return { gift: await findGift(books), planless: await findPlanless(books, plans) }
+    } finally {
+      await close()
     }
   }
 

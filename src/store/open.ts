@@ -1,3 +1,4 @@
+import type { AccountRow } from '../accounts/book-rows.ts'
 import type { Introduction, ServerStore, ServingOptions } from '../accounts/server-store.ts'
 import type { Config, StorePlace } from '../config/config.ts'
 import { refuseNoRoom } from './files/place.ts'
@@ -62,4 +63,11 @@ export async function startMistake({
       return { path: store.engine === 'sqlite' ? 'store' : 'state_dir', message: error.message }
     throw error
   }
+}
+
+/** The accounts that have another plan than these, a few of them, before a start. A database is not asked. */
+export async function lookForPlanless(store: StorePlace, plans: readonly string[]): Promise<AccountRow[]> {
+  if (store.engine !== 'sqlite') return []
+  const { lookForPlanless } = await import('./sqlite/look-at.ts')
+  return lookForPlanless(store.path, plans)
 }

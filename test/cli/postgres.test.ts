@@ -2,8 +2,10 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test, { before } from 'node:test'
+import { findPlanless } from '../../src/accounts/planless.ts'
 import { readStorePlace } from '../../src/config/store-place.ts'
 import { createDemo, findGift } from '../../src/process/demo.ts'
+import { openBooks } from '../../src/store/open-books.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort } from '../support/listen.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../support/postgres.ts'
@@ -290,5 +292,11 @@ test('a first start with the built-in catalog makes its account in PostgreSQL to
   assert.match(demo.key ?? '', /^sk-tri-/)
   assert.deepEqual(await createDemo(place), { key: undefined, account: 'demo' })
   const [{ id }] = JSON.parse((await on('account list --json', place.shown)).stdout)
-  assert.equal(await findGift(place), id)
+  const { books, close } = await openBooks(place)
+  assert.equal(await findGift(books), id)
+  // Accounts whose plan the configuration lacks are found in a database too.
+  await books.updateAccount('demo', { plan: 'glod' })
+  const planless = async (...plans: string[]) => (await findPlanless(books, plans)).map(({ name }) => name)
+  assert.deepEqual([await planless(), await planless('gold'), await planless('gold', 'glod')], [['demo'], ['demo'], []])
+  await close()
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import fc from 'fast-check'
@@ -20,7 +20,9 @@ import { verifyOptions } from '../store/fixtures.ts'
 import { testFolder } from '../support/folder.ts'
 import { testModel } from '../support/gateway.ts'
 import { answers, startNative } from '../support/native.ts'
+import { openStore } from '../support/operator.ts'
 import { whole } from '../support/raw-upstream.ts'
+import { configFile, model, newFolder, serve } from '../support/serve.ts'
 import { until } from '../support/waiting.ts'
 
 /* Plans of accounts (issue 46, point 3): a factor over all lists, or prices of single models, after band, tier and step. */
@@ -145,4 +147,43 @@ test('C11 an account gets a plan of the configuration, and a mistyped one is ref
     assert.deepEqual([status, body['errors']], [400, [{ pointer: '/plan', detail: `${cure.source}.` }]])
   for (const plan of ['gold', 'none'])
     for (const { body } of await askFor(plan)) assert.equal(body['plan'], plan === 'none' ? null : plan)
+})
+
+test('C11 a start, a reload and check name ten accounts whose plan is not in the configuration, and no others', async () => {
+  const folder = newFolder()
+  const store = openStore(join(folder, 'triwire.db'))
+  const file = configFile(folder, model('only'))
+  const text = readFileSync(file, 'utf8')
+  const withPlans = (plans: object) => writeFileSync(file, `${text}plans: ${JSON.stringify(plans)}\n`)
+  const check = async () => {
+    const { code, json } = await runWarm(['check', '--json', '--config', file])
+    assert.equal(code, 0)
+    const { warnings } = json as unknown as { warnings: { path: string; message: string }[] }
+    return warnings.filter(({ path }) => path === 'plans').map(({ message }) => message)
+  }
+  withPlans({ gold: {} })
+  assert.deepEqual(await check(), [])
+  store.createAccount('right', 0n, { plan: 'gold' })
+  store.createAccount('without', 0n)
+  for (let n = 0; n < 11; n++) store.createAccount(`lost${n % 10}${n}`, 0n, { plan: 'glod' })
+  const running = serve(['--config', file, '--json'], folder)
+  await running.saw('"plan_missing","accounts":[{"account":"lost00","plan":"glod"},')
+  await running.saw('{"account":"lost88","plan":"glod"}],"more":true,"cure":"They pay the prices of models: declare')
+  assert.doesNotMatch(running.stderr(), /"right"|"without"/)
+  const [message] = await check()
+  assert.match(
+    message!,
+    /^plans lacks those of the accounts lost00 \(glod\), .*, lost88 \(glod\) and others\. They pay/,
+  )
+  withPlans({ glod: {} })
+  running.child.kill('SIGHUP')
+  await running.saw('"plan_missing","accounts":[{"account":"right","plan":"gold"}],"cure"')
+  withPlans({ glod: {}, gold: {} })
+  running.child.kill('SIGHUP')
+  await running.saw('"config_reloaded"', 2)
+  assert.equal(running.stderr().split('"plan_missing"').length, 3)
+  assert.deepEqual(await check(), [])
+  running.child.kill('SIGTERM')
+  assert.equal(await running.exited, 0)
+  store.close()
 })

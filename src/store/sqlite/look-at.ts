@@ -2,11 +2,14 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
+import type { AccountRow } from '../../accounts/book-rows.ts'
+import { findPlanless } from '../../accounts/planless.ts'
 import { lockPathOf } from '../files/lock.ts'
 import { isThere, realPath, refuseNoRoom } from '../files/place.ts'
 import { explainErrors } from '../files/store-error.ts'
+import { createQuestions } from '../sql/books.ts'
 import { readOurVersions, refuseUnfit } from './open.ts'
-import { createRun, refuseMoved } from './run.ts'
+import { createDialect, createRun, refuseMoved } from './run.ts'
 import { migrations } from './schema.ts'
 import { refuseOtherZone } from './store.ts'
 
@@ -37,6 +40,20 @@ export function lookAt(path: string, timeZone: string): void {
       db.close()
     }
   })
+}
+
+/** The accounts that have another plan than these, as `findPlanless` finds them, in a store that is there and up to date. */
+export async function lookForPlanless(path: string, plans: readonly string[]): Promise<AccountRow[]> {
+  if (!isThere(path)) return []
+  const db = new DatabaseSync(untouched(path), { readOnly: true, readBigInts: true })
+  try {
+    if (readOurVersions(db, path, migrations.length).version < migrations.length) return []
+    const { pageAccounts } = createQuestions(createDialect())
+    const run = createRun(db)
+    return await findPlanless({ pageAccounts: async (page) => run(pageAccounts(page)) }, plans)
+  } finally {
+    db.close()
+  }
 }
 
 /** A reader makes a log all the same, and leaves it, unless SQLite is assured that nobody writes to the file. */
