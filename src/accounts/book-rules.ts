@@ -126,6 +126,23 @@ export type BookWrite =
  */
 export type SpendBase = { spentNanos: bigint; throughSeq: number | undefined }
 
+export type NewCredit = Extract<BookWrite, { kind: 'post_credit' }>
+
+/**
+ * Writes in their order. Credits of one account that stand together are one step, posted as a whole. Warnings compare the balance
+ * before all of it with the one after it.
+ */
+export function stepsOf(writes: readonly BookWrite[]): (NewCredit[] | Exclude<BookWrite, NewCredit>)[] {
+  const steps: ReturnType<typeof stepsOf> = []
+  for (const write of writes) {
+    const last = steps.at(-1)
+    if (write.kind !== 'post_credit') steps.push(write)
+    else if (Array.isArray(last) && last[0]!.accountId === write.accountId) last.push(write)
+    else steps.push([write])
+  }
+  return steps
+}
+
 /** The account that servers must read again. */
 export function accountOf(write: BookWrite): string | undefined {
   if (write.kind === 'insert_account') return write.account.id

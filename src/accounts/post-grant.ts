@@ -15,8 +15,8 @@ import { type GrantBase, type GrantEntryKind, grantPrefix, monthOf, monthOfGrant
  */
 
 /**
- * Posts the grant of the current month if it is due, and lets the rest of the one before lapse. The grant comes first, so that
- * the balance is never below what is left in the end. Nobody warns of a dip that way.
+ * Posts the grant of the current month if it is due, and lets the rest of the one before lapse. Both are one step (see `stepsOf`),
+ * so nobody is warned of a balance between them.
  * @param calendar of the reporting zone @param base as it was read before @returns `again`: the base is of another grant, or lacks what was spent
  */
 export function postGrant(

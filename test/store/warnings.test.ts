@@ -49,6 +49,38 @@ onEachStore((engine) => {
     assert.deepEqual([await told(), await store.verify(verifyOptions)], [[], []])
   })
 
+  test('X15 Y20 a grant and a lapse are judged as one change: by the balance before both and the one after', async () => {
+    const store = await engine.open({ atMs: noon })
+    const { id } = await store.createAccount('one', 0n)
+    await store.watch({ lowNanos: [50n, 150n], ownLows: true, budgets: false })
+    await store.updateAccount(id, { grant: { nanos: 100n, lapses: true } })
+    const told = async () => {
+      const warnings = await store.takeWarnings(60_000, 100)
+      for (const warning of warnings) await store.settleWarning(warning.id, undefined)
+      return warnings.map(({ data }) => data)
+    }
+    const months: [grant: bigint, warn: bigint[] | undefined, below: string[]][] = [
+      [100n, undefined, []],
+      [100n, [40n, 120n], []],
+      // The change as a whole leads below 50, and names the balance after it.
+      [30n, undefined, ['50']],
+      [300n, undefined, []],
+      [100n, [250n], ['250']],
+    ]
+    for (const [at, [nanos, warn, below]] of months.entries()) {
+      await store.updateAccount(id, { grant: { nanos, lapses: true }, warnNanos: warn ?? null })
+      await store.turn(Date.UTC(2026, 11 + at, 15))
+      assert.equal(await store.grant(id), true)
+      const { balanceNanos } = await store.findAccount(id)
+      assert.equal(balanceNanos, nanos)
+      assert.deepEqual(
+        (await told()).map((data) => [data['below_nanos'], data['balance_nanos']]),
+        below.map((line) => [line, `${nanos}`]),
+      )
+    }
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('X15 R15 a budget is warned of at four fifths and when it is spent, once in a window', async () => {
     const { store, keyId, post, told } = await open(10n ** 12n, 5n * costNanos)
     await store.watch({ lowNanos: [], ownLows: false, budgets: true })

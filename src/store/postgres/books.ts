@@ -1,5 +1,5 @@
 import { BookError } from '../../accounts/book-error.ts'
-import { accountOf, type BookChange } from '../../accounts/book-rules.ts'
+import { accountOf, type BookChange, stepsOf } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import type { Moved } from '../files/store-error.ts'
 import { createQuestions, findFacts, make } from '../sql/books.ts'
@@ -10,7 +10,7 @@ import { answering, promising } from '../sql/step.ts'
 import { createUsageReading } from '../sql/usage-reading.ts'
 import { type Database, openDatabase, type Transaction } from './database.ts'
 import { locks, migrate, refuseEmpty } from './migrate.ts'
-import { postCredit, postFunctions } from './post.ts'
+import { postCredits, postFunctions } from './post.ts'
 import { dialect, run, sliceSizes, usageDialect } from './run.ts'
 import { explainDatabase, isConflict } from './trouble.ts'
 import { audit, verify } from './verify.ts'
@@ -105,11 +105,10 @@ async function changeIn<T>(transaction: Transaction, { about, decide }: BookChan
   const facts = await run(transaction, findFacts(dialect, about))
   const { writes, result } = decide(facts)
   if (writes.length === 0) return result
-  for (const write of writes) {
-    if (write.kind !== 'post_credit') await run(transaction, make(dialect, write))
+  for (const step of stepsOf(writes)) {
+    if (!Array.isArray(step)) await run(transaction, make(dialect, step))
     // The balance may have grown since the change was decided, by what was given back.
-    else if ((await postCredit(transaction, write, facts.nowMs)) !== 'posted')
-      throw new BookError('overflow', write.accountId)
+    else if (!(await postCredits(transaction, step, facts.nowMs))) throw new BookError('overflow', step[0]!.accountId)
   }
   const accountIds = writes.map(accountOf).filter((id) => id !== undefined)
   if (accountIds.length === 0) return result

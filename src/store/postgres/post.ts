@@ -1,4 +1,4 @@
-import type { BookWrite } from '../../accounts/book-rules.ts'
+import type { NewCredit } from '../../accounts/book-rules.ts'
 import { formatContent, formatLater, formOf } from '../../accounts/chain.ts'
 import { nanosMax } from '../../accounts/credit.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
@@ -27,8 +27,6 @@ import { codeOf } from './trouble.ts'
 
 /** To be installed wherever something here is called. */
 export const postFunctions = [post]
-
-type NewCredit = Omit<Extract<BookWrite, { kind: 'post_credit' }>, 'kind'>
 
 /** An entry on its way: all that does not follow from its place in the chain. */
 type NewEntry = { id: string; accountId: string; row: UnplacedRow }
@@ -129,19 +127,23 @@ function giveBackOnce(database: Database, requestIds: readonly string[], windows
 }
 
 /**
- * Inside the caller's transaction, which has looked for the reference.
+ * Inside the caller's transaction, which has looked for the references.
+ * @param credits of one account
  * @param nowMs of the database.
- * @returns `rejected` if the account cannot hold it.
+ * @returns whether all are posted; false if the account cannot hold one of them
  */
-export async function postCredit(
+export async function postCredits(
   transaction: Transaction,
-  { accountId, amountNanos, reference, createdMs, effectiveMs }: NewCredit,
+  credits: readonly NewCredit[],
   nowMs: number,
-): Promise<'posted' | 'rejected'> {
-  const entry = { id: newEntryId(), accountId, row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs) }
+): Promise<boolean> {
+  const entries = credits.map(({ accountId, amountNanos, reference, createdMs, effectiveMs }) => ({
+    ...{ id: newEntryId(), accountId },
+    row: creditRow(amountNanos, reference, createdMs ?? nowMs, effectiveMs),
+  }))
   // No key spends what is credited.
-  const { letters } = await postTo(transaction, [entry], [], { text: '[]', clock: undefined })
-  return letters === 'p' ? 'posted' : 'rejected'
+  const { letters } = await postTo(transaction, entries, [], { text: '[]', clock: undefined })
+  return letters === 'p'.repeat(credits.length)
 }
 
 /** The debits among these that the ledger has not. */

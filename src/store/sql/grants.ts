@@ -7,7 +7,8 @@ import { lockAccount, sliceMax } from './spends.ts'
 import { ask, askOne, type Row, type StoreStep } from './step.ts'
 
 /*
- * Spending of a monthly grant (ruling Y20): debits and negative credits after its entry, less what was given back of those debits. A debit before the grant spent none of it, and its return gives nothing of it back.
+ * Spending of a monthly grant (ruling Y20): debits and negative credits after its entry, less what was given back of those debits.
+ * A debit before the grant spent none of it, and its return gives nothing of it back.
  */
 
 /** See `BookStore.sumGrant`. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { type AccountRow, type KeyRow, readAccountRow, readKeyRow } from '../../accounts/book-rows.ts'
-import { accountOf, type BookChange } from '../../accounts/book-rules.ts'
+import { accountOf, type BookChange, stepsOf } from '../../accounts/book-rules.ts'
 import { findFacts, make } from '../sql/books.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import { keysWithSpends } from '../sql/spends.ts'
@@ -18,7 +18,7 @@ export function createAccounts(
   db: DatabaseSync,
   run: Run,
   dialect: Dialect,
-  { postCredit, forget }: Pick<Entries, 'postCredit' | 'forget'>,
+  { postCredits, forget }: Pick<Entries, 'postCredits' | 'forget'>,
 ) {
   const countUp = db.prepare('UPDATE accounts SET revision = (SELECT max(revision) + 1 FROM accounts) WHERE id = ?')
   const setUsed = db.prepare('UPDATE keys SET last_used_ms = max(ifnull(last_used_ms, 0), ?) WHERE id = ?')
@@ -38,9 +38,9 @@ export function createAccounts(
       const { writes, result } = decide(run(findFacts(dialect, about)))
       // A write may change a budget.
       forget()
-      for (const write of writes) {
-        if (write.kind === 'post_credit') postCredit(write)
-        else run(make(dialect, write))
+      for (const step of stepsOf(writes)) {
+        if (Array.isArray(step)) postCredits(step)
+        else run(make(dialect, step))
       }
       for (const id of new Set(writes.map(accountOf))) if (id !== undefined) countUp.run(id)
       return result

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite'
-import type { BookWrite } from '../../accounts/book-rules.ts'
+import type { NewCredit } from '../../accounts/book-rules.ts'
 import type { Calendar } from '../../accounts/calendar.ts'
 import { isSame, returnReference } from '../../accounts/entries.ts'
 import { creditRow, debitRow, isWellTyped, readEntry, returnRow } from '../../accounts/entry-row.ts'
@@ -7,8 +7,6 @@ import type { Debit } from '../../accounts/ledger.ts'
 import type { Posting } from '../../accounts/poster.ts'
 import { resultCode } from '../files/store-error.ts'
 import { type AppendBatch, createAppender } from './append.ts'
-
-type Credit = Omit<Extract<BookWrite, { kind: 'post_credit' }>, 'kind'>
 
 export type Entries = ReturnType<typeof createEntries>
 
@@ -28,15 +26,17 @@ export function createEntries(db: DatabaseSync, nowMs: () => number, calendar: C
      WHERE a.balance <> ifnull(e.balance_after, 0) OR (e.id IS NULL AND a.seq <> 0)`,
   )
   return {
-    ...{ postCredit, postDebits, postReturns, giveBack, isBooked, findMisfits },
+    ...{ postCredits, postDebits, postReturns, giveBack, isBooked, findMisfits },
     ...{ readBalances, balancesBehind, readSpends, forget },
   }
 
-  /** Inside the caller's transaction, which has looked for the reference and knows that the balance can hold it. */
-  function postCredit({ accountId, amountNanos, reference, createdMs, effectiveMs }: Credit): void {
+  /** Inside the caller's transaction, which has looked for the references and knows that the balances can hold them. */
+  function postCredits(credits: readonly NewCredit[]): void {
     inBatch((batch) => {
-      const row = creditRow(amountNanos, reference, createdMs ?? batch.nowMs, effectiveMs)
-      append(batch, accountId, row, amountNanos)
+      for (const { accountId, amountNanos, reference, createdMs, effectiveMs } of credits) {
+        const row = creditRow(amountNanos, reference, createdMs ?? batch.nowMs, effectiveMs)
+        append(batch, accountId, row, amountNanos)
+      }
     })
   }
 

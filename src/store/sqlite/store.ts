@@ -46,8 +46,8 @@ export function openStore(
   else if (options.note) noteMoved(db, options.note)
   const [dialect, run] = [createDialect(nowMs), createRun(db)]
   closingOnError(db, () => run(countMissed(dialect)), isDamage)
-  const { postCredit, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
-  const { change, ...accounts } = createAccounts(db, run, dialect, { postCredit, forget })
+  const { postCredits, forget, ...entries } = createEntries(db, nowMs, createCalendar(zone), onBegun)
+  const { change, ...accounts } = createAccounts(db, run, dialect, { postCredits, forget })
   const atOnce = answerAtOnce(db, run, dialect, { change, forget })
   // An SQLite that is too old to know the word does a passive checkpoint, which is harmless and tells the same.
   const lookAtLog = db.prepare('PRAGMA wal_checkpoint(NOOP)')

@@ -8,7 +8,7 @@ import { newRequestId } from '../../../src/ids/request-id.ts'
 import { createPostgresBooks, openPostgresBooks } from '../../../src/store/postgres/books.ts'
 import { type Database, openDatabase, openSession } from '../../../src/store/postgres/database.ts'
 import { makePartitions, migrate } from '../../../src/store/postgres/migrate.ts'
-import { postCredit, postDebits, postFunctions } from '../../../src/store/postgres/post.ts'
+import { postCredits, postDebits, postFunctions } from '../../../src/store/postgres/post.ts'
 import { openStore } from '../../../src/store/sqlite/store.ts'
 import { atEnd } from '../../support/at-end.ts'
 import { type Postgres, startPostgres, withoutPostgres } from '../../support/postgres.ts'
@@ -222,7 +222,7 @@ test('C15 a head waits for the posts that are under way, and what comes after it
   const { id } = await books.createAccount('one')
   const [posted, proceed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const posting = database.transact(async (transaction) => {
-    await postCredit(transaction, { accountId: id, amountNanos: 5n, reference: 'slow' }, 1)
+    await postCredits(transaction, [{ kind: 'post_credit', accountId: id, amountNanos: 5n, reference: 'slow' }], 1)
     posted.resolve()
     await proceed.promise
   })

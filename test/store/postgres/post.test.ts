@@ -6,7 +6,7 @@ import { migrate } from '../../../src/store/postgres/migrate.ts'
 import {
   findMissing,
   giveBack,
-  postCredit,
+  postCredits,
   postDebits,
   postFunctions,
   readBalances,
@@ -192,7 +192,11 @@ test('C13 C8 a debit is given back once, with the next free reference, by whoeve
   await postDebits(database, [createDebitRow(ids[0]!, 'acct_a'), createDebitRow(ids[1]!, 'acct_b')])
   // As a copy of a ledger of the first release may have it.
   await database.transact((transaction) =>
-    postCredit(transaction, { accountId: 'acct_b', amountNanos: 5n, reference: `return:${ids[0]}` }, 1),
+    postCredits(
+      transaction,
+      [{ kind: 'post_credit', accountId: 'acct_b', amountNanos: 5n, reference: `return:${ids[0]}` }],
+      1,
+    ),
   )
   const asked = await Promise.all([giveBack(database, ids), giveBack(other, ids), giveBack(database, [ids[1]!])])
   for (const { returned } of asked.slice(0, 2)) assert.deepEqual(returned, ids.slice(0, 2))
