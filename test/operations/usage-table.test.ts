@@ -71,6 +71,24 @@ onEachStore((engine) => {
     const balance = (await store.listAccounts()).reduce((sum, { balanceNanos }) => sum + balanceNanos, 0n)
     for (const commits of [0, 1, 1_000]) {
       for (let n = 0; n < commits; n++) if (!(await store.fold(20))) break
+      // Reports join the same people, and their first ones and the others are the whole.
+      const first = Math.floor(Date.parse('2026-11-20T00:00:00Z') / 900_000)
+      for (const bounds of [
+        [first, first + 96],
+        [first, first + 48, first + 96],
+      ])
+        for (const top of [9, 1]) {
+          const asked = { by: ['person' as const], sums: ['cost' as const], times: [], sort: 'cost' as const, only: {} }
+          const { groups, other } = await store.readUsage({ ...asked, bounds, top, daysOf: undefined })
+          const ids = groups.map(({ of }) => of[0]!)
+          if (top === 9) assert.deepEqual(ids.sort(), ['', persons[0]!, persons[1]!].sort())
+          else assert.deepEqual([ids.length, other!.count], [1, 2])
+          const costs = [...groups, ...(other ? [other] : [])].flatMap(({ sums }) => sums[0]!)
+          assert.equal(
+            costs.reduce((sum, cost) => sum + cost, 0n),
+            3_000_000_000_000n - balance,
+          )
+        }
       await fc.assert(
         fc.asyncProperty(fc.shuffledSubarray([...columns], { minLength: 1 }), async (by) => {
           const rows = await readTable(store, { by: by.join(',') })

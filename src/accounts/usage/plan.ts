@@ -26,6 +26,8 @@ type UsageReader<S> = {
   entries(reading: RowReading): Generator<S, FoundRow[], unknown>
   /** The line of rotations of each key that is in one, by their ids: the first key of it. */
   lines(keys: readonly string[]): Generator<S, ReadonlyMap<string, string>, unknown>
+  /** The people that ids in entries mean, without those who were erased. */
+  persons(ids: readonly string[]): Generator<S, ReadonlyMap<string, { id: string }>, unknown>
 }
 
 /** @property folding set if the entries are too many to be read, and `rows` has none of them */
@@ -48,7 +50,7 @@ export type RowReading = {
 export type FoundRow = {
   bucket: number
   of: readonly string[]
-  /** The words before a key's was replaced by that of its line. */
+  /** The words before keys and identities were joined. */
   own?: readonly string[]
   sums: readonly bigint[]
   times: readonly (Uint8Array | null)[]
@@ -71,8 +73,9 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   const isKept = !unfolded.folding && question.bounds[0]! >= state.keptFrom
   const isOfEntries = !areHours(question.bounds, state) || (isWhole && !isKept)
   const { rows, folding } = isOfEntries ? { rows: [] } : unfolded
-  const lines = by.includes('key') ? yield* reader.lines(rows.map((row) => wordsOf(row).key)) : undefined
-  const tail = lines ? rows.map((row) => ({ ...row, line: lines.get(wordsOf(row).key) })) : rows
+  const own = rows.map((row) => ownOf(row, by))
+  const join = yield* readJoin(reader, by, own)
+  const tail = rows.map((row, at) => ({ row, of: join(own[at]!), own: own[at]! }))
   const keptFrom = isOfEntries ? 0 : state.keptFrom
   const bounds = question.bounds.map((bound) => Math.max(bound, keptFrom))
   const [from, to] = [bounds[0]!, bounds.at(-1)!]
@@ -102,7 +105,7 @@ export function* readUsage<S>(reader: UsageReader<S>, question: UsageQuestion): 
   const within = new Map(first.flatMap(({ parts }) => parts.map(ownWords)).map((own) => [keyOf(own), own]))
   yield* readInto(reader, wanted, { ...asked, by, within: [...within.values()] })
   const whole = new Groups({ ...question, by: [] })
-  whole.addTail(tail)
+  whole.addTail(rows.map((row) => ({ row, of: [], own: [] })))
   const hasAll = Object.keys(only).every((name) => !narrow.includes(name))
   yield* readInto(reader, whole, { ...asked, by: [], grain: isDays && hasAll ? 't' : grain })
   return { ...wanted.answerOf(whole, ranked.size), keptFrom, folding }
@@ -137,18 +140,41 @@ function* readInto<S>(
     )
 }
 
-/** Keys of a line of rotations are one group. */
+/** Keys of a line of rotations are one group, and so are the identities of a person. Who was erased is nobody. */
 function* joinLines<S>(
   reader: UsageReader<S>,
   { by }: Pick<RowReading, 'by'>,
   reading: Generator<S, FoundRow[], unknown>,
 ): Generator<S, FoundRow[], unknown> {
   const rows = yield* reading
-  const at = by.indexOf('key')
-  if (at < 0) return rows
-  const lines = yield* reader.lines(rows.map(({ of }) => of[at]!))
-  return rows.map((row) => ({ ...row, of: row.of.with(at, lines.get(row.of[at]!) ?? row.of[at]!), own: row.of }))
+  if (!by.includes('key') && !by.includes('person')) return rows
+  const all = rows.map(({ of }) => of)
+  const join = yield* readJoin(reader, by, all)
+  return rows.map((row) => ({ ...row, of: join(row.of), own: row.of }))
 }
+
+/** Returns a function that replaces the words of keys and people in a group by those that they count with. */
+function* readJoin<S>(
+  reader: UsageReader<S>,
+  by: readonly UsageGrouping[],
+  groups: readonly (readonly string[])[],
+): Generator<S, (own: readonly string[]) => readonly string[], unknown> {
+  const [key, person] = [by.indexOf('key'), by.indexOf('person')]
+  const wordsAt = (place: number) => [...new Set(groups.map((of) => of[place]!))]
+  const lines = key < 0 ? undefined : yield* reader.lines(wordsAt(key))
+  const people = person < 0 ? undefined : yield* reader.persons(wordsAt(person))
+  return (own) =>
+    own.map((word, at) =>
+      at === key ? (lines!.get(word) ?? word) : at === person ? (people!.get(word)?.id ?? '') : word,
+    )
+}
+
+function ownOf(row: SummedEntries, by: readonly UsageGrouping[]): readonly string[] {
+  const words: Record<UsageGrouping, string> = { ...wordsOf(row), code: '' }
+  return by.map((name) => words[name])
+}
+
+type TailRow = { row: SummedEntries; of: readonly string[]; own: readonly string[] }
 
 function ownWords({ row }: Group['parts'][number]): readonly string[] {
   return row.own ?? row.of
@@ -199,16 +225,14 @@ class Groups {
   }
 
   /** @param within keys of the groups that are wanted; all without it */
-  addTail(rows: readonly SummedEntries[], within?: ReadonlySet<string>): void {
-    const { by, only, bounds } = this.#question
+  addTail(rows: readonly TailRow[], within?: ReadonlySet<string>): void {
+    const { only, bounds } = this.#question
     if (this.sums.length === 0) return
     const found: FoundRow[] = []
-    for (const row of rows) {
+    for (const { row, of, own } of rows) {
       const words: Record<UsageGrouping, string> = { ...wordsOf(row), code: '' }
       const isMeant = Object.entries(only).every(([name, wanted]) => wanted.includes(words[name as UsageGrouping]))
       const bucket = bucketAt(bounds, Number(row['quarter']))
-      const own = by.map((name) => words[name])
-      const of = by.map((name) => (name === 'key' && row['line'] ? (row['line'] as string) : words[name]))
       if (!isMeant || bucket === undefined || (within && !within.has(keyOf(of)))) continue
       found.push({ bucket, of, own, sums: this.sums.map((name) => tailSum(row, name, words.outcome)), times: [] })
     }

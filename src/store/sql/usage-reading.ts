@@ -42,6 +42,7 @@ export function createUsageReading(dialect: Dialect, usage: UsageDialect, tailMa
             rows: readRows,
             entries: readEntries,
             lines: names.findLines,
+            persons: names.namePersons,
           },
           question,
         ),
