@@ -50,7 +50,7 @@ export type ChangeScope = {
   persons?: 'all' | readonly string[]
   /** Accounts by ids or names. */
   accounts?: readonly string[]
-  /** Entries that are posted ahead of the clock, and keys with budgets in their accounts. No post is under way meanwhile. */
+  /** Entries that are posted ahead of the clock, budgets of their accounts, and those whose windows begin ahead. No post is under way meanwhile. */
   ahead?: true
   /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }

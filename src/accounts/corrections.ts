@@ -52,7 +52,7 @@ export function correctTimes(ahead: readonly AheadEntry[], nowMs: number, lastMs
 }
 
 /**
- * Corrects all entries that are ahead. Each account gets one entry without an amount.
+ * Corrects all entries that are ahead. Each account gets one entry without an amount. Budgets whose windows are ahead count anew.
  * @param lastMs see `correctTimes`; not ahead of the store's clock
  */
 export function correctAhead(lastMs: number, calendar: Calendar): BookChange<CorrectedEntry[]> {
@@ -60,7 +60,7 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
     about: { ahead: true, isDated: true },
     decide({ ahead = [], aheadBudgets, aheadGrants, nowMs }: Facts) {
       const result = correctTimes(ahead, nowMs, lastMs)
-      if (result.length === 0) return { writes: [], result }
+      if (result.length === 0 && !aheadBudgets?.length) return { writes: [], result }
       const shiftMs = shiftMsOf(ahead, nowMs, lastMs)
       const corrections = Map.groupBy(result, ({ accountId }) => accountId)
       const writes = Array.from(corrections.values(), (entries) => writesOf(entries, nowMs, shiftMs)).flat()
@@ -76,7 +76,8 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
       }
       const after = { entries: result.length, accounts: corrections.size, effective: formatTime(lastMs)! }
       const trail = { operation: 'ledger.correct', object: 'ledger', after }
-      return { writes: [...writes, { kind: 'count_anew', nowMs }], result, trail }
+      if (result.length > 0) writes.push({ kind: 'count_anew', nowMs })
+      return { writes, result, trail }
     },
   }
 }

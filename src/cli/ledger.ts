@@ -84,8 +84,9 @@ async function correct({ effective, dryRun, yes }: CorrectOptions, command: Comm
     entries: correctTimes(await books.listAhead(), await books.readNowMs(), effective),
   }))
   const { length } = found.entries
-  if (dryRun || length === 0) return tellCorrected(command, found.entries, 'no entry is ahead of the clock')
-  if (!yes)
+  if (dryRun) return tellCorrected(command, found.entries, 'no entry is ahead of the clock')
+  // Without entries, only budgets that began ahead are counted anew.
+  if (!yes && length > 0)
     await confirm(
       command,
       `Correct ${length} entries? This begins form 3 of the ledger: no older triwire can use the store from then on.`,

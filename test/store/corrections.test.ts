@@ -234,6 +234,40 @@ onEachStore((engine) => {
     assert.equal((await store.correctAhead(startMs + 4 * day)).length, 1)
   })
 
+  test('issue 46 R15 a budget that was set while the clock was ahead counts from now on after the correction', async () => {
+    for (const isEntryAhead of [true, false]) {
+      const store = await engine.open({ atMs: startMs })
+      const { id: a } = await store.createAccount('one', 10n ** 12n)
+      const { id: b } = await store.createAccount('two', 10n ** 12n)
+      await store.turn(aheadMs)
+      await store.confirmClock()
+      if (isEntryAhead) await store.credit(b, 1n, 'ahead')
+      const nanos = 10n ** 12n
+      const { id: keyId } = await store.createKey(a, { budget: { nanos, per: 'day' } })
+      await store.updateAccount(a, { budget: { nanos, per: 'month' } })
+      await store.updateAccount(b, { budget: { nanos, per: 'week' } })
+      await store.turn(startMs + 2 * day)
+      const post = (name: string, account: string) =>
+        store.postDebits([{ ...createDebitRow(name, account), createdMs: startMs, ...(account === a && { keyId }) }])
+      await post('req_before', a)
+      assert.equal((await store.listKeys(a))[0]!.spend!.spentNanos, 0n)
+      assert.equal((await store.correctAhead(startMs)).length, isEntryAhead ? 1 : 0)
+      for (const account of [a, b]) await post(`req_after_${account}`, account)
+      const spent = async () => [
+        (await store.listKeys(a))[0]!.spend!,
+        (await store.findAccount(a)).spend!,
+        (await store.findAccount(b)).spend!,
+      ]
+      assert.deepEqual(
+        (await spent()).map(({ spentNanos }) => spentNanos),
+        [2n * costNanos, 2n * costNanos, costNanos],
+      )
+      for (const { fromMs, untilMs } of await spent())
+        assert.ok(fromMs <= startMs + 2 * day && startMs + 2 * day < untilMs)
+      assert.deepEqual(await store.verify(verifyOptions), [])
+    }
+  })
+
   test('C15 law 4 forged corrections are found', async () => {
     const forgeries: [sql: string, finding: RegExp][] = [
       ['UPDATE shifted SET effective_ms = effective_ms + 1 WHERE seq = 4', /entries count at other times than it says/],

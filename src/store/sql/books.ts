@@ -122,15 +122,19 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
   }
 }
 
-/** Entries that are ahead of the clock and that no correction names, and the budgets and grants of their accounts. */
+/**
+ * Entries that are ahead of the clock and that no correction names, with budgets and grants of their accounts. A budget that was
+ * set by a clock that was ahead is there too: its window begins ahead, without an entry.
+ */
 function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBudgets' | 'aheadGrants'>> {
   const ahead = yield* listAhead(dialect)
-  const ids = [...new Set(ahead.map(({ accountId }) => accountId))]
+  const ids = new Set(ahead.map(({ accountId }) => accountId))
   const rows = yield* ask(
     dialect,
-    () => `SELECT DISTINCT account_id, scope, budget_per FROM (${selectBudgeted(dialect.schema)}) b`,
+    (put) => `SELECT DISTINCT b.account_id, b.scope, b.budget_per, s.from_ms > ${dialect.now(put)} AS begins
+      FROM (${selectBudgeted(dialect.schema)}) b LEFT JOIN ${dialect.schema}.spends s ON s.scope = b.scope`,
   )
-  const budgets = rows.filter(({ account_id }) => ids.includes(account_id as string))
+  const budgets = rows.filter(({ account_id, begins }) => Boolean(Number(begins)) || ids.has(account_id as string))
   const aheadBudgets = budgets.map(({ account_id, scope, budget_per }) => ({
     ...{ accountId: account_id as string, scope: scope as string },
     per: (budget_per ?? undefined) as Budget['per'],
