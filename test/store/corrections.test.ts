@@ -268,6 +268,19 @@ onEachStore((engine) => {
     }
   })
 
+  test('issue 46 C15 a head covers the newest entry that counts, also where corrected entries were posted later', async () => {
+    const store = await engine.open({ atMs: startMs })
+    const { b } = await damage(store)
+    await store.correctAhead(lastMs)
+    const momentMs = async () => parseHead((await store.audit(verifyOptions)).head!).momentMs
+    assert.equal(await momentMs(), startMs + 2 * day)
+    await store.turn(startMs + 30 * day)
+    await store.confirmClock()
+    await store.credit(b, 1n, 'later')
+    await store.turn(startMs + 40 * day)
+    assert.equal(await momentMs(), startMs + 30 * day)
+  })
+
   test('C15 law 4 forged corrections are found', async () => {
     const forgeries: [sql: string, finding: RegExp][] = [
       ['UPDATE shifted SET effective_ms = effective_ms + 1 WHERE seq = 4', /entries count at other times than it says/],

@@ -34,13 +34,14 @@ export function* takeMoment(dialect: Dialect): StoreStep<number> {
 }
 
 /**
- * When the newest entry was posted, or the last correction made: what that names was dated ahead. In SQL; entries are looked
- * through from the newest on.
+ * When the newest entry was posted, or the last correction made: entries that it names were dated ahead. In SQL. If such an entry
+ * is the newest, the ends of all accounts are read, for there may be millions of those entries.
  */
-function selectNewest({ schema }: Dialect): string {
-  return `(SELECT max(ms) FROM (SELECT max(effective_ms) AS ms FROM ${schema}.shifted UNION ALL SELECT * FROM (
-    SELECT e.posted_ms FROM ${schema}.entries e WHERE (SELECT s.seq FROM ${schema}.shifted s
-      WHERE s.account_id = e.account_id AND s.seq = e.seq) IS NULL ORDER BY e.posted_ms DESC LIMIT 1) AS newest) AS moments)`
+function selectNewest({ schema, ends }: Dialect): string {
+  return `coalesce((SELECT e.posted_ms FROM (SELECT * FROM ${schema}.entries ORDER BY posted_ms DESC LIMIT 1) e WHERE NOT EXISTS (
+      SELECT 1 FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)),
+    (SELECT max(CASE WHEN e.kind = 'credit' AND e.effective IS NOT NULL THEN e.created_ms ELSE e.posted_ms END)
+      FROM ${ends} a JOIN ${schema}.entries e ON e.account_id = a.account_id AND e.seq = a.seq))`
 }
 
 /** The moment of the last head is not ahead of this time any more. */
