@@ -8,7 +8,7 @@ import { readPlace } from './cursor.ts'
 import { debitShape, formatCsv, lineShape, toDebit, toLine } from './entry-lines.ts'
 import * as field from './fields.ts'
 import { readFilter } from './filter.ts'
-import { type Context, type Face, operation, page } from './operation.ts'
+import { type Context, type Operation, operation, page } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { toTokens } from './rows.ts'
 import { tokens } from './shapes.ts'
@@ -132,14 +132,40 @@ async function sumTotals(context: Context, { by = [], ...input }: TotalsInput): 
   return books.sumEntries(filter, by, shifts)
 }
 
-function columnsOf<Row extends object>(rows: readonly Row[]): (keyof Row & string)[] {
-  return Object.keys(rows[0] ?? {}) as (keyof Row & string)[]
+/** A row of sums, by its columns. */
+type SumCells = Readonly<Record<string, string | number | null | undefined>>
+
+type SumWords<Shape extends z.ZodObject> = Pick<Operation, 'id' | 'role' | 'text'> & {
+  output: Shape
+  tell(total: Total): z.output<Shape> & SumCells
+  /** The columns of CSV whose texts are decimals. */
+  amounts: readonly string[]
 }
 
-/** The command of an operation that sums entries. */
-function totalsFace(command: string): Face {
-  const options = { ...filterFlags.options, by: '--by <columns>' }
-  return { command, options, reads: filterFlags.reads, rows: 'all' }
+/** An operation that sums entries by the same groupings and filters. `ledger.totals` is `GET /ledger/totals`. */
+function sumOperation<Shape extends z.ZodObject>({ tell, amounts, ...words }: SumWords<Shape>): Operation {
+  const command = words.id.replace('.', ' ')
+  const rowsOf = async (context: Context, input: TotalsInput) => (await sumTotals(context, input)).map(tell)
+  return operation({
+    ...words,
+    http: `GET /${words.id.replace('.', '/')}`,
+    kind: 'list',
+    input: totalsInput,
+    atOnce: 2,
+    cli: [
+      {
+        command,
+        options: { ...filterFlags.options, by: '--by <columns>' },
+        reads: filterFlags.reads,
+        rows: 'all',
+      },
+    ],
+    async *csv(context, input) {
+      const rows = await rowsOf(context, input)
+      yield* formatCsvTable<SumCells>(Object.keys(rows[0] ?? {}), amounts, rows)
+    },
+    run: async (context, input) => ({ items: await rowsOf(context, input) }),
+  })
 }
 
 export const ledgerOperations = [
@@ -170,37 +196,21 @@ export const ledgerOperations = [
       )
     },
   }),
-  operation({
+  sumOperation({
     id: 'ledger.totals',
-    http: 'GET /ledger/totals',
     role: 'reader',
-    kind: 'list',
-    input: totalsInput,
     output: totalShape,
     text: 'sum entries: what was billed and credited, for how many tokens',
-    atOnce: 2,
-    cli: [totalsFace('ledger totals')],
-    async *csv(context, input) {
-      const rows = (await sumTotals(context, input)).map(toTotal)
-      yield* formatCsvTable(columnsOf(rows), ['billed', 'credited'], rows)
-    },
-    run: async (context, input) => ({ items: (await sumTotals(context, input)).map(toTotal) }),
+    tell: toTotal,
+    amounts: ['billed', 'credited'],
   }),
-  operation({
+  sumOperation({
     id: 'ledger.margin',
-    http: 'GET /ledger/margin',
     role: 'finance',
-    kind: 'list',
-    input: totalsInput,
     output: marginShape,
     text: 'sum what was billed and what providers charge for it, and the margin',
-    atOnce: 2,
-    cli: [totalsFace('ledger margin')],
-    async *csv(context, input) {
-      const rows = (await sumTotals(context, input)).map(toMargin)
-      yield* formatCsvTable(columnsOf(rows), ['billed', 'cost', 'margin'], rows)
-    },
-    run: async (context, input) => ({ items: (await sumTotals(context, input)).map(toMargin) }),
+    tell: toMargin,
+    amounts: ['billed', 'cost', 'margin'],
   }),
   operation({
     id: 'ledger.show',
