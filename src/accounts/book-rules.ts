@@ -234,7 +234,7 @@ export function updateAccount(
   }
 }
 
-/** The parts that are another afterwards, for the audit; undefined if there are none. */
+/** The parts that the change replaces, for the audit; undefined if it replaces nothing. */
 function whatDiffers(before: ActDetails, after: ActDetails): { before: ActDetails; after: ActDetails } | undefined {
   const changed = Object.keys(before).filter((name) => before[name] !== after[name])
   if (changed.length === 0) return undefined

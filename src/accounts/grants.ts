@@ -34,7 +34,7 @@ export function monthOfGrant(reference: string | undefined): string {
   return /\/(\d{4}-\d\d)(?:\/\d+)?$/.exec(reference ?? '')?.[1] ?? ''
 }
 
-/** The last of an account's grants that is of this month or an earlier one. Undefined if there is none. */
+/** The last of an account's grants that is of this month or an earlier one; undefined if no grant is. */
 export function lastGrantUntil(references: readonly string[], month: string): string | undefined {
   return references
     .filter((reference) => monthOfGrant(reference) <= month)

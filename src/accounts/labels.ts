@@ -66,7 +66,8 @@ export function formatLabels(labels: readonly string[]): string {
 /**
  * The labels of a request: those of its key, and instead of them what its client chose.
  * @param chosen the value of the header: labels with commas between them
- * @returns as an entry has them; undefined if there is none. `'forbidden'` if the key may not choose a label, or none is so declared
+ * @returns the labels as an entry has them; undefined without labels. `'forbidden'` if the key may not choose one of them, or the
+ *   configuration does not declare it
  */
 export function labelsOfRequest(
   chosen: string | undefined,

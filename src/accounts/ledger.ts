@@ -82,7 +82,7 @@ export type Debit = Origin &
     usageSource: UsageSource
     /** Calls of hosted tools that have a price (ruling C9). */
     pricedCalls: number
-    /** The same calls by kind (ruling C11); undefined if there are none. */
+    /** The same calls by kind (ruling C11); undefined without priced calls. */
     calls: Calls | undefined
     priceVersion: string
     /** The prices that `priceVersion` stands for. Kept once per version, so that every amount can be computed again. */

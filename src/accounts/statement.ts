@@ -60,7 +60,7 @@ export type StatementSums = {
   closingNanos: bigint
   /** The digest of the last entry of the account up to the end of the span; null if it has none. */
   digest: string | null
-  /** The numbers of the first and last entry; undefined if there is none. */
+  /** The numbers of the first and last entry; undefined in a month without entries. */
   entries: { from: number; to: number } | undefined
   credits: readonly { postedMs: number; reference: string; amountNanos: bigint }[]
   groups: readonly StatementGroup[]

@@ -51,7 +51,7 @@ const input = z.strictObject({
   by: field
     .someOf(usageGroupings, 2, `must be one or two of ${usageGroupings.join(', ')}`)
     .optional()
-    .describe(`what figures are told apart by: one or two of ${usageGroupings.join(', ')}`),
+    .describe(`the groupings of the figures: one or two of ${usageGroupings.join(', ')}`),
   measures: field
     .someOf(measures, measures.length, `must be any of ${measures.join(', ')}`)
     .prefault('credits,requests,errors')

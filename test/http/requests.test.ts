@@ -52,7 +52,7 @@ test('R8 F-C50 a preflight on any path is 204 with the headers it asks for, with
   }
 })
 
-test('R8 a preflight that names no method and no headers is told all that clients send', async () => {
+test('R8 a preflight that names no method and no headers is answered with all that clients send', async () => {
   const response = await fetch(`${gateway.url}/v1/messages`, {
     method: 'OPTIONS',
     headers: { origin: 'https://a.example' },

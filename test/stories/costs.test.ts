@@ -92,7 +92,7 @@ test('issue 46 a bill that answers report begins no form 3 by itself, and is kep
   }
 })
 
-test('C11 a reported cost is a decimal text, and what is no believable amount is none', () => {
+test('C11 a reported cost is a decimal text, and an amount that nobody believes is left out', () => {
   const textOf = (usage: Record<string, unknown>) => noteCost({}, usage).costReported
   assert.deepEqual(
     [0, 1, 100, 1e-10, 0.1, 1_000_000].map((value) => textOf({ cost: value })),
