@@ -70,6 +70,7 @@ test('N-F1 N-F2 X8 a package has compiled exports, says which Node it needs and 
   assert.deepEqual(Object.keys(dependencies as object), [
     'commander',
     'jsonc-parser',
+    'openid-client',
     'pg',
     'toml-eslint-parser',
     'yaml',
