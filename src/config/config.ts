@@ -78,6 +78,8 @@ export type Config = {
   adminListen: Address
   /** The URL at which clients reach the gateway, with its path and without `/v1`; undefined if nobody has named it (Y19). */
   apiUrl: string | undefined
+  /** Whether the public listener has pages for the owners of keys and sessions (ruling Y19). */
+  ownPages: boolean
   /** Values that requests may be labelled with (ruling Y21). */
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */

@@ -355,6 +355,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     labels: new Map(Object.entries(file.labels).map(([dimension, values]) => [dimension, new Set(values)])),
     plans: Object.keys(file.plans),
     apiUrl: file.api_url && readClientUrl(file.api_url),
+    ownPages: file.own_pages,
     explainUpstreamText: file.explain_upstream_text,
     adminListen: file.admin_listen,
     adminUrl: file.admin.public_url && readPublicUrl(file.admin.public_url),

@@ -408,6 +408,11 @@ export const configSchema = z.strictObject({
     .describe(
       'Where clients reach the gateway, `https://host` with or without a path: `setup`, the console and the admin API print it. A final `/v1` is left out. Default: the listening address, which others may not reach.',
     ),
+  own_pages: flag
+    .prefault(false)
+    .describe(
+      'Whether `/console/` of this listener shows each person with a key or a session their own use; people reach it at `api_url`.',
+    ),
   explain_upstream_text: flag
     .prefault(true)
     .describe(

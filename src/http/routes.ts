@@ -16,8 +16,21 @@ import { baseUrlCure, createPeerReader, findRoute, pathOf, type ServedPath, serv
 
 type Router = (exchange: HttpExchange, requestId: string) => void
 
+/**
+ * The paths of the public listener that no request for a model has, such as pages (ruling Y19). They exist only if they are
+ * configured. `listeners` get the records of their requests, which no report of use has.
+ */
+export type Side = {
+  readonly listeners: readonly RecordListener[]
+  /** @returns undefined if the path is not served, by this configuration */
+  find(path: string, config: Config): SideAnswer | undefined
+}
+
+/** Answers a request, and writes the status and the account into its record. Rejects only with a bug of ours. */
+export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<void>
+
 /** Makes the function that finds the walk of a request, and answers with the error if the walk throws (spec 7). */
-export function createRouter(gateway: Gateway, listeners: readonly RecordListener[]): Router {
+export function createRouter(gateway: Gateway, listeners: readonly RecordListener[], side?: Side): Router {
   let config: Config | undefined
   let limits: CallLimits
   let readPeer: ReturnType<typeof createPeerReader>
@@ -52,9 +65,19 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     if (trace !== undefined) record.trace = trace
     const { lingerMs } = limits
     let isInference = false
-    const { finish, refuse, follow } = endRecord({ exchange, record, listeners, sinceMs, answer: sendRefusal })
+    const route = findRoute(method, path)
+    const answerAside = route ? undefined : side?.find(path, config)
+    const { finish, refuse, follow } = endRecord({
+      ...{ exchange, record, sinceMs, answer: sendRefusal },
+      listeners: answerAside ? side!.listeners : listeners,
+    })
     if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
+      return
+    }
+    if (answerAside) {
+      // Such an answer may be over before the rest of its request is.
+      answerAside(exchange, record).then(() => finish(), refuse)
       return
     }
     if (method === 'OPTIONS') {
@@ -65,7 +88,6 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
       finish()
       return
     }
-    const route = findRoute(method, path)
     if (!route) {
       refuse(unknownUrl(exchange, path))
       return

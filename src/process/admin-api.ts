@@ -7,7 +7,7 @@ import type { AdminHandler, AdminRequest } from '../admin/answer.ts'
 import type { ApiParts } from '../admin/api.ts'
 import { createConsole } from '../admin/console.ts'
 import type { AdminOperations } from '../admin/listener.ts'
-import type { Config } from '../config/config.ts'
+import type { Config, TlsPair } from '../config/config.ts'
 import { version } from '../host/version.ts'
 import { createPeerReader } from '../http/paths.ts'
 import type { Edge } from '../http/server.ts'
@@ -34,10 +34,10 @@ export function prefixOf({ adminUrl }: Config): string {
   return adminUrl === undefined ? '' : new URL(adminUrl).pathname.replace(/\/$/, '')
 }
 
-/** Whether the listener's certificate is for a host. */
-function namesOf({ adminTls }: Config): ((host: string) => boolean) | undefined {
-  if (!adminTls) return undefined
-  const certificate = new X509Certificate(adminTls.cert)
+/** Returns the function that finds whether a listener's certificate is for a host; undefined without TLS. */
+export function namesOf(tls: TlsPair | undefined): ((host: string) => boolean) | undefined {
+  if (!tls) return undefined
+  const certificate = new X509Certificate(tls.cert)
   return (host) => (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined
 }
 
@@ -47,7 +47,7 @@ export function createAdminApi(parts: AdminApiParts) {
   let opened: Promise<OpenBooks> | undefined
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
-    names: namesOf(config),
+    names: namesOf(config.adminTls),
   }
   let readPeer = createPeerReader(config.trustedProxies)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
@@ -91,7 +91,7 @@ export function createAdminApi(parts: AdminApiParts) {
     // Taking TLS away needs a restart, until which the listener keeps its certificate.
     if (next.adminTls) {
       listener.renew(next.adminTls)
-      site.names = namesOf(next)
+      site.names = namesOf(next.adminTls)
     }
     readPeer = createPeerReader(next.trustedProxies)
   }

@@ -2,6 +2,7 @@ import type { Books } from '../accounts/books.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createAdmin, type Readiness } from '../admin/listener.ts'
 import { createPlayground } from '../admin/playground.ts'
+import type { SideRoute } from '../admin/side.ts'
 import type { Address, Config } from '../config/config.ts'
 import { addressBeside, formatAddress, isLoopback } from '../config/values.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -19,6 +20,7 @@ import type { Log } from '../log/log.ts'
 import type { Family } from '../telemetry/instruments.ts'
 import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
+import { createOwnPages } from './own-pages.ts'
 import type { Telemetry } from './telemetry.ts'
 import type { WorkerRole } from './worker-role.ts'
 
@@ -59,6 +61,8 @@ export type AdminSide = {
   /** Looks at what is due, some times a second. */
   tick(): void
   playing(): number
+  /** The pages of the public listener, for owners of keys. */
+  sideRoutes: readonly SideRoute[]
   /** From now on the listener shows the certificate of this configuration, and answers by it. */
   adopt(next: Config): void
   close(): Promise<void>
@@ -100,6 +104,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,
   })
+  const ownPages = createOwnPages(config)
   const adminParts = {
     isReady: async () => {
       const [ready, note] = [isReady(), tellClock()]
@@ -138,8 +143,11 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       events.tick()
       view?.tick()
     },
-    playing,
-    adopt: (next) => adminApi.adopt(next, edge),
+    ...{ playing, sideRoutes: ownPages.routes },
+    adopt(next) {
+      adminApi.adopt(next, edge)
+      ownPages.adopt(next)
+    },
     async close() {
       view?.close()
       events.close()

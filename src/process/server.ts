@@ -4,6 +4,7 @@ import { createGranting } from '../accounts/granting.ts'
 import { blockTexts } from '../accounts/ledger.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
+import { createSide } from '../admin/side.ts'
 import type { Address, Config } from '../config/config.ts'
 import { Bodies, createCounting, Flow, Readers } from '../gateway/fairness/places.ts'
 import { createTurns } from '../gateway/fairness/turns.ts'
@@ -14,7 +15,7 @@ import { bodiesBytesMax, createLoadWatch, type LoadWatch } from '../host/load-wa
 import { readSealKey } from '../host/seal-key.ts'
 import { within } from '../host/timers.ts'
 import { formClientError } from '../http/answer.ts'
-import { createRouter } from '../http/routes.ts'
+import { createRouter, type Side } from '../http/routes.ts'
 import { createEdge, type Edge, type EdgeRefusal } from '../http/server.ts'
 import { createRecents, type Recents } from '../live/recents.ts'
 import { createTrafficWriter } from '../live/traffic-writer.ts'
@@ -120,7 +121,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const listeners = contain(reportBug, ...noted)
   const [limits, isShedding] = [() => snapshots.current.config.limits, () => gateway.isShedding()]
   let [isReady, isDraining, isHurried] = [true, false, false]
-  const load = parts.load ?? createLoadWatch(() => performance.now())
+  const load = parts.load ?? createLoadWatch(ownTime.clockMs)
   const gateway: Gateway = {
     snapshots,
     directory: store.directory,
@@ -144,19 +145,14 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     aheadMs: () => store.clock.aheadMs,
     ...{ nowMs, clockMs, lastAnswers, scopeKey, reportBug },
   }
-  const edge = createEdge({
-    limits: { ...config.timeouts, ...config.limits, headerBytesMax, headersMax },
-    tls: config.tls,
-    ...{ handle: createRouter(gateway, listeners), formError: formClientError },
-    onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, nowMs())),
-    isDraining: () => isDraining,
-  })
   const isTaking = () => tellReadiness(store, isReady && !isDraining)
   const admin = openAdmin({
     ...{ gateway, config, sealKey, recents, store, telemetry, events, traffic, listeners, log, reportBug },
     ...{ isReady: isTaking, isDraining: () => isDraining, role: parts.role },
     ...{ webhookMs: parts.webhookMs, families: unasked.families, dates },
   })
+  const side = createSide(admin.sideRoutes, contain(reportBug, log.access, ...telemetry.listeners))
+  const edge = openEdge(gateway, { config, listeners, side, isDraining: () => isDraining })
   await within(admin.webhooks.begin(), webhooksMaxMs)
   const { address, ...adminAddresses } = await listenOnBoth(parts, edge, admin).catch(async (error) => {
     for (const end of [load.stop, keyring.close, admin.close, telemetry.close]) void end()
@@ -166,8 +162,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   })
   void granting.postAll()
   const ticker = setInterval(tickAll, tickMs)
-  const { webhooks } = admin
-  return { gateway, address, ...adminAddresses, reload, keep, prepare, tick: tickAll, drain, hurry, webhooks }
+  const own = { gateway, address, ...adminAddresses, webhooks: admin.webhooks }
+  return { ...own, reload, keep, prepare, tick: tickAll, drain, hurry }
 
   function tickAll(): void {
     tick(gateway, clockMs())
@@ -184,16 +180,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     keyring.keep(upstreams.values())
   }
 
+  function hurry(): void {
+    isHurried = true
+  }
+
   function reload(next: Config): void {
     keyring.adopt(next.upstreams.values())
     snapshots.replace(openSnapshot(next, memory, keyring, watch))
     snapshots.current.pool.adopt(next.catalog.entries)
     if (next.tls) edge.renew(next.tls)
     admin.adopt(next)
-  }
-
-  function hurry(): void {
-    isHurried = true
   }
 
   async function drain(delayMs: number, deadlineMs: number): Promise<void> {
@@ -213,6 +209,18 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     await telemetry.close()
     await snapshots.close()
   }
+}
+
+type EdgeSides = { config: Config; listeners: RecordListener[]; side: Side; isDraining: () => boolean }
+
+/** The listener of clients. */
+function openEdge(gateway: Gateway, { config, listeners, side, isDraining }: EdgeSides): Edge {
+  return createEdge({
+    limits: { ...config.timeouts, ...config.limits, headerBytesMax, headersMax },
+    tls: config.tls,
+    ...{ handle: createRouter(gateway, listeners, side), formError: formClientError, isDraining },
+    onRefusal: (refusal) => tellAll(listeners, recordOf(refusal, gateway.nowMs())),
+  })
 }
 
 function openGranting({ config, store, log }: ServerParts, nowMs: () => number, books: () => Promise<Books>) {

@@ -18,6 +18,9 @@ export type Tap = {
 
 export type TappedAnswer = { id: string; asked: Asked; status: number; contentType: string; body: string }
 
+/** The paths beside those of models, which have answers of their own (ruling Y19). */
+const besideModels = /^\/(?:console|oauth|\.well-known|managed|api|v1\/(?:logs|metrics|traces))(?:[/?]|$)/
+
 const started = 'triwire:http:exchange'
 
 /**
@@ -47,7 +50,7 @@ export function openTap(port: number, wireOf: (model: string) => ClientWire | un
 
   function listen(message: unknown) {
     const exchange = message as HttpExchange
-    if (exchange.socket.localPort !== port) return
+    if (exchange.socket.localPort !== port || besideModels.test(exchange.target)) return
     begun++
     unended++
     const said = keepSaid(exchange)

@@ -1,0 +1,52 @@
+import type { Config } from '../config/config.ts'
+import type { CallRecord, RecordListener } from '../gateway/record.ts'
+import { readBody } from '../http/body.ts'
+import type { Side, SideAnswer } from '../http/routes.ts'
+import { type AdminRequest, type ApiAnswer, answerLimits, send } from './answer.ts'
+
+/** A request on the public listener that is for no model. @property record takes the account, the key and the code of a refusal */
+type SideRequest = AdminRequest & { record: CallRecord }
+
+/** @returns undefined if the answer was or will be sent in another way */
+type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
+
+/** A row of the table of paths beside those of models. */
+export type SideRoute = {
+  /** The whole path; with a slash at its end, all paths below it that have no row of their own. */
+  path: string
+  answer: SideHandler
+  /** Whether the configuration in force has it. Without it the path is unknown. */
+  isOn(config: Config): boolean
+}
+
+/** Limits for the bodies of such requests, which are small and arrive quickly, in ms. */
+const bodyLimits = { bodyMs: 30_000, bodyGapMs: 30_000 }
+
+/** Unlimited memory for small bodies, which count for no account. */
+const ampleRoom = { take: () => true }
+
+/** Makes the paths beside those of models from their table. The longest path that fits a request answers it. */
+export function createSide(routes: readonly SideRoute[], listeners: readonly RecordListener[]): Side {
+  const whole = new Map(routes.map((route) => [route.path, route]))
+  const below = routes.filter(({ path }) => path.endsWith('/')).sort((a, b) => b.path.length - a.path.length)
+  return { listeners, find }
+
+  function find(path: string, config: Config): SideAnswer | undefined {
+    const route = whole.get(path) ?? below.find((one) => path.startsWith(one.path))
+    return route?.isOn(config) ? (exchange, record) => answer(route, exchange, record) : undefined
+  }
+
+  async function answer({ answer }: SideRoute, ...[exchange, record]: Parameters<SideAnswer>): Promise<void> {
+    const { target } = exchange
+    const queryAt = target.indexOf('?')
+    const answered = await answer({
+      ...{ exchange, record, id: record.id, path: record.path },
+      query: queryAt < 0 ? '' : target.slice(queryAt),
+      readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...bodyLimits, bodyBytesMax }, room),
+    })
+    if (!answered) return
+    record.status = answered.status
+    if (answered.status >= 400) record.outcome ??= answered.status < 500 ? 'refused' : 'internal_error'
+    await send(exchange, answered, answerLimits)
+  }
+}
