@@ -7,10 +7,12 @@ import type { EgressProxy } from './egress.ts'
 import type { Endpoints } from './endpoints.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigFile, SettingsInCode } from './schema.ts'
+import type { SignInSettings } from './sign-in.ts'
 import type { StorePlace } from './store-place.ts'
 import type { Address, Secret } from './values.ts'
 
 export type { EgressProxy } from './egress.ts'
+export type { SignInSettings } from './sign-in.ts'
 export type { StorePlace } from './store-place.ts'
 export { type Address, Secret } from './values.ts'
 
@@ -94,6 +96,8 @@ export type Config = {
   adminReplicaUrl: string | undefined
   /** The certificate of the admin listener; undefined: it speaks plain HTTP, on loopback. */
   adminTls: (TlsPair & { /** Absolute. */ certFile: string }) | undefined
+  /** How people sign in; undefined: they do not (ruling Y19). */
+  signIn: SignInSettings | undefined
   /** The default is relative to the working folder (ruling X8). */
   store: StorePlace
   /** The store's place in releases before 0.2.0, beside the configuration, if that is another one (ruling X8). */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Config } from './config.ts'
+import { spellSignIn } from './sign-in.ts'
 import { spellTelemetry } from './telemetry.ts'
 import { formatAddress } from './values.ts'
 
@@ -17,6 +18,7 @@ export function needsRestart(before: Config, next: Config): string[] {
       before.adminReplicaUrl !== next.adminReplicaUrl ||
       (before.adminTls === undefined) !== (next.adminTls === undefined),
     store: nameOf(before) !== nameOf(next),
+    sign_in: spellSignIn(before.signIn) !== spellSignIn(next.signIn),
     // With SQLite it is always the store's own folder.
     state_dir: next.store.engine === 'postgres' && before.stateDir !== next.stateDir,
     reporting: JSON.stringify(before.reporting) !== JSON.stringify(next.reporting),

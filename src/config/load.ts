@@ -28,6 +28,7 @@ import { type NamedFiles, readNamedFiles } from './named-files.ts'
 import { planMistakes, priceMistakes } from './price-list.ts'
 import { ConfigError, type ConfigProblem } from './problem.ts'
 import { type ConfigFile, configSchema, type SettingsInCode } from './schema.ts'
+import { readSignIn, signInAddressMistake } from './sign-in.ts'
 import { hasScheme, isDatabaseUrl, readStorePlace } from './store-place.ts'
 import { readTelemetry } from './telemetry.ts'
 import { parseBaseUrl } from './values.ts'
@@ -182,6 +183,10 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   if (parsed.data && problems.length === 0)
     for (const { path, message } of planMistakes(parsed.data)) report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
+  if (parsed.data && (parsed.data.sign_in || parsed.data.own_pages)) {
+    const mistake = signInAddressMistake(parsed.data.api_url, parsed.data.listen.host)
+    if (mistake) report(['api_url'], mistake)
+  }
   if (parsed.data && !options.isWithoutFiles) reportMissing(parsed.data, report)
   const folder = file === undefined ? cwd : dirname(file)
   const files = parsed.data && !options.isWithoutFiles ? readNamedFiles(parsed.data, folder, report) : new Map()
@@ -220,6 +225,7 @@ const keyPlaces: readonly SecretPlace[] = [
   [/^upstreams\..+\.accounts\[\d+\]\.key(?:_file|_command\[\d+\])?$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
   [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
+  [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
   [/^seal_key$/, 'A'.repeat(43)],
 ]
 
@@ -364,6 +370,7 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
       ...readTls(file.admin.tls, origin),
       certFile: resolve(folder, file.admin.tls.cert),
     },
+    signIn: file.sign_in && readSignIn(file.sign_in, fileText(file.sign_in.client_secret_file, origin)),
     store: origin.store,
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),
@@ -404,6 +411,10 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
 function spell<Settings extends object, const Unit extends string = ''>(settings: Settings, unit = '' as Unit) {
   const entries = Object.entries(settings).map(([key, value]) => [camelCase(key) + unit, value])
   return Object.fromEntries(entries) as SettingsInCode<Settings, Unit>
+}
+
+function fileText(named: string | undefined, { files, folder }: LoadOrigin): string | undefined {
+  return named === undefined ? undefined : files.get(resolve(folder, named))
 }
 
 function readTls({ cert, key }: { cert: string; key: string }, { files, folder }: LoadOrigin): TlsPair {
@@ -449,7 +460,7 @@ function readUpstream(name: string, entry: UpstreamEntry, origin: LoadOrigin): U
     ...locationOf({ baseUrl, paths, query }),
     keyHeader: entry.key_header,
     proxy: origin.proxies.get(name),
-    ca: entry.ca_file === undefined ? undefined : origin.files.get(resolve(origin.folder, entry.ca_file)),
+    ca: fileText(entry.ca_file, origin),
     accounts: entry.accounts.map((account) => readAccount(account, origin)),
     messagesHeaders: entry.messages_headers,
     headers: readHeaders(entry.headers),

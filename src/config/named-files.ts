@@ -22,6 +22,9 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
     }
     check(['upstreams', name, 'ca_file'], ca, certificatesMistake)
   }
+  check(['sign_in', 'client_secret_file'], file.sign_in?.client_secret_file, (text) =>
+    text.trim() === '' ? 'holds no secret: it is empty' : undefined,
+  )
   for (const [path, tls] of [
     [['tls'], file.tls],
     [['admin', 'tls'], file.admin.tls],

@@ -12,6 +12,7 @@ import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
 import * as field from './fields.ts'
 import { calendars, plans, prices } from './price-schema.ts'
+import { signInSchema } from './sign-in.ts'
 
 /*
  * The configuration file as users write it. This is the only source of the accepted values, of every default, of
@@ -447,6 +448,11 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe('The admin listener.'),
+  sign_in: signInSchema
+    .optional()
+    .describe(
+      'People sign in at the identity provider of their organisation, agents included, and need no keys. Default: off. A change of the provider takes a restart.',
+    ),
   store: field.storePlace
     .prefault('./data/triwire.db')
     .describe(

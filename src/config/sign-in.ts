@@ -1,0 +1,220 @@
+import { z } from 'zod'
+import { type Budget, parseBudget } from '../accounts/budget.ts'
+import { parseModels } from '../accounts/key-bounds.ts'
+import { count, filled, flag, oneOf, text } from '../catalog/kinds.ts'
+import * as field from './fields.ts'
+import { isLoopback, Secret } from './values.ts'
+
+/* The settings of `sign_in`: people who sign in at the identity provider of their organisation (rulings Y19, Y20, Y22). */
+
+/** The roles that a rule may give, the most powerful first (ruling Y22). The first three are those of operators. */
+export const signInRoles = ['admin', 'finance', 'viewer', 'lead', 'member'] as const
+
+type SignInRole = (typeof signInRoles)[number]
+
+/** Roles that may do without an account, because the console is all that they open. */
+const operatorRoles: ReadonlySet<SignInRole> = new Set<SignInRole>(['admin', 'finance', 'viewer'])
+
+const words = (what: string) =>
+  z
+    .array(filled('must not be empty'), { error: `must be a list of ${what}` })
+    .min(1, { error: `must name one of the ${what}; leave it out to ask for none` })
+
+/** A text that a parser of the books reads. Its error becomes the message. */
+const parsed = <T>(
+  example: string,
+  parse: (text: string) => T,
+  kind: z.ZodType<string> = text(`must be a text such as "${example}"`),
+) =>
+  kind.transform((value, context) => {
+    try {
+      return parse(value)
+    } catch (error) {
+      field.complain(context, `must be a text such as "${example}". ${(error as Error).message}`)
+      return z.NEVER
+    }
+  })
+
+const modelsCure = 'must be a list of ids, or a text such as "large,small-*"'
+
+/** Models as a list, or with commas between them as commands take them. */
+const modelList = z
+  .union([text(), z.array(text()).min(1, { error: modelsCure })], { error: modelsCure })
+  .transform((models) => [models].flat().join())
+
+const rule = z
+  .strictObject({
+    groups: words('groups')
+      .optional()
+      .describe('It is for people in one of these groups, as the provider writes them.'),
+    email_domains: words('domains')
+      .superRefine((domains, context) => {
+        for (const [index, domain] of domains.entries())
+          if (!/^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(domain))
+            field.complain(context, 'must be the part after the @, such as example.com', [index])
+      })
+      .transform((domains) => domains.map((domain) => domain.toLowerCase()))
+      .optional()
+      .describe('It is for people whose verified e-mail address ends so. With `groups`, both must be true.'),
+    account: filled('must be the name or the id of an account of triwire')
+      .optional()
+      .describe(
+        'The account that pays for them, by name or id. Only operators (`admin`, `finance`, `viewer`) can do without.',
+      ),
+    role: oneOf(signInRoles).prefault('member').describe('Their role.'),
+    models: parsed('large,small-*', parseModels, modelList)
+      .optional()
+      .describe('The models that their sessions may use, such as `[large, small-*]`. Default: those of the account.'),
+    budget: parsed<Budget>('50/month', parseBudget)
+      .optional()
+      .describe('What each person may spend, with all their sessions and keys, such as `50/month`. Default: no limit.'),
+    requests_per_minute: count(1)
+      .optional()
+      .describe("Requests of each person a minute. Default: the account's alone."),
+  })
+  .superRefine(({ groups, email_domains: domains, account, role }, context) => {
+    if (groups === undefined && domains === undefined)
+      field.complain(context, 'must have `groups` or `email_domains`: without one it would let everybody in')
+    if (account === undefined && !operatorRoles.has(role))
+      field.complain(context, 'must name the account that pays for them', ['account'])
+  })
+
+const limits = z.strictObject({
+  codes: count(1).prefault(60).describe('Wrong codes of one address in 600 seconds.'),
+  grants: count(1)
+    .prefault(300)
+    .describe('Sign-ins of one address that were begun in the last 600 seconds and not finished.'),
+})
+
+/** The setting `sign_in`. */
+export const signInSchema = z
+  .strictObject({
+    issuer: text()
+      .superRefine((value, context) => field.complain(context, issuerMistake(value)))
+      .describe('The identity provider (OpenID Connect), by its issuer: `https://…`. `http://` is for loopback only.'),
+    client_id: filled('must not be empty').describe('Our client id there.'),
+    client_secret: filled('must not be empty')
+      .optional()
+      .describe('Our secret there. Or `client_secret_file`, or none for a public client.'),
+    client_secret_file: field.filePath.optional().describe('A file that holds the secret and nothing else.'),
+    groups_claim: filled('must not be empty')
+      .prefault('groups')
+      .describe('The claim with the groups of a person. Dots lead into objects, such as `realm_access.roles`.'),
+    rules: z
+      .array(rule, { error: 'must be a list of rules' })
+      .min(1, { error: 'must have a rule: without one nobody can sign in' })
+      .describe('Who may sign in, and as what. The first that fits decides; a person whom none fits is refused.'),
+    offline: field
+      .duration('0ms', '24d')
+      .prefault('8h')
+      .describe("How long sessions go on while the provider is silent. `0`: each refresh needs the provider's word."),
+    access: field
+      .duration('6m', '24h')
+      .prefault('60m')
+      .describe('The life of a token. Agents get the next by themselves.'),
+    idle: field
+      .duration('1h', '365d')
+      .prefault('30d')
+      .describe('A session ends when nothing was refreshed for so long.'),
+    absolute: field.duration('1h', '365d').prefault('90d').describe('A session ends so long after the sign-in.'),
+    limits: limits.prefault({}).describe('Attempts of one address, `trusted_proxies` applied.'),
+    show_balance: flag
+      .prefault(false)
+      .describe("Whether a person without a budget sees the account's balance in the usage of an agent."),
+  })
+  .superRefine((settings, context) => {
+    const { access, idle, absolute } = settings
+    if (settings.client_secret !== undefined && settings.client_secret_file !== undefined)
+      field.complain(context, 'is there beside `client_secret`: set one of them', ['client_secret_file'])
+    if (idle <= access) field.complain(context, 'must be longer than `access`', ['idle'])
+    if (absolute < idle) field.complain(context, 'must not be shorter than `idle`', ['absolute'])
+  })
+
+type SignInEntry = z.output<typeof signInSchema>
+
+/** Whom a rule fits, and what it gives them. */
+type SignInRule = {
+  groups: readonly string[] | undefined
+  /** In lower case. */
+  emailDomains: readonly string[] | undefined
+  /** Name or id; undefined for operators only. */
+  account: string | undefined
+  role: SignInRole
+  models: readonly string[] | undefined
+  budget: Budget | undefined
+  requestsPerMinute: number | undefined
+}
+
+/** The settings of signing in. */
+export type SignInSettings = {
+  issuer: string
+  clientId: string
+  /** Undefined for a public client. */
+  clientSecret: Secret | undefined
+  groupsClaim: string
+  rules: readonly SignInRule[]
+  offlineMs: number
+  accessMs: number
+  idleMs: number
+  absoluteMs: number
+  /** Attempts of an address in 600 s. */
+  limits: { codes: number; grants: number }
+  showBalance: boolean
+}
+
+/** @param secret the content of `client_secret_file` */
+export function readSignIn(entry: SignInEntry, secret: string | undefined): SignInSettings {
+  const { client_secret: written = secret?.trim() } = entry
+  return {
+    issuer: entry.issuer,
+    clientId: entry.client_id,
+    clientSecret: written === undefined ? undefined : new Secret(written),
+    groupsClaim: entry.groups_claim,
+    rules: entry.rules.map(({ email_domains: emailDomains, requests_per_minute: requestsPerMinute, ...rest }) => ({
+      groups: rest.groups,
+      emailDomains,
+      account: rest.account,
+      role: rest.role,
+      models: rest.models,
+      budget: rest.budget,
+      requestsPerMinute,
+    })),
+    offlineMs: entry.offline,
+    accessMs: entry.access,
+    idleMs: entry.idle,
+    absoluteMs: entry.absolute,
+    limits: entry.limits,
+    showBalance: entry.show_balance,
+  }
+}
+
+/** Returns the settings that only the next start can change, as a text to compare. It contains a secret. */
+export function spellSignIn(settings: SignInSettings | undefined): string {
+  const { issuer, clientId, clientSecret, groupsClaim } = settings ?? {}
+  return JSON.stringify([issuer, clientId, clientSecret?.reveal(), groupsClaim])
+}
+
+function issuerMistake(value: string): string | undefined {
+  const url = URL.parse(value)
+  const isWeb = url && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  if (!isWeb || /[?#\\\s]/.test(value))
+    return 'must be the https:// URL of an issuer, such as https://login.example.com'
+  return isSecured(value) ? undefined : 'must begin with https://: plain http:// is for loopback only'
+}
+
+/** Whether nobody on the network can read what is sent to a URL: it is https:, or stays on this machine. */
+function isSecured(value: string): boolean {
+  const { protocol, hostname } = new URL(value)
+  return protocol === 'https:' || isLoopback({ host: hostname.replace(/^\[|\]$/g, ''), port: 0 })
+}
+
+/** Returns what is wrong with the address of clients where people sign in there, or undefined. */
+export function signInAddressMistake(apiUrl: string | undefined, listenHost: string): string | undefined {
+  if (apiUrl === undefined)
+    return isLoopback({ host: listenHost, port: 0 })
+      ? undefined
+      : 'is needed with `sign_in` and `own_pages`: write where clients reach the gateway, such as https://gateway.example'
+  return isSecured(apiUrl)
+    ? undefined
+    : 'must begin with https:// with `sign_in` and `own_pages`: plain http:// is for loopback only'
+}
