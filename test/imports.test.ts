@@ -90,6 +90,7 @@ const rules: Record<string, ImportRule> = {
     types: ['admin', 'inference'],
     outside: ['node:crypto'],
   },
+  'sign-in': {},
   webhooks: {
     may: ['accounts', 'ids', 'telemetry', 'upstream'],
     types: ['config', 'gateway', 'log', 'operations'],
@@ -133,6 +134,7 @@ const rules: Record<string, ImportRule> = {
       'accounts',
       'catalog',
       'config',
+      'sign-in',
       'simulator',
       'store',
       'store/copy',

@@ -8,6 +8,7 @@ import { addPriceCommand } from './price.ts'
 import { addReconcileCommand } from './reconcile.ts'
 import { addServerCommands } from './servers.ts'
 import { addSetupCommand } from './setup/setup.ts'
+import { addSignInCommand } from './sign-in.ts'
 import { addSimulatorCommand } from './simulator.ts'
 import { tableCommands } from './table-commands.ts'
 import { addTranslateCommand } from './translate.ts'
@@ -22,6 +23,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addSetupCommand(program)
   addDoctorCommand(program)
   addServerCommands(program)
+  addSignInCommand(program)
   addSimulatorCommand(program)
   addTranslateCommand(program)
   addCompletionCommand(program)

@@ -1,0 +1,50 @@
+import type { Command } from 'commander'
+import { formatBudget } from '../accounts/budget.ts'
+import { type GlobalOptions, usage } from './options.ts'
+import { formatFields, print } from './print.ts'
+
+type ExplainOptions = GlobalOptions & { groups?: string; email?: string }
+
+/** Adds `sign-in explain`: it shows which rule of `sign_in` a person would get, and what that gives them. */
+export function addSignInCommand(program: Command): void {
+  program
+    .command('sign-in')
+    .description('show by which rule people sign in')
+    .command('explain')
+    .description('show which rule of sign_in somebody in these groups, or with this address, would get')
+    .option('--groups <names>', 'groups as the identity provider sends them, with commas between them')
+    .option('--email <address>', 'a verified e-mail address')
+    .action(async (_options, command: Command) => {
+      const options = command.optsWithGlobals<ExplainOptions>()
+      const { glanceAtConfig } = await import('../config/load.ts')
+      const { mapPerson } = await import('../sign-in/mapping.ts')
+      const { signIn } = glanceAtConfig(options)
+      if (!signIn) throw usage('the configuration has no sign_in: nobody signs in')
+      const groups = (options.groups ?? '').split(',').flatMap((name) => name.trim() || [])
+      const found = mapPerson(signIn.rules, { groups, email: options.email?.trim() || undefined })
+      const rule = 'rule' in found ? found.rule : undefined
+      const told = {
+        rule: 'number' in found ? found.number : null,
+        rules: signIn.rules.length,
+        account: rule?.account ?? null,
+        role: rule?.role ?? null,
+        models: rule?.models ?? null,
+        budget: rule?.budget ? formatBudget(rule.budget) : null,
+        requests_per_minute: rule?.requestsPerMinute ?? null,
+      }
+      print(command, told, () => formatExplained(told))
+    })
+}
+
+function formatExplained({ rule, rules, ...given }: Record<string, unknown>): string {
+  if (rule === null) return `none of ${rules} rules fits: the sign-in is refused\n`
+  const models = given['models'] as readonly string[] | null
+  return formatFields({
+    rule: `${rule} of ${rules}`,
+    account: given['account'] ?? 'none: the console only',
+    role: given['role'],
+    models: models?.join(', ') ?? 'those of the account',
+    budget: given['budget'] ?? 'no limit',
+    'requests a minute': given['requests_per_minute'] ?? "the account's",
+  })
+}

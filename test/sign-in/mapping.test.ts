@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { loadText } from '../../src/config/load.ts'
+import { mapPerson, type PersonFacts } from '../../src/sign-in/mapping.ts'
+import { run, runWarm } from '../cli/run.ts'
+import { testFolder } from '../support/folder.ts'
+
+const signIn = {
+  issuer: 'https://login.example',
+  client_id: 'triwire',
+  rules: [
+    { groups: ['platform'], role: 'admin' },
+    {
+      groups: ['/leads', 'heads'],
+      email_domains: ['corp.test'],
+      account: 'acme',
+      role: 'lead',
+      models: 'large,small-*',
+    },
+    { groups: ['developers'], account: 'acme', budget: '50/month', requests_per_minute: 60 },
+    { email_domains: ['Partner.test', 'guest.test'], account: 'guests' },
+  ],
+}
+const file = JSON.stringify({ api_url: 'https://llm.example', sign_in: signIn })
+const { rules } = loadText(file, 'a file', {}, {}).signIn!
+
+const noGroups: readonly string[] = []
+
+/** Facts, and the number of the rule or the reason why there is none. */
+const cases: readonly (readonly [PersonFacts['groups'], string | undefined, number | string])[] = [
+  [['platform'], undefined, 1],
+  [['developers', 'platform'], 'x@corp.test', 1],
+  [['developers'], undefined, 3],
+  [['/developers'], undefined, 3],
+  [['leads'], 'x@corp.test', 2],
+  [['/leads'], 'X@CORP.TEST', 2],
+  [['heads'], 'x@corp.test', 2],
+  [['leads'], 'x@sub.corp.test', 'no_rule'],
+  [['leads'], 'x@notcorp.test', 'no_rule'],
+  [['leads'], 'x@corp.test@evil.test', 'no_rule'],
+  [['leads'], undefined, 'no_rule'],
+  [['leads', 'developers'], undefined, 3],
+  [['Developers'], undefined, 'no_rule'],
+  [['developer'], undefined, 'no_rule'],
+  [['developers '], undefined, 'no_rule'],
+  [['//developers'], undefined, 'no_rule'],
+  [['org/developers'], undefined, 'no_rule'],
+  [noGroups, 'x@partner.test', 4],
+  [noGroups, 'x@GUEST.test', 4],
+  [noGroups, 'partner.test', 'no_rule'],
+  [noGroups, 'x@partner.test.evil', 'no_rule'],
+  [noGroups, undefined, 'no_rule'],
+  [noGroups, '', 'no_rule'],
+  // The first rule would need the list.
+  ['too_many', 'x@partner.test', 'too_many_groups'],
+  ['too_many', undefined, 'too_many_groups'],
+]
+
+test('issue 47 the first rule that fits decides; groups and domains are compared whole', () => {
+  for (const [groups, email, expected] of cases) {
+    const found = mapPerson(rules, { groups, email })
+    assert.equal('rule' in found ? found.number : found.why, expected, JSON.stringify([groups, email]))
+    if ('rule' in found) assert.equal(found.rule, rules[found.number - 1])
+  }
+})
+
+test('issue 47 a list of groups that is missing matters only to rules with groups', () => {
+  const found = mapPerson([rules[3]!, rules[2]!], { groups: 'too_many', email: 'x@guest.test' })
+  assert.equal('number' in found && found.number, 1)
+})
+
+test('issue 47 a refusal names what was sent, for the person who asks their administrator', () => {
+  const found = mapPerson(rules, { groups: ['sales', '/emea'], email: 'x@corp.test' })
+  assert.match('text' in found ? found.text : '', /these groups: sales, \/emea, and the address x@corp\.test/)
+  const bare = mapPerson(rules, { groups: [], email: undefined })
+  assert.match('text' in bare ? bare.text : '', /no groups, and no verified e-mail address/)
+})
+
+test('issue 47 `sign-in explain` says which rule somebody would get', async () => {
+  const cwd = testFolder('explain')
+  writeFileSync(join(cwd, 'triwire.yaml'), file)
+  const explain = (...args: string[]) => runWarm(['sign-in', 'explain', ...args], { cwd })
+  const asJson = async (...args: string[]) => (await explain(...args, '--json')).json
+  assert.deepEqual(await asJson('--groups', 'x, developers'), {
+    ...{ rule: 3, rules: 4, account: 'acme', role: 'member' },
+    ...{ models: null, budget: '50/month', requests_per_minute: 60 },
+  })
+  assert.deepEqual(await asJson('--groups', 'leads', '--email', 'x@corp.test'), {
+    ...{ rule: 2, rules: 4, account: 'acme', role: 'lead' },
+    ...{ models: ['large', 'small-*'], budget: null, requests_per_minute: null },
+  })
+  assert.equal((await asJson('--email', 'x@corp.test'))['rule'], null)
+  assert.match((await explain()).stdout, /none of 4 rules fits/)
+  const told = await run(['sign-in', 'explain', '--groups', 'platform'], { cwd })
+  assert.deepEqual([told.code, told.stderr], [0, ''])
+  assert.match(told.stdout, /rule +1 of 4\naccount +none: the console only\nrole +admin\n/)
+  const none = await runWarm(['sign-in', 'explain'], { cwd: testFolder('none') })
+  assert.deepEqual([none.code, /has no sign_in/.test(none.stderr)], [2, true])
+})
