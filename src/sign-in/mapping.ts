@@ -1,15 +1,10 @@
 /*
- * Decides by the rules of `sign_in.rules` what somebody may do who has signed in. It is a function of the rules and of what the
- * identity provider says of the person, so `triwire sign-in explain` gives the same answer without anybody signing in.
+ * Decides by the rules of `sign_in.rules` what somebody may do who has signed in. The answer follows from the rules and from what
+ * the identity provider says of the person. So `triwire sign-in explain` gives the same one without anybody signing in.
  */
 
-/** Roles of people (Y22). The first three are those of operators. */
-export const personRoles = ['admin', 'viewer', 'finance', 'lead', 'member'] as const
-
-export type PersonRole = (typeof personRoles)[number]
-
-/** A rule of the configuration. A list that is left out says nothing; if both are there, both must fit. */
-export type SignInRule = {
+/** The conditions of a rule. A list that is left out says nothing; if both are there, both must fit. */
+type RuleConditions = {
   groups?: readonly string[] | undefined
   /** In lower case. */
   emailDomains?: readonly string[] | undefined
@@ -26,13 +21,13 @@ export type PersonFacts = {
 }
 
 /** Why somebody has no rule, in words for themselves and for their administrator. */
-export type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
+type MappingRefusal = { why: 'no_rule' | 'too_many_groups'; text: string }
 
 /** The first rule that fits, and its number from 1; or a refusal. */
-export type Mapping<Rule extends SignInRule> = { rule: Rule; number: number } | MappingRefusal
+type Mapping<Rule extends RuleConditions> = { rule: Rule; number: number } | MappingRefusal
 
 /** Finds the first rule that fits. A list of groups that is missing is refused only where a rule would need it. */
-export function mapPerson<Rule extends SignInRule>(
+export function mapPerson<Rule extends RuleConditions>(
   rules: readonly Rule[],
   { groups, email }: PersonFacts,
 ): Mapping<Rule> {
