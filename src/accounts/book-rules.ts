@@ -487,6 +487,7 @@ function issueKey(
   const { accountId, label, ownExpiresMs, bounds, scope = id } = like
   const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }
   const shown = { prefix, label, accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined }
-  const row: KeyRow = { id, accountId, digest, ...shown, ...times, scope, bounds }
+  const session = undefined
+  const row: KeyRow = { id, accountId, digest, ...shown, ...times, scope, bounds, session }
   return { write: { kind: 'insert_key', accountId, key: row }, issued: { key, id, prefix } }
 }

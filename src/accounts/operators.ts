@@ -98,14 +98,15 @@ export function signOut(digest: string): BookChange<void> {
 }
 
 function openSession(
-  own: Omit<SessionRow, 'digest' | 'createdMs' | 'seenMs'>,
+  own: Pick<SessionRow, 'kind' | 'operatorId' | 'keyId' | 'actor' | 'expiresMs'>,
   nowMs: number,
 ): BookChange<IssuedSession> {
   return {
     about: {},
     decide() {
       const { token, digest } = createToken()
-      const session: SessionRow = { ...own, digest, createdMs: nowMs, seenMs: nowMs }
+      const ofPerson = { personId: undefined, role: undefined, sealed: undefined }
+      const session: SessionRow = { ...own, ...ofPerson, digest, createdMs: nowMs, seenMs: nowMs }
       const writes: BookWrite[] = [{ kind: 'insert_session', session }]
       return { writes, result: { session, token } }
     },

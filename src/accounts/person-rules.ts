@@ -185,7 +185,7 @@ function fieldsOf({ account, ...texts }: PersonWishes, { accounts }: Pick<Facts,
 
 const nobody = {
   ...{ name: undefined, externalId: undefined, email: undefined, accountId: undefined },
-  ...{ erasedMs: undefined, linkedId: undefined },
+  ...{ erasedMs: undefined, linkedId: undefined, issuer: undefined, subject: undefined },
 }
 
 function newPerson(fields: Partial<PersonRow>, nowMs: number): PersonRow {

@@ -64,6 +64,8 @@ export const registers = {
     scope: optional(text()),
     /** The end that people gave it: what its successor has too. */
     own_expires_ms: optional(number()),
+    /** The sign-in that it is the key of (ruling Y20). */
+    session: optional(text()),
   },
   /** The content of price versions. */
   prices: {
@@ -95,6 +97,9 @@ export const registers = {
     erased_ms: optional(number()),
     /** The person that this identity belongs to, if it is a second one of theirs. */
     linked_id: optional(text()),
+    /** Their identity at the provider, if they have signed in: a subject of an issuer. */
+    issuer: optional(text()),
+    subject: optional(text()),
   },
   /** Entries that a correction names, with the times at which they count (src/accounts/corrections.ts). */
   shifted: { account_id: text(), seq: number(), posted_ms: number(), effective_ms: number() },
@@ -129,6 +134,62 @@ export const registers = {
     seen_ms: number(),
     /** The session ends then, however often it is used. */
     expires_ms: number(),
+    /** The person who signed in at the identity provider, and their role there (ruling Y22). */
+    person_id: optional(text()),
+    role: optional(text()),
+    /** Tokens of the provider, sealed. */
+    sealed: optional(text()),
+  },
+  /**
+   * People who have signed in on a machine (ruling Y20). Tokens name the key by its digest, and are made anew from the generation
+   * at each refresh. So the store has none of them.
+   */
+  sign_ins: {
+    id: text(),
+    key_id: text(),
+    account_id: text(),
+    person_id: text(),
+    role: text(),
+    /** The number of refreshes. */
+    generation: number(),
+    /** When the tokens of this generation were made. */
+    refreshed_ms: number(),
+    created_ms: number(),
+    /** The sign-in ends then, however often it is refreshed. */
+    expires_ms: number(),
+    ended_ms: optional(number()),
+    ended_why: optional(text()),
+    /** The program that asked, as it calls itself. */
+    agent: optional(text()),
+    address: optional(text()),
+    /** The provider's token for refreshes, sealed. */
+    sealed: optional(text()),
+    /** The last good answer of the provider. */
+    asked_ms: number(),
+    /** When a server began to ask the provider for the next refresh. */
+    claimed_ms: optional(number()),
+  },
+  /** Sign-ins that were begun: device codes (RFC 8628) and authorization codes, by their digests. */
+  oauth_grants: {
+    id: text(),
+    kind: text<'device' | 'code'>(),
+    digest: text(),
+    /** Of the code that a person types. */
+    user_digest: optional(text()),
+    state: text<'pending' | 'approved' | 'denied' | 'used'>(),
+    created_ms: number(),
+    expires_ms: number(),
+    polled_ms: optional(number()),
+    agent: optional(text()),
+    address: optional(text()),
+    /** Of an authorization code: the challenge (RFC 7636), and where the code is sent. */
+    challenge: optional(text()),
+    redirect_uri: optional(text()),
+    person_id: optional(text()),
+    account_id: optional(text()),
+    role: optional(text()),
+    models: optional(text()),
+    sealed: optional(text()),
   },
   /** The parts of statements of closed months that are in no entry, as JSON (`StatementHeader`). */
   statements: { account_id: text(), month: text(), header: text() },

@@ -35,6 +35,7 @@ const key: KeyRow = {
   heldNanos: undefined,
   revokedMs: undefined,
   lastUsedMs: undefined,
+  session: undefined,
 }
 
 const at = { nowMs: 9, calendar: createCalendar(utc) }

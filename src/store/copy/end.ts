@@ -24,6 +24,7 @@ export const copiedRegisters = {
   accounts: 'changed',
   persons: 'changed',
   keys: 'changed',
+  sign_ins: 'changed',
   prices: 'added',
   lists: 'added',
   shifted: 'replaced',

@@ -455,6 +455,56 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // The last entry of the account that its spending counts; null for keys. The second release posts without counting for accounts.
   { oldest: 1, sql: 'ALTER TABLE triwire.spends ADD COLUMN seq bigint' },
+  // People who sign in (ruling Y20): their sessions, and what was begun.
+  {
+    oldest: 1,
+    sql: `
+  ALTER TABLE triwire.keys ADD COLUMN session text;     -- the sign-in that it is the key of
+  ALTER TABLE triwire.persons ADD COLUMN issuer text COLLATE "C", ADD COLUMN subject text COLLATE "C";
+  CREATE INDEX persons_subject ON triwire.persons (subject) WHERE subject IS NOT NULL;
+  ALTER TABLE triwire.sessions ADD COLUMN person_id text, ADD COLUMN role text, ADD COLUMN sealed text;
+  CREATE TABLE triwire.sign_ins (
+    id text COLLATE "C" PRIMARY KEY,
+    key_id text COLLATE "C" NOT NULL UNIQUE,
+    account_id text COLLATE "C" NOT NULL,
+    person_id text COLLATE "C" NOT NULL,
+    role text NOT NULL,
+    generation bigint NOT NULL,
+    refreshed_ms bigint NOT NULL,
+    created_ms bigint NOT NULL,
+    expires_ms bigint NOT NULL,
+    ended_ms bigint,
+    ended_why text,
+    agent text,
+    address text,
+    sealed text,
+    asked_ms bigint NOT NULL,
+    claimed_ms bigint
+  );
+  CREATE INDEX sign_ins_created ON triwire.sign_ins (created_ms, id);
+  CREATE INDEX sign_ins_person ON triwire.sign_ins (person_id, created_ms, id);
+  CREATE TABLE triwire.oauth_grants (
+    id text COLLATE "C" PRIMARY KEY,
+    kind text NOT NULL CHECK (kind IN ('device', 'code')),
+    digest text COLLATE "C" NOT NULL UNIQUE,
+    user_digest text COLLATE "C" UNIQUE,
+    state text NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'used')),
+    created_ms bigint NOT NULL,
+    expires_ms bigint NOT NULL,
+    polled_ms bigint,
+    agent text,
+    address text,
+    challenge text,
+    redirect_uri text,
+    person_id text COLLATE "C",
+    account_id text COLLATE "C",
+    role text,
+    models text,
+    sealed text
+  );
+  CREATE INDEX oauth_grants_expiring ON triwire.oauth_grants (expires_ms);
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -97,7 +97,10 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
     }
     case 'erase_person': {
       const { personId, erasedMs } = write
-      const blank = { name: null, external_id: null, email: null, account_id: null, erased_ms: erasedMs }
+      const blank = {
+        ...{ name: null, external_id: null, email: null, account_id: null, erased_ms: erasedMs },
+        ...{ issuer: null, subject: null },
+      }
       return [
         remove((put) => {
           const theirs = `SELECT id FROM ${dialect.schema}.persons WHERE ${put(personId)} IN (id, linked_id)`

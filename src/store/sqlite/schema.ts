@@ -409,6 +409,56 @@ export const migrations: readonly SqliteMigration[] = [
 `,
   // The last entry of the account that its spending counts; null for keys. The second release posts without counting for accounts.
   'ALTER TABLE spends ADD COLUMN seq INTEGER',
+  // People who sign in (ruling Y20): their sessions, and what was begun.
+  `
+  ALTER TABLE keys ADD COLUMN session TEXT;             -- the sign-in that it is the key of
+  ALTER TABLE persons ADD COLUMN issuer TEXT;
+  ALTER TABLE persons ADD COLUMN subject TEXT;
+  CREATE INDEX persons_subject ON persons (subject) WHERE subject IS NOT NULL;
+  ALTER TABLE sessions ADD COLUMN person_id TEXT;
+  ALTER TABLE sessions ADD COLUMN role TEXT;
+  ALTER TABLE sessions ADD COLUMN sealed TEXT;
+  CREATE TABLE sign_ins (
+    id TEXT PRIMARY KEY,
+    key_id TEXT NOT NULL UNIQUE,
+    account_id TEXT NOT NULL,
+    person_id TEXT NOT NULL,
+    role TEXT NOT NULL,
+    generation INTEGER NOT NULL,
+    refreshed_ms INTEGER NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    ended_ms INTEGER,
+    ended_why TEXT,
+    agent TEXT,
+    address TEXT,
+    sealed TEXT,
+    asked_ms INTEGER NOT NULL,
+    claimed_ms INTEGER
+  ) STRICT;
+  CREATE INDEX sign_ins_created ON sign_ins (created_ms, id);
+  CREATE INDEX sign_ins_person ON sign_ins (person_id, created_ms, id);
+  CREATE TABLE oauth_grants (
+    id TEXT PRIMARY KEY,
+    kind TEXT NOT NULL CHECK (kind IN ('device', 'code')),
+    digest TEXT NOT NULL UNIQUE,
+    user_digest TEXT UNIQUE,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied', 'used')),
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    polled_ms INTEGER,
+    agent TEXT,
+    address TEXT,
+    challenge TEXT,
+    redirect_uri TEXT,
+    person_id TEXT,
+    account_id TEXT,
+    role TEXT,
+    models TEXT,
+    sealed TEXT
+  ) STRICT;
+  CREATE INDEX oauth_grants_expiring ON oauth_grants (expires_ms);
+`,
 ]
 
 /** The version of the second release. */
