@@ -20,6 +20,7 @@ const rules: Record<string, ImportRule> = {
   registers: {},
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
+  clouds: { outside: ['node:zlib'] },
   inference: { may: ['ids', 'bytes'] },
   catalog: { may: ['inference'], outside: ['zod', './presets.json'] },
   wires: {
@@ -33,7 +34,7 @@ const rules: Record<string, ImportRule> = {
   'wires/responses': { ...dialect, may: [...dialect.may!, 'errors', 'ids'] },
   accounts: { may: ['ids', 'inference', 'registers'], types: ['catalog'], outside: ['node:crypto', 'node:zlib'] },
   upstream: {
-    may: ['catalog', 'errors', 'config', 'http1'],
+    may: ['catalog', 'clouds', 'errors', 'config', 'http1'],
     types: ['accounts', 'inference'],
     outside: ['node:*'],
   },

@@ -7,7 +7,9 @@ import {
   createInflateRaw,
   createZstdDecompress,
 } from 'node:zlib'
+import { frameType } from '../clouds/event-frames.ts'
 import type { Flight, ResponseHeaders, TransportFault, UpstreamListener } from './target.ts'
+import { Unframing } from './unframing.ts'
 
 /** An answer that breaks off is passed on as far as it came: its own end says whether it is whole. */
 const asFarAsItCame = { finishFlush: constants.Z_SYNC_FLUSH }
@@ -43,10 +45,10 @@ function withoutCoding(headers: ResponseHeaders): ResponseHeaders {
 /**
  * A flight whose answer is decompressed if its server compresses it, although no request asks for that (ruling Y1). Its listener
  * gets the answer as if it had come so, without the coding in its head. It judges the size: a piece has 16 KiB at most, and
- * no more is made while the flight is paused. An unknown coding stays in the head.
+ * no more is made while the flight is paused. An unknown coding stays in the head. A stream in Amazon's frames is taken out of them.
  */
 export class Unpacking implements UpstreamListener, Flight {
-  readonly #listener: UpstreamListener
+  #listener: UpstreamListener
   #flight: Flight | undefined
   #open: ((first: number) => Transform) | undefined
   #stream: Transform | undefined
@@ -66,6 +68,7 @@ export class Unpacking implements UpstreamListener, Flight {
   }
 
   onHead(status: number, contentType: string, headers: ResponseHeaders): void {
+    if (contentType === frameType && status === 200) this.#listener = new Unframing(this.#listener, () => this.abort())
     const coding = headers.get('content-encoding')
     this.#open = coding === undefined ? undefined : codings.get(coding.trim().toLowerCase())
     const shown = this.#open ? withoutCoding(headers) : headers

@@ -70,6 +70,8 @@ const byStatus = new Map<number, Verdict>([
   [409, passing],
   [413, caller],
   [422, caller],
+  // Bedrock: the model itself failed, without its own status (botocore 1.44.8, `ModelErrorException`).
+  [424, passing],
   [425, passing],
   [429, full],
   [529, overloaded],

@@ -34,6 +34,18 @@ const statuses: Record<string, number> = {
   timeout_error: 504,
   api_error: 500,
   server_error: 500,
+  // Exceptions of Bedrock (botocore 1.44.8), which stand in streams without a status.
+  ValidationException: 400,
+  AccessDeniedException: 403,
+  ResourceNotFoundException: 404,
+  ModelTimeoutException: 408,
+  ModelErrorException: 424,
+  ModelStreamErrorException: 424,
+  ServiceQuotaExceededException: 429,
+  ThrottlingException: 429,
+  ModelNotReadyException: 429,
+  InternalServerException: 500,
+  ServiceUnavailableException: 503,
 }
 
 /** Of an upstream's words so much is kept, in characters: no more is relayed, and no more is searched (ruling U11). */

@@ -29,9 +29,14 @@ export function headValues(
 ): Map<string, string | undefined> {
   const values = withoutTelling(answer)
   if (answer['model'] !== head.model.id) values.set('model', JSON.stringify(head.model.id))
-  if (typeof answer['id'] !== 'string' || !answer['id'].startsWith(prefix))
+  if (typeof answer['id'] !== 'string' || !isPlainId(answer['id'], prefix))
     values.set('id', JSON.stringify(mintAnswerId(prefix, head)))
   return values
+}
+
+/** Clouds write a word of their own after the prefix, as `msg_bdrk_` and `msg_vrtx_`: it shows who serves the model (ruling P9). */
+function isPlainId(id: string, prefix: string): boolean {
+  return id.startsWith(prefix) && !/^[a-z]+_/.test(id.slice(prefix.length))
 }
 
 /**
@@ -111,6 +116,10 @@ export const tellingNames: readonly string[] = [
   'stats', // LM Studio, with the next two
   'model_info',
   'runtime',
+  'amazon-bedrock-invocationMetrics', // Bedrock, with the next two
+  'amazon-bedrock-guardrailAction',
+  'amazon-bedrock-trace',
+  'prompt_filter_results', // Azure
 ]
 
 const telling = new Set(tellingNames)

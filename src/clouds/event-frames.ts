@@ -1,0 +1,99 @@
+import { crc32 } from 'node:zlib'
+
+/** One message of `application/vnd.amazon.eventstream`. Headers of other types than text are left out. */
+export type EventFrame = { headers: ReadonlyMap<string, string>; payload: Buffer }
+
+/** The media type of such streams. */
+export const frameType = 'application/vnd.amazon.eventstream'
+
+/** The format allows 24 MiB. A model's event is small, and what is kept until a frame is whole takes memory. */
+const frameBytesMax = 1_048_576
+
+/** Two lengths and their sum, and the sum of the whole at its end. */
+const preludeBytes = 12
+const sumBytes = 4
+
+/** Bytes of a header's value by its type; `-1`: two bytes before it have its length. Index 7 is text. */
+const valueBytes = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16]
+const textType = 7
+
+/**
+ * Decodes frames from bytes in pieces of any size (smithy.io/2.0/aws/amazon-eventstream.html, 2026-11). A frame is the length of the
+ * whole, that of the headers, their CRC-32, headers, payload, and the CRC-32 of all that. Numbers are big-endian.
+ */
+export class EventFrames {
+  readonly #kept: Buffer[] = []
+  #bytes = 0
+  /** So many bytes are needed before anything more can be read. */
+  #needed = preludeBytes
+
+  /** Whether no part of a frame is left over. */
+  get isWhole(): boolean {
+    return this.#bytes === 0
+  }
+
+  /**
+   * @returns the frames that are whole now
+   * @throws Error if a length or a sum is wrong: nothing after it can be read, and nothing of that frame is returned
+   */
+  *push(piece: Buffer): Generator<EventFrame> {
+    this.#kept.push(piece)
+    this.#bytes += piece.length
+    while (this.#bytes >= this.#needed) {
+      const bytes = this.#kept.length === 1 ? this.#kept[0]! : Buffer.concat(this.#kept)
+      const length = checkPrelude(bytes)
+      if (bytes.length < length) {
+        this.#keep(bytes, length)
+        return
+      }
+      this.#keep(bytes.subarray(length), preludeBytes)
+      yield readFrame(bytes.subarray(0, length))
+    }
+  }
+
+  #keep(bytes: Buffer, needed: number): void {
+    this.#kept.splice(0, this.#kept.length, bytes)
+    this.#bytes = bytes.length
+    this.#needed = needed
+  }
+}
+
+/** @returns the length of the frame */
+function checkPrelude(bytes: Buffer): number {
+  const [length, headersLength] = [bytes.readUInt32BE(0), bytes.readUInt32BE(4)]
+  if (crc32(bytes.subarray(0, 8)) !== bytes.readUInt32BE(8)) throw new Error('the sum of the lengths is wrong')
+  if (length > frameBytesMax || preludeBytes + headersLength + sumBytes > length) throw new Error('a length is wrong')
+  return length
+}
+
+function readFrame(frame: Buffer): EventFrame {
+  const end = frame.length - sumBytes
+  if (crc32(frame.subarray(0, end)) !== frame.readUInt32BE(end)) throw new Error('the sum of a frame is wrong')
+  const payloadStart = preludeBytes + frame.readUInt32BE(4)
+  return {
+    headers: readHeaders(frame.subarray(preludeBytes, payloadStart)),
+    payload: frame.subarray(payloadStart, end),
+  }
+}
+
+/** A header is the length of its name, the name, the type of the value, and the value. Reading past the end throws. */
+function readHeaders(bytes: Buffer): Map<string, string> {
+  const headers = new Map<string, string>()
+  let at = 0
+  const skip = (length: number): number => {
+    const start = at
+    at += length
+    if (at > bytes.length) throw new Error('a header is longer than all')
+    return start
+  }
+  while (at < bytes.length) {
+    const nameLength = bytes.readUInt8(skip(1))
+    const name = bytes.toString('utf8', skip(nameLength), at)
+    const type = bytes.readUInt8(skip(1))
+    const fixed = valueBytes[type]
+    if (fixed === undefined) throw new Error('a header has an unknown type')
+    const start = skip(fixed < 0 ? bytes.readUInt16BE(skip(2)) : fixed)
+    if (type === textType) headers.set(name, bytes.toString('utf8', start, at))
+  }
+  return headers
+}

@@ -1,0 +1,35 @@
+import { crc32 } from 'node:zlib'
+
+/** A frame of `application/vnd.amazon.eventstream` with headers of text. */
+export function frameOf(headers: Record<string, string>, payload: string | Buffer): Buffer {
+  const lines = Object.entries(headers).map(([name, value]) => {
+    const [key, text] = [Buffer.from(name), Buffer.from(value)]
+    return Buffer.concat([Buffer.from([key.length]), key, Buffer.from([7, text.length >> 8, text.length & 255]), text])
+  })
+  return framed(Buffer.concat(lines), Buffer.from(payload))
+}
+
+/** A frame with headers as bytes. */
+export function framed(headers: Buffer, payload: Buffer): Buffer {
+  const head = Buffer.alloc(12)
+  head.writeUInt32BE(12 + headers.length + payload.length + 4, 0)
+  head.writeUInt32BE(headers.length, 4)
+  head.writeUInt32BE(crc32(head.subarray(0, 8)), 8)
+  const all = Buffer.concat([head, headers, payload])
+  const sum = Buffer.alloc(4)
+  sum.writeUInt32BE(crc32(all))
+  return Buffer.concat([all, sum])
+}
+
+/** One event of the messages wire, as `InvokeModel` streams it. */
+export function chunkOf(event: unknown, more: Record<string, unknown> = {}): Buffer {
+  const bytes = Buffer.from(JSON.stringify(event)).toString('base64')
+  const headers = { ':event-type': 'chunk', ':content-type': 'application/json', ':message-type': 'event' }
+  return frameOf(headers, JSON.stringify({ bytes, p: 'abcd', ...more }))
+}
+
+/** @param name such as `throttlingException` */
+export function exceptionOf(name: string, said: Record<string, unknown>): Buffer {
+  const headers = { ':exception-type': name, ':content-type': 'application/json', ':message-type': 'exception' }
+  return frameOf(headers, JSON.stringify(said))
+}
