@@ -23,7 +23,7 @@ import {
   siteOf,
 } from './guard.ts'
 import { createIdentity, type IdentityParts, permit, tooMany } from './identity.ts'
-import { type Matched, matchOperation, readFields } from './request.ts'
+import { adminRoutes, type Matched, matchOperation, ownRoutes, readFields } from './request.ts'
 import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
@@ -62,7 +62,7 @@ export type PlayRequest = (
 ) => void
 
 /**
- * The admin API. The checks run in this order: host name (421), token (401, 429), role (403), operation (404, 405), fields
+ * The admin API, and that of the owners of keys. The checks run in this order: host name (421), token (401, 429), role (403), operation (404, 405), fields
  * (400 and others).
  */
 export function createApi(parts: ApiParts): AdminHandler {
@@ -89,7 +89,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const site = siteOf(exchange, parts.site)
     if (!isOurHost(exchange.header('host'), site))
       throw new ProblemError('misdirected', 'Ask by the address of this listener.')
-    const matched = matchOperation(exchange.method, request.path)
+    const matched = matchOperation(parts.isForOwners ? ownRoutes : adminRoutes, exchange.method, request.path)
     const isOpen = matched && 'operation' in matched && matched.operation.role === 'anyone'
     const address = parts.peerOf(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for'))
     const shown = isOpen ? nobody : await identify(exchange, site, address)
@@ -148,7 +148,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       who,
       requestId,
       ...{ nowMs: parts.nowMs(), calendar: parts.calendar },
-      version: parts.version,
+      ...{ version: parts.version, isForOwners: parts.isForOwners },
       cookie: cookie === undefined ? undefined : digestOfCookie(cookie),
       lastEventId: exchange.header('last-event-id'),
     }

@@ -10,6 +10,8 @@ import type { HttpExchange } from '../http/http-exchange.ts'
 export type KnownSite = {
   /** The URL under which people reach it through a proxy. */
   publicUrl?: URL | undefined
+  /** Set for the listener of clients. Browsers send cookies to all ports of a host, so its cookie has a name of its own. */
+  isForOwners?: boolean
   /** Whether the certificate covers a name or address. A name that an attacker points at this address is not in it. */
   names?: ((host: string) => boolean) | undefined
 }
@@ -46,8 +48,11 @@ export function isCrossSite(request: HttpExchange, { isSecure, publicUrl }: Site
   return origin !== `${isSecure ? 'https' : 'http'}://${request.header('host')}` && origin !== publicUrl?.origin
 }
 
-/** The prefix `__Host-` needs TLS. Other hosts of the domain then cannot set the cookie. */
-export function cookieName({ isSecure, publicUrl }: Site): string {
+/**
+ * The prefix `__Host-` needs TLS, or loopback, which browsers trust alike. Other hosts of the domain then cannot set the cookie.
+ */
+export function cookieName({ isSecure, publicUrl, isForOwners }: Site): string {
+  if (isForOwners) return '__Host-triwire-own'
   return isSecure || publicUrl?.protocol === 'https:' ? '__Host-triwire' : 'triwire'
 }
 

@@ -11,6 +11,8 @@ import type { Matched } from './request.ts'
 export type IdentityParts = {
   /** The books, opened at the first call. @throws StoreSilent and others */
   books(): Promise<Books>
+  /** Set for the listener of clients: only owners of keys sign in there, and only what serves them exists (ruling Y19). */
+  isForOwners?: boolean
   /** Counts wrong tokens. */
   throttle: LocalThrottle
   /** Count the requests of each operator, and of each owner of a key. */
@@ -32,11 +34,17 @@ export function createIdentity(parts: IdentityParts) {
     const bearer = authorization === undefined ? undefined : /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
     const cookie = authorization === undefined ? readCookie(request, cookieName(site)) : undefined
     if (authorization === undefined && cookie === undefined)
-      throw new ProblemError('unauthenticated', 'Show a token: Authorization: Bearer tri-op-….', challenge)
+      throw new ProblemError(
+        'unauthenticated',
+        parts.isForOwners
+          ? 'Show a key: Authorization: Bearer sk-tri-….'
+          : 'Show a token: Authorization: Bearer tri-op-….',
+        challenge,
+      )
     const digest = cookie === undefined ? digestOf(bearer ?? '') : digestOfCookie(cookie)
     const kind = cookie === undefined ? 'bearer' : 'cookie'
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
-    if (digest === undefined || !who) throw failed(address)
+    if (digest === undefined || !who || (parts.isForOwners && who.kind !== 'owner')) throw failed(address)
     const place = takePlace(who)
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
@@ -63,9 +71,12 @@ export function createIdentity(parts: IdentityParts) {
     const { throttled, retryAfterSeconds } = parts.throttle.fail(address)
     return throttled
       ? tooMany('Too many wrong tokens from your address.', retryAfterSeconds)
-      : new ProblemError('unauthenticated', 'This is no token and no key, or no longer.', challenge)
+      : new ProblemError('unauthenticated', parts.isForOwners ? noKey : noToken, challenge)
   }
 }
+
+const noToken = 'This is no token and no key, or no longer.'
+const noKey = 'This is no key, or no longer. Operators sign in on the admin listener.'
 
 const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
 

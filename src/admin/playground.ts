@@ -17,8 +17,8 @@ const guardLines = linesOf(guards)
 const formHeaders: FormHeaders = ({ id }) => `${guardLines}x-request-id: ${id}\r\n`
 
 /**
- * Serves a request that an operator makes on behalf of an account, by the walk of all requests (`infer`). The account's
- * window, credit, hold and debit apply. No key is needed, and the debit names none.
+ * Serves a request of an operator on behalf of an account, or of the owner of a key at their own cost. It takes the walk of all
+ * requests (`infer`). The window, credit, hold and debit of the account apply, and the limits of the key if there is one.
  * @param isDraining while true, no request is begun
  * @returns `playing`: the number of requests without a complete answer
  */
@@ -53,7 +53,7 @@ export function createPlayground(
 
     async function begin(): Promise<void> {
       if (isDraining()) throw new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })
-      await playFor(gateway, call, record, { ...asked.account })
+      await playFor(gateway, call, record, { ...asked.account }, asked.keyDigest)
     }
 
     function sendRefusal(error: GatewayError): void {

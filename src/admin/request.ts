@@ -3,7 +3,7 @@ import { GatewayError } from '../errors.ts'
 import { ClientGone } from '../gateway/call.ts'
 import type { BodyShare } from '../gateway/fairness/places.ts'
 import { allOperations, pathFields } from '../operations/openapi.ts'
-import type { Operation } from '../operations/operation.ts'
+import { type Operation, ownRoles } from '../operations/operation.ts'
 import { ProblemError, pointerTo } from '../operations/problem.ts'
 import { type AdminRequest, problemBelow } from './answer.ts'
 
@@ -15,14 +15,30 @@ export type Matched =
   | { allow: readonly string[] }
   | undefined
 
-const routes = allOperations.map((operation) => ({
-  operation,
-  names: pathFields(operation),
-  pattern: new RegExp(`^/api/v1${operation.path.replace('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
-}))
+/** The paths of an API, each with its operation. */
+type ApiRoutes = readonly { operation: Operation; names: string[]; pattern: RegExp }[]
+
+/** All operations, below the path of the admin API. */
+export const adminRoutes: ApiRoutes = routesOf(`/api/v1`, allOperations)
+
+/** The operations that serve owners of keys, below a path where everything is their own, so that `/me` may be left out. */
+export const ownRoutes: ApiRoutes = routesOf(
+  '/console/api(?:/me(?=/))?',
+  allOperations
+    .filter(({ role }) => ownRoles.has(role))
+    .map((operation) => ({ ...operation, path: operation.path.replace(/^\/me(?=\/)/, '') })),
+)
+
+function routesOf(prefix: string, operations: readonly Operation[]): ApiRoutes {
+  return operations.map((operation) => ({
+    operation,
+    names: pathFields(operation),
+    pattern: new RegExp(`^${prefix}${operation.path.replace('.', '\\.').replace(/\{\w+\}/g, '([^/]+)')}$`),
+  }))
+}
 
 /** Returns the operation at a path, or the methods that the path takes if the requested one is not among them. */
-export function matchOperation(method: string, path: string): Matched {
+export function matchOperation(routes: ApiRoutes, method: string, path: string): Matched {
   const allow: string[] = []
   for (const { operation, names, pattern } of routes) {
     const match = pattern.exec(path)

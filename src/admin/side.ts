@@ -2,7 +2,16 @@ import type { Config } from '../config/config.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { readBody } from '../http/body.ts'
 import type { Side, SideAnswer } from '../http/routes.ts'
-import { type AdminRequest, type ApiAnswer, answerLimits, send } from './answer.ts'
+import {
+  type AdminHandler,
+  type AdminRequest,
+  type ApiAnswer,
+  answerLimits,
+  guard,
+  send,
+  tellProblem,
+} from './answer.ts'
+import { tooMany } from './identity.ts'
 
 /** A request on the public listener that is for no model. @property record takes the account, the key and the code of a refusal */
 type SideRequest = AdminRequest & { record: CallRecord }
@@ -36,7 +45,7 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
     return route?.isOn(config) ? (exchange, record) => answer(route, exchange, record) : undefined
   }
 
-  async function answer({ answer }: SideRoute, ...[exchange, record]: Parameters<SideAnswer>): Promise<void> {
+  async function answer({ answer }: SideRoute, ...[exchange, record]: Parameters<SideAnswer>) {
     const { target } = exchange
     const queryAt = target.indexOf('?')
     const answered = await answer({
@@ -44,9 +53,25 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
       query: queryAt < 0 ? '' : target.slice(queryAt),
       readBody: (bodyBytesMax, room = ampleRoom) => readBody(exchange, { ...bodyLimits, bodyBytesMax }, room),
     })
-    if (!answered) return
+    if (!answered) return 'handed_on' as const
     record.status = answered.status
     if (answered.status >= 400) record.outcome ??= answered.status < 500 ? 'refused' : 'internal_error'
     await send(exchange, answered, answerLimits)
+    return 'answered' as const
+  }
+}
+
+/** Limits an API to so many questions at once, and to none while the process cannot keep up, so that requests to models go first. */
+export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
+  let running = 0
+  return async (request) => {
+    if (running >= atOnceMax || isShedding())
+      return guard(tellProblem(tooMany('The gateway has much to do: ask again soon.', 2), request.id), request.id)
+    running++
+    try {
+      return await answer(request)
+    } finally {
+      running--
+    }
   }
 }

@@ -33,10 +33,11 @@ export function createUnderWay(nowMs: () => number) {
     }
   }
 
-  /** @returns a function that ends the operation. @throws ProblemError if the operator runs it too often already */
+  /** @returns a function that ends the operation. @throws ProblemError if the caller runs it too often already */
   function enter({ id, atOnce }: Operation, who: Principal | undefined): () => void {
-    if (atOnce === undefined || who?.kind !== 'operator') return () => {}
-    return take(`${id} ${who.actor}`, atOnce, () => tooMany(`You ask this ${atOnce} times at once already.`, 1))
+    if (atOnce === undefined || who === undefined) return () => {}
+    const name = who.kind === 'operator' ? who.actor : who.key.id
+    return take(`${id} ${name}`, atOnce, () => tooMany(`You ask this ${atOnce} times at once already.`, 1))
   }
 
   /**

@@ -1,4 +1,4 @@
-import { type ApiKey, StoreSilent } from '../accounts/account.ts'
+import { type ApiKey, hasEnded, StoreSilent } from '../accounts/account.ts'
 import type { Admission, AdmissionRefusal, BudgetRefusal, Entered } from '../accounts/admission.ts'
 import { authenticate } from '../accounts/authenticate.ts'
 import type { Budget } from '../accounts/budget.ts'
@@ -29,6 +29,14 @@ export async function identify(gateway: Gateway, call: Call, record: CallRecord)
   const { throttled, retryAfterSeconds } = await throttle.fail(call.ip)
   if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
+}
+
+/** Finds the key of a person who is signed in. @throws GatewayError 401, also for a key that has ended meanwhile; 500 */
+export async function welcomeDigest(gateway: Gateway, record: CallRecord, digest: string): Promise<ApiKey> {
+  const { directory } = gateway
+  const key = directory.findKnownKey(digest) ?? (await directory.findKey(digest).catch(explainSilentKeys))
+  if (!key || hasEnded(key.expiresMs, gateway.nowMs())) throw new GatewayError('invalid_api_key', texts.unknownKey)
+  return welcome(gateway, record, key)
 }
 
 function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {

@@ -5,7 +5,7 @@ import { checkConversation } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readSessionId } from '../wires/requests/conversation-key.ts'
 import { wires } from '../wires/wires.ts'
-import { enter, identify, inOrder, noteAccount, takeHold } from './admit.ts'
+import { enter, identify, inOrder, noteAccount, takeHold, welcomeDigest } from './admit.ts'
 import { type Call, ClientGone } from './call.ts'
 import { Delivery } from './delivery.ts'
 import type { Gateway, Snapshot } from './gateway.ts'
@@ -62,11 +62,20 @@ async function walk(
 const noDigest = 'no key'
 
 /**
- * Runs a request that an operator makes on behalf of an account, without a key. After this it is a request like any other.
+ * Runs a request of the playground. An operator sends it on behalf of an account, without a key; an owner with their key. After
+ * this it is a request like any other.
+ * @param keyDigest of the owner's key
  * @throws GatewayError
  */
-export async function play(gateway: Gateway, call: Call, record: CallRecord, account: Account): Promise<void> {
+export async function play(
+  gateway: Gateway,
+  call: Call,
+  record: CallRecord,
+  account: Account,
+  keyDigest?: string,
+): Promise<void> {
   const { directory } = gateway
+  if (keyDigest !== undefined) return infer(gateway, call, record, await welcomeDigest(gateway, record, keyDigest))
   // A new account may not be in memory yet. Looking up any key loads what is new.
   if (!directory.findKnownAccount(account.id)) await directory.findKey(noDigest)
   // The object that all requests of the account share.

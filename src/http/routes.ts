@@ -26,8 +26,11 @@ export type Side = {
   find(path: string, config: Config): SideAnswer | undefined
 }
 
-/** Answers a request, and writes the status and the account into its record. Rejects only with a bug of ours. */
-export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<void>
+/**
+ * Answers a request, and writes the status into its record. Rejects only with a bug of ours.
+ * @returns `handed_on` if it has become a request for a model, which has a record of its own
+ */
+export type SideAnswer = (exchange: HttpExchange, record: CallRecord) => Promise<'answered' | 'handed_on'>
 
 /** Makes the function that finds the walk of a request, and answers with the error if the walk throws (spec 7). */
 export function createRouter(gateway: Gateway, listeners: readonly RecordListener[], side?: Side): Router {
@@ -77,7 +80,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     }
     if (answerAside) {
       // Such an answer may be over before the rest of its request is.
-      answerAside(exchange, record).then(() => finish(), refuse)
+      answerAside(exchange, record).then((how) => how === 'answered' && finish(), refuse)
       return
     }
     if (method === 'OPTIONS') {

@@ -53,18 +53,21 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
 
 /**
  * Callers that an operation serves (Y22). `anyone`: shows nothing. `owner`: a client that shows a key of an account, for its
- * own data. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
+ * own data. `own`: nobody else, because operators have the same of everybody. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
  */
-type Role = 'anyone' | 'owner' | 'reader' | 'viewer' | 'finance' | 'admin'
+type Role = 'anyone' | 'owner' | 'own' | 'reader' | 'viewer' | 'finance' | 'admin'
 
 /** The operations that each caller may use. */
 const served = {
   nobody: ['anyone'],
-  owner: ['anyone', 'owner'],
+  owner: ['anyone', 'owner', 'own'],
   viewer: ['anyone', 'owner', 'reader', 'viewer'],
   finance: ['anyone', 'owner', 'reader', 'finance'],
   admin: ['anyone', 'owner', 'reader', 'viewer', 'finance', 'admin'],
 } as const satisfies Record<OperatorRole | 'owner' | 'nobody', readonly Role[]>
+
+/** The roles of operations that exist for owners of keys. */
+export const ownRoles: ReadonlySet<Role> = new Set(served.owner)
 
 /** Whether an operation of a role serves a caller. */
 export function serves(role: Role, who: Principal | undefined): boolean {
@@ -114,6 +117,8 @@ export type Context = {
   calendar: Calendar
   /** The version of triwire. */
   version: string
+  /** Whether it was asked on the listener of clients, where no operator signs in. */
+  isForOwners?: boolean | undefined
   /** The digest of the cookie that was shown. */
   cookie?: string | undefined
   /** The place where the page before ended. */
@@ -178,9 +183,13 @@ export type SetupAsked = {
   isOwner: boolean
 }
 
-/** A request that the gateway serves for an account, although no key of it was shown. */
+/**
+ * A request that the gateway serves for an account, although no key of it was shown to its wire.
+ * @property keyDigest the key whose limits apply and which is billed; undefined: none
+ */
 export type Play = {
   account: { id: string; name: string; state: 'active' | 'suspended' }
+  keyDigest?: string
   wire: ClientWire
   /** JSON. */
   body: string

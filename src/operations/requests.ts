@@ -21,7 +21,7 @@ import {
 import { atOf, compareRows, fits, isBeyond, lateMs, type RequestFilter, type RequestPlace, toTokens } from './rows.ts'
 import { explanation } from './shapes.ts'
 
-const words = (what: string, isOne: (word: string) => boolean = () => true, error = '') =>
+export const words = (what: string, isOne: (word: string) => boolean = () => true, error = '') =>
   field
     .text('must be a text')
     .transform((value) => value.split(',').filter((one) => one !== ''))
@@ -50,6 +50,11 @@ const input = z.strictObject({
     ),
   ...field.paging,
 })
+
+export const requestId = field
+  .text('must be a request id')
+  .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' })
+  .describe('x-request-id of the answer')
 
 export const requestOperations = [
   operation({
@@ -81,11 +86,8 @@ export const requestOperations = [
       yield* exportRequests(await readerOf(context, asked), sort)
     },
     async run(context, { sort, limit, cursor: _, ...asked }) {
-      const read = await readerOf(context, asked)
-      if (sort !== '-at') return { items: (await sortLast(read, sort)).slice(0, limit) }
-      const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
-      const { rows, end } = await read(limit, id === undefined ? undefined : { atMs: atMs!, id })
-      return { items: rows, next: end && [end.atMs, end.id] }
+      if (sort !== '-at') return { items: (await sortLast(await readerOf(context, asked), sort)).slice(0, limit) }
+      return listLast(context, await toFilter(context, asked), limit)
     },
   }),
   operation({
@@ -93,10 +95,7 @@ export const requestOperations = [
     http: 'GET /requests/{request}/explain',
     role: 'viewer',
     input: z.strictObject({
-      request: field
-        .text('must be a request id')
-        .regex(/^[\w-]{1,100}$/, { error: 'is no request id: it stands in x-request-id of the answer, such as req_…' })
-        .describe('x-request-id of the answer'),
+      request: requestId,
     }),
     output: explanation,
     problems: ['not_found', 'store_unavailable'],
@@ -116,6 +115,14 @@ export const requestOperations = [
     },
   }),
 ]
+
+/** Returns a page of the last requests that fit, after the place where the page before ended. */
+export async function listLast(context: Context, filter: RequestFilter, limit: number) {
+  const [atMs, id] = readPlace(context.beyond, ['number', 'string']) ?? []
+  const beyond = id === undefined ? undefined : { atMs: atMs!, id }
+  const { rows, end } = await lastRequests(context, filter, limit, beyond)
+  return { items: rows, next: end && [end.atMs, end.id] }
+}
 
 type RequestQuery = Omit<z.output<typeof input>, 'sort' | 'limit' | 'cursor'>
 

@@ -33,10 +33,10 @@ export const sessionOperations = [
     }),
     problems: ['unauthenticated', 'rate_limited'],
     text: 'sign in with a token or a key: the answer sets a cookie that stands for it',
-    async run({ books }, { token }) {
+    async run({ books, isForOwners }, { token }) {
       const digest = digestOf(token.trim())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
-      if (!whose || (whose.kind === 'operator' && whose.operatorId === undefined))
+      if (!whose || (whose.kind === 'operator' && (isForOwners || whose.operatorId === undefined)))
         throw new ProblemError('unauthenticated', 'This is no token and no key, or no longer.')
       const { session, token: cookie } = await books.signIn(whose)
       const name = whose.kind === 'operator' ? whose.name : whose.account.name

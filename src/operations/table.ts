@@ -3,6 +3,7 @@ import { keyOperations } from './keys.ts'
 import { ledgerOperations } from './ledger.ts'
 import type { Operation } from './operation.ts'
 import { meOperations, operatorOperations } from './operators.ts'
+import { ownOperations } from './own.ts'
 import { personOperations } from './persons.ts'
 import { requestOperations } from './requests.ts'
 import { runningOperations, webhookOperations } from './running.ts'
@@ -16,6 +17,7 @@ import { workbenchOperations } from './workbench.ts'
 export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...meOperations,
+  ...ownOperations,
   ...accountOperations,
   ...keyOperations,
   ...personOperations,

@@ -40,7 +40,7 @@ const entriesMs = 7 * 86_400_000
 /** The longest time that counters of free requests may wait in the memory of another server, in ms. */
 const trafficLagMs = 10_000
 
-const input = z.strictObject({
+export const usageInput = z.strictObject({
   ...rangeFields,
   bucket: z
     .enum(bucketNames, { error: `must be one of ${bucketNames.join(', ')}` })
@@ -67,14 +67,17 @@ const input = z.strictObject({
   ...wordFields,
 })
 
-type Input = z.output<typeof input>
+type Input = z.output<typeof usageInput>
+
+/** The question without its words, which the caller of `showUsage` may determine. */
+type FigureInput = Pick<Input, 'from' | 'to' | 'last' | 'month' | 'bucket' | 'tz' | 'top' | 'by' | 'measures'>
 
 export const usageOperations = [
   operation({
     id: 'usage.show',
     http: 'GET /usage',
     role: 'reader',
-    input,
+    input: usageInput,
     output: usageShape,
     problems: ['range_too_large'],
     text: 'show what was used and what it cost, as a time series',
@@ -97,13 +100,22 @@ export const usageOperations = [
       },
     ],
     async *csv(context, input) {
-      yield* formatUsageCsv(await showUsage(context, input), input.by)
+      yield* formatUsageCsv(await showAll(context, input), input.by)
     },
-    run: async (context, input) => ({ body: await showUsage(context, input) }),
+    run: async (context, input) => ({ body: await showAll(context, input) }),
   }),
 ]
 
-async function showUsage({ books, running, nowMs }: Context, input: Input): Promise<z.output<typeof usageShape>> {
+async function showAll(context: Context, input: Input): Promise<z.output<typeof usageShape>> {
+  return showUsage(context, input, await readOnly(context.books, context.calendar, input))
+}
+
+/** @param only selects the figures by words of their groupings. @throws ProblemError for a range that is too large */
+export async function showUsage(
+  { books, running, nowMs }: Context,
+  input: FigureInput,
+  only: UsageQuestion['only'],
+): Promise<z.output<typeof usageShape>> {
   const { timeZone, weekStarts } = await books.readUsageState()
   const calendar = createCalendar({ timeZone: input.tz ?? timeZone, weekStarts })
   const zone: Zone = { timeZone: calendar.timeZone, weekStarts }
@@ -118,7 +130,7 @@ async function showUsage({ books, running, nowMs }: Context, input: Input): Prom
     bounds: boundsMs.map((ms) => Math.floor(ms / quarterMs)),
     daysOf: boundsMs.every((ms) => calendar.periodOf(ms, 'day').startMs === ms) ? zone : undefined,
     ...{ by, sums, times, sort, top: input.top },
-    only: await readOnly(books, calendar, input),
+    only,
   }
   const hasCounted = times.length > 0 || sums.some((name) => name === 'requests' || name === 'errors')
   const isWritten = hasCounted && (await running.writeTraffic())

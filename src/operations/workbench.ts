@@ -13,7 +13,7 @@ const word = field.text('must be a text').optional()
 const wire = z.enum(clientWireNames)
 
 /** JSON as a text, which is used unchanged, or as an object, which is serialized again and may spell numbers differently. */
-const json = (what: string) =>
+export const json = (what: string) =>
   z
     .union([z.string(), z.record(z.string(), z.unknown())], { error: 'must be an object, or a text of JSON' })
     .transform((value) => (typeof value === 'string' ? value : JSON.stringify(value)))

@@ -41,6 +41,21 @@ export function namesOf(tls: TlsPair | undefined): ((host: string) => boolean) |
   return (host) => (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) !== undefined
 }
 
+/** The table of operations is loaded with the first request, which makes the start of a server shorter. */
+export function openApi(parts: ApiParts): AdminHandler {
+  const open = async () => (await import('../admin/api.ts')).createApi(parts)
+  let opening: Promise<AdminHandler> | undefined
+  return async (request: AdminRequest) => {
+    opening ??= open()
+    const answer = await opening.catch((error) => {
+      // The next request tries again: a file that cannot be opened now may be opened later.
+      opening = undefined
+      throw error
+    })
+    return answer(request)
+  }
+}
+
 /** The admin API and the console of a running gateway. The books are opened when the first request needs them. */
 export function createAdminApi(parts: AdminApiParts) {
   const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies } = parts
@@ -51,7 +66,6 @@ export function createAdminApi(parts: AdminApiParts) {
   }
   let readPeer = createPeerReader(config.trustedProxies)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
-  const open = async () => (await import('../admin/api.ts')).createApi(apiParts)
   const apiParts: ApiParts = {
     books,
     running: operations,
@@ -68,20 +82,8 @@ export function createAdminApi(parts: AdminApiParts) {
     bodyBytesMax,
     bodies,
   }
-  let opening: Promise<AdminHandler> | undefined
   const pages = createConsole({ site })
-  return { api, pages, books, adopt, close }
-
-  /** The table of operations is loaded with the first request, which makes the start of a server shorter. */
-  async function api(request: AdminRequest) {
-    opening ??= open()
-    const answer = await opening.catch((error) => {
-      // The next request tries again: a file that cannot be opened now may be opened later.
-      opening = undefined
-      throw error
-    })
-    return answer(request)
-  }
+  return { api: openApi(apiParts), pages, books, adopt, close, apiParts }
 
   /**
    * A reload has put this configuration in force. From now on the listener presents the certificate of this configuration

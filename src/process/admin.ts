@@ -104,7 +104,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,
   })
-  const ownPages = createOwnPages(config)
+  const ownPages = createOwnPages(config, adminApi.apiParts, { clockMs, isShedding: () => gateway.isShedding() })
   const adminParts = {
     isReady: async () => {
       const [ready, note] = [isReady(), tellClock()]

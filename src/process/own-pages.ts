@@ -1,16 +1,47 @@
+import { createThrottle, createWindows } from '../accounts/limits.ts'
+import type { ApiParts } from '../admin/api.ts'
 import { createConsole } from '../admin/console.ts'
 import type { KnownSite } from '../admin/guard.ts'
-import type { SideRoute } from '../admin/side.ts'
+import { giveWay, type SideRoute } from '../admin/side.ts'
 import type { Config } from '../config/config.ts'
-import { namesOf } from './admin-api.ts'
+import { namesOf, openApi } from './admin-api.ts'
 
-/** The pages of the public listener, on which the owner of a key sees their own use (rulings Y19, Y22). */
-export function createOwnPages(config: Config): { routes: readonly SideRoute[]; adopt(next: Config): void } {
-  const site: KnownSite = {}
+/** At most so many wrong keys of an address, and questions of an owner, in a minute; and questions of all of them at once. */
+const [failuresMax, questionsMax, atOnceMax] = [10, 240, 32]
+
+type OwnPagesParts = {
+  /** Monotonic. */
+  clockMs: () => number
+  /** Whether the process cannot keep up. Requests to models then go first. */
+  isShedding: () => boolean
+}
+
+/**
+ * The pages of the listener of clients and the API that they ask. The owner of a key sees their own use there (rulings Y19, Y22).
+ * They have limits of their own, so that requests to models do not wait for them.
+ */
+export function createOwnPages(
+  config: Config,
+  shared: ApiParts,
+  { clockMs, isShedding }: OwnPagesParts,
+): { routes: readonly SideRoute[]; adopt(next: Config): void } {
+  const site: KnownSite = { isForOwners: true }
   adopt(config)
+  const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
+  const api = openApi({
+    ...shared,
+    ...{ site, isForOwners: true },
+    throttle: createThrottle({ limit: failuresMax, ...minute }),
+    ownerRates: createWindows({ limit: questionsMax, ...minute }),
+  })
   const pages = createConsole({ site })
-  const isOn = ({ ownPages }: Config) => ownPages
-  return { routes: ['/console', '/console/'].map((path) => ({ path, answer: pages, isOn })), adopt }
+  const isOn = ({ ownPages, signIn }: Config) => ownPages || signIn !== undefined
+  const routes = [
+    { path: '/console', answer: pages, isOn },
+    { path: '/console/', answer: pages, isOn },
+    { path: '/console/api/', answer: giveWay(api, atOnceMax, isShedding), isOn },
+  ]
+  return { routes, adopt }
 
   /** A reload has put this configuration in force: hosts are checked by its `api_url` and certificate. */
   function adopt({ apiUrl, tls }: Config): void {

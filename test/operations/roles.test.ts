@@ -14,71 +14,80 @@ import { checkAnswer } from './contract.ts'
 type Api = Awaited<ReturnType<typeof startApi>>
 
 /** What each operation can be asked, once: a new entry of the table has a line here. `of` makes what it is about. */
-const samples: Record<string, (api: Api) => Record<string, unknown> | Promise<Record<string, unknown>>> = {
-  'session.create': ({ viewer }) => ({ token: viewer }),
-  'session.end': () => ({}),
-  me: () => ({}),
-  openapi: () => ({}),
-  'account.create': () => ({ name: `made-${++count}`, credit: '1.5' }),
-  'account.list': () => ({ q: 'test' }),
-  'account.show': () => ({ account: 'tester' }),
-  'account.update': ({ gateway }) => ({
-    account: gateway.store.createAccount(`edited-${++count}`).id,
-    state: 'suspended',
-  }),
-  'account.credit': () => ({ account: 'b', credits: '1', reference: `ref-${++count}` }),
-  'key.create': () => ({ account: 'b', label: 'laptop' }),
-  'key.list': () => ({ account: 'b' }),
-  'key.show': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id }),
-  'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: `ci-${++count}` }),
-  'key.revoke': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),
-  'key.rotate': ({ gateway }) => ({ key: gateway.store.createKey('b').id, grace: '1h' }),
-  'person.create': () => ({ name: 'Ada', external_id: `u-${++count}` }),
-  'person.list': () => ({ q: 'ada' }),
-  'person.import': () => ({ csv: `name,external_id\nBo,u-${++count}\n` }),
-  'person.show': async ({ books }) => ({ person: (await books.createPerson({ name: 'Cy' })).id }),
-  'person.update': async ({ books }) => ({ person: (await books.createPerson({ name: 'Di' })).id, email: 'd@e.fr' }),
-  'person.link': async ({ books }) => ({
-    person: (await books.createPerson({ name: 'Ed' })).id,
-    other: (await books.createPerson({ name: 'Ed 2' })).id,
-  }),
-  'person.erase': async ({ books }) => ({ person: (await books.createPerson({ name: 'Fy' })).id }),
-  'ledger.list': () => ({ account: 'tester' }),
-  'ledger.totals': () => ({ by: 'model,key' }),
-  'ledger.margin': () => ({ by: 'model,upstream' }),
-  'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
-  'usage.table': () => ({ by: 'account,model' }),
-  'statement.show': () => ({ account: 'tester', month: '2026-01' }),
-  'statement.own': () => ({ month: '2026-01' }),
-  'ledger.show': async ({ gateway }) => ({ request: await paid(gateway) }),
-  'model.list': () => ({}),
-  'upstream.list': () => ({}),
-  'upstream.retry': () => ({ upstream: 'sim' }),
-  'upstream.disable': () => ({ upstream: 'sim', model: 'native-messages' }),
-  'upstream.enable': () => ({ upstream: 'sim', account: 'a', model: 'native-messages' }),
-  status: () => ({}),
-  'clock.confirm': () => ({}),
-  'webhook.list': () => ({}),
-  events: () => ({}),
-  'request.list': () => ({ account: 'tester' }),
-  playground: () => ({ account: 'b', wire: 'chat', body: question }),
-  translate: () => ({ from: 'chat', body: question }),
-  'setup.list': () => ({}),
-  'setup.show': () => ({ client: 'claude-code' }),
-  'request.explain': async ({ gateway }) => ({ request: await paid(gateway) }),
-  'operator.create': () => ({ name: `op-${++count}`, role: 'viewer', expires: '1h' }),
-  'operator.list': () => ({}),
-  'operator.revoke': async ({ books }) => ({
-    operator: (await books.createOperator(`gone-${++count}`, 'viewer', Date.now() + 1e9)).operator.id,
-  }),
-  'audit.list': () => ({ actor: 'triwire' }),
-}
+const samples: Record<string, (api: Api, key?: string) => Record<string, unknown> | Promise<Record<string, unknown>>> =
+  {
+    'session.create': ({ viewer }) => ({ token: viewer }),
+    'session.end': () => ({}),
+    me: () => ({}),
+    openapi: () => ({}),
+    'account.create': () => ({ name: `made-${++count}`, credit: '1.5' }),
+    'account.list': () => ({ q: 'test' }),
+    'account.show': () => ({ account: 'tester' }),
+    'account.update': ({ gateway }) => ({
+      account: gateway.store.createAccount(`edited-${++count}`).id,
+      state: 'suspended',
+    }),
+    'account.credit': () => ({ account: 'b', credits: '1', reference: `ref-${++count}` }),
+    'key.create': () => ({ account: 'b', label: 'laptop' }),
+    'key.list': () => ({ account: 'b' }),
+    'key.show': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id }),
+    'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: `ci-${++count}` }),
+    'key.revoke': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),
+    'key.rotate': ({ gateway }) => ({ key: gateway.store.createKey('b').id, grace: '1h' }),
+    'person.create': () => ({ name: 'Ada', external_id: `u-${++count}` }),
+    'person.list': () => ({ q: 'ada' }),
+    'person.import': () => ({ csv: `name,external_id\nBo,u-${++count}\n` }),
+    'person.show': async ({ books }) => ({ person: (await books.createPerson({ name: 'Cy' })).id }),
+    'person.update': async ({ books }) => ({ person: (await books.createPerson({ name: 'Di' })).id, email: 'd@e.fr' }),
+    'person.link': async ({ books }) => ({
+      person: (await books.createPerson({ name: 'Ed' })).id,
+      other: (await books.createPerson({ name: 'Ed 2' })).id,
+    }),
+    'person.erase': async ({ books }) => ({ person: (await books.createPerson({ name: 'Fy' })).id }),
+    'ledger.list': () => ({ account: 'tester' }),
+    'ledger.totals': () => ({ by: 'model,key' }),
+    'ledger.margin': () => ({ by: 'model,upstream' }),
+    'usage.show': () => ({ by: 'model,outcome', measures: 'credits,requests,first_byte_ms' }),
+    'usage.table': () => ({ by: 'account,model' }),
+    'statement.show': () => ({ account: 'tester', month: '2026-01' }),
+    'statement.own': () => ({ month: '2026-01' }),
+    'own.requests': () => ({ outcome: 'ok' }),
+    'own.explain': async ({ gateway }, key) => ({ request: await paid(gateway, key) }),
+    'own.models': () => ({}),
+    'own.usage': () => ({ by: 'model', measures: 'credits,requests' }),
+    'own.playground': () => ({ wire: 'chat', body: question }),
+    'ledger.show': async ({ gateway }) => ({ request: await paid(gateway) }),
+    'model.list': () => ({}),
+    'upstream.list': () => ({}),
+    'upstream.retry': () => ({ upstream: 'sim' }),
+    'upstream.disable': () => ({ upstream: 'sim', model: 'native-messages' }),
+    'upstream.enable': () => ({ upstream: 'sim', account: 'a', model: 'native-messages' }),
+    status: () => ({}),
+    'clock.confirm': () => ({}),
+    'webhook.list': () => ({}),
+    events: () => ({}),
+    'request.list': () => ({ account: 'tester' }),
+    playground: () => ({ account: 'b', wire: 'chat', body: question }),
+    translate: () => ({ from: 'chat', body: question }),
+    'setup.list': () => ({}),
+    'setup.show': () => ({ client: 'claude-code' }),
+    'request.explain': async ({ gateway }) => ({ request: await paid(gateway) }),
+    'operator.create': () => ({ name: `op-${++count}`, role: 'viewer', expires: '1h' }),
+    'operator.list': () => ({}),
+    'operator.revoke': async ({ books }) => ({
+      operator: (await books.createOperator(`gone-${++count}`, 'viewer', Date.now() + 1e9)).operator.id,
+    }),
+    'audit.list': () => ({ actor: 'triwire' }),
+  }
 let count = 0
 
 const question = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
 
-async function paid(gateway: Api['gateway']): Promise<string> {
-  const answer = await gateway.post('/v1/chat/completions', question)
+/** The token of those who may ask it and are not operators; undefined: an operator's will do. */
+const ownersToken = ({ role }: Operation, { keyA }: Api) => (role === 'own' ? keyA : undefined)
+
+async function paid(gateway: Api['gateway'], key = gateway.key): Promise<string> {
+  const answer = await gateway.post('/v1/chat/completions', question, { authorization: `Bearer ${key}` })
   await answer.text()
   return answer.headers.get('x-request-id')!
 }
@@ -109,8 +118,8 @@ test('issue 13: every operation is asked by admin, viewer, finance, owners, nobo
     { who: 'admin', token: undefined, may: ['anyone', 'owner', 'reader', 'viewer', 'finance', 'admin'] },
     { who: 'viewer', token: viewer, may: ['anyone', 'owner', 'reader', 'viewer'] },
     { who: 'finance', token: finance, may: ['anyone', 'owner', 'reader', 'finance'] },
-    { who: 'owner A', token: keyA, may: ['anyone', 'owner'] },
-    { who: 'owner B', token: keyB, may: ['anyone', 'owner'] },
+    { who: 'owner A', token: keyA, may: ['anyone', 'owner', 'own'] },
+    { who: 'owner B', token: keyB, may: ['anyone', 'owner', 'own'] },
     { who: 'nobody', token: '', may: ['anyone'] },
     { who: 'expired', token: expired, may: ['anyone'] },
     { who: 'revoked', token: revoked, may: ['anyone'] },
@@ -124,7 +133,7 @@ test('issue 13: every operation is asked by admin, viewer, finance, owners, nobo
     for (const { who, token, may } of askers) {
       // Five wrong tokens in a minute are the most that are answered as such.
       if (who === 'expired') gateway.advance(60_000)
-      const { path, ...options } = toAsked(one, await samples[one.id]!(api))
+      const { path, ...options } = toAsked(one, await samples[one.id]!(api, token === keyB ? keyB : undefined))
       const told = await ask(one.method, path, { ...options, token })
       const isAllowed = may.includes(one.role)
       const wanted = isAllowed ? 'done' : may.length === 1 ? 'unauthenticated' : 'forbidden'
@@ -133,9 +142,12 @@ test('issue 13: every operation is asked by admin, viewer, finance, owners, nobo
   }
 })
 
-test('issue 13 X14: an owner may sign in and out, see what is his own and the settings of agents, and nothing else', () => {
-  const owners = allOperations.filter(({ role }) => role === 'anyone' || role === 'owner').map(({ id }) => id)
-  assert.deepEqual(owners.sort(), ['me', 'session.create', 'session.end', 'setup.list', 'setup.show', 'statement.own'])
+test('issue 13 Y22: an owner may sign in and out, see and try what is their own and the settings of agents, and nothing else', () => {
+  const owners = allOperations.filter(({ role }) => ['anyone', 'owner', 'own'].includes(role)).map(({ id }) => id)
+  assert.deepEqual(owners.sort(), [
+    ...['me', 'own.explain', 'own.models', 'own.playground', 'own.requests', 'own.usage'],
+    ...['session.create', 'session.end', 'setup.list', 'setup.show', 'statement.own'],
+  ])
 })
 
 test('Y22 finance reads sums, prices and statements of all accounts, and no entry, request, key or person', () => {
@@ -212,7 +224,7 @@ test('operate §6 every operation that changes something leaves exactly one reco
   for (const one of allOperations) {
     const { path, ...options } = toAsked(one, await samples[one.id]!(api))
     const before = byAnn().length
-    const told = await ask(one.method, path, options)
+    const told = await ask(one.method, path, { ...options, token: ownersToken(one, api) })
     assert.ok(told.status < 300, `${one.id}: ${told.text}`)
     const rows = byAnn()
     const made = rows.slice(0, rows.length - before)
@@ -235,6 +247,7 @@ const asked: (more?: Record<string, unknown>) => Provoke =
     const { path, headers, ...options } = toAsked(one, fields)
     return api.ask(one.method, path, {
       ...options,
+      token: ownersToken(one, api),
       ...more,
       headers: { ...headers, ...(more['headers'] as object) },
     }) as never
@@ -250,9 +263,13 @@ const bodyOf = (one: Operation, fields: Record<string, unknown>) => toAsked(one,
 const ways: Partial<Record<ProblemName, Provoke>> = {
   unauthenticated: (api, one, fields) =>
     one.id === 'session.create' ? withFields({ token: 'x' })(api, one, fields) : asked({ token: '' })(api, one, fields),
-  forbidden: (api, one, fields) => asked({ token: one.role === 'admin' ? api.viewer : api.keyA })(api, one, fields),
+  forbidden: (api, one, fields) =>
+    asked({ token: one.role === 'admin' || one.role === 'own' ? api.viewer : api.keyA })(api, one, fields),
   cross_site: async (api, one, fields) => {
-    const { headers } = await api.ask('POST', '/session', { token: '', body: { token: api.admin } })
+    const { headers } = await api.ask('POST', '/session', {
+      token: '',
+      body: { token: ownersToken(one, api) ?? api.admin },
+    })
     const cookie = headers.get('set-cookie')!.split(';')[0]!
     return asked({ token: '', headers: { cookie, 'sec-fetch-site': 'cross-site' } })(api, one, fields)
   },
@@ -320,6 +337,7 @@ const ownWays: Record<string, Provoke> = {
   },
   'person.link conflict': (api, one, fields) => withFields({ other: `${fields['person']}` })(api, one, fields),
   'usage.show range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
+  'own.usage range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
   'statement.show not_found': withFields({ account: 'nobody' }),
   'operator.create conflict': withFields({ name: 'ann' }),
 }
@@ -333,7 +351,11 @@ async function takenPerson(api: Api, one: Operation, fields: Record<string, unkn
 /** As bytes, for what no client of ours would send. */
 async function byHand(api: Api, one: Operation, fields: Record<string, unknown>, lines: string[], host?: string) {
   const { path, headers } = toAsked(one, fields)
-  const own = [`Host: ${host ?? new URL(api.gateway.adminUrl).host}`, `Authorization: Bearer ${api.admin}`, ...lines]
+  const own = [
+    `Host: ${host ?? new URL(api.gateway.adminUrl).host}`,
+    `Authorization: Bearer ${ownersToken(one, api) ?? api.admin}`,
+    ...lines,
+  ]
   const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   const head = [`${one.method} /api/v1${path} HTTP/1.1`, ...own, ...more, '', ''].join('\r\n')
   const [answer] = (await raw(api.gateway.adminUrl, head, { answers: 1 })).answers

@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict'
+import { request } from 'node:http'
+import test from 'node:test'
+import fc from 'fast-check'
+import { allOperations, pathFields } from '../../src/operations/openapi.ts'
+import type { TestGateway, TestOptions } from '../support/gateway.ts'
+import { testModel } from '../support/gateway.ts'
+import { startApi } from './api.ts'
+
+const question = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
+
+type Answer = { status: number; headers: Record<string, string | string[] | undefined>; text: string; body: never }
+
+/** Asks the listener of clients as it is asked by programs that choose every header. */
+function askOwn(
+  { url }: TestGateway,
+  path: string,
+  { method = 'GET', body, headers = {} }: { method?: string; body?: unknown; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const { hostname, port } = new URL(url)
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  const type = text === undefined ? {} : { 'content-type': 'application/json' }
+  return new Promise((resolve, reject) => {
+    const asked = request({ hostname, port, path, method, headers: { ...type, ...headers } }, (response) => {
+      const pieces: Buffer[] = []
+      response.on('data', (piece: Buffer) => pieces.push(piece))
+      response.on('end', () => {
+        const told = String(Buffer.concat(pieces))
+        const isJson = /json/.test(response.headers['content-type'] ?? '') && told !== ''
+        const { statusCode = 0, headers } = response
+        resolve({ status: statusCode, headers, text: told, body: (isJson ? JSON.parse(told) : undefined) as never })
+      })
+    })
+    asked.on('error', reject)
+    asked.end(text)
+  })
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+async function startOwn(options: TestOptions = {}) {
+  const api = await startApi({ ...options, config: { own_pages: true, ...options.config } })
+  const { gateway } = api
+  await gateway.untilKnown(api.keyB)
+  const signIn = async (token: string, headers: Record<string, string> = {}) => {
+    const told = await askOwn(gateway, '/console/api/session', { method: 'POST', body: { token }, headers })
+    return { ...told, cookie: `${told.headers['set-cookie']}`.split(';')[0]! }
+  }
+  return { ...api, signIn, own: (...asked: Asked) => askOwn(gateway, ...asked) }
+}
+
+type Asked = Parameters<typeof askOwn> extends [unknown, ...infer Rest] ? Rest : never
+
+test('Y19 Y22 the owner of a key signs in at the listener of clients, with a cookie that is theirs alone', async () => {
+  const { gateway, own, signIn, keyB, admin } = await startOwn()
+  const { status, headers, cookie } = await signIn(keyB)
+  assert.equal(status, 200)
+  assert.match(
+    `${headers['set-cookie']}`,
+    /^__Host-triwire-own=[\w-]+; Path=\/; HttpOnly; SameSite=Strict; Max-Age=\d+; Secure$/,
+  )
+  const me = await own('/console/api/me', { headers: { cookie } })
+  assert.deepEqual([me.status, (me.body as { name: string }).name], [200, 'b'])
+  assert.equal(me.text.includes(keyB), false)
+  // An operator's token is a wrong key here, whether it is shown or signed in with.
+  assert.equal((await signIn(admin)).status, 401)
+  assert.equal((await own('/console/api/me', { headers: bearer(admin) })).status, 401)
+  // Neither listener takes the cookie of the other one.
+  const onAdmin = await fetch(`${gateway.adminUrl}/api/v1/me`, { headers: { cookie } })
+  assert.equal(onAdmin.status, 401)
+  const ended = await own('/console/api/session', { method: 'DELETE', headers: { cookie } })
+  assert.equal(ended.status, 204)
+  assert.equal((await own('/console/api/me', { headers: { cookie } })).status, 401)
+})
+
+test('Y19 the API of owners has exactly the operations that serve an owner, and refuses foreign hosts and sites', async () => {
+  const { gateway, own, signIn, keyA } = await startOwn()
+  const served = ['anyone', 'owner', 'own']
+  const ofOwners = allOperations.filter(({ role }) => served.includes(role)).map(({ method, path }) => method + path)
+  for (const one of allOperations) {
+    // Below `/console/api` the operation of an owner takes the path of the operators'.
+    if (!served.includes(one.role) && ofOwners.includes(`${one.method}/me${one.path}`)) continue
+    const path = `/console/api${one.path.replace(/\{\w+\}/g, 'x')}`
+    const { status } = await own(path, { method: one.method, headers: bearer(keyA) })
+    const isUnknown = status === 404 || status === 405
+    if (!served.includes(one.role)) assert.ok(isUnknown, `${one.id} ${status}`)
+    else if (pathFields(one).length === 0) assert.ok(!isUnknown, `${one.id} ${status}`)
+    gateway.advance(1_000)
+  }
+  for (const path of ['/requests', '/models', '/usage', '/me/requests', '/me/models', '/me/usage', '/setup'])
+    assert.equal((await own(`/console/api${path}`, { headers: bearer(keyA) })).status, 200, path)
+  const { cookie } = await signIn(keyA)
+  const foreign = { cookie, 'sec-fetch-site': 'cross-site' }
+  const playing = { method: 'POST', body: { wire: 'chat', body: question } }
+  assert.equal((await own('/console/api/playground', { ...playing, headers: foreign })).status, 403)
+  assert.equal((await signIn(keyA, { 'sec-fetch-site': 'cross-site' })).status, 403)
+  assert.equal((await own('/console/api/me', { headers: { ...bearer(keyA), host: 'evil.example' } })).status, 421)
+  assert.equal((await own('/console/', { headers: { host: 'evil.example' } })).status, 421)
+  assert.equal((await own('/console/api/me')).status, 401)
+  assert.equal((await own('/console/api/me', { method: 'OPTIONS', headers: bearer(keyA) })).status, 405)
+})
+
+test('Y19 pages answer by the name of api_url, and have limits of their own, which requests to models do not feel', async () => {
+  const { gateway, own, keyA } = await startOwn({ config: { api_url: 'https://gw.example/v1' } })
+  assert.equal((await own('/console/api/me', { headers: { ...bearer(keyA), host: 'gw.example' } })).status, 200)
+  for (let wrong = 0; wrong < 10; wrong++)
+    assert.equal((await own('/console/api/me', { headers: bearer('sk-tri-wrong') })).status, 401)
+  const throttled = await own('/console/api/me', { headers: bearer('sk-tri-wrong') })
+  assert.deepEqual([throttled.status, throttled.headers['retry-after'] !== undefined], [429, true])
+  const asked = await Promise.all(Array.from({ length: 260 }, () => own('/console/api/me', { headers: bearer(keyA) })))
+  assert.ok(asked.some(({ status }) => status === 429))
+  assert.equal((await gateway.post('/v1/chat/completions', question)).status, 200)
+})
+
+test('Y22 the playground of an owner runs at the cost and within the limits of their key', async () => {
+  const { gateway, own } = await startOwn()
+  const { key, id } = gateway.store.createKey('b', {
+    models: ['native-chat'],
+    budget: { nanos: 100_000n, per: undefined },
+  })
+  await gateway.untilKnown(key)
+  const play = (body: object) =>
+    own('/console/api/playground', { method: 'POST', headers: bearer(key), body: { wire: 'chat', body } })
+  assert.equal((await play({ ...question, model: 'native-messages' })).status, 404)
+  const played = await play(question)
+  assert.equal(played.status, 200, played.text)
+  const requestId = `${played.headers['x-request-id']}`
+  const lines = (await gateway.logLines()).filter((line) => line['id'] === requestId)
+  assert.deepEqual(
+    lines.map(({ path, key_id }) => [path, key_id]),
+    [['/v1/chat/completions', id]],
+  )
+  const { items } = (await own('/console/api/requests', { headers: bearer(key) })).body as {
+    items: { request_id: string; key: { id: string } }[]
+  }
+  assert.deepEqual(
+    items.map((row) => [row.request_id === requestId, row.key.id]),
+    [
+      [true, id],
+      [false, id],
+    ],
+  )
+  const spent = await play(question)
+  assert.equal(spent.status, 402, spent.text)
+  const told = await own(`/console/api/requests/${spent.headers['x-request-id']}/explain`, { headers: bearer(key) })
+  const explained = told.body as Record<string, string>
+  assert.deepEqual(
+    [explained['status'], explained['code'], explained['reason'], explained['why']],
+    [402, 'insufficient_credits', 'budget_spent', 'This key has spent its budget.'],
+  )
+  assert.match(explained['message']!, /has spent its budget of 0\.0001 credits/)
+  assert.match(explained['cure']!, /Wait until it renews/)
+})
+
+test('Y22 the owner of a key sees the requests of all keys of its person, and of the keys it was rotated from', async () => {
+  const { gateway, own, books, keyA } = await startOwn()
+  const person = (await books.createPerson({ name: 'Ada' })).id
+  const make = async (bounds: object) => {
+    const { key, id } = await books.createKey('b', bounds)
+    await gateway.untilKnown(key!)
+    await (await gateway.post('/v1/chat/completions', question, bearer(key!))).text()
+    return { key: key!, id }
+  }
+  const [first, second, other] = [await make({ person }), await make({ person }), await make({})]
+  const successor = (await books.rotateKey(other.id, 3_600_000)).key!
+  await gateway.untilKnown(successor)
+  const count = async (key: string) =>
+    ((await own('/console/api/requests', { headers: bearer(key) })).body as { items: unknown[] }).items.length
+  assert.deepEqual(
+    [
+      await count(first.key),
+      await count(second.key),
+      await count(other.key),
+      await count(successor),
+      await count(keyA),
+    ],
+    [2, 2, 1, 1, 0],
+  )
+})
+
+/** Every text that an owner must never see, in the data of a gateway with many accounts. */
+const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{9}$/), { minLength: 12, maxLength: 12 })
+
+test('Y22 for random data of many accounts, no answer to an owner has a text of another key, account, person, upstream or price', async () => {
+  await fc.assert(
+    fc.asyncProperty(names, fc.array(fc.nat({ max: 3 }), { minLength: 4, maxLength: 8 }), async (all, spread) => {
+      const [upstream, upstreamModel, band, other = '', person = '', label = '', ...accounts] = all.map(
+        (one) => `zq${one}`,
+      )
+      const model = testModel('native-chat', 'chat', {
+        upstream,
+        upstream_model: upstreamModel,
+        prices: { input: '31.4159', cache_read: '2.71828', cache_write: '14.1421', output: '57.7215' },
+      })
+      const api = await startOwn({
+        models: [model, testModel('native-messages', 'messages', { upstream })],
+        upstream: (base_url) => ({
+          upstreams: { [upstream!]: { base_url, accounts: [{ name: band, key: 'upstream-key-1' }] } },
+        }),
+      })
+      const { gateway, own, books, keyA } = api
+      const foreign = [
+        upstream!,
+        upstreamModel!,
+        band!,
+        other,
+        person,
+        label,
+        '31.4159',
+        '2.71828',
+        '14.1421',
+        '57.7215',
+      ]
+      const keys: string[] = []
+      for (const name of accounts) {
+        const account = await books.createAccount(name, 5_000_000_000n)
+        const { id } = await books.createPerson({ name: `${person}${name}`, email: `${other}@${name}.example` })
+        const issued = await books.createKey(name, { label: `${label}${name}`, person: id })
+        foreign.push(name, account.id, id, issued.id, issued.prefix, issued.key!)
+        keys.push(issued.key!)
+      }
+      const [own2] = [await books.createKey('tester', { label: `${label}two` })]
+      foreign.push(own2.id, own2.prefix)
+      keys.push(own2.key!)
+      await gateway.untilKnown(own2.key!)
+      const ids: string[] = []
+      for (const at of [...spread, 99]) {
+        const key = keys[at % keys.length]!
+        for (const wanted of ['native-chat', 'native-messages', 'none']) {
+          const answer = await gateway.post('/v1/chat/completions', { ...question, model: wanted }, bearer(key))
+          await answer.text()
+          ids.push(answer.headers.get('x-request-id')!)
+        }
+      }
+      foreign.push(...ids)
+      const mine = await gateway.post('/v1/chat/completions', question)
+      await mine.text()
+      const requestId = mine.headers.get('x-request-id')!
+      const cookie = (await api.signIn(keyA)).cookie
+      for (const one of allOperations.filter(({ role }) => role === 'owner' || role === 'own')) {
+        for (const request of [requestId, ...(one.path.includes('{request}') ? ids : [])]) {
+          const path = one.path.replace('{request}', request).replace(/\{\w+\}/, 'claude-code')
+          for (const headers of [bearer(keyA), { cookie }]) {
+            const query = one.id === 'own.usage' ? '?by=key&measures=credits,requests' : ''
+            const body = one.id === 'own.playground' ? { wire: 'chat', body: question } : undefined
+            const told = await own(`/console/api${path}${query}`, { method: one.method, headers, body })
+            const isForeign = request !== requestId
+            assert.equal(told.status, isForeign ? 404 : 200, `${one.id}: ${told.text}`)
+            const all = told.text + JSON.stringify(told.headers)
+            for (const text of foreign)
+              assert.ok(!all.includes(text) || text === told.headers['x-request-id'], `${one.id} has ${text}: ${all}`)
+            assert.doesNotMatch(
+              told.text,
+              /"(?:prices?|price_version|upstream\w*|model_wire|client_wire|tier|band|plan|attempts)"/,
+            )
+          }
+        }
+        gateway.advance(1_000)
+      }
+      await gateway.close()
+    }),
+    { numRuns: 4, endOnFailure: true },
+  )
+})
