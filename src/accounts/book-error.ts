@@ -37,6 +37,7 @@ export type BookErrorCode =
   | 'person_elsewhere'
   | 'person_same'
   | 'person_twice'
+  | 'person_unbound'
 
 /** A rule of the books forbids what was asked for. The text that people see is chosen in src/operations. */
 export class BookError extends Error {

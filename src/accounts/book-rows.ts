@@ -1,6 +1,13 @@
 import { hash } from 'node:crypto'
 import type { Spend } from './budget.ts'
-import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
+import {
+  type AccountBounds,
+  accountBounds,
+  type KeyBounds,
+  keyBounds,
+  type PersonBounds,
+  personBounds,
+} from './key-bounds.ts'
 import { type BookRow, readFields, registers } from './registers.ts'
 
 /** @property balanceNanos the sum of its entries @property spend of its budget, as of a key */
@@ -19,6 +26,9 @@ export type KeyRow = BookRow<'keys'> & {
   bounds: KeyBounds
   /** Of its budget, in the window of the last entry; none where it has none. */
   spend: Spend | undefined
+  /** Those of its person over all their keys, and what these have spent (ruling Y20). */
+  personBounds: PersonBounds
+  personSpend: Spend | undefined
   /** The sum of its holds of running requests, if the store knows it. */
   heldNanos: bigint | undefined
 }
@@ -107,12 +117,25 @@ export function readKeyRow(row: StoreRow): KeyRow {
     scope: ((row.scope ?? row.id) as string | null) ?? '',
     bounds: keyBounds.read(row),
     spend: readSpent(row),
+    ...readPersonOf(row),
     heldNanos: (row.held as bigint | null) ?? undefined,
   }
 }
 
-/** @param row of a key or an account, with what it has spent. */
-function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend | undefined {
+const noPerson = { personBounds: personBounds.none, personSpend: undefined }
+
+/** Columns of a key's person beside those of the key begin so. */
+export const personPrefix = 'person_'
+
+function readPersonOf(row: StoreRow): Pick<KeyRow, 'personBounds' | 'personSpend'> {
+  if (row.person === null) return noPerson
+  const names = [...Object.keys(personBounds.columns), 'from_ms', 'until_ms', 'spent']
+  const person = Object.fromEntries(names.map((name) => [name, row[personPrefix + name] ?? null]))
+  return { personBounds: personBounds.read(person), personSpend: readSpent(person) }
+}
+
+/** @param row of a key, an account or a person, with what it has spent. */
+export function readSpent({ budget, from_ms, until_ms, spent }: StoreRow): Spend | undefined {
   if (budget === null || from_ms === null) return undefined
   return { fromMs: Number(from_ms), untilMs: Number(until_ms), spentNanos: spent as bigint }
 }

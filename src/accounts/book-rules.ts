@@ -21,7 +21,14 @@ import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { type AheadEntry, isCorrectionReference, readReturnReference } from './entries.ts'
 import { type GrantBase, isOfGrant } from './grants.ts'
-import { type AccountBounds, accountBounds, type KeyBounds, keyBounds } from './key-bounds.ts'
+import {
+  type AccountBounds,
+  accountBounds,
+  type KeyBounds,
+  keyBounds,
+  type PersonBounds,
+  personBounds,
+} from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
 import type { BookRow } from './registers.ts'
@@ -107,6 +114,10 @@ export type BookWrite =
   | { kind: 'clear_spend'; accountId: string; scope: string }
   | { kind: 'insert_person'; person: PersonRow }
   | { kind: 'set_person'; personId: string; fields: Partial<PersonRow> }
+  /** Servers read the keys of the person's account again. */
+  | { kind: 'set_person_bounds'; accountId: string; personId: string; bounds: PersonBounds }
+  /** Nobody posts to these accounts until the change is over. Without it, two changes could wait for each other. */
+  | { kind: 'lock_accounts'; ids: readonly string[] }
   /** With all that were linked to it. */
   | { kind: 'link_person'; personId: string; to: string }
   | { kind: 'erase_person'; personId: string; erasedMs: number }
@@ -195,8 +206,8 @@ export function createAccount(
   }
 }
 
-/** The spending of a budget that begins with a new key or account: nothing. */
-function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
+/** The spending of a budget that begins with a new key, account or person: nothing. */
+export function beginSpend(accountId: string, scope: string, { per }: Budget, calendar: Calendar, { nowMs }: Facts) {
   const span = spanOf(calendar, per, nowMs)
   return [{ kind: 'set_spend' as const, accountId, scope, ...span, spentNanos: 0n, throughSeq: undefined }]
 }
@@ -235,18 +246,21 @@ export function updateAccount(
 }
 
 /** The parts that the change replaces, for the audit; undefined if it replaces nothing. */
-function whatDiffers(before: ActDetails, after: ActDetails): { before: ActDetails; after: ActDetails } | undefined {
+export function whatDiffers(
+  before: ActDetails,
+  after: ActDetails,
+): { before: ActDetails; after: ActDetails } | undefined {
   const changed = Object.keys(before).filter((name) => before[name] !== after[name])
   if (changed.length === 0) return undefined
   const pick = (shown: ActDetails) => Object.fromEntries(changed.map((name) => [name, shown[name]!]))
   return { before: pick(before), after: pick(after) }
 }
 
-/** A row that may have a budget, of a key or an account. */
+/** A row that may have a budget, of a key, an account or a person. */
 type Spender = { bounds: { budget: Budget | undefined }; spend: Spend | undefined }
 
 /** Begins or ends the counting of a budget that was changed. Sets the spending of `after`. */
-function moveSpend(
+export function moveSpend(
   of: { accountId: string; scope: string },
   after: Spender,
   before: Spender,
@@ -298,7 +312,7 @@ export function confirmClock(): BookChange<{ time: string }> {
 }
 
 /** The time of a change, and the calendar that divides it into days. @property nowMs Unix milliseconds */
-type Moment = { nowMs: number; calendar: Calendar }
+export type Moment = { nowMs: number; calendar: Calendar }
 
 /** How a key is to be. A field that is left out stays as it is, or empty. Null takes it away. */
 export type KeyWishes = BoundWishes<KeyBounds> & {
@@ -393,7 +407,7 @@ function tellKey({ label, expiresMs, bounds }: KeyRow): Record<string, ActDetail
   return { label: label ?? null, expires: formatTime(expiresMs), ...keyBounds.tell(bounds) }
 }
 
-function whatIsSet(shown: ActDetails): ActDetails {
+export function whatIsSet(shown: ActDetails): ActDetails {
   return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== null))
 }
 
@@ -488,6 +502,7 @@ function issueKey(
   const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }
   const shown = { prefix, label, accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined }
   const session = undefined
-  const row: KeyRow = { id, accountId, digest, ...shown, ...times, scope, bounds, session }
+  const person = { personBounds: personBounds.none, personSpend: undefined }
+  const row: KeyRow = { id, accountId, digest, ...shown, ...person, ...times, scope, bounds, session }
   return { write: { kind: 'insert_key', accountId, key: row }, issued: { key, id, prefix } }
 }

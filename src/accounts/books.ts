@@ -52,6 +52,7 @@ import {
   signIn,
   signOut,
 } from './operators.ts'
+import { type PersonCounting, type PersonSums, Uncounted, type UncountedBudget } from './person-budgets.ts'
 import {
   createPerson,
   erasePerson,
@@ -197,7 +198,7 @@ export interface Books extends BookReadings {
   verifyAudit(): Promise<{ findings: string[]; head: string | undefined }>
 }
 
-/** The keys of one line of rotations; an account as a whole where the scope is its id. */
+/** The keys of one line of rotations; an account or a person as a whole where the scope is its id. */
 type SpendScope = { accountId: string; scope: string }
 
 /** A store as the books use it: it reads, and it makes changes whole or not at all. It knows no rule of theirs. */
@@ -279,6 +280,8 @@ export interface BookStore {
   listKeys(accountId?: string): Promise<KeyRow[]>
   /** Sums what the keys of this scope have spent in the span, up to the last entry of their account by now. */
   sumSpend(of: SpendScope & TimeSpan): Promise<SpendBase>
+  /** Sums what people have spent in an account in the span, by the ids that its entries name. */
+  sumPersons(of: { accountId: string } & TimeSpan): Promise<Pick<PersonSums, 'spent' | 'throughSeq'>>
   /** Finds the last monthly grant of an account, and sums what was spent of it if it lapses. Undefined if there was none. */
   sumGrant(accountId: string): Promise<GrantBase | undefined>
   findOperator(by: { id: string } | { digest: string }): Promise<OperatorRow | undefined>
@@ -323,11 +326,11 @@ export function createBooks(
     },
     revokeKey: (key) => change(revokeKey(key, nowMs())),
     rotateKey: (key, graceMs) => change(rotateKey(key, graceMs)),
-    createPerson: (wishes) => change(createPerson(wishes, nowMs())),
-    updatePerson: (person, wishes) => change(updatePerson(person, wishes, act.version)),
+    createPerson: (wishes) => change(createPerson(wishes, { nowMs: nowMs(), calendar })),
+    updatePerson: (person, wishes) => counting((counted) => updatePerson(person, wishes, counted, act.version)),
     findPerson: async (person) => findPerson({ persons: await store.findPersons([person]) }, person),
-    importPersons: (lines) => change(importPersons(lines, nowMs())),
-    linkPersons: (person, second) => change(linkPersons(person, second)),
+    importPersons: (lines) => counting((counted) => importPersons(lines, nowMs(), counted)),
+    linkPersons: (person, second) => counting((counted) => linkPersons(person, second, counted)),
     erasePerson: (person) => change(erasePerson(person, nowMs())),
     eachEntry: (filter) => eachEntry(store.listEntries, filter),
     rezone: (timeZone) => change(rezone(timeZone)),
@@ -347,6 +350,21 @@ export function createBooks(
     for (;;) {
       const result = await change(postGrant(accountId, calendar, await store.sumGrant(accountId)))
       if (result !== 'again') return result === 'posted'
+    }
+  }
+
+  /** Sums up what the change needs before anything is locked, and then makes it. */
+  async function counting<T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>): Promise<T> {
+    const sums = new Map<string, PersonSums>()
+    const keyOf = ({ accountId, per }: UncountedBudget) => `${accountId} ${per}`
+    for (;;) {
+      const result = await change(make({ calendar, sumsOf: (budget) => sums.get(keyOf(budget)) }))
+      if (!(result instanceof Uncounted)) return result
+      for (const budget of result.budgets) {
+        const span = spanOf(calendar, budget.per, await store.readNowMs())
+        if (sums.has(keyOf(budget))) continue
+        sums.set(keyOf(budget), { ...span, ...(await store.sumPersons({ accountId: budget.accountId, ...span })) })
+      }
     }
   }
 

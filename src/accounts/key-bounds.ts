@@ -4,7 +4,8 @@ import { formatCredits } from './credit.ts'
 
 /*
  * The bounds of accounts, and those that make a key narrower than its account (ruling R15). All keys of a line of rotations are
- * one scope, named by the first of them. They have the same bounds and spend the same budget. The scope of an account is its id.
+ * one scope, named by the first of them. They have the same bounds and spend the same budget. The scope of an account, and that of
+ * a person, is its id.
  */
 
 /** A field is undefined if the key has no such limit. */
@@ -30,6 +31,9 @@ export type AccountBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute'> & {
   /** The plan of the configuration by which it pays (ruling C11). */
   plan: string | undefined
 }
+
+/** The bounds of a person, over all their keys and sessions (ruling Y20). A person with bounds is of one account, and so are their keys. */
+export type PersonBounds = Pick<KeyBounds, 'budget' | 'requestsPerMinute'>
 
 const budget: BoundForm<Budget> = {
   name: 'budget',
@@ -101,6 +105,9 @@ export const accountBounds = createBounds<AccountBounds>({
   },
   plan: textForm('plan'),
 })
+
+/** Every bound of a person, read by the same. */
+export const personBounds = createBounds<PersonBounds>({ budget, requestsPerMinute })
 
 /** Reads the column of levels at which an account warns. @returns nano-credits */
 export function readLevels(warn: string): bigint[] {

@@ -1,7 +1,10 @@
 import { randomText } from '../ids/base62.ts'
 import { BookError, type BookErrorCode } from './book-error.ts'
-import type { BookChange, BookWrite, Facts } from './book-rules.ts'
+import { type BookChange, type BookWrite, type Facts, type Moment, whatDiffers, whatIsSet } from './book-rules.ts'
+import type { BoundWishes } from './bounds.ts'
+import { type PersonBounds, personBounds } from './key-bounds.ts'
 import { mayHoldKey } from './keys.ts'
+import { BudgetCount, identitiesOf, insertPerson, type PersonCounting, type Uncounted } from './person-budgets.ts'
 import {
   findPerson,
   type IdentityField,
@@ -21,39 +24,49 @@ import type { ActDetails } from './trail.ts'
  */
 
 /** A field that is left out stays as it is, or empty. Null takes it away. `account`: an id or a name. */
-export type PersonWishes = {
+export type PersonWishes = BoundWishes<PersonBounds> & {
   [Field in Exclude<PersonField, 'accountId'>]?: string | null | undefined
 } & { account?: string | null | undefined }
 
 /** The result is kept for repetitions of the request, and has no name for that reason. */
-export function createPerson(wishes: PersonWishes, nowMs: number): BookChange<{ id: string }> {
+export function createPerson(wishes: PersonWishes, { nowMs, calendar }: Moment): BookChange<{ id: string }> {
   return {
     about: aboutPerson(wishes),
     decide(facts) {
       const person = newPerson(fieldsOf(wishes, facts), nowMs)
       refuseTaken(facts, person)
-      const trail = { operation: 'person.create', object: person.id, after: sayFields(person, personFields) }
-      return { writes: [{ kind: 'insert_person', person }], result: { id: person.id }, trail }
+      const after = { ...sayFields(person, personFields), ...whatIsSet(personBounds.tell(person.bounds)) }
+      const trail = { operation: 'person.create', object: person.id, after }
+      return { writes: insertPerson(person, calendar, facts), result: { id: person.id }, trail }
     },
   }
 }
 
 /** @param seen the version that the caller has seen, if any. */
-export function updatePerson(asked: string, wishes: PersonWishes, seen?: string | undefined): BookChange<PersonRow> {
+export function updatePerson(
+  asked: string,
+  wishes: PersonWishes,
+  counting: PersonCounting,
+  seen?: string | undefined,
+): BookChange<PersonRow | Uncounted> {
   return {
     about: aboutPerson(wishes, asked),
     decide(facts) {
       const person = findPerson(facts, asked)
       if (seen !== undefined && seen !== versionOfPerson(person)) throw new BookError('stale', person.id)
-      const result = { ...person, ...fieldsOf(wishes, facts) }
+      const result = changedPerson(person, fieldsOf(wishes, facts))
       refuseUnnamed(result)
       refuseTaken(facts, result)
       refuseElsewhere(result, facts.personKeys)
       const changed = personFields.filter((field) => person[field] !== result[field])
-      if (changed.length === 0) return { writes: [], result }
-      const [before, after] = [sayFields(person, changed), sayFields(result, changed)]
+      const bounds = whatDiffers(personBounds.tell(person.bounds), personBounds.tell(result.bounds))
+      if (changed.length === 0 && !bounds) return { writes: [], result }
+      const count = new BudgetCount(facts, counting)
+      const writes = setPerson(result, changed).concat(count.move(result, person, identitiesOf(facts, person)))
+      const before = { ...sayFields(person, changed), ...bounds?.before }
+      const after = { ...sayFields(result, changed), ...bounds?.after }
       const trail = { operation: 'person.update', object: person.id, before, after }
-      return { writes: [{ kind: 'set_person', personId: person.id, fields: pick(result, changed) }], result, trail }
+      return count.isComplete ? { writes: count.locking(writes), result, trail } : count.ask()
     },
   }
 }
@@ -69,13 +82,18 @@ export type ImportCounts = { created: number; changed: number; unchanged: number
  * another external id or another address. A line of a second identity changes nothing. An empty field leaves its value as it is.
  * @throws BookError with the number of the line
  */
-export function importPersons(lines: readonly PersonLine[], nowMs: number): BookChange<ImportCounts> {
+export function importPersons(
+  lines: readonly PersonLine[],
+  nowMs: number,
+  counting: PersonCounting,
+): BookChange<ImportCounts | Uncounted> {
   const accounts = new Set(lines.flatMap(({ account }) => account ?? []))
   return {
     about: { persons: 'all', accounts: [...accounts] },
     decide(facts) {
       const known = indexPersons(facts.persons.filter(({ erasedMs }) => erasedMs === undefined))
       const writes: BookWrite[] = []
+      const count = new BudgetCount(facts, counting)
       const result = { created: 0, changed: 0, unchanged: 0 }
       const seen = new Map<string, number>()
       for (const { line, ...wishes } of lines) {
@@ -86,21 +104,23 @@ export function importPersons(lines: readonly PersonLine[], nowMs: number): Book
           const person = found ?? newPerson(fields, nowMs)
           if (seen.has(person.id)) throw new BookError('person_twice', `line ${seen.get(person.id)}`)
           seen.set(person.id, line)
-          const after = { ...person, ...fields }
-          const changed = found?.linkedId === undefined ? personFields.filter((one) => person[one] !== after[one]) : []
+          const after = found?.linkedId === undefined ? changedPerson(person, fields) : person
+          const changed = personFields.filter((one) => person[one] !== after[one])
           if (changed.includes('accountId')) refuseElsewhere(after, facts.personKeys)
-          if (!found) writes.push({ kind: 'insert_person', person })
-          else if (changed.length > 0)
-            writes.push({ kind: 'set_person', personId: person.id, fields: pick(after, changed) })
+          const isSame = found && changed.length === 0 && versionOfPerson(found) === versionOfPerson(after)
+          if (!found) writes.push(...insertPerson(person, counting.calendar, facts))
+          else if (!isSame)
+            writes.push(...setPerson(after, changed), ...count.move(after, found, identitiesOf(facts, found)))
           // A later line may be of the same person by what is new.
           for (const list of indexesOf(known, { ...nobody, ...pick(after, found ? changed : personFields) }))
             list.push(after)
-          result[!found ? 'created' : changed.length > 0 ? 'changed' : 'unchanged']++
+          result[!found ? 'created' : isSame ? 'unchanged' : 'changed']++
         } catch (error) {
           throw error instanceof BookError ? new BookError(error.code, error.subject, line) : error
         }
       }
-      return { writes, result, trail: { operation: 'person.import', object: 'persons', after: result } }
+      const trail = { operation: 'person.import', object: 'persons', after: result }
+      return count.isComplete ? { writes: count.locking(writes), result, trail } : count.ask()
     },
   }
 }
@@ -109,7 +129,7 @@ export function importPersons(lines: readonly PersonLine[], nowMs: number): Book
  * Records that two people are one with two identities. All keys are the first one's from then on, and reports count the entries
  * of both together. The external id of the second one stays, and means the first one.
  */
-export function linkPersons(asked: string, other: string): BookChange<PersonRow> {
+export function linkPersons(asked: string, other: string, counting: PersonCounting): BookChange<PersonRow | Uncounted> {
   return {
     about: { persons: [asked, other] },
     decide(facts) {
@@ -118,17 +138,22 @@ export function linkPersons(asked: string, other: string): BookChange<PersonRow>
       if (personId === secondId) throw new BookError('person_same', personId)
       const result = { ...person }
       for (const field of ['name', 'email', 'accountId'] as const) result[field] ??= second[field]
+      result.bounds = personBounds.after(second.bounds, whatIsBound(person.bounds))
+      refuseUnbound(result)
       const theirs = facts.personKeys.map(({ accountId }) => ({ personId, accountId }))
       refuseElsewhere(result, second.accountId ? [...theirs, { personId, accountId: second.accountId }] : theirs)
-      return {
-        writes: [
-          { kind: 'set_person', personId, fields: pick(result, ['name', 'email', 'accountId']) },
-          { kind: 'link_person', personId: secondId, to: personId },
-          ...giveKeys(facts, secondId, personId),
-        ],
-        result,
-        trail: { operation: 'person.link', object: personId, after: { identity: secondId } },
-      }
+      const count = new BudgetCount(facts, counting)
+      const ids = [...identitiesOf(facts, person), ...identitiesOf(facts, second)]
+      const counts = count.move(result, { ...person, spend: undefined }, ids)
+      const writes: BookWrite[] = [
+        { kind: 'set_person', personId, fields: pick(result, ['name', 'email', 'accountId']) },
+        ...count.end(second),
+        { kind: 'link_person', personId: secondId, to: personId },
+        ...giveKeys(facts, secondId, personId),
+        ...counts,
+      ]
+      const trail = { operation: 'person.link', object: personId, after: { identity: secondId } }
+      return count.isComplete ? { writes: count.locking(writes), result, trail } : count.ask()
     },
   }
 }
@@ -141,9 +166,16 @@ export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow>
   return {
     about: { persons: [asked] },
     decide(facts) {
-      const { id: personId, createdMs } = findPerson(facts, asked)
+      const person = findPerson(facts, asked)
+      const { id: personId, createdMs } = person
+      const count = new BudgetCount(facts)
+      const writes: BookWrite[] = [
+        { kind: 'erase_person', personId, erasedMs: nowMs },
+        ...giveKeys(facts, personId, null),
+        ...count.end(person),
+      ]
       return {
-        writes: [{ kind: 'erase_person', personId, erasedMs: nowMs }, ...giveKeys(facts, personId, null)],
+        writes: count.locking(writes),
         result: { ...nobody, id: personId, createdMs, erasedMs: nowMs },
         trail: { operation: 'person.erase', object: personId, after: { erased: true } },
       }
@@ -169,8 +201,11 @@ const forms: Readonly<Record<IdentityField, { isRight(text: string): boolean; wr
 }
 
 /** @returns the fields that are wished, checked, as a row has them */
-function fieldsOf({ account, ...texts }: PersonWishes, { accounts }: Pick<Facts, 'accounts'>): Partial<PersonRow> {
-  const fields: Partial<PersonRow> = {}
+function fieldsOf(
+  { account, budget, requestsPerMinute, ...texts }: PersonWishes,
+  { accounts }: Pick<Facts, 'accounts'>,
+): PersonFields {
+  const fields: PersonFields = { wishes: { budget, requestsPerMinute } }
   for (const field of identities) {
     const text = texts[field]
     if (text === undefined) continue
@@ -186,12 +221,35 @@ function fieldsOf({ account, ...texts }: PersonWishes, { accounts }: Pick<Facts,
 const nobody = {
   ...{ name: undefined, externalId: undefined, email: undefined, accountId: undefined },
   ...{ erasedMs: undefined, linkedId: undefined, issuer: undefined, subject: undefined },
+  ...{ bounds: personBounds.none, spend: undefined },
 }
 
-function newPerson(fields: Partial<PersonRow>, nowMs: number): PersonRow {
-  const person = { ...nobody, ...fields, id: `per_${randomText(16)}`, createdMs: nowMs }
+/** Fields of a row, with the bounds that are wished. */
+type PersonFields = Partial<Pick<PersonRow, PersonField>> & { wishes: BoundWishes<PersonBounds> }
+
+function newPerson(fields: PersonFields, nowMs: number): PersonRow {
+  const person = changedPerson({ ...nobody, id: `per_${randomText(16)}`, createdMs: nowMs }, fields)
   refuseUnnamed(person)
   return person
+}
+
+/** @throws BookError if it has bounds, and no account */
+function changedPerson(person: PersonRow, { wishes, ...fields }: PersonFields): PersonRow {
+  const after = { ...person, ...fields, bounds: personBounds.after(person.bounds, wishes) }
+  refuseUnbound(after)
+  return after
+}
+
+function refuseUnbound({ id, accountId, bounds }: PersonRow): void {
+  if (accountId === undefined && personBounds.isBounded(bounds)) throw new BookError('person_unbound', id)
+}
+
+function whatIsBound(bounds: PersonBounds): BoundWishes<PersonBounds> {
+  return Object.fromEntries(Object.entries(bounds).filter(([, bound]) => bound !== undefined))
+}
+
+function setPerson(person: PersonRow, changed: readonly PersonField[]): BookWrite[] {
+  return changed.length === 0 ? [] : [{ kind: 'set_person', personId: person.id, fields: pick(person, changed) }]
 }
 
 function refuseUnnamed(person: PersonRow): void {

@@ -1,10 +1,18 @@
 import { BookError } from './book-error.ts'
-import { versionOf } from './book-rows.ts'
-import type { BookRow } from './registers.ts'
+import { readSpent, type StoreRow, versionOf } from './book-rows.ts'
+import type { Spend } from './budget.ts'
+import { type PersonBounds, personBounds } from './key-bounds.ts'
+import { type BookRow, readFields, registers } from './registers.ts'
 
 /* People who use keys: their rows, and how they are found. The rules are in person-rules.ts. */
 
-export type PersonRow = BookRow<'persons'>
+/** @property spend of its budget, as of a key */
+export type PersonRow = BookRow<'persons'> & { bounds: PersonBounds; spend: Spend | undefined }
+
+/** @param row of the person's columns, with what they have spent */
+export function readPersonRow(row: StoreRow): PersonRow {
+  return { ...readFields(registers.persons, row), bounds: personBounds.read(row), spend: readSpent(row) }
+}
 
 /** A page of people after a place. @property q a part of the name, external id or address, or the start of the id */
 export type PersonPage = {
@@ -53,7 +61,8 @@ export function personOfKey(facts: Persons, asked: string, accountId: string): s
 
 /** Another one whenever something that can be edited is another. */
 export function versionOfPerson(person: PersonRow): string {
-  return versionOf([person.id, ...personFields.map((field) => person[field] ?? null)])
+  const fields = personFields.map((field) => person[field] ?? null)
+  return versionOf([person.id, ...fields, personBounds.tell(person.bounds)])
 }
 
 /** A person of an account has no keys of others. @throws BookError */

@@ -1,4 +1,4 @@
-import { accountBounds, keyBounds } from './key-bounds.ts'
+import { accountBounds, keyBounds, personBounds } from './key-bounds.ts'
 
 /*
  * The registers: what a store keeps beside entries and figures for reports. Their columns are written once, here. Statements that
@@ -82,7 +82,7 @@ export const registers = {
   lists: { digest: text(), text: text() },
   /**
    * People who use keys. They stand beside the chain, and entries name them by id alone (ruling Y21). The row of a person who was
-   * erased stays, with its id and nothing of theirs.
+   * erased stays, with its id and nothing of theirs. Beside these they have the columns of their bounds.
    */
   persons: {
     id: text(),
@@ -91,7 +91,7 @@ export const registers = {
     external_id: optional(text()),
     /** In lower case. */
     email: optional(text()),
-    /** If it has a value, all keys of the person are of this account. */
+    /** If it has a value, all keys of the person are of this account. A person with bounds has one. */
     account_id: optional(text()),
     created_ms: number(),
     erased_ms: optional(number()),
@@ -202,7 +202,7 @@ export const registers = {
     counts_as: text(),
     name: text(),
   },
-  /** Spending of keys and accounts with budgets. */
+  /** Spending of keys, accounts and people with budgets. */
   spends: {
     scope: text(),
     from_ms: number(),
@@ -238,7 +238,7 @@ export type BookRow<N extends RegisterName> = RegisterFields<(typeof registers)[
 
 /** All columns of a register, whose kinds both schemas have. */
 export function registerColumns(name: RegisterName): Readonly<Record<string, { kind: string; isOptional: boolean }>> {
-  const bounds = { keys: keyBounds, accounts: accountBounds }[name as string]?.columns ?? {}
+  const bounds = { keys: keyBounds, accounts: accountBounds, persons: personBounds }[name as string]?.columns ?? {}
   const added = Object.entries(bounds).map(([column, kind]) => [column, { kind, isOptional: true }])
   return { ...registers[name], ...Object.fromEntries(added) }
 }

@@ -7,7 +7,10 @@ import { readLevels } from './key-bounds.ts'
  */
 
 /** Events that the store writes. */
-const budgetEvents = ['key_budget_80', 'key_budget_spent', 'account_budget_80', 'account_budget_spent'] as const
+const budgetEvents = [
+  ...(['key_budget_80', 'key_budget_spent', 'account_budget_80', 'account_budget_spent'] as const),
+  ...(['person_budget_80', 'person_budget_spent'] as const),
+] as const
 export const storedEvents = ['credit_low', ...budgetEvents] as const
 /** Events that are sent by the process that notices them. */
 export const seenEvents = ['upstream_down', 'ledger_unwritable', 'clock_wrong'] as const
@@ -23,7 +26,7 @@ export type Watched = {
   lowNanos: readonly bigint[]
   /** Warns of an account with levels of its own at those instead. */
   ownLows: boolean
-  /** Warns of a key or an account that has spent four fifths of its budget, or all of it. */
+  /** Warns of a key, an account or a person that has spent four fifths of its budget, or all of it. */
   budgets: boolean
 }
 
@@ -85,11 +88,16 @@ const levels = {
     [80, 'account_budget_80'],
     [100, 'account_budget_spent'],
   ],
+  person: [
+    [80, 'person_budget_80'],
+    [100, 'person_budget_spent'],
+  ],
 } as const
 
 /** Whose budget a scope is. */
-export function kindOfScope(scope: string): 'key' | 'account' {
-  return scope.startsWith('acct_') ? 'account' : 'key'
+export function kindOfScope(scope: string): keyof typeof levels {
+  if (scope.startsWith('acct_')) return 'account'
+  return scope.startsWith('per_') ? 'person' : 'key'
 }
 
 /** @param warned the highest level that was warned of in this window */

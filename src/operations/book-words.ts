@@ -191,6 +191,12 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     say: (line) => `It is of the same person as ${line}`,
     cure: 'leave one of them out',
   },
+  person_unbound: {
+    problem: 'invalid_request',
+    field: 'account',
+    say: () => 'A person with a budget or a limit of requests is of one account',
+    cure: 'name that too, or take away the budget and the limit with none',
+  },
 }
 
 /** Makes the problem for programs: the refusal of a rule, or a silent store. Any other error is returned as it is. */

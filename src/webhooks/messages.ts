@@ -43,6 +43,10 @@ export async function messageOf(warning: StoredWarning, books: Books): Promise<W
     const { id: accountId, name } = await books.findAccount(text('account'))
     return { id, event, atMs, data: { account: { id: accountId, name }, ...figures } }
   }
+  if (data['person'] !== undefined) {
+    const named = (await books.namePersons([text('person')])).get(text('person'))
+    return { id, event, atMs, data: { person: { id: text('person'), name: named?.name ?? null }, ...figures } }
+  }
   const [first] = (await books.findKeys(text('key'))).filter((key) => key.id === data['key'])
   const keys = first ? (await books.listKeys(first.accountId)).filter(({ scope }) => scope === first.scope) : []
   // After a rotation, operators know the newest key that is in use.

@@ -13,7 +13,7 @@ import {
   updateKey,
 } from '../../src/accounts/book-rules.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
-import { keyBounds } from '../../src/accounts/key-bounds.ts'
+import { keyBounds, personBounds } from '../../src/accounts/key-bounds.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 
 const account: AccountRow = { ...newAccount('acct_1', 'one', 1), balanceNanos: 10n }
@@ -32,6 +32,8 @@ const key: KeyRow = {
   scope: 'key_1',
   bounds: keyBounds.none,
   spend: undefined,
+  personBounds: personBounds.none,
+  personSpend: undefined,
   heldNanos: undefined,
   revokedMs: undefined,
   lastUsedMs: undefined,

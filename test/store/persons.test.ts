@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
 import {
   createPerson,
@@ -15,6 +16,8 @@ import { onEachStore } from './engines.ts'
 import { createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 
 const act = { actor: 'operator:ann', address: '192.0.2.7' }
+const calendar = createCalendar(utc)
+const counting = { calendar, sumsOf: () => undefined }
 
 onEachStore((engine) => {
   async function open() {
@@ -198,9 +201,14 @@ test('Y21 of a person who was erased a file keeps nothing but the id, once what 
   const path = createPath()
   const store = openStore(path)
   for (let n = 0; n < 200; n++)
-    store.change(createPerson({ name: `Qwertzu ${n}`, externalId: `Qwertzu-${n}`, email: `qwertzu${n}@x` }, n))
-  store.change(updatePerson('Qwertzu-7', { name: 'Qwertzu seven, with a name that is longer' }))
-  store.change(linkPersons('Qwertzu-8', 'Qwertzu-9'))
+    store.change(
+      createPerson(
+        { name: `Qwertzu ${n}`, externalId: `Qwertzu-${n}`, email: `qwertzu${n}@x` },
+        { nowMs: n, calendar },
+      ),
+    )
+  store.change(updatePerson('Qwertzu-7', { name: 'Qwertzu seven, with a name that is longer' }, counting))
+  store.change(linkPersons('Qwertzu-8', 'Qwertzu-9', counting))
   for (let n = 0; n < 200; n++) if (n !== 9) store.change(erasePerson(`Qwertzu-${n}`, 1_000))
   store.close()
   const text = readFileSync(path, 'latin1')

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { before } from 'node:test'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createPerson, erasePerson } from '../../src/accounts/person-rules.ts'
 import { verifyOptions } from '../store/fixtures.ts'
@@ -41,7 +42,9 @@ async function ask(key: string, wire: (typeof wires)[number], headers: Record<st
 const entryOf = (id: string) => gateway.store.findEntry(id)
 
 test('Y21 an entry has the person and the labels of its key, and instead of them what its client chose, on every wire', async () => {
-  const person = gateway.store.change(createPerson({ name: 'Qwertzu', externalId: 'u-1' }, 1))
+  const person = gateway.store.change(
+    createPerson({ name: 'Qwertzu', externalId: 'u-1' }, { nowMs: 1, calendar: createCalendar(utc) }),
+  )
   const { key } = await makeKey({ person: 'u-1', labels: ['project=apollo', 'team=red'], mayChoose: ['project'] })
   for (const wire of wires)
     for (const stream of [false, true])

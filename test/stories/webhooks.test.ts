@@ -308,6 +308,8 @@ test('X15 U5 operators see what became of webhooks, and neither page nor log has
     'key_budget_spent',
     'account_budget_80',
     'account_budget_spent',
+    'person_budget_80',
+    'person_budget_spent',
     'upstream_down',
     'ledger_unwritable',
     'clock_wrong',

@@ -2,27 +2,32 @@ import type { Spend } from '../budget.ts'
 import type { VerifiedEntry } from '../entry-row.ts'
 import { kindOfScope } from '../warnings.ts'
 
-/** The recorded spend of keys of one line (ruling R15), or of an account, whose scope is its id. */
+/** The recorded spend of keys of one line (ruling R15), or of an account or a person, whose scope is its id. */
 export type SpendRow = Spend & {
   scope: string
-  /** Undefined if there is no such key or account. */
+  /** Undefined if there is no such key, account or person. */
   accountId: string | undefined
   keyIds: readonly string[]
+  /** Ids by which entries name the person (ruling Y20). */
+  personIds: readonly string[]
 }
 
 /** A row once more, as it is when all entries were read, with what was posted in its window meanwhile. */
 export type SpendEnd = Spend & { scope: string; tailNanos: bigint }
 
-/** The spend of each line of keys, and of each account, with a budget is the sum of the entries of its window. */
+/** The recorded spend of each budget, of keys, accounts and people, is the sum of the entries of its window. */
 export function createSpendCheck(rows: readonly SpendRow[], findings: string[]) {
   const sums = new Map(rows.map((row) => [row.scope, { row, nanos: 0n, lastSeq: 0 }]))
   const byKey = new Map(rows.flatMap((row) => row.keyIds.map((id) => [id, sums.get(row.scope)!])))
+  const byPerson = new Map(rows.flatMap((row) => row.personIds.map((id) => [id, sums.get(row.scope)!])))
   const byAccount = new Map(rows.filter(isOfAccount).map((row) => [row.scope, sums.get(row.scope)!]))
   return { check, lastSeqOf: (scope: string) => sums.get(scope)?.lastSeq ?? 0, end }
 
   function check(reading: VerifiedEntry): void {
     const { entry, row } = reading
     if (byKey.size > 0) add(byKey.get(row['key_id'] as string), reading)
+    const ofPerson = byPerson.size > 0 ? byPerson.get(row['person'] as string) : undefined
+    if (ofPerson?.row.accountId === entry.accountId) add(ofPerson, reading)
     if (byAccount.size > 0 && row['usage_source'] !== null) add(byAccount.get(entry.accountId), reading)
   }
 

@@ -3,6 +3,7 @@ import type { AccountChanges } from '../../accounts/live-directory.ts'
 import { registerColumns } from '../../accounts/registers.ts'
 import type { Say } from '../serving/protocol.ts'
 import { createListing } from '../sql/listing.ts'
+import { personColumns } from '../sql/spends.ts'
 import type { Row } from '../sql/step.ts'
 import type { Desk } from './control.ts'
 import type { Database, Transaction } from './database.ts'
@@ -133,10 +134,11 @@ const accountColumns = Object.keys(registerColumns('accounts'))
 /** Whole accounts as of one moment: a row for each of their valid keys, and one for an account without. */
 function select(accounts: string): string {
   return `SELECT a.revision, ${accountColumns.map((name) => `a.${name} AS of_${name}`).join(', ')},
-      coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms
+      coalesce(b.balance, 0) AS of_balance, k.*, NULL AS from_ms, ${personColumns}
     FROM (${accounts}) a
     LEFT JOIN triwire.balances b ON b.account_id = a.id
-    LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL`
+    LEFT JOIN triwire.keys k ON k.account_id = a.id AND k.revoked_ms IS NULL
+    LEFT JOIN triwire.persons p ON p.id = k.person`
 }
 
 const readPage = `${select(

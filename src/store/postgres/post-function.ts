@@ -56,7 +56,7 @@ DECLARE
   is_free boolean;
   next_ms bigint;
   next_digest text;
-  budgeted text[];                       -- keys of the account that have a budget, and whose it is, and how often new
+  budgeted text[];                       -- keys and people of the account that have a budget, and whose it is, and how often new
   scopes text[];
   pers text[];
   nth integer;
@@ -160,7 +160,7 @@ BEGIN
         end_digest := next_digest;
         -- As spendMore in src/accounts/budget.ts, and clampNanos. No other account has this key, so who holds the account holds its row too.
         FOREACH nth IN ARRAY array_remove(ARRAY[array_position(budgeted, entry.key_id),
-          CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
+          array_position(budgeted, entry.person), CASE WHEN entry.usage_source IS NOT NULL THEN own END], NULL)
         LOOP
           UPDATE triwire.spends s SET spent = greatest(-${nanosMax}, least(${nanosMax},
               s.spent::numeric - CASE WHEN next_ms < s.from_ms THEN 0 ELSE change END)),
@@ -190,7 +190,7 @@ BEGIN
           -- As warnOfBudget in src/accounts/warnings.ts.
           level := CASE WHEN spend.spent >= budgets[nth] THEN 100
             WHEN spend.spent >= budgets[nth] - budgets[nth] / 5 THEN 80 ELSE 0 END;
-          kind := CASE WHEN nth = own THEN 'account' ELSE 'key' END;
+          kind := CASE WHEN nth = own THEN 'account' WHEN starts_with(scopes[nth], 'per_') THEN 'person' ELSE 'key' END;
           IF warns AND level > spend.warned THEN
             UPDATE triwire.spends s SET warned = level WHERE s.scope = scopes[nth];
             INSERT INTO triwire.outbox (id, event, data, at_ms, next_ms)

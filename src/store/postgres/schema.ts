@@ -505,6 +505,16 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX oauth_grants_expiring ON triwire.oauth_grants (expires_ms);
 `,
   },
+  // Bounds of people over all their keys (ruling Y20). What a person with a budget has spent is in `spends`, with their id as the scope.
+  {
+    oldest: 1,
+    sql: `
+  ALTER TABLE triwire.persons ADD COLUMN budget bigint CHECK (budget > 0),
+    ADD COLUMN budget_per text CHECK (budget_per IN ('day', 'week', 'month')),
+    ADD COLUMN rpm integer CHECK (rpm > 0);
+  CREATE INDEX persons_budgeted ON triwire.persons (account_id) WHERE budget IS NOT NULL;
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -32,7 +32,7 @@ import {
   whereAll,
   writeStatements,
 } from './registers.ts'
-import { keysWithSpends, lockAccount, setSpend, sumSpend } from './spends.ts'
+import { keysWithSpends, lockAccount, setSpend, sumPersons, sumSpend } from './spends.ts'
 import { createStatements } from './statements.ts'
 import { all, ask, askOne, execute, first, type Query, query, rowsOf, runAll, type StoreStep } from './step.ts'
 import { foldAnew, readUsageState, rezone } from './usage-keep.ts'
@@ -52,6 +52,7 @@ export function createQuestions(dialect: Dialect) {
       all(selectKeys(dialect, { id: name, prefix: name, label: name }, { accountId, most: keysNamedMax + 1 })),
     sumGrant: (accountId: string) => sumGrant(dialect, accountId),
     sumSpend: (of: Parameters<typeof sumSpend>[1]) => sumSpend(dialect, of),
+    sumPersons: (of: Parameters<typeof sumPersons>[1]) => sumPersons(dialect, of),
     findPersons: (asked: readonly string[]) => all(selectPersons(dialect, asked)),
     pagePersons: (page: PersonPage) => all(selectPersonPage(dialect, page)),
     listOperators: () => all(selectRegister(dialect, 'operators', {}, { order: 'ORDER BY created_ms, id' })),
@@ -228,6 +229,12 @@ export function* make(dialect: Dialect, write: Exclude<BookWrite, { kind: 'post_
     case 'count_anew':
       yield* lowerMoment(dialect, write.nowMs)
       return yield* foldAnew(dialect, yield* readUsageState(dialect, 'UPDATE'))
+    case 'lock_accounts':
+      for (const id of [...new Set(write.ids)].sort()) yield* lockAccount(dialect, id)
+      return
+    case 'set_person_bounds':
+      yield* runAll(writeStatements(dialect, write))
+      return yield* rearm(dialect, write.personId)
     case 'set_spend':
       return yield* setSpend(dialect, write)
     case 'clear_spend':

@@ -1,11 +1,14 @@
 /**
- * Selects keys and accounts with a budget, and the scope that it is counted by. That of a key is its line (ruling R15), that
- * of an account its id.
+ * Selects keys, accounts and people with a budget, and the scope that it is counted by. That of a key is its line (ruling R15),
+ * that of an account or a person its id. A second identity of a person is counted with them (ruling Y20).
  */
 export function selectBudgeted(schema: string): string {
   return `SELECT k.account_id, k.id AS spender, coalesce(k.scope, k.id) AS scope, k.budget, k.budget_per
       FROM ${schema}.keys k WHERE k.budget IS NOT NULL
-    UNION ALL SELECT a.id, a.id, a.id, a.budget, a.budget_per FROM ${schema}.accounts a WHERE a.budget IS NOT NULL`
+    UNION ALL SELECT a.id, a.id, a.id, a.budget, a.budget_per FROM ${schema}.accounts a WHERE a.budget IS NOT NULL
+    UNION ALL SELECT p.account_id, p.id, p.id, p.budget, p.budget_per FROM ${schema}.persons p WHERE p.budget IS NOT NULL
+    UNION ALL SELECT p.account_id, o.id, p.id, p.budget, p.budget_per
+      FROM ${schema}.persons p JOIN ${schema}.persons o ON o.linked_id = p.id WHERE p.budget IS NOT NULL`
 }
 
 /**

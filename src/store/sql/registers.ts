@@ -7,10 +7,10 @@ import {
   type StoreRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite } from '../../accounts/book-rules.ts'
-import { accountBounds, keyBounds } from '../../accounts/key-bounds.ts'
+import { accountBounds, keyBounds, personBounds } from '../../accounts/key-bounds.ts'
 import { onceMs } from '../../accounts/on-behalf.ts'
 import { type SessionRow, sessionsMax } from '../../accounts/operators.ts'
-import type { PersonPage, PersonRow } from '../../accounts/persons.ts'
+import { type PersonPage, type PersonRow, readPersonRow } from '../../accounts/persons.ts'
 import {
   type BookRow,
   changesOf,
@@ -50,6 +50,7 @@ type PlainWrite = Exclude<
       | 'set_zone'
       | 'set_spend'
       | 'clear_spend'
+      | 'lock_accounts'
       | 'post_audit'
   }
 >
@@ -84,7 +85,14 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
       ]
     }
     case 'insert_person':
-      return [insert(dialect, 'persons', columnsOf(registers.persons, write.person))]
+      return [
+        insert(dialect, 'persons', {
+          ...columnsOf(registers.persons, write.person),
+          ...personBounds.values(write.person.bounds),
+        }),
+      ]
+    case 'set_person_bounds':
+      return [update(dialect, 'persons', personBounds.values(write.bounds), { id: write.personId })]
     case 'set_person':
       return [update(dialect, 'persons', changesOf(registers.persons, write.fields), { id: write.personId })]
     case 'link_person': {
@@ -164,29 +172,31 @@ export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRo
 /** People by any of these texts, with those that they are linked to, and those that are linked to them; or all. */
 export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]): Query<PersonRow> {
   const { schema } = dialect
-  const read = (row: StoreRow) => readFields(registers.persons, row)
-  return query(dialect, read, (put) => {
-    if (asked === 'all') return `SELECT * FROM ${schema}.persons`
+  return query(dialect, readPersonRow, (put) => {
+    if (asked === 'all') return personsWithSpends(schema)
     const texts = asked.filter(isText)
     const is = (column: string) =>
       isOneOf(put, column, column === 'email' ? texts.map((one) => one.toLowerCase()) : texts)
     const found = ['id', 'external_id', 'email', 'name'].map(is).join(' OR ')
     return `WITH found AS (SELECT id, coalesce(linked_id, id) AS person FROM ${schema}.persons WHERE ${found})
-      SELECT * FROM ${schema}.persons WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`
+      ${personsWithSpends(schema)} WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`
   })
+}
+
+function personsWithSpends(schema: string): string {
+  return `SELECT p.*, s.from_ms, s.until_ms, s.spent FROM ${schema}.persons p LEFT JOIN ${schema}.spends s ON s.scope = p.id`
 }
 
 /** A page of people, the oldest first; those who were erased are left out. */
 export function selectPersonPage(dialect: Dialect, { q, accountId, beyond, limit }: PersonPage): Query<PersonRow> {
-  const read = (row: StoreRow) => readFields(registers.persons, row)
-  return query(dialect, read, (put) => {
+  return query(dialect, readPersonRow, (put) => {
     const parts = ['erased_ms IS NULL']
     if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
     const searched = { id: '', name: '%', external_id: '%', email: '%' } as const
     const fits = ([column, before]: [string, '' | '%']) => isLike(put, column, q!, before)
     if (q !== undefined) parts.push(`(${Object.entries(searched).map(fits).join(' OR ')})`)
     if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
-    return `SELECT * FROM ${dialect.schema}.persons ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
+    return `${personsWithSpends(dialect.schema)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
   })
 }
 

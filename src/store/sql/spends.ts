@@ -1,8 +1,11 @@
+import { personPrefix } from '../../accounts/book-rows.ts'
 import type { SpendBase } from '../../accounts/book-rules.ts'
 import { type Budget, type Spend, spanOf, type TimeSpan } from '../../accounts/budget.ts'
 import { createCalendar } from '../../accounts/calendar.ts'
 import { clampNanos } from '../../accounts/credit.ts'
+import { personBounds } from '../../accounts/key-bounds.ts'
 import type { SpendRow } from '../../accounts/verify/spends.ts'
+import { kindOfScope } from '../../accounts/warnings.ts'
 import { isSpending } from './budgeted.ts'
 import { type Dialect, insert, type Put } from './dialect.ts'
 import { countedMs } from './entries.ts'
@@ -12,11 +15,11 @@ import { readUsageState } from './usage-keep.ts'
 import { rearm } from './warnings.ts'
 
 /*
- * Spending of keys and accounts with budgets (ruling R15), in statements that both databases understand.
+ * Spending of keys, accounts and people with budgets (rulings R15, Y20), in statements that both databases understand.
  */
 
 /**
- * Replaces the table of keys. Each key has the names of its account and person, what its line has spent, and what is held of its budget.
+ * Replaces the table of keys. Each key has the names of its account and person, what its line has spent, and what is held of its budget. It has the bounds of its person, with what they have spent.
  * PostgreSQL works that out for each row of `keys`, even for those that a condition outside or a LIMIT leaves out: `heldByReplicas`
  * reads the clock.
  * @param keys the table, or a SELECT in brackets of the keys that are wanted
@@ -25,9 +28,16 @@ export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.
   const held = isShared ? heldByReplicas : 'NULL'
   return `(SELECT k.*, s.from_ms, s.until_ms, s.spent, ${held} AS held,
       (SELECT a.name FROM ${schema}.accounts a WHERE a.id = k.account_id) AS account_name,
-      (SELECT p.name FROM ${schema}.persons p WHERE p.id = k.person) AS person_name
-    FROM ${keys} k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)) keys`
+      p.name AS person_name, ${personColumns},
+      t.from_ms AS ${personPrefix}from_ms, t.until_ms AS ${personPrefix}until_ms, t.spent AS ${personPrefix}spent
+    FROM ${keys} k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)
+      LEFT JOIN ${schema}.persons p ON p.id = k.person LEFT JOIN ${schema}.spends t ON t.scope = p.id) keys`
 }
+
+/** Columns of the bounds of a person `p`, beside those of the person's key. */
+export const personColumns = Object.keys(personBounds.columns)
+  .map((name) => `p.${name} AS ${personPrefix}${name}`)
+  .join(', ')
 
 /** A server that has not been heard for so long holds nothing any more, in ms. */
 export const leaseMs = 10_000
@@ -46,7 +56,7 @@ export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_
 const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present p ON p.replica = h.replica
   WHERE h.scope = coalesce(k.scope, k.id) AND ${wasSeen('p.seen_ms', leaseMs)})`
 
-/** The keys of a scope, or an account as a whole where the scope is its id, in a span of time. */
+/** The keys of a scope, or an account or a person as a whole where the scope is its id, in a span of time. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
 
 /** Entries of an account above `after`, up to and with `through`. */
@@ -54,13 +64,23 @@ type SpendSlice = SpendOf & { after: number; through: number }
 
 /** Debits less what was given back of them; `first`: the earliest time at which an entry of the slice was posted. */
 function sumSlice({ schema }: Dialect, { accountId, scope, after, through, fromMs, untilMs }: SpendSlice) {
-  const counts = scope === accountId ? isSpending : '(k.id IS NOT NULL)'
+  const conditions = {
+    account: () => isSpending,
+    key: () => '(k.id IS NOT NULL)',
+    person: (put: Put) => isOfPerson(schema, put(scope)),
+  }
+  const counts = conditions[kindOfScope(scope)]
   return (put: Put) => `SELECT min(e.posted_ms) AS first, CAST(sum(
-        CASE WHEN ${countedMs(schema)} < ${put(fromMs)} OR ${countedMs(schema)} >= ${put(untilMs)} OR NOT ${counts} THEN 0
+        CASE WHEN ${countedMs(schema)} < ${put(fromMs)} OR ${countedMs(schema)} >= ${put(untilMs)} OR NOT ${counts(put)} THEN 0
           WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
       FROM ${schema}.entries e
       LEFT JOIN ${schema}.keys k ON k.id = e.key_id AND coalesce(k.scope, k.id) = ${put(scope)}
       WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(after)} AND e.seq <= ${put(through)}`
+}
+
+/** The condition that an entry `e` names the person, or a second identity of theirs. */
+export function isOfPerson(schema: string, person: string): string {
+  return `(e.person IS NOT NULL AND e.person IN (SELECT p.id FROM ${schema}.persons p WHERE ${person} IN (p.id, p.linked_id)))`
 }
 
 /** Entries in one statement, which takes far less than a second. */
@@ -83,6 +103,29 @@ export function* sumSpend(dialect: Dialect, of: SpendOf, afterSeq = 0): StoreSte
     if (first === null || Number(first) < of.fromMs) break
   }
   return { spentNanos, throughSeq }
+}
+
+/** See `BookStore.sumPersons`. Reads slices as `sumSpend` does. */
+export function* sumPersons(
+  dialect: Dialect,
+  { accountId, fromMs, untilMs }: { accountId: string } & TimeSpan,
+): StoreStep<{ spent: Map<string, bigint>; throughSeq: number }> {
+  const { schema } = dialect
+  const select = (put: Put) => `SELECT seq FROM ${dialect.ends} e WHERE e.account_id = ${put(accountId)}`
+  const throughSeq = Number((yield* askOne(dialect, select))?.['seq'] ?? 0)
+  const spent = new Map<string, bigint>()
+  for (let through = throughSeq; through > 0; through -= sliceMax) {
+    const slice = (put: Put) => `SELECT e.person, min(e.posted_ms) AS first, CAST(sum(
+        CASE WHEN ${countedMs(schema)} < ${put(fromMs)} OR ${countedMs(schema)} >= ${put(untilMs)} THEN 0
+          WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END) AS bigint) AS spent
+      FROM ${schema}.entries e WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(through - sliceMax)} AND e.seq <= ${put(through)}
+      GROUP BY e.person`
+    const rows = yield* ask(dialect, slice)
+    for (const { person, spent: nanos } of rows)
+      if (person !== null) spent.set(person as string, (spent.get(person as string) ?? 0n) + (nanos as bigint))
+    if (rows.length === 0 || rows.some(({ first }) => Number(first) < fromMs)) break
+  }
+  return { spent, throughSeq }
 }
 
 /** Counts a window from the ledger. No debit of the account is posted meanwhile. */
@@ -144,21 +187,24 @@ export function* lockAccount(dialect: Dialect, accountId: string): StoreStep<voi
   yield* ask(dialect, lock)
 }
 
-/** Counted spending of budgets, each with its account, and the keys of its line if it is of keys. */
+/** Counted spending of budgets, each with its account. One of keys has the keys of its line, one of a person their identities. */
 export function selectSpends(schema: string): string {
-  return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id) AS account_id
+  return `SELECT s.scope, s.from_ms, s.until_ms, s.spent, k.id AS key_id, coalesce(k.account_id, a.id, p.account_id) AS account_id, o.id AS person_id
     FROM ${schema}.spends s LEFT JOIN ${schema}.keys k ON coalesce(k.scope, k.id) = s.scope
-    LEFT JOIN ${schema}.accounts a ON a.id = s.scope ORDER BY s.scope`
+    LEFT JOIN ${schema}.accounts a ON a.id = s.scope LEFT JOIN ${schema}.persons p ON p.id = s.scope
+    LEFT JOIN ${schema}.persons o ON o.id = p.id OR o.linked_id = p.id ORDER BY s.scope`
 }
 
 /** @param rows of `selectSpends` */
 export function readSpendRows(rows: readonly Record<string, unknown>[]): SpendRow[] {
-  const spends = new Map<unknown, SpendRow & { keyIds: string[] }>()
+  const spends = new Map<unknown, SpendRow & { keyIds: string[]; personIds: string[] }>()
   for (const row of rows) {
-    const spend = spends.get(row['scope']) ?? { ...readSpend(row), accountId: undefined, keyIds: [] }
+    const nothing = { accountId: undefined, keyIds: [], personIds: [] }
+    const spend = spends.get(row['scope']) ?? { ...readSpend(row), ...nothing }
     spends.set(row['scope'], spend)
     spend.accountId = (row['account_id'] as string | null) ?? undefined
     if (row['key_id'] !== null) spend.keyIds.push(row['key_id'] as string)
+    if (row['person_id'] !== null) spend.personIds.push(row['person_id'] as string)
   }
   return [...spends.values()]
 }

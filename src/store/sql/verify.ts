@@ -186,10 +186,12 @@ function* readSpendEnds(
 ): StoreStep<SpendEnd[]> {
   const { schema } = dialect
   const spent: SpendEnd[] = []
-  for (const { scope, accountId = '', keyIds } of rows) {
+  for (const { scope, accountId = '', keyIds, personIds } of rows) {
+    const counts = (put: Put) =>
+      personIds.length > 0 ? isOneOf(put, 'e.person', personIds) : isOneOf(put, 'e.key_id', keyIds)
     const select = (put: Put) => `SELECT s.*, CAST((
         SELECT coalesce(sum(CASE WHEN e.kind = 'debit' THEN e.amount ELSE -e.amount END), 0) FROM ${schema}.entries e
-        WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${scope === accountId ? isSpending : isOneOf(put, 'e.key_id', keyIds)}
+        WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(lastSeqOf(scope))} AND ${scope === accountId ? isSpending : counts(put)}
           AND ${countedMs(schema)} >= s.from_ms AND ${countedMs(schema)} < s.until_ms) AS bigint) AS tail
       FROM ${schema}.spends s WHERE s.scope = ${put(scope)}`
     const row = yield* askOne(dialect, select)

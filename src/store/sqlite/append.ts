@@ -11,7 +11,15 @@ import { beginDetails, transact } from './open.ts'
 import { createSpends, type KnownSpends, nothingSpent, type SpendingEntry, toBudgeted } from './spends.ts'
 
 /** The end of an account's chain, and its balance there. */
-type Tail = { seq: bigint; balanceNanos: bigint; postedMs: number; digest: string | null; warn: string | null }
+type Tail = {
+  seq: bigint
+  balanceNanos: bigint
+  postedMs: number
+  digest: string | null
+  warn: string | null
+  /** Whether a person of the account has a budget. */
+  boundsPeople: boolean
+}
 
 /** Facts about the store that hold while its write lock keeps everybody else away. */
 type LockedStore = KnownSpends & {
@@ -28,7 +36,7 @@ export type AppendBatch = LockedStore & {
   readonly nowMs: number
   readonly headMs: number
   readonly moved: Set<string>
-  /** Scopes of keys whose spending has moved. */
+  /** Scopes of budgets whose spending has moved. */
   readonly spent: Set<string>
   /** Balances of accounts before the batch, if anybody is to be warned of low credit. */
   readonly before: Map<string, bigint>
@@ -133,9 +141,11 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     tail.postedMs = floorMsOfRow(row)
     tail.digest = digest
     batch.moved.add(accountId)
-    const spent = { postedMs: row.posted_ms, changeNanos }
+    const spent = { accountId, postedMs: row.posted_ms, changeNanos }
     if (row.key_id !== null) noteSpend(batch, { spender: row.key_id as string, seq: null, ...spent })
     // Returns have a source of the usage as debits do; other credits have none.
+    if (tail.boundsPeople && row.person !== null)
+      noteSpend(batch, { spender: row.person as string, seq: null, ...spent })
     if (row.usage_source !== null) noteSpend(batch, { spender: accountId, seq: row.seq, ...spent })
     return true
   }
@@ -155,7 +165,7 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     return last?.known.tails.get(accountId)?.balanceNanos
   }
 
-  /** The spending of keys and accounts with budgets among these, as this connection last committed or reads it. */
+  /** The spending of keys, accounts and people with budgets among these, as this connection last committed or reads it. */
   function readSpends(spenders: Iterable<string | undefined>): NonNullable<Posted['spends']> {
     return spends.read(last?.known ?? nothingSpent(), spenders)
   }
@@ -169,7 +179,8 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
 /** Reads ends of chains, each with the budget of its account. */
 function createTails(db: DatabaseSync) {
   const readTail = db.prepare(
-    `SELECT a.seq, a.balance, a.id AS scope, a.budget, a.budget_per, a.warn, ${floorMs} AS posted_ms, e.digest
+    `SELECT a.seq, a.balance, a.id AS account_id, a.id AS scope, a.budget, a.budget_per, a.warn, ${floorMs} AS posted_ms, e.digest,
+       EXISTS (SELECT 1 FROM persons p WHERE p.account_id = a.id AND p.budget IS NOT NULL) AS bounds_people
      FROM accounts a
      LEFT JOIN entries e ON e.account_id = a.id AND e.seq = a.seq WHERE a.id = ?`,
   )
@@ -214,13 +225,14 @@ function createPrices(db: DatabaseSync) {
   }
 }
 
-function toTail({ seq, balance, posted_ms, digest, warn }: Record<string, unknown>): Tail {
+function toTail({ seq, balance, posted_ms, digest, warn, bounds_people }: Record<string, unknown>): Tail {
   return {
     seq: seq as bigint,
     balanceNanos: balance as bigint,
     postedMs: Number(posted_ms ?? 0),
     digest: digest as string | null,
     warn: warn as string | null,
+    boundsPeople: bounds_people === 1n,
   }
 }
 

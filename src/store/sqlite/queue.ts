@@ -130,17 +130,19 @@ export class Queue {
     this.#proven = store
     const entries = Array.from(returned, (requestId) => store.atOnce.findEntry(requestId)!)
     const balances = store.readBalances(new Set(entries.map(({ accountId }) => accountId)))
-    const spends = store.readSpends(new Set(entries.flatMap(({ accountId, bill }) => [accountId, bill?.keyId])))
+    const spends = store.readSpends(
+      new Set(entries.flatMap(({ accountId, bill, details }) => [accountId, bill?.keyId, details?.person])),
+    )
     this.#gifts = []
     for (const { items, resolve } of gifts)
       resolve({ returned: items.filter((requestId) => returned.has(requestId)), balances, spends })
   }
 }
 
-/** Keys and accounts, either of which may have a budget. */
+/** Keys, accounts and people, each of which may have a budget. */
 function spendersOf(debits: readonly Debit[]): Set<string | undefined> {
   const spenders = new Set<string | undefined>()
-  for (const { keyId, accountId } of debits) spenders.add(keyId).add(accountId)
+  for (const { keyId, accountId, details } of debits) spenders.add(keyId).add(accountId).add(details?.person)
   return spenders
 }
 

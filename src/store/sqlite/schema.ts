@@ -459,6 +459,13 @@ export const migrations: readonly SqliteMigration[] = [
   ) STRICT;
   CREATE INDEX oauth_grants_expiring ON oauth_grants (expires_ms);
 `,
+  // Bounds of people over all their keys (ruling Y20). What a person with a budget has spent is in `spends`, with their id as the scope.
+  `
+  ALTER TABLE persons ADD COLUMN budget INTEGER CHECK (budget > 0);
+  ALTER TABLE persons ADD COLUMN budget_per TEXT CHECK (budget_per IN ('day', 'week', 'month'));
+  ALTER TABLE persons ADD COLUMN rpm INTEGER CHECK (rpm > 0);
+  CREATE INDEX persons_budgeted ON persons (account_id) WHERE budget IS NOT NULL;
+`,
 ]
 
 /** The version of the second release. */

@@ -5,8 +5,8 @@ import { clampNanos } from '../../accounts/credit.ts'
 import { warningLevel, warnOfBudget } from '../../accounts/warnings.ts'
 import { selectBudgeted } from '../sql/budgeted.ts'
 
-/** The budget of a key or an account, and what it is counted by. Null: it has none. */
-type Budgeted = { scope: string; budget: Budget } | null
+/** The budget of a key, an account or a person, and what it is counted by. Null: it has none. @property accountId whose entries count */
+type Budgeted = { scope: string; accountId: string; budget: Budget } | null
 
 /** Facts about budgets that hold while nobody else writes. */
 export type KnownSpends = {
@@ -17,8 +17,14 @@ export type KnownSpends = {
 /** @property warned the level that was warned of in this window @property seq of an account: its last entry that is counted */
 type Counted = Spend & { warned: number; seq: bigint | null }
 
-/** @property spender the entry's key, or its account @property seq of an account: the number of the entry, else null */
-export type SpendingEntry = { spender: string; seq: bigint | null; postedMs: number; changeNanos: bigint }
+/** @property spender the entry's key, its account or its person @property seq of an account: the number of the entry, else null */
+export type SpendingEntry = {
+  spender: string
+  accountId: string
+  seq: bigint | null
+  postedMs: number
+  changeNanos: bigint
+}
 
 export function nothingSpent(): KnownSpends {
   return { budgets: new Map(), spends: new Map() }
@@ -26,14 +32,20 @@ export function nothingSpent(): KnownSpends {
 
 /** @param row with the columns of a budget, and the scope that it is counted by */
 export function toBudgeted(row: Readonly<Record<string, unknown>> | undefined): Budgeted {
-  const { scope, budget, budget_per: per } = row ?? {}
+  const { scope, account_id: accountId, budget, budget_per: per } = row ?? {}
   if (typeof budget !== 'bigint') return null
-  return { scope: scope as string, budget: { nanos: budget, per: (per as BudgetPeriod | null) ?? undefined } }
+  return {
+    scope: scope as string,
+    accountId: accountId as string,
+    budget: { nanos: budget, per: (per as BudgetPeriod | null) ?? undefined },
+  }
 }
 
-/** Spending of keys and accounts with budgets (ruling R15), in the caller's transaction. */
+/** Spending of keys, accounts and people with budgets (rulings R15, Y20), in the caller's transaction. */
 export function createSpends(db: DatabaseSync, calendar: Calendar) {
-  const findBudget = db.prepare(`SELECT scope, budget, budget_per FROM (${selectBudgeted('main')}) WHERE spender = ?`)
+  const findBudget = db.prepare(
+    `SELECT account_id, scope, budget, budget_per FROM (${selectBudgeted('main')}) WHERE spender = ?`,
+  )
   const find = db.prepare('SELECT from_ms, until_ms, spent, warned, seq FROM spends WHERE scope = ?')
   const put = db.prepare(
     `INSERT INTO spends (scope, from_ms, until_ms, spent, warned, seq) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (scope) DO UPDATE
@@ -46,9 +58,10 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
    * @param warns whether anybody is to be warned of budgets
    * @returns the scope whose spending has moved, and what is to be warned of
    */
-  function note(known: KnownSpends, { spender, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
+  function note(known: KnownSpends, { spender, accountId, seq, postedMs, changeNanos }: SpendingEntry, warns: boolean) {
     const budgeted = budgetOf(known, spender)
-    if (!budgeted) return undefined
+    // A person may have been of another account when the request began.
+    if (!budgeted || budgeted.accountId !== accountId) return undefined
     const { scope, budget } = budgeted
     const before = spendOf(known, scope)
     const spend = spendMore(before, budget.per, calendar, postedMs, changeNanos)
@@ -65,7 +78,7 @@ export function createSpends(db: DatabaseSync, calendar: Calendar) {
     }
   }
 
-  /** Spending by now of the keys and accounts among these that have a budget. */
+  /** Spending by now of the keys, accounts and people among these that have a budget. */
   function read(known: KnownSpends, spenders: Iterable<string | undefined>): [scope: string, spend: Spend][] {
     const found = new Map<string, Spend>()
     for (const spender of spenders) {

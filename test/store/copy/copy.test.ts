@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import test, { before } from 'node:test'
-import { createCalendar } from '../../../src/accounts/calendar.ts'
+import { createCalendar, utc } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
 import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
@@ -53,6 +53,7 @@ const once = { key: 'once-1', asked: 'to make ann' }
 /** Three accounts, of which one has nothing, with keys, credits, debits and one that was given back. */
 function fill(path: string, debits = 30): void {
   const store = openStore(path)
+  const calendar = createCalendar(utc)
   const [one, two] = [store.createAccount('one', 10_000_000_000n), store.createAccount('two', 7n)]
   store.createAccount('three')
   const bounds = {
@@ -63,9 +64,25 @@ function fill(path: string, debits = 30): void {
     mayChoose: ['a'],
   } as const
   const narrow = store.createKey(one.id, { label: 'canary label', ...bounds, expiresMs: 9e12 })
-  const person = store.change(createPerson({ name: 'Ada', externalId: 'u-1', account: 'one' }, 4))
-  store.change(linkPersons('u-1', store.change(createPerson({ externalId: 'u-2' }, 5)).id))
-  store.change(erasePerson(store.change(createPerson({ name: 'gone' }, 6)).id, 7))
+  const person = store.change(
+    createPerson(
+      {
+        name: 'Ada',
+        externalId: 'u-1',
+        account: 'one',
+        budget: { nanos: 10n ** 9n, per: 'week' },
+        requestsPerMinute: 9,
+      },
+      { nowMs: 4, calendar },
+    ),
+  )
+  store.change(
+    linkPersons('u-1', store.change(createPerson({ externalId: 'u-2' }, { nowMs: 5, calendar })).id, {
+      calendar,
+      sumsOf: () => undefined,
+    }),
+  )
+  store.change(erasePerson(store.change(createPerson({ name: 'gone' }, { nowMs: 6, calendar })).id, 7))
   store.updateKey(narrow.id, { person: person.id })
   store.rotateKey(narrow.id, 60_000)
   store.revokeKey(store.createKey(two.id).id)

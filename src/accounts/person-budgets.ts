@@ -1,0 +1,103 @@
+import { type BookWrite, beginSpend, beginsAnew, type Facts, moveSpend } from './book-rules.ts'
+import type { BudgetPeriod, TimeSpan } from './budget.ts'
+import type { Calendar } from './calendar.ts'
+import { personBounds } from './key-bounds.ts'
+import type { PersonRow } from './persons.ts'
+
+/*
+ * How the spending of people is counted when their bounds, accounts or identities change (ruling Y20).
+ */
+
+/** Sums of entries of an account before a change of budgets, by the people that the entries name. */
+export type PersonSums = TimeSpan & { spent: ReadonlyMap<string, bigint>; throughSeq: number }
+
+/** The account and the period of a budget whose spending is counted anew. */
+export type UncountedBudget = { accountId: string; per: BudgetPeriod | undefined }
+
+/** A change that wrote nothing: it needs these sums, which would take too long while accounts are locked. */
+export class Uncounted {
+  readonly budgets: readonly UncountedBudget[]
+
+  constructor(budgets: readonly UncountedBudget[]) {
+    this.budgets = budgets
+  }
+}
+
+/** The sums that the caller has read so far. */
+type SumsOf = (budget: UncountedBudget) => PersonSums | undefined
+
+/** The calendar of the reporting zone, by which budgets begin, and the sums that were read before. */
+export type PersonCounting = { calendar: Calendar; sumsOf: SumsOf }
+
+/** A new person, whom no entry names. */
+export function insertPerson(person: PersonRow, calendar: Calendar, facts: Facts): BookWrite[] {
+  const { accountId, bounds, id } = person
+  const counts = bounds.budget ? beginSpend(accountId!, id, bounds.budget, calendar, facts) : []
+  return [{ kind: 'insert_person', person }, ...counts]
+}
+
+/** The ids by which entries name a person. */
+export function identitiesOf({ persons }: Facts, { id }: PersonRow): string[] {
+  return [id, ...persons.filter(({ linkedId }) => linkedId === id).map((one) => one.id)]
+}
+
+/** Budgets of people whose counting a change begins, moves or ends. Entries of a person in their account count. */
+export class BudgetCount {
+  readonly #facts: Facts
+  readonly #counting: PersonCounting | undefined
+  readonly #missing: UncountedBudget[] = []
+
+  /** @param counting without it only `end` may be called */
+  constructor(facts: Facts, counting?: PersonCounting) {
+    this.#facts = facts
+    this.#counting = counting
+  }
+
+  get isComplete(): boolean {
+    return this.#missing.length === 0
+  }
+
+  ask(): { writes: []; result: Uncounted } {
+    return { writes: [], result: new Uncounted(this.#missing) }
+  }
+
+  /** @param ids by which entries name the person from now on */
+  move(after: PersonRow, before: PersonRow, ids: readonly string[]): BookWrite[] {
+    const accountId = (after.accountId ?? before.accountId)!
+    const { budget } = after.bounds
+    if (!personBounds.isBounded(after.bounds) && !personBounds.isBounded(before.bounds)) return []
+    const known = after.accountId === before.accountId ? before : { ...before, spend: undefined }
+    const set: BookWrite = { kind: 'set_person_bounds', accountId, personId: after.id, bounds: after.bounds }
+    const { calendar, sumsOf } = this.#counting!
+    const sums = budget && beginsAnew(known, budget) ? sumsOf({ accountId, per: budget.per }) : undefined
+    if (budget && beginsAnew(known, budget) && !sums) this.#missing.push({ accountId, per: budget.per })
+    const spentNanos = ids.reduce((sum, id) => sum + (sums?.spent.get(id) ?? 0n), 0n)
+    const moment = { calendar, nowMs: this.#facts.nowMs, base: sums && { ...sums, spentNanos } }
+    return [set, ...moveSpend({ accountId, scope: after.id }, after, known, moment)]
+  }
+
+  /** The person is gone, or is another one's identity. */
+  end({ id: personId, accountId, bounds }: PersonRow): BookWrite[] {
+    if (!personBounds.isBounded(bounds)) return []
+    const set: BookWrite = { kind: 'set_person_bounds', accountId: accountId!, personId, bounds: personBounds.none }
+    return bounds.budget ? [set, { kind: 'clear_spend', accountId: accountId!, scope: personId }] : [set]
+  }
+
+  /** @returns the writes after the locks of all accounts that they count in, which are always taken in one order */
+  locking(writes: readonly BookWrite[]): BookWrite[] {
+    const counted = writes.filter(isOfBudget)
+    if (counted.length === 0) return [...writes]
+    const homes = new Map(this.#facts.persons.map(({ id, accountId }) => [id, accountId]))
+    const ids = counted.flatMap((write) => {
+      const home = homes.get(write.kind === 'set_person_bounds' ? write.personId : write.scope)
+      return home === undefined ? [write.accountId] : [write.accountId, home]
+    })
+    return [{ kind: 'lock_accounts', ids }, ...writes]
+  }
+}
+
+type BudgetWrite = Extract<BookWrite, { kind: 'set_person_bounds' | 'set_spend' | 'clear_spend' }>
+
+function isOfBudget(write: BookWrite): write is BudgetWrite {
+  return write.kind === 'set_person_bounds' || write.kind === 'set_spend' || write.kind === 'clear_spend'
+}
