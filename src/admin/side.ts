@@ -2,6 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { readBody } from '../http/body.ts'
 import type { Side, SideAnswer } from '../http/routes.ts'
+import { ProblemError } from '../operations/problem.ts'
 import {
   type AdminHandler,
   type AdminRequest,
@@ -11,7 +12,6 @@ import {
   send,
   tellProblem,
 } from './answer.ts'
-import { tooMany } from './identity.ts'
 
 /** A request on the public listener that is for no model. @property record takes the account, the key and the code of a refusal */
 type SideRequest = AdminRequest & { record: CallRecord }
@@ -65,8 +65,11 @@ export function createSide(routes: readonly SideRoute[], listeners: readonly Rec
 export function giveWay(answer: AdminHandler, atOnceMax: number, isShedding: () => boolean): AdminHandler {
   let running = 0
   return async (request) => {
-    if (running >= atOnceMax || isShedding())
-      return guard(tellProblem(tooMany('The gateway has much to do: ask again soon.', 2), request.id), request.id)
+    if (running >= atOnceMax || isShedding()) {
+      const headers = { 'retry-after': '2' }
+      const busy = new ProblemError('rate_limited', 'The gateway has much to do: ask again soon.', { headers })
+      return guard(tellProblem(busy, request.id), request.id)
+    }
     running++
     try {
       return await answer(request)
