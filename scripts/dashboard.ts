@@ -107,6 +107,17 @@ const rows: readonly Row[] = [
         ],
       },
       {
+        title: 'Fallbacks',
+        says: 'Requests of chains that went on to a further model, and why.',
+        unit: 'reqps',
+        queries: [
+          [
+            `sum by (chain, from, to, cause) (rate(${bare('triwire_fallbacks_total')}[$__rate_interval]))`,
+            '{{chain}}: {{from}} to {{to}}, {{cause}}',
+          ],
+        ],
+      },
+      {
         title: 'Doubts and losses',
         says: 'Figures of models that were not taken at their word; fields that no model got.',
         unit: 'short',

@@ -140,7 +140,28 @@ export type Model = Serving & {
   implicitKey: ImplicitKey
   /** Whether hosted tools pass on the model's own wire (spec 2.7) or are refused (ruling C7). */
   hostedTools: Passage
+  /** Set for the name of a chain. All else is that of the first entry, but for the figures that agents are given. */
+  chain?: Chain
 }
+
+/**
+ * A name whose answers may come from several entries (ruling Y23). The first one answers. A further one does so only for a cause
+ * that the operator declared. The entries have their own ids, prices and wires.
+ */
+export type Chain = {
+  /** Two to four, in the order in which they are asked. */
+  entries: readonly Model[]
+  when: ReadonlySet<FallbackCause>
+  /** How long a conversation that moved stays with the entry that answered it, in ms; undefined: for the life of its prompt cache there. */
+  returnMs: number | undefined
+}
+
+/**
+ * Why the next entry of a chain is asked. `capacity`: all places of the entry are full. `unavailable`: none can be reached or
+ * works. `over_long`: the prompt is too long for it. `budget`: the budget of the key would not bear it.
+ */
+export const fallbackCauses = ['capacity', 'unavailable', 'over_long', 'budget'] as const
+export type FallbackCause = (typeof fallbackCauses)[number]
 
 type Passage = 'pass' | 'refuse'
 
@@ -196,6 +217,8 @@ export type Catalog = {
   models: ReadonlyMap<string, Model>
   /** The models themselves, in their order. */
   entries: readonly Model[]
+  /** The chains, in their order. */
+  chains: readonly Model[]
   /** The body of GET /v1/models, made once, so that it is byte-identical between calls and restarts (spec 4.5). */
   listBody: string
 }
@@ -206,16 +229,44 @@ function withPlans(model: Model): Model {
   return Object.freeze({ ...model, planned: new Map(planned) })
 }
 
-/** @param pinnedSeconds Unix seconds of the day the catalog was pinned: `created` on every row (spec 2.9). */
-export function createCatalog(models: Iterable<Model>, pinnedSeconds: number, owner: string): Catalog {
+/** A chain as the file has it, by the ids of its entries. */
+export type ChainOfIds = Omit<Chain, 'entries'> & { id: string; chain: readonly string[] }
+
+/**
+ * @param listed models and chains in the order of the list; a chain names models of it
+ * @param pinnedSeconds Unix seconds of the day the catalog was pinned: `created` on every row (spec 2.9).
+ */
+export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSeconds: number, owner: string): Catalog {
   const byId = new Map<string, Model>()
   const entries: Model[] = []
-  for (const model of models) {
+  const all = [...listed]
+  for (const model of all) {
+    // The place in the order of the list is taken here, and the model follows below.
+    if ('entryId' in model) addModel(model)
+    else byId.set(model.id, undefined!)
+  }
+  const chains = all.flatMap((one) => ('entryId' in one ? [] : openChain(one, byId)))
+  for (const chain of chains) byId.set(chain.id, chain)
+  const data = [...byId.keys()].map((id) => ({ id, object: 'model', created: pinnedSeconds, owned_by: owner }))
+  return Object.freeze({ models: byId, entries, chains, listBody: JSON.stringify({ object: 'list', data }) })
+
+  function addModel(model: Model): void {
     const entry = withPlans(model)
     entries.push(entry)
     byId.set(model.id, entry)
     for (const id of model.aliases) byId.set(id, withPlans({ ...model, id }))
   }
-  const data = [...byId.keys()].map((id) => ({ id, object: 'model', created: pinnedSeconds, owned_by: owner }))
-  return Object.freeze({ models: byId, entries, listBody: JSON.stringify({ object: 'list', data }) })
+}
+
+/** Agents are given figures that every entry bears. */
+function openChain({ id, chain, when, returnMs }: ChainOfIds, models: ReadonlyMap<string, Model>): Model {
+  const entries = chain.map((entry) => models.get(entry)!)
+  const windows = entries.flatMap(({ contextWindow }) => contextWindow ?? [])
+  return Object.freeze({
+    ...entries[0]!,
+    id,
+    outputTokensMax: Math.min(...entries.map(({ outputTokensMax }) => outputTokensMax)),
+    contextWindow: windows.length === 0 ? undefined : Math.min(...windows),
+    chain: Object.freeze({ entries, when, returnMs }),
+  })
 }

@@ -111,6 +111,8 @@ export const profileKeys = z.strictObject({
     'messages: cache marks set by the gateway. `on_key`: for requests with a conversation key; `auto`: for those with a key, tools or an earlier answer.',
   ),
   auto_cache_same_wire: flag.describe('messages: the same on the same wire, where the client sets no mark itself.'),
+  // Ruling Y23: so long a conversation stays with the entry of a chain that answered it.
+  cache_life: oneOf(['5m', '30m', '1h']).describe('How long its prompt cache lives after the last use.'),
   usage_quirk: oneOf(['none', 'cache_hit_fields', 'excl_reasoning', 'top_level_cached', 'in_choice']).describe(
     'Where its usage differs from its wire.',
   ),

@@ -82,6 +82,7 @@ const plainest: ProfileValues = {
   stringOnly: false,
   autoCache: 'off',
   autoCacheSameWire: false,
+  cacheLife: '5m',
   usageQuirk: 'none',
   // Never guessed: a model may say a thing twice (ruling Y4).
   cumulative: [],

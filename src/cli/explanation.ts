@@ -10,8 +10,21 @@ const fromLedger =
 
 /** Formats an explanation for people. */
 export function describeExplanation(explanation: Explanation): string {
-  const { request_id, account, key, model, alias, wire, attempts, stopped, losses, usage, price, settlement } =
-    explanation
+  const {
+    request_id,
+    account,
+    key,
+    model,
+    alias,
+    fell_back: hops,
+    wire,
+    attempts,
+    stopped,
+    losses,
+    usage,
+    price,
+    settlement,
+  } = explanation
   const wires = [wire.client && `asked in ${wire.client}`, wire.model && `answered in ${wire.model}`]
   const head = {
     request: request_id,
@@ -19,6 +32,7 @@ export function describeExplanation(explanation: Explanation): string {
     key: named(key?.prefix, key?.id),
     model: model === null ? '-' : alias === null ? model : `${model} (asked for as ${alias})`,
     wires: wires.filter(Boolean).join(', ') || '-',
+    ...(hops?.length && { 'fell back': hops.map(({ from, to, cause }) => `${from} to ${to} (${cause})`).join(', ') }),
   }
   return [
     formatFields(head),
@@ -39,7 +53,9 @@ const stops: Record<NonNullable<Explanation['stopped']>, string> = {
 }
 
 function describeAttempts(attempts: NonNullable<Explanation['attempts']>, stopped: Explanation['stopped']): string {
-  const rows = formatList(attempts.map(({ text: _, ...attempt }, at) => ({ '#': at + 1, ...attempt })))
+  const rows = formatList(
+    attempts.map(({ text: _, model, ...attempt }, at) => ({ '#': at + 1, ...(model && { model }), ...attempt })),
+  )
   const said = attempts.flatMap(({ text }, at) => (text ? [`${at + 1} said: ${text}`] : []))
   return [rows, ...(stopped ? [`no further one: ${stops[stopped]}`] : []), ...said].join('\n')
 }

@@ -167,10 +167,7 @@ async function noteUnknownModels(command: Command, typed: string): Promise<void>
   const { glanceAtConfig } = await import('../config/load.ts')
   let ids: string[]
   try {
-    ids = glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).catalog.entries.flatMap(({ id, aliases }) => [
-      id,
-      ...aliases,
-    ])
+    ids = [...glanceAtConfig(command.optsWithGlobals<GlobalOptions>()).catalog.models.keys()]
   } catch {
     // The commands that need the configuration report its mistakes.
     return
@@ -292,7 +289,7 @@ async function withConfiguration(command: Command): Promise<Context> {
   const { glanceAtConfig } = await import('../config/load.ts')
   const { listModels } = await import('../operations/rows.ts')
   const { catalog } = glanceAtConfig(command.optsWithGlobals<GlobalOptions>())
-  const running = { ...unasked, listModels: () => listModels(catalog.entries, Date.now()) }
+  const running = { ...unasked, listModels: () => listModels(catalog, Date.now()) }
   return { ...nobody, books: undefined as never, running, nowMs: Date.now(), calendar: createCalendar(utc) }
 }
 

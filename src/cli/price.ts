@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander'
+import type { Chain } from '../catalog/model.ts'
 import { type GlobalOptions, usage } from './options.ts'
 import { formatFields, formatTable, print } from './print.ts'
 
@@ -24,11 +25,16 @@ export function addPriceCommand(program: Command): void {
       const config = glanceAtConfig(options)
       const model = config.catalog.models.get(id)
       if (!model) throw usage(`there is no model '${id}'${await nearTo(id, [...config.catalog.models.keys()])}`)
+      if (model.chain) throw usage(`'${id}' is a chain: ask for the model that answers, ${listIds(model.chain)}`)
       const asked = readPriceFacts(options, config)
       if ('mistake' in asked) throw usage(asked.mistake)
       const told = describePrice(model, { ...asked, inputTokens: options.tokens })
       print(command, told, () => formatPrice(told))
     })
+}
+
+function listIds({ entries }: Chain): string {
+  return entries.map(({ id }) => id).join(' or ')
 }
 
 function readCount(text: string): number {

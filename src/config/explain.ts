@@ -12,9 +12,12 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
       return
     }
     case 'invalid_union': {
-      // For text or a map, the branch that got past the type of the value is probably the one that was meant.
+      // For text or a map, the branch that got past the type of the value is probably the one that was meant. Of two kinds of
+      // maps it is the one that knows more of the keys.
       const isMeant = (inner: z.core.$ZodIssue) => inner.path.length > 0 || inner.code === 'unrecognized_keys'
-      const meant = issue.errors.find((branch) => branch.some(isMeant))
+      const [meant] = issue.errors
+        .filter((branch) => branch.some(isMeant))
+        .sort((one, other) => countUnknown(one) - countUnknown(other))
       if (!meant) break
       for (const inner of meant) explain({ ...inner, path: [...path, ...inner.path] }, raw, report)
       return
@@ -37,6 +40,12 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
         ? `is missing: it ${issue.message}`
         : 'is missing; add it',
     )
+}
+
+function countUnknown(branch: readonly z.core.$ZodIssue[]): number {
+  return branch.reduce((sum, { path, code, ...issue }) => {
+    return sum + (path.length === 0 && 'keys' in issue ? (issue.keys as string[]).length : 0)
+  }, 0)
 }
 
 function valueAt(raw: unknown, path: Path): unknown {

@@ -4,7 +4,8 @@ import { dirname, resolve } from 'node:path'
 import { spellZone } from '../accounts/calendar.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { asObject } from '../bytes/json.ts'
-import { createCatalog, type Model } from '../catalog/model.ts'
+import { createCatalog } from '../catalog/model.ts'
+import { isChain, modelsOf, readChain } from './chains.ts'
 import { readClientUrl } from './client-url.ts'
 import {
   type Config,
@@ -181,7 +182,8 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of [...modelMistakes(spelled), ...priceMistakes(spelled)]) report(path, message)
   if (parsed.data && problems.length === 0)
-    for (const { path, message } of planMistakes(parsed.data)) report(path, message)
+    for (const { path, message } of planMistakes({ ...parsed.data, models: modelsOf(parsed.data.catalog) }))
+      report(path, message)
   if (parsed.data && isSameAddress(parsed.data)) report(['admin_listen'], 'must not be the address of `listen`')
   if (parsed.data && (parsed.data.sign_in || parsed.data.own_pages)) {
     const mistake = signInAddressMistake(parsed.data.api_url, parsed.data.listen.host)
@@ -447,7 +449,7 @@ function showWebhook(url: string): string {
 }
 
 function readCatalog(catalog: NonNullable<ConfigFile['catalog']>, file: ConfigFile): Config['catalog'] {
-  const models = catalog.models.map((entry): Model => readModel(entry, file))
+  const models = catalog.models.map((entry) => (isChain(entry) ? readChain(entry) : readModel(entry, file)))
   return createCatalog(models, Date.parse(catalog.pinned) / 1000, catalog.owner)
 }
 

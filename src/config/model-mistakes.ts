@@ -1,6 +1,7 @@
 import { asObject } from '../bytes/json.ts'
 import { findProfileMistake, resolveProfile } from '../catalog/profiles.ts'
 import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-names.ts'
+import { chainMistakes } from './chains.ts'
 import { formatPath } from './document.ts'
 import type { ProfileMap } from './fields.ts'
 import { readProfile } from './models.ts'
@@ -16,6 +17,7 @@ export function* modelMistakes(raw: unknown): Mistakes {
   if (!Array.isArray(models)) return
   const names = Object.keys(upstreams ?? {})
   yield* repeatedIds(models)
+  yield* chainMistakes(models)
   for (const [index, model] of models.entries()) {
     const path = ['catalog', 'models', index]
     const { upstream, upstream_model: upstreamName, wire, profile, id } = (model ?? {}) as Record<string, unknown>

@@ -4,7 +4,7 @@ import { labelValuesMax, labelWord, labelWordCure } from '../accounts/labels.ts'
 import { isShownWhole } from '../accounts/shown-text.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
-import { costFieldNames, implicitKeys, tiers } from '../catalog/model.ts'
+import { costFieldNames, fallbackCauses, implicitKeys, tiers } from '../catalog/model.ts'
 import { longestTimeout } from '../catalog/price-list.ts'
 import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
@@ -119,6 +119,30 @@ const model = z.strictObject({
     ),
 })
 
+const chain = z.strictObject({
+  id: modelId.describe('What clients name. Unique among models and chains.'),
+  chain: z
+    .array(modelId, { error: 'must be a list of ids of models' })
+    .min(2, { error: 'must name two models at least' })
+    .max(4, { error: 'must name four models at most' })
+    .describe(
+      'The models that may answer, by their ids, the first choice first. No one is named twice, and none is a chain.',
+    ),
+  when: z
+    .array(oneOf(fallbackCauses), { error: `must be a list of ${fallbackCauses.join(', ')}` })
+    .min(1, { error: 'must name a cause' })
+    .prefault(['capacity', 'unavailable'])
+    .describe(
+      'Why the next one is asked: all places are full (`capacity`), none is reached or works (`unavailable`), the prompt is too long for it (`over_long`), the budget of the key would not bear it (`budget`).',
+    ),
+  chain_return: field
+    .duration('0ms', '7d')
+    .optional()
+    .describe(
+      'How long a conversation stays with the model that answered it, after its last request. Default: the `cache_life` of that model.',
+    ),
+})
+
 function listed(names: readonly string[]): string {
   return names.map((name) => `\`${name}\``).join(', ')
 }
@@ -129,9 +153,9 @@ const catalog = z.strictObject({
     .describe('The day the list was pinned: `created` on every row of the models list.'),
   owner: filled('must not be empty').prefault('triwire').describe('`owned_by` on every row of the models list.'),
   models: z
-    .array(model, { error: 'must be a list of models' })
+    .array(z.union([model, chain]), { error: 'must be a list of models' })
     .min(1, { error: 'must list a model; leave out `catalog` to serve the built-in models' })
-    .describe('What is served, in the order it is listed.'),
+    .describe('What is served, in the order it is listed: models, and chains of them.'),
 })
 
 /** The keys for the source of an account's key, of which one is set. */
@@ -543,6 +567,7 @@ export type SettingsInCode<Settings, Unit extends string = ''> = {
 }
 
 export type ModelEntry = z.output<typeof model>
+export type ChainEntry = z.output<typeof chain>
 export type RouteEntry = z.output<typeof route>
 
 /** Returns the JSON Schema of the file after its variables are filled in. */

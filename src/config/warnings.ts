@@ -4,6 +4,7 @@ import { zoneOffset } from '../accounts/calendar.ts'
 import { asObject } from '../bytes/json.ts'
 import type { Model } from '../catalog/model.ts'
 import { wiresOfProfileKey } from '../catalog/profile.ts'
+import { modelsOf, warnOfChains } from './chains.ts'
 import { readClientUrl } from './client-url.ts'
 import { camelCase } from './document.ts'
 import { endpointsOf, isTakenAsItStands, pathOf } from './endpoints.ts'
@@ -27,8 +28,7 @@ export function findWarnings(
   file: ConfigFile,
   certificates: Readonly<Record<string, string | undefined>>,
 ): ConfigWarning[] {
-  const models = file.catalog?.models ?? []
-  const ofModels = models.flatMap((entry, index) => {
+  const ofModels = modelsOf(file.catalog).flatMap(({ entry, index }) => {
     const model = readModel(entry, file)
     const found = [
       ...warnOfRates(entry),
@@ -41,6 +41,7 @@ export function findWarnings(
   return [
     ...Object.entries(certificates).flatMap(([key, pem]) => warnOfCertificate(key, pem)),
     ...ofModels,
+    ...warnOfChains(file),
     ...warnOfApiUrl(file),
     ...warnOfBases(file),
     ...warnOfCalls(file),
@@ -113,7 +114,7 @@ function warnOfBases({ catalog, upstreams }: ConfigFile): ConfigWarning[] {
   return Object.entries(upstreams).flatMap(([name, { base_url: baseUrl, paths }]) => {
     const isServing = ({ upstream }: ModelEntry) =>
       [upstream].flat().some((route) => (typeof route === 'string' ? route : route.name) === name)
-    const served = new Set((catalog?.models ?? []).filter(isServing).map(({ wire }) => wire))
+    const served = new Set(modelsOf(catalog).flatMap(({ entry }) => (isServing(entry) ? entry.wire : [])))
     const affected = [...served].filter((wire) => isTakenAsItStands(wire, pathOf(baseUrl)) && paths[wire] === undefined)
     const address = new URL(baseUrl).host + pathOf(baseUrl)
     if (affected.length === 0 || versionless.some((known) => address.endsWith(known))) return []
@@ -180,7 +181,7 @@ const noticeMs = 45 * dayMs
 
 /** After its end a calendar takes every day as a working day, and a band sells at the wrong price. */
 function warnOfCalendars({ calendars, catalog }: ConfigFile): ConfigWarning[] {
-  const rows = (catalog?.models ?? []).flatMap(({ prices }) => [prices].flat())
+  const rows = modelsOf(catalog).flatMap(({ entry: { prices } }) => [prices].flat())
   const used = new Set(rows.flatMap(({ bands = [] }) => bands.map(({ not_on: name }) => name)))
   return Object.entries(calendars).flatMap(([name, { through, zone }]): ConfigWarning[] => {
     const midnight = Date.parse(through) + dayMs
@@ -248,7 +249,7 @@ const longWrites = [
 
 /** The provider's own tools run on native models even without a price (ruling C11). Makes one warning for all models. */
 function warnOfCalls({ catalog, calendars }: ConfigFile): ConfigWarning[] {
-  const silent = (catalog?.models ?? []).flatMap((entry, index) =>
+  const silent = modelsOf(catalog).flatMap(({ entry, index }) =>
     isSilentOfCalls(readModel(entry, { calendars })) ? [{ id: entry.id, index }] : [],
   )
   if (silent.length === 0) return []

@@ -11,7 +11,8 @@ import { holdPrices } from '../catalog/price-list.ts'
 import type { Config } from '../config/config.ts'
 import { failureTexts, GatewayError } from '../errors.ts'
 import type { Call } from './call.ts'
-import { type Exchange, mayCallTools } from './exchange.ts'
+import type { ChainWalk } from './chain.ts'
+import { type Exchange, mayCallTools, type UpstreamRequests } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
@@ -81,16 +82,33 @@ export async function inOrder(entered: Entered, key: ApiKey, error: unknown): Pr
   return refused ? explain(refused, key) : error
 }
 
-/** Holds the estimated cost of the answer (ruling C2) and records it. @returns the release. @throws GatewayError 402, 429, 500. */
+/**
+ * Holds the estimated cost of the answer (ruling C2) and records it; of a chain, that of the dearest entry (ruling Y23).
+ * @returns the release. @throws GatewayError 402, 429, 500
+ */
 export async function takeHold(
   config: Config,
   key: ApiKey,
   entered: Entered,
+  { model, asking, chain }: { model: Model; asking: UpstreamRequests; chain?: ChainWalk | undefined },
+  record: CallRecord,
+): Promise<() => void> {
+  const own = holdOf(config, model, asking.exchange, record)
+  const holdNanos = chain && chain.dearestNanos > own ? chain.dearestNanos : own
+  const answer = await entered.admit(holdNanos).catch(explainSilence)
+  if (!answer.ok) throw explain(answer, key)
+  record.holdNanos = holdNanos
+  return answer.release
+}
+
+/** The estimated cost of the answer of a model, in nano-credits (ruling C2). */
+export function holdOf(
+  { billing }: Pick<Config, 'billing'>,
   model: Model,
   exchange: Exchange,
   record: CallRecord,
-): Promise<() => void> {
-  const { holdOutputTokens } = config.billing
+): bigint {
+  const { holdOutputTokens } = billing
   const cap = exchange.outputTokensCap
   const usage = {
     inputTokens: exchange.inputTokensEstimate,
@@ -104,11 +122,7 @@ export async function takeHold(
   const prices = holdPrices(model.prices, record.startedMs, servedBy(model, exchange), exchange.cacheWrites)
   // The number of tool calls is not known in advance. One is assumed if the model may call tools at all (ruling C11).
   const callNanos = prices.calls && mayCallTools(exchange) ? dearestCallNanos(prices) : 0n
-  const holdNanos = priceNanos(prices, usage) + callNanos
-  const answer = await entered.admit(holdNanos).catch(explainSilence)
-  if (!answer.ok) throw explain(answer, key)
-  record.holdNanos = holdNanos
-  return answer.release
+  return priceNanos(prices, usage) + callNanos
 }
 
 /** The tiers that may serve a request besides the base: those that it asks for, and those that its accounts may choose. */

@@ -3,22 +3,16 @@ import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { AnswerForm } from '../upstream/first-bytes.ts'
 import type { ChosenTarget, Search, Stay } from '../upstream/pool.ts'
-import type { Target } from '../upstream/target.ts'
 import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call } from './call.ts'
-import type { Exchange } from './exchange.ts'
+import { type ChainWalk, causeOf } from './chain.ts'
+import type { PassedOverFor } from './chain-stays.ts'
+import type { Exchange, UpstreamRequests } from './exchange.ts'
 import type { BodyShare } from './fairness/places.ts'
 import type { Gateway, Snapshot } from './gateway.ts'
 import type { CallRecord, Stopped, Try } from './record.ts'
-import { providerText } from './refuse.ts'
-
-/** A request as an upstream takes it, and a way to make it for another target with other quirks. */
-export type UpstreamRequests = {
-  exchange: Exchange
-  /** Undefined if all targets have the same quirks. @throws GatewayError if the request cannot be made for that model. */
-  exchangeFor: ((model: Model) => Exchange) | undefined
-}
+import { type Failed, providerText } from './refuse.ts'
 
 /** The context of a request that its attempts need. */
 export type AttemptsParts = {
@@ -27,7 +21,10 @@ export type AttemptsParts = {
   call: Pick<Call, 'requestId'>
   record: CallRecord
   key: ApiKey
+  /** The model that is asked first. */
   model: Model
+  /** The further entries of a chain (ruling Y23); undefined for a plain model. */
+  chain?: ChainWalk | undefined
   /** The conversation key scoped to the account; picks the upstream account (ruling P6). */
   affinity: string | undefined
   /** The memory that the body counts for, until the body is released. */
@@ -41,9 +38,13 @@ export type AttemptsParts = {
 export class Attempts {
   readonly #parts: AttemptsParts
   readonly #listener: AttemptListener
-  readonly #failover: Failover
+  #failover: Failover
+  /** The model that is asked, or was asked last. */
+  model: Model
   /** The exchange that was sent last. */
   exchange: Exchange
+  /** Attempts at earlier entries of the chain. */
+  #attemptsBefore = 0
   /** The attempt under way, or else the last one; undefined if none was made. */
   newest: Attempt | undefined
   #exchangeFor: UpstreamRequests['exchangeFor']
@@ -58,8 +59,9 @@ export class Attempts {
   constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
     this.#parts = parts
     this.#listener = listener
+    this.model = parts.model
     this.exchange = asking.exchange
-    this.#failover = new Failover(parts, asking.exchange.asksForStream ? 'stream' : 'json')
+    this.#failover = new Failover(parts, this.#form, attemptsMax)
     this.#exchangeFor = asking.exchangeFor
   }
 
@@ -68,8 +70,7 @@ export class Attempts {
    * @returns the failure to report if no target can be tried. @throws GatewayError if no target takes the request
    */
   start(): Failed | undefined {
-    this.#failover.continues(this.exchange)
-    return this.#tryElsewhere() ? undefined : this.#failover.told
+    return this.#begin() ? undefined : this.#fallBack(this.#failover.told)
   }
 
   /**
@@ -79,18 +80,20 @@ export class Attempts {
   failed(failure: Failure, isSeen: boolean): Failed | undefined {
     const verdict = this.#failover.failed(failure)
     this.end(verdict.alarm ?? failure.cause)
-    const { gateway, snapshot, model } = this.#parts
+    const { gateway, snapshot } = this.#parts
     const text = providerText(
-      { flow: gateway.flow, snapshot, model, exchange: this.exchange },
+      { flow: gateway.flow, snapshot, model: this.model, exchange: this.exchange },
       this.newest?.target,
       failure,
     )
     if (text !== undefined && this.#tried) this.#tried.text = text
     if (failure.cause === 'upstream_protocol') this.#parts.record.contentType = this.newest?.contentType
     if (!isSeen && this.#tryAgain(failure, verdict)) return undefined
+    const told = isSeen ? { failure, verdict, target: this.newest?.target } : this.#fallBack(this.#failover.told)
+    if (told === undefined) return undefined
     const stopped = verdict.elsewhere === 'any' ? 'attempts' : (this.#failover.stopped ?? 'final')
     this.#parts.record.stopped = isSeen ? 'seen' : stopped
-    return isSeen ? { failure, verdict, target: this.newest?.target } : this.#failover.told
+    return told
   }
 
   /** Whether nothing is under way, because an upstream asked for a short wait. Nobody works on the request meanwhile. */
@@ -104,8 +107,9 @@ export class Attempts {
    */
   tick(nowMs: number): Failed | undefined {
     if (this.#againMs === undefined || nowMs < this.#againMs || this.#askOnly()) return undefined
-    this.#parts.record.stopped = this.#failover.stopped ?? 'final'
-    return this.#failover.told
+    const told = this.#fallBack(this.#failover.told)
+    if (told) this.#parts.record.stopped = this.#failover.stopped ?? 'final'
+    return told
   }
 
   firstByte(): void {
@@ -116,7 +120,8 @@ export class Attempts {
   answered(): void {
     const failover = this.#failover
     // An answer with status 200 may still refuse sealed items. The same account then gets the request without them (ruling U13).
-    if (!failover.hasMore && !(failover.mayAgain && this.exchange.mayUnseal)) this.forget()
+    const isLast = !failover.hasMore && this.#parts.chain?.hasFurther !== true
+    if (isLast && !(failover.mayAgain && this.exchange.mayUnseal)) this.forget()
   }
 
   /** Releases the request from memory. It cannot be sent again. */
@@ -124,13 +129,15 @@ export class Attempts {
     this.#isForgotten = true
     this.#exchangeFor = undefined
     // If this was not the only attempt, the socket of an earlier one may still use the body.
-    this.exchange.forget(this.#failover.attempts === 1 && this.newest?.isSent === true)
+    const isOnly = this.#attemptsBefore + this.#failover.attempts === 1
+    this.exchange.forget(isOnly && this.newest?.isSent === true)
     this.#parts.share.release()
   }
 
   /** A part of an answer has come, so the target works. */
   succeeded(): void {
     this.#failover.stay?.succeeded(this.exchange.isUnsealed)
+    this.#parts.chain?.answered(this.model)
   }
 
   completed(answer: { lastSealed?(): string | undefined }): void {
@@ -153,6 +160,50 @@ export class Attempts {
     this.end(undefined)
     this.#failover.stay?.left()
     this.#parts.share.release()
+  }
+
+  get #form(): AnswerForm {
+    return this.exchange.asksForStream ? 'stream' : 'json'
+  }
+
+  /** Tries the first target of a model. @returns false if none can be tried. @throws GatewayError if no target takes the request */
+  #begin(): boolean {
+    this.#failover.continues(this.exchange)
+    return this.#tryElsewhere()
+  }
+
+  /**
+   * Asks further entries of the chain after one has failed, until one can be tried.
+   * @returns the failure to report if none follows
+   */
+  #fallBack(failed: Failed): Failed | undefined {
+    const { chain } = this.#parts
+    if (chain === undefined || this.#isForgotten) return failed
+    let last = failed
+    for (;;) {
+      const told = chain.failed({ ...last, of: { model: this.model, exchange: this.exchange } })
+      const isAnswered = this.newest?.headMs !== undefined && this.#failover.attempts > 0
+      if (!this.#enterNext(chain, causeOf(last, isAnswered))) return told
+      if (this.#begin()) return undefined
+      last = this.#failover.told
+    }
+  }
+
+  /** Goes to the next entry of the chain that takes the request. @returns false if there is none */
+  #enterNext(chain: ChainWalk, cause: PassedOverFor | undefined): boolean {
+    const next = chain.next(this.model, cause)
+    if (next === undefined) return false
+    const { record } = this.#parts
+    this.#attemptsBefore += this.#failover.attempts
+    this.model = next.model
+    const asking = next.asking()
+    this.exchange = asking.exchange
+    this.#exchangeFor = asking.exchangeFor
+    noteExchange(record, this.exchange)
+    // Each further entry adds one attempt, which is kept for it (ruling Y23).
+    const most = attemptsMax + chain.size - 1 - this.#attemptsBefore - chain.furtherCount
+    this.#failover = new Failover({ ...this.#parts, model: next.model }, this.#form, Math.min(attemptsMax, most))
+    return true
   }
 
   #tryAgain(failure: Failure, verdict: Verdict): boolean {
@@ -223,8 +274,7 @@ export class Attempts {
     let exchange = this.exchange
     if (this.#exchangeFor && target.model.profile !== exchange.profile) {
       exchange = this.#exchangeFor(target.model)
-      if (exchange.losses.length > 0) record.losses = exchange.losses
-      else delete record.losses
+      noteLosses(record, exchange)
     }
     if (!isHome) this.#unseal(exchange)
     return exchange
@@ -243,12 +293,15 @@ export class Attempts {
   #note({ target, why }: ChosenTarget): string | undefined {
     const { gateway, record } = this.#parts
     const [upstream, account] = [target.upstream.name, target.account?.name]
-    record.attempts = this.#failover.attempts
+    record.attempts = this.#attemptsBefore + this.#failover.attempts
     record.upstream = upstream
     record.upstreamAccount = account
     record.why = why
     const startedMs = gateway.clockMs()
-    const tried: Try = { upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined }
+    const tried: Try = {
+      ...(this.#parts.chain && { model: this.model.entryId }),
+      ...{ upstream, account, why, startedMs, endMs: undefined, status: undefined, cause: undefined },
+    }
     this.#tried = tried
     if (record.tries) record.tries.push(tried)
     else record.tries = [tried]
@@ -256,7 +309,7 @@ export class Attempts {
   }
 }
 
-/** The largest number of attempts for one request (ruling U1). */
+/** The largest number of attempts at one model for one request (ruling U1). */
 const attemptsMax = 3
 
 /** The longest wait that the only account of a model may ask for before it is asked once more, in seconds (ruling Y26). */
@@ -264,8 +317,17 @@ const waitMaxSeconds = 2
 /** Refusals after which the account has surely not worked on the request. */
 const refusing: ReadonlySet<string> = new Set(['upstream_429', 'upstream_503', 'upstream_529'])
 
-/** A failed attempt, with the facts that its error for the client is made of. */
-export type Failed = { failure: Failure; verdict: Verdict; target: Target | undefined }
+/** Records what was made of the request for the model that is asked. */
+export function noteExchange(record: CallRecord, exchange: Exchange): void {
+  record.stream = exchange.stream
+  record.outputTokensCap = exchange.outputTokensCap
+  noteLosses(record, exchange)
+}
+
+function noteLosses(record: CallRecord, { losses }: Exchange): void {
+  if (losses.length > 0) record.losses = losses
+  else delete record.losses
+}
 
 /** The order in which failures are reported: the first is the most useful to a client (ruling U2). */
 const tellOrder: readonly Verdict['tell'][] = ['rejected', 'capacity', 'broken', 'account']
@@ -292,9 +354,12 @@ class Failover {
   /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
   #hasRaced = false
 
-  constructor(parts: AttemptsParts, form: AnswerForm) {
+  readonly #attemptsMax: number
+
+  constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
     const { call, key, affinity } = parts
     this.#parts = parts
+    this.#attemptsMax = attemptsMax
     this.#search = { requestId: call.requestId, customer: key.account, affinity, tried: [], isLast: false, form }
   }
 
@@ -323,13 +388,13 @@ class Failover {
   }
 
   get hasMore(): boolean {
-    return this.attempts < attemptsMax && this.#size > this.#search.tried.length + 1
+    return this.attempts < this.#attemptsMax && this.#size > this.#search.tried.length + 1
   }
 
   /** Chooses the next target, which `enter` confirms; undefined if no target is left or may be tried. */
   next(): ChosenTarget | undefined {
-    if (this.attempts >= attemptsMax) return this.#stop('attempts')
-    this.#search.isLast = this.attempts === attemptsMax - 1
+    if (this.attempts >= this.#attemptsMax) return this.#stop('attempts')
+    this.#search.isLast = this.attempts === this.#attemptsMax - 1
     const { snapshot, model } = this.#parts
     const choice = snapshot.pool.choose(model, this.#search)
     if (choice === undefined) return this.#stop('nobody')
@@ -347,7 +412,7 @@ class Failover {
 
   /** Whether the same target may be tried once more, after a failure that was not its own. */
   get mayAgain(): boolean {
-    return this.attempts < attemptsMax
+    return this.attempts < this.#attemptsMax
   }
 
   /**

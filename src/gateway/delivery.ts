@@ -6,12 +6,13 @@ import type { Listed } from '../registers.ts'
 import { type Failure, failureOf, judge } from '../upstream/verdict.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import type { Attempt, AttemptListener } from './attempt.ts'
-import { Attempts, type AttemptsParts, type Failed, type UpstreamRequests } from './attempts.ts'
+import { Attempts, type AttemptsParts } from './attempts.ts'
 import type { Call, CallListener } from './call.ts'
+import type { UpstreamRequests } from './exchange.ts'
 import type { Gateway, Recorded, Ticking } from './gateway.ts'
 import { type EarlyEnd, evidenceOfCut, type ReadingOn, readOn } from './read-on.ts'
 import type { CallRecord } from './record.ts'
-import { explainedMessage, refuse } from './refuse.ts'
+import { explainedMessage, type Failed, refuse } from './refuse.ts'
 import { debitOf, type Evidence, evidenceOf, noteBill, nothingYet, weigh } from './settle.ts'
 
 /** The most text of a stream that is kept while it shows nothing yet, in characters (reliability §3). */
@@ -343,7 +344,7 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #readOn(end: EarlyEnd, answer: StreamRelay | StreamFold | undefined): boolean {
     const attempt = this.#attempt!
     if (answer) attempt.pace.end(this.#parts.gateway.clockMs())
-    this.#readingOn = readOn(this.#parts, this.#attempts.exchange, end, answer?.report)
+    this.#readingOn = readOn(this.#parts, this.#attempts, end, answer?.report)
     if (this.#readingOn === undefined) return false
     // The request is not sent again, and the client's slowness does not matter any more.
     this.#attempts.forget()
@@ -372,18 +373,19 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
   #giveUp(cause: 'upstream_stall' | 'shutdown'): void {
     if (this.#attempt?.endByEvidence()) return
     const failure = { fault: broken, cause }
-    this.#refuse({ failure, verdict: judge(failure, this.#parts.model), target: this.#attempt?.target })
+    this.#refuse({ failure, verdict: judge(failure, this.#attempts.model), target: this.#attempt?.target })
   }
 
   /** Ends a request whose answer failed: a started stream is billed and ends with an error frame; else an error is returned. */
-  #refuse({ failure, verdict, target }: Failed): void {
+  #refuse({ failure, verdict, target, of }: Failed): void {
     if (this.#readingOn?.isAnswered) {
       this.#endReading()
       return
     }
     const { cause } = failure
-    const { gateway, snapshot, model } = this.#parts
-    const parts = { flow: gateway.flow, snapshot, model, exchange: this.#attempts.exchange }
+    const { gateway, snapshot } = this.#parts
+    const { model, exchange } = of ?? this.#attempts
+    const parts = { flow: gateway.flow, snapshot, model, exchange }
     const error = refuse(parts, target, failure, verdict)
     const outcome = outcomeOfCause.get(cause)
     this.record.cause = verdict.alarm ?? cause
@@ -455,7 +457,8 @@ export class Delivery implements AttemptListener, CallListener, Ticking, Recorde
    * C3). If preparing the end throws, nothing is billed (B5).
    */
   #settle(evidence: Evidence, lastWords: LastWords, bug?: Error): void {
-    const { gateway, call, key, model } = this.#parts
+    const { gateway, call, key } = this.#parts
+    const { model } = this.#attempts
     const wasOpen = this.#state === 'open'
     this.#attempts.end(undefined)
     const { target } = this.#attempt!

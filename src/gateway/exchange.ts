@@ -76,6 +76,13 @@ export type Exchange = Outgoing & {
   readRefusal(status: number, bodyText: string): Fault
 }
 
+/** A request as an upstream takes it, and a way to make it for another target with other quirks. */
+export type UpstreamRequests = {
+  exchange: Exchange
+  /** Undefined if all targets have the same quirks. @throws GatewayError if the request cannot be made for that model. */
+  exchangeFor: ((model: Model) => Exchange) | undefined
+}
+
 /** Whether the provider may run tools of its own, whose tokens the body does not limit (ruling C14). */
 export function mayCallTools({ bounds }: Pick<Exchange, 'bounds'>): boolean {
   return !bounds.isOutputCapped

@@ -8,6 +8,7 @@ import type { Listed, Roster } from '../registers.ts'
 import type { KeyFinder } from '../upstream/keyring.ts'
 import type { Pool } from '../upstream/pool.ts'
 import type { Upstreams } from '../upstream/target.ts'
+import type { ChainStays } from './chain-stays.ts'
 import type { Bodies, Counting, Flow, Readers } from './fairness/places.ts'
 import type { Turns } from './fairness/turns.ts'
 import type { CallRecord, LastAnswers, Tracing } from './record.ts'
@@ -20,6 +21,8 @@ export type Gateway = {
   /** Ids of accounts that this process treats as suspended, whatever the store says. */
   barred: ReadonlySet<string>
   lastAnswers: LastAnswers
+  /** Conversations that stay with a further entry of a chain. */
+  stays: ChainStays
   ledger: Ledger
   admission: Admission
   throttle: Throttle

@@ -23,7 +23,6 @@ type ReadingOnParts = {
   gateway: Pick<Gateway, 'snapshots' | 'clockMs' | 'readers'>
   snapshot: Snapshot
   key: ApiKey
-  model: Model
 }
 
 /**
@@ -38,11 +37,11 @@ type ReadingOnParts = {
  */
 export function readOn(
   parts: ReadingOnParts,
-  exchange: Exchange,
+  { model, exchange }: { model: Model; exchange: Exchange },
   end: EarlyEnd,
   told: UsageReport | undefined,
 ): ReadingOn | undefined {
-  const { gateway, snapshot, key, model } = parts
+  const { gateway, snapshot, key } = parts
   const { billing, timeouts } = snapshot.config
   const limitMs = told === undefined ? timeouts.settleWindowMs : end === 'ok' ? stopReadMs : billing.readOnMs
   const isOfUse = told === undefined || (limitMs > 0 && tellsLate(told, exchange, model))

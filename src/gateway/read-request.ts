@@ -1,6 +1,8 @@
+import type { Budget } from '../accounts/budget.ts'
 import { type KeyBounds, mayUse } from '../accounts/key-bounds.ts'
 import { labelsOfRequest } from '../accounts/labels.ts'
-import type { Model } from '../catalog/model.ts'
+import type { LiveBounds } from '../accounts/live-bounds.ts'
+import type { Chain, Model } from '../catalog/model.ts'
 import { findNearIds } from '../catalog/near-ids.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
@@ -9,20 +11,23 @@ import { ClientBody } from '../wires/requests/client-body.ts'
 import { readConversationKey, readOpening } from '../wires/requests/conversation-key.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
-import type { UpstreamRequests } from './attempts.ts'
+import { holdOf } from './admit.ts'
+import { noteExchange } from './attempts.ts'
 import type { Call } from './call.ts'
-import { exchangeNatively, translate } from './exchange.ts'
+import { type ChainWalk, openChain } from './chain.ts'
+import { exchangeNatively, translate, type UpstreamRequests } from './exchange.ts'
 import type { Gateway } from './gateway.ts'
 import type { CallRecord } from './record.ts'
 
 export type ReadRequestParts = {
-  gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'>
-  config: Pick<Config, 'catalog' | 'labels'>
+  /** Without admission and stays, nobody pays and nothing is remembered. */
+  gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission'>>
+  config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
   accountId: string
   /** The limits of the key that asks; undefined if it may name every model. */
-  bounds?: Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> | undefined
+  bounds?: (Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> & Partial<LiveBounds>) | undefined
   plan?: string | undefined
 }
 
@@ -31,6 +36,8 @@ export type ReadRequest = {
   /** The conversation key scoped to the account. */
   affinity: string | undefined
   asking: UpstreamRequests
+  /** The further entries of a chain (ruling Y23); undefined for a plain model. */
+  chain?: ChainWalk | undefined
 }
 
 /**
@@ -47,16 +54,29 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   noteWho(record, bounds, config.labels, call.header('x-triwire-labels'))
   checkFields(client, body)
   const scopedKey = conversationKey === undefined ? undefined : gateway.scopeKey(accountId, conversationKey)
-  const implicitKey = implicitKeyOf(model, client, body, scopedKey, (key) => gateway.scopeKey(accountId, key))
-  const connect = model.wire === call.wire ? exchangeNatively : translate
-  const exchangeFor = (served: Model) =>
-    connect({ gateway, call, accountId, model: served, body, scopedKey, implicitKey })
-  const exchange = exchangeFor(model)
-  record.stream = exchange.stream
-  record.outputTokensCap = exchange.outputTokensCap
-  if (exchange.losses.length > 0) record.losses = exchange.losses
-  const isServedAlike = model.routes.every(({ serving }) => serving.profile === model.profile)
-  return { model, affinity: scopedKey, asking: { exchange, exchangeFor: isServedAlike ? undefined : exchangeFor } }
+  if (model.chain) return readChain(model.chain, model.id)
+  const asking = ask(model)
+  noteExchange(record, asking.exchange)
+  return { model, affinity: scopedKey, asking }
+
+  function ask(model: Model): UpstreamRequests {
+    const implicitKey = implicitKeyOf(model, client, body, scopedKey, (key) => gateway.scopeKey(accountId, key))
+    const connect = model.wire === call.wire ? exchangeNatively : translate
+    const exchangeFor = (served: Model) =>
+      connect({ gateway, call, accountId, model: served, body, scopedKey, implicitKey })
+    const isServedAlike = model.routes.every(({ serving }) => serving.profile === model.profile)
+    return { exchange: exchangeFor(model), exchangeFor: isServedAlike ? undefined : exchangeFor }
+  }
+
+  function readChain(chain: Chain, id: string): ReadRequest {
+    const { stays, admission } = gateway
+    const conversation = scopedKey === undefined ? undefined : stays?.of(`${id} ${scopedKey}`)
+    const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)
+    const leftNanos = bounds?.budget && admission?.lookBudget(bounds as LiveBounds & { budget: Budget })
+    const { first, walk } = openChain({ chain, plan, record, ask, holdOf: estimate, leftNanos, stays: conversation })
+    noteExchange(record, first.asked.exchange)
+    return { model: first.model, affinity: scopedKey, asking: first.asked, chain: walk }
+  }
 }
 
 /**

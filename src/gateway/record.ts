@@ -6,6 +6,7 @@ import type { StopReason as FinishReason } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
 import type { ChoiceReason } from '../upstream/pool.ts'
+import type { PassedOverFor } from './chain-stays.ts'
 
 /** The trace that a request belongs to, as far as the caller has given it. */
 type Trace = {
@@ -14,8 +15,13 @@ type Trace = {
   readonly isSampled: boolean
 }
 
+/** One step from an entry of a chain to a further one, by their ids. */
+type ChainHop = { from: string; to: string; cause: PassedOverFor }
+
 /** One try at one upstream account for logs and reports: names, fixed words and times. */
 export type Try = {
+  /** The entry of the chain; undefined for a plain model. */
+  readonly model?: string
   /** By the names in the configuration. */
   readonly upstream: string
   readonly account: string | undefined
@@ -75,6 +81,10 @@ export type CallRecord = {
   /** The id of the model's entry. `alias` is the name that the client used, if it is another one (ruling R14). */
   model?: string
   alias?: string
+  /** The entry that a chain passed over first, and why (ruling Y23). */
+  fellBack?: Pick<ChainHop, 'from' | 'cause'>
+  /** Each hop of a chain; undefined unless the request named a chain. */
+  hops?: ChainHop[]
   modelWire?: ModelWire
   stream?: boolean
   /** The cap on output tokens that the model got, for all choices together. */

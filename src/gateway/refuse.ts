@@ -10,6 +10,15 @@ import type { Exchange } from './exchange.ts'
 import type { Flow } from './fairness/places.ts'
 import type { Snapshot } from './gateway.ts'
 
+/** A failed attempt, with the facts that its error for the client is made of. */
+export type Failed = {
+  failure: Failure
+  verdict: Verdict
+  target: Target | undefined
+  /** Set if another entry of a chain was asked after it. */
+  of?: { model: Model; exchange: Exchange }
+}
+
 /** The paths that clients know. */
 const ownPaths = clientWires.flatMap(({ client: { path, counter } }) => (counter ? [path, counter.path] : [path]))
 

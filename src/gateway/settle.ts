@@ -120,7 +120,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   target: Target
   bill: Bill
   /** Whose request it was, and what for (ruling Y21). */
-  who: Pick<CallRecord, 'personId' | 'labels'>
+  who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack'>
   /** The form of the ledger that is asked for; undefined: form 3 if the entry needs it. */
   form: 3 | undefined
 }
@@ -154,19 +154,24 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
 function detailsOf(
   kept: Model['prices']['kept'],
   { set: { band, tier, geo }, cost, costReported }: Bill,
-  { personId: person, labels }: Billed['who'],
+  { personId: person, labels, alias, hops, fellBack }: Billed['who'],
   form: 3 | undefined,
 ): DetailedDebit | undefined {
-  const isDetailed = kept !== undefined || cost !== undefined || person !== undefined || labels !== undefined
+  const isDetailed = kept !== undefined || cost !== undefined || (person ?? labels ?? hops) !== undefined
   // A bill that an answer reports begins form 3 only if the operator says so.
   if (!isDetailed && (form === undefined || costReported === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
   const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }
   return {
-    details: { ...chosen, person, labels, ...costs, costReported },
+    details: { ...chosen, person, labels, ...costs, costReported, ...(hops && chainOf(alias, fellBack)) },
     listText: kept?.text,
     costPrices: cost?.set.prices,
   }
+}
+
+/** The chain of a request, and the entry of it that was passed over. */
+function chainOf(alias: string | undefined, fellBack: CallRecord['fellBack']) {
+  return { alias, fellBackFrom: fellBack?.from, fellBackCause: fellBack?.cause }
 }
 
 /** Copies a bill into the record while its debit is on its way. */

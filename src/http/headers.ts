@@ -1,5 +1,6 @@
 import type { GatewayError } from '../errors.ts'
 import type { ToldStanding } from '../gateway/admit.ts'
+import type { CallRecord } from '../gateway/record.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 
 /** The headers that a page in a browser may read (rulings R8, R13). */
@@ -11,6 +12,7 @@ const exposed = [
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',
   'x-triwire-balance',
+  'x-triwire-answered-by',
 ].join(', ')
 
 /*
@@ -24,6 +26,13 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
     ? `x-ratelimit-limit-requests: ${window.limit}\r\nx-ratelimit-remaining-requests: ${window.left}\r\nx-ratelimit-reset-requests: ${window.resetSeconds}\r\n`
     : ''
   return tellsBalance ? `${ofWindow}x-triwire-balance: ${balance}\r\n` : ofWindow
+}
+
+/** The model of a chain that answers (ruling Y23), for clients that do not see the body. An id may have any letters. */
+export function answeredByLine({ hops, model = '' }: Pick<CallRecord, 'hops' | 'model'>): string {
+  return hops === undefined
+    ? ''
+    : `x-triwire-answered-by: ${/^[!-~]+$/.test(model) ? model : encodeURIComponent(model)}\r\n`
 }
 
 const onEvery = `access-control-allow-origin: *\r\naccess-control-expose-headers: ${exposed}\r\n`

@@ -10,7 +10,7 @@ import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { wires } from '../wires/wires.ts'
 import { answerUnread, formClientError, sendError } from './answer.ts'
 import { type BodyLimits, isDeclaredTooLarge, readBody, takeBody } from './body.ts'
-import { commonLines, preflightLines, standingLines } from './headers.ts'
+import { answeredByLine, commonLines, preflightLines, standingLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { baseUrlCure, createPeerReader, findRoute, pathOf, type ServedPath, servedText, wireAt } from './paths.ts'
 
@@ -44,7 +44,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     return standing ? standingLines(standing, config!.headers.balance) : ''
   }
   const formCommon: FormHeaders = ({ id, wire }) => commonLines(id, wire && wires[wire].client)
-  const formHeaders: FormHeaders = (record) => formCommon(record) + formStanding(record)
+  const formHeaders: FormHeaders = (record) => formCommon(record) + answeredByLine(record) + formStanding(record)
 
   return (exchange, requestId) => {
     if (config !== gateway.snapshots.current.config) {

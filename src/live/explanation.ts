@@ -1,6 +1,6 @@
 import { formatCredits, formatPrices } from '../accounts/credit.ts'
 import type { FoundDebit } from '../accounts/entries.ts'
-import type { Try } from '../gateway/record.ts'
+import type { CallRecord, Try } from '../gateway/record.ts'
 import type { Calls, Usage } from '../inference/usage.ts'
 import { loggable } from '../log/loggable.ts'
 import type { RequestRow } from '../operations/live-shapes.ts'
@@ -24,8 +24,9 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
     key: pair(record.keyId, record.keyPrefix, (id, prefix) => ({ id, prefix })),
     model: record.model ?? null,
     alias: record.alias ?? null,
+    fell_back: record.hops ?? null,
     wire: { client: record.wire ?? null, model: record.modelWire ?? null },
-    attempts: (record.tries ?? []).map((one) => explainTry(one, clockMs)),
+    attempts: (record.tries ?? []).map((one) => explainTry(one, record, clockMs)),
     stopped: record.stopped ?? null,
     losses: (record.losses ?? []).slice(0, 50).map(({ field, what, why }) => ({ field: loggable(field), what, why })),
     usage: usage ? explainUsage(usage, record.calls) : null,
@@ -68,9 +69,12 @@ function stateOf({ settled, endMs }: Pick<Recent, 'settled' | 'endMs'>): Settlem
   return settled === 'posted' ? 'in the ledger' : settled
 }
 
-function explainTry({ upstream, account, why, status, cause, text, startedMs, endMs }: Try, clockMs: number) {
+/** Memory does not keep the model of an only attempt: it is the one that the record names. */
+function explainTry(tried: Try, record: Pick<CallRecord, 'hops' | 'model'>, clockMs: number) {
+  const { upstream, account, why, status, cause, text, startedMs, endMs } = tried
   const ms = Math.round((endMs ?? clockMs) - startedMs)
   return {
+    model: tried.model ?? (record.hops && record.model) ?? null,
     upstream,
     account: account ?? null,
     why,

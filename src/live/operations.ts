@@ -40,7 +40,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     listWebhooks,
     heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
     listUpstreams: async () => listUpstreams(gateway),
-    listModels: () => listModels(config().catalog.entries, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
+    listModels: () => listModels(config().catalog, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
     declaredLabels: () => config().labels,
     declaredPlans: () => config().plans,
     readCreditWords: async () => config().credits,

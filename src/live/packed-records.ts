@@ -3,7 +3,19 @@ import type { Usage } from '../inference/usage.ts'
 
 /** Texts, what stands for many requests, and what is rare: kept as it is. */
 const keptNames = [
-  ...(['id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'wire', 'model', 'alias'] as const),
+  ...([
+    'id',
+    'walk',
+    'account',
+    'accountId',
+    'keyId',
+    'keyPrefix',
+    'keyLabel',
+    'wire',
+    'model',
+    'alias',
+    'hops',
+  ] as const),
   ...(['modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos'] as const),
   ...([
     'prices',

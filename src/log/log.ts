@@ -78,6 +78,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     wire: record.wire,
     model: record.model,
     alias: record.alias,
+    fell_back: record.hops?.length ? record.hops : undefined,
     model_wire: record.modelWire,
     stream: record.stream,
     upstream: record.upstream,

@@ -1,6 +1,6 @@
 import { formatPrices } from '../accounts/credit.ts'
 import type { ListedEntry } from '../accounts/entries.ts'
-import type { Model } from '../catalog/model.ts'
+import type { Catalog } from '../catalog/model.ts'
 import { setAt } from '../catalog/price-list.ts'
 import type { RequestRow } from './live-shapes.ts'
 import type { ModelRow } from './shapes.ts'
@@ -105,12 +105,17 @@ export type UpstreamPlace = { upstream: string; account?: string | undefined; mo
  * Lists the models that clients can name, for operators, with the base prices of this moment.
  * @param isFailing undefined: no running server is asked
  */
-export function listModels(entries: readonly Model[], nowMs: number, isFailing?: (id: string) => boolean): ModelRow[] {
-  return entries.map((model) => {
+export function listModels(
+  { entries, chains }: Pick<Catalog, 'entries' | 'chains'>,
+  nowMs: number,
+  isFailing?: (id: string) => boolean,
+): ModelRow[] {
+  return [...entries, ...chains].map((model) => {
     const set = setAt(model.prices, { at: nowMs })
     return {
       id: model.id,
-      also: [...model.aliases],
+      also: model.chain ? [] : [...model.aliases],
+      chain: model.chain?.entries.map(({ id }) => id) ?? null,
       wire: model.wire,
       upstream: model.routes[0]!.upstream,
       upstream_model: model.upstreamModel,
@@ -124,7 +129,7 @@ export function listModels(entries: readonly Model[], nowMs: number, isFailing?:
       context_window: model.contextWindow ?? null,
       prices: formatPrices(set.prices),
       price_version: set.version,
-      failing: isFailing?.(model.id) ?? null,
+      failing: isFailing ? (model.chain?.entries ?? [model]).every(({ id }) => isFailing(id)) : null,
     }
   })
 }

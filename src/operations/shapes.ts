@@ -61,6 +61,10 @@ const wire = z.enum(modelWireNames)
 export const modelRow = z.object({
   id: z.string(),
   also: z.array(z.string()).describe('its other names'),
+  chain: z
+    .array(z.string())
+    .nullable()
+    .describe('of a chain the models that may answer, in order: the other fields are those of the first'),
   wire,
   upstream: z.string(),
   upstream_model: z.string(),
@@ -80,6 +84,7 @@ export const modelRow = z.object({
 export type ModelRow = z.output<typeof modelRow>
 
 const attempt = z.object({
+  model: z.string().nullable().describe('the model of the chain; null where the request named no chain'),
   upstream: z.string(),
   account: z.string().nullable(),
   why: z.string(),
@@ -119,6 +124,10 @@ export const explanation = z.object({
   key: z.object({ id: z.string().nullable(), prefix: z.string().nullable() }).nullable(),
   model: z.string().nullable(),
   alias: z.string().nullable(),
+  fell_back: z
+    .array(z.object({ from: z.string(), to: z.string(), cause: z.string() }))
+    .nullable()
+    .describe('each step of a chain to a further model, and why; null where the request named no chain'),
   wire: z.object({ client: z.string().nullable(), model: z.string().nullable() }),
   attempts: z.array(attempt).nullable().describe('null where only the ledger knows of the request'),
   stopped: z.enum(['seen', 'final', 'attempts', 'budget', 'nobody']).nullable(),

@@ -6,6 +6,7 @@ import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createSide } from '../admin/side.ts'
 import type { Address, Config } from '../config/config.ts'
+import { ChainStays } from '../gateway/chain-stays.ts'
 import { Bodies, createCounting, Flow, Readers } from '../gateway/fairness/places.ts'
 import { createTurns } from '../gateway/fairness/turns.ts'
 import { createSnapshots, type Gateway, type Snapshot, tick } from '../gateway/gateway.ts'
@@ -143,7 +144,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     sealer: createSealer(sealKey),
     tracing: telemetry.tracing,
     aheadMs: () => store.clock.aheadMs,
-    ...{ nowMs, clockMs, lastAnswers, scopeKey, reportBug },
+    ...{ nowMs, clockMs, stays: new ChainStays(clockMs), lastAnswers, scopeKey, reportBug },
   }
   const isTaking = () => tellReadiness(store, isReady && !isDraining)
   const admin = openAdmin({

@@ -2,7 +2,7 @@ import type { CallRecord } from '../gateway/record.ts'
 import type { Usage } from '../inference/usage.ts'
 import { resultOf } from './attempt-results.ts'
 import { families } from './families.ts'
-import { Counter, type Family, Histogram } from './instruments.ts'
+import { Counter, type Family, Histogram, withFourth } from './instruments.ts'
 
 /** Metrics of requests, each counted when it is over. */
 type RequestFigures = { note(record: CallRecord): void; families: readonly Family[] }
@@ -18,8 +18,9 @@ export function createRequestFigures(): RequestFigures {
   const firstByte = new Histogram(families.firstByte)
   const attempts = new Counter(families.attempts)
   const losses = new Counter(families.losses)
-  const doubts = new Counter(families.doubts)
-  const all = { requests, refusals, tokens, reasoningTokens, credits, duration, firstByte, attempts, losses, doubts }
+  const [fallbacks, doubts] = [new Counter(families.fallbacks), new Counter(families.doubts)]
+  const answers = { tokens, reasoningTokens, credits, duration, firstByte }
+  const all = { requests, refusals, ...answers, attempts, fallbacks, losses, doubts }
   return { note, families: Object.values(all) }
 
   function note(record: CallRecord): void {
@@ -30,6 +31,8 @@ export function createRequestFigures(): RequestFigures {
     if (walk !== 'infer') return
     if (record.status === 200) noteAnswer(record, wire, model)
     if (record.tries) for (const { upstream, cause, status } of record.tries) noteTry(upstream, cause, status)
+    if (record.hops)
+      for (const { from, to, cause } of record.hops) fallbacks.add(1, record.alias, from, withFourth(to, cause))
     if (record.losses) for (const { field } of record.losses) losses.add(1, pairOf(record), nameOf(field))
     if (record.flags) for (const flag of record.flags) doubts.add(1, model, flag)
     // If the debit was refused, nothing was booked.

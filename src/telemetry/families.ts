@@ -21,7 +21,11 @@ export const labelSources = {
   kind: '`input`, `cache_read`, `cache_write`, `cache_write_1h`, `output`: no token is counted twice',
   upstream: 'its name in the configuration',
   result: 'what became of it: see below',
-  cause: 'what it was left alone for, in the same words',
+  cause:
+    'what it was left alone for, in the same words; of a chain `capacity`, `unavailable`, `over_long`, `budget`, or `fit`',
+  chain: 'the id of the chain',
+  from: 'the id of the model that was passed over',
+  to: 'the id of the model that was asked instead',
   pair: "the client's wire and the model's: `messages-to-chat`",
   field: 'the field of the request, in the words of docs/translation',
   flag: 'what was doubted, as in the log',
@@ -94,6 +98,11 @@ export const families = {
     'triwire_model_failing',
     ['model'],
     '1 while at least half of the last 20 answers of the model failed, of 5 at least.',
+  ),
+  fallbacks: counter(
+    'triwire_fallbacks_total',
+    ['chain', 'from', 'to', 'cause'],
+    'Requests of a chain that went on to a further model.',
   ),
   losses: counter('triwire_losses_total', ['pair', 'field'], 'Fields of requests that were dropped or changed.'),
   doubts: counter(

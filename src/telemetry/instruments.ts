@@ -22,7 +22,7 @@ export type Family = { readonly facts: FamilyFacts; samples(): Iterable<Sample> 
 const seriesMax = 5_000
 const together = 'other'
 
-/** Series by the values of at most three labels. */
+/** Series by the values of at most three labels. The values of a fourth stand in the third, see `withFourth`. */
 class Cells<Cell> {
   readonly #root = new Map<string, Map<string, Map<string, Cell>>>()
   readonly #make: () => Cell
@@ -33,7 +33,7 @@ class Cells<Cell> {
   constructor(labels: number, make: () => Cell) {
     this.#make = make
     const standIn = (at: number) => (at < labels ? together : '')
-    this.#together = [standIn(0), standIn(1), standIn(2)]
+    this.#together = [standIn(0), standIn(1), labels > 3 ? withFourth(together, together) : standIn(2)]
   }
 
   at(a: string, b: string, c: string): Cell {
@@ -52,8 +52,16 @@ class Cells<Cell> {
 
   *list(labels: number): Iterable<[values: string[], cell: Cell]> {
     for (const [a, second] of this.#root)
-      for (const [b, third] of second) for (const [c, cell] of third) yield [[a, b, c].slice(0, labels), cell]
+      for (const [b, third] of second)
+        for (const [c, cell] of third) yield [[a, b, ...c.split(between)].slice(0, labels), cell]
   }
+}
+
+const between = '\u0000'
+
+/** Makes of the values of the last two of four labels the one that a counter takes. */
+export function withFourth(third: string, fourth: string): string {
+  return third + between + fourth
 }
 
 function findOrMake<Value>(map: Map<string, Value>, key: string, make: () => Value): Value {

@@ -28,7 +28,8 @@ async function heldFor(
     },
   } as unknown as Entered
   const config = { billing: { holdOutputTokens } } as Config
-  await takeHold(config, key, entered, model, exchange as Exchange, { startedMs: 0 } as CallRecord)
+  const asking = { exchange: exchange as Exchange, exchangeFor: undefined }
+  await takeHold(config, key, entered, { model, asking }, { startedMs: 0 } as CallRecord)
   return heldNanos
 }
 

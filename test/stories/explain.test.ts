@@ -75,9 +75,11 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
     key: { id: gateway.store.listKeys('tester')[0]!.id, prefix: gateway.key.slice(0, 15) },
     model: 'native-chat',
     alias: null,
+    fell_back: null,
     wire: { client: 'chat', model: 'chat' },
     attempts: [
       {
+        model: null,
         upstream: 'sim',
         account: first!.account,
         why: 'hashed',
@@ -86,7 +88,18 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
         text: canaryOfRefusal,
         ms: 12,
       },
-      { upstream: 'sim', account: second!.account, why: 'diverted', status: 200, cause: null, text: null, ms: 640 },
+      {
+        ...{
+          model: null,
+          upstream: 'sim',
+          account: second!.account,
+          why: 'diverted',
+          status: 200,
+          cause: null,
+          text: null,
+        },
+        ms: 640,
+      },
     ],
     losses: [],
     usage: {

@@ -106,9 +106,9 @@ test('C11 an account pays by its plan from the next request on, on all wires and
 })
 
 test('C11 mistakes of plans name their key: a result with more than nine places, and a model that is not there', () => {
-  const catalog = { models: [{ id: 'm', prices: pricesOf({ input: '0.000000003', output: '1' }) }] }
+  const models = [{ entry: { id: 'm', prices: pricesOf({ input: '0.000000003', output: '1' }) } }]
   const mistakesOf = (plans: unknown) =>
-    [...planMistakes({ plans: plansOf(plans), calendars: {}, catalog })].map(({ path }) => path.join('.'))
+    [...planMistakes({ plans: plansOf(plans), calendars: {}, models })].map(({ path }) => path.join('.'))
   assert.deepEqual(mistakesOf({ a: { times: '0.5' } }), ['plans.a.times'])
   assert.deepEqual(mistakesOf({ a: { models: { m: '0.5' } } }), ['plans.a.models.m'])
   assert.deepEqual(mistakesOf({ a: { models: { other: '0.5' } } }), ['plans.a.models.other'])

@@ -46,6 +46,13 @@ export function Steps({ of: told }: { of: Explanation }) {
             {model ? <a href={pageHref('models', model)}>{model}</a> : 'none that is known'}
             {alias && alias !== model && <span class="small"> asked for as {alias}</span>}
           </Fact>
+          {told.fell_back && told.fell_back.length > 0 && (
+            <Fact name="Fell back">
+              {told.fell_back
+                .map(({ from, to, cause }) => `${from} to ${to} (${fallbacks[cause] ?? cause})`)
+                .join(', ')}
+            </Fact>
+          )}
           <Fact name="Wires">
             {wire.client ?? '–'}
             {wire.model && wire.model !== wire.client ? ` to ${wire.model}, translated` : ''}
@@ -98,6 +105,15 @@ export function Steps({ of: told }: { of: Explanation }) {
       </Step>
     </ol>
   )
+}
+
+/** Why a chain asked a further model. */
+const fallbacks: Readonly<Record<string, string>> = {
+  capacity: 'all its places were full',
+  unavailable: 'it was not reached or did not work',
+  over_long: 'the prompt was too long for it',
+  budget: 'the budget of the key would not bear it',
+  fit: 'it does not take such a request',
 }
 
 /** Reasons of a 402 and of a 429. */

@@ -65,10 +65,11 @@ function ModelList({ models }: { models: readonly ModelRow[] }) {
     {
       head: 'Model',
       by: ({ id }) => id,
-      cell: ({ id, also }) => (
+      cell: ({ id, also, chain }) => (
         <>
           <a href={pageHref('models', id)}>{id}</a>
           {also.length > 0 && <span class="small"> also {also.join(', ')}</span>}
+          {chain && <span class="small"> a chain of {chain.join(', ')}</span>}
           {failingModels.value.includes(id) && <FailingModel />}
         </>
       ),
@@ -192,6 +193,12 @@ function ModelPage({ models, id }: { models: readonly ModelRow[]; id: string }) 
         <Panel title="Facts">
           <dl class="facts">
             {model.also.length > 0 && <Fact name="Other names">{model.also.join(', ')}</Fact>}
+            {model.chain && (
+              <Fact name="Chain">
+                {model.chain.join(', ')}: the first one answers, and a further one if it cannot. Figures and prices here
+                are those of the first.
+              </Fact>
+            )}
             <Fact name="Context window">
               <Count value={model.context_window} /> {model.context_window === null ? '' : 'tokens'}
             </Fact>

@@ -1,0 +1,38 @@
+import type { FallbackCause } from '../catalog/model.ts'
+
+/** Why an entry was passed over: a cause that the operator declared, or the request does not fit it. */
+export type PassedOverFor = FallbackCause | 'fit'
+
+/** The conversations of all chains that another entry than the first answers. They are known by their keys alone. */
+export class ChainStays {
+  readonly #kept = new Map<string, Stay & { untilMs: number }>()
+  readonly #clockMs: () => number
+
+  /** @param clockMs monotonic */
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs
+  }
+
+  /** The stays of one conversation. @param name of the chain and of the conversation, scoped to the account */
+  of(name: string): Stays {
+    return {
+      find: () => {
+        const stay = this.#kept.get(name)
+        return stay && stay.untilMs > this.#clockMs() ? stay : undefined
+      },
+      note: (stay, forMs) => {
+        this.#kept.delete(name)
+        if (stay) this.#kept.set(name, { ...stay, untilMs: this.#clockMs() + forMs })
+        if (this.#kept.size > staysMax) this.#kept.delete(this.#kept.keys().next().value!)
+      },
+    }
+  }
+}
+
+/** The most conversations that are remembered; the one that was answered longest ago is forgotten first. */
+const staysMax = 100_000
+
+/** @property cause why the conversation left the first entry */
+type Stay = { entryId: string; cause: PassedOverFor }
+
+export type Stays = { find(): Stay | undefined; note(stay: Stay | undefined, forMs: number): void }

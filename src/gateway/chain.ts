@@ -1,0 +1,194 @@
+import type { Chain, FallbackCause, Model } from '../catalog/model.ts'
+import { GatewayError } from '../errors.ts'
+import { readOverLong } from '../upstream/over-long.ts'
+import type { PassedOverFor, Stays } from './chain-stays.ts'
+import type { UpstreamRequests } from './exchange.ts'
+import type { CallRecord } from './record.ts'
+import type { Failed } from './refuse.ts'
+
+/*
+ * A request for a chain: which entries may answer it, in which order, and what the client gets if none does (ruling Y23). The
+ * entries that do not take the request are passed over before anything is sent.
+ */
+
+/** An entry that takes the request. @property holdNanos its probable cost there */
+type EntryChoice = { model: Model; holdNanos: bigint; asking(): UpstreamRequests }
+
+/** The failure of an entry, with the facts that its error is made of. */
+type FailedEntry = Failed & Required<Pick<Failed, 'of'>>
+
+/** The part of the window that the estimate of the input leaves free, since it may be too small. */
+const estimateMargin = 1.1
+
+/** The entries of a chain that may still answer one request. */
+export class ChainWalk {
+  readonly #chain: Chain
+  readonly #record: CallRecord
+  readonly #further: EntryChoice[]
+  readonly #stays: Stays | undefined
+  /** The number of entries that take the request. */
+  readonly size: number
+  #first: FailedEntry | undefined
+  #waitSeconds: number | undefined
+
+  /** @param further entries after the one that is asked first */
+  constructor(chain: Chain, record: CallRecord, further: readonly EntryChoice[], stays: Stays | undefined) {
+    this.#chain = chain
+    this.#record = record
+    this.#further = [...further]
+    this.size = further.length + 1
+    this.#stays = stays
+  }
+
+  get hasFurther(): boolean {
+    return this.#further.length > 0
+  }
+
+  get furtherCount(): number {
+    return this.#further.length
+  }
+
+  /** The probable cost of the request at the dearest of the entries that may still answer. */
+  get dearestNanos(): bigint {
+    return this.#further.reduce((most, { holdNanos }) => (holdNanos > most ? holdNanos : most), 0n)
+  }
+
+  /** All entries asked so far have failed. @returns the error of the first one, with the shortest wait of all */
+  failed(failed: FailedEntry): FailedEntry {
+    const wait = failed.failure.retryAfterSeconds
+    this.#first ??= failed
+    this.#waitSeconds = wait === undefined ? this.#waitSeconds : Math.min(wait, this.#waitSeconds ?? wait)
+    const failure = { ...this.#first.failure, retryAfterSeconds: this.#waitSeconds }
+    return { ...this.#first, failure }
+  }
+
+  /**
+   * Chooses the next entry for a failure of the last one, and records the hop.
+   * @returns undefined if the operator declared no fallback for it, or no entry is left
+   */
+  next(from: Model, cause: PassedOverFor | undefined): EntryChoice | undefined {
+    if (cause === undefined || (cause !== 'fit' && !this.#chain.when.has(cause))) return undefined
+    const entry = this.#further.shift()
+    if (entry) noteHop(this.#record, from, entry.model, cause)
+    return entry
+  }
+
+  /** The entry has begun to answer: the conversation stays with it for a while, if it is not the first. */
+  answered({ entryId, profile }: Model): void {
+    const { fellBack } = this.#record
+    const first = this.#chain.entries[0]!.entryId
+    const stay = entryId === first || !fellBack ? undefined : { entryId, cause: fellBack.cause }
+    this.#stays?.note(stay, this.#chain.returnMs ?? lifeMs[profile.cacheLife])
+  }
+}
+
+const lifeMs: Readonly<Record<Model['profile']['cacheLife'], number>> = {
+  '5m': 300_000,
+  '30m': 1_800_000,
+  '1h': 3_600_000,
+}
+
+function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor): void {
+  record.hops!.push({ from: from.entryId, to: to.entryId, cause })
+  record.fellBack ??= { from: from.entryId, cause }
+  record.model = to.entryId
+  record.modelWire = to.wire
+}
+
+/**
+ * The cause for which a chain may go on after a failure. Never for a fault of the request, a refusal of the model, or an answer
+ * that broke off after its head.
+ * @param hadHead whether the upstream had begun to answer
+ */
+export function causeOf({ failure, verdict }: Failed, hadHead: boolean): FallbackCause | undefined {
+  const { tell, elsewhere, alarm } = verdict
+  if (tell === 'capacity') return 'capacity'
+  const { fault } = failure
+  if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
+  const isSilent = failure.cause === 'upstream_stall' && !hadHead
+  return elsewhere === 'another' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
+}
+
+/** @property asked the request for it */
+type AskedChoice = EntryChoice & { asked: UpstreamRequests }
+
+type ChainParts = {
+  chain: Chain
+  plan: string | undefined
+  record: CallRecord
+  /** Makes the request for an entry. @throws GatewayError if its model does not take it */
+  ask(model: Model): UpstreamRequests
+  /** Estimates the cost of the request at an entry, in nano-credits. */
+  holdOf(model: Model, asked: UpstreamRequests): bigint
+  /** The unspent part of the key's budget; undefined if it has none. */
+  leftNanos: bigint | undefined
+  stays: Stays | undefined
+}
+
+/**
+ * Finds the entries of a chain that take a request. It must be of a form that they take, fit their window, and be within the budget
+ * of the key if the operator wants that. The entry that answered the conversation before comes first.
+ * @throws GatewayError the refusal of the first entry if none takes it
+ */
+export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainWalk } {
+  const { chain, record, plan, stays } = parts
+  record.hops = []
+  const stay = stays?.find()
+  const planned = chain.entries.map((entry) => (plan === undefined ? entry : (entry.planned?.get(plan) ?? entry)))
+  const fitting: AskedChoice[] = []
+  const passed: { model: Model; cause: PassedOverFor }[] = []
+  let narrow: AskedChoice | undefined
+  let refusal: GatewayError | undefined
+  for (const model of planned) {
+    try {
+      const asked = parts.ask(model)
+      const entry = { model, asked, holdNanos: parts.holdOf(model, asked), asking: () => parts.ask(model) }
+      const tokens = asked.exchange.inputTokensEstimate * estimateMargin
+      const isNarrow = tokens > (model.contextWindow ?? Number.POSITIVE_INFINITY)
+      if (!isNarrow) fitting.push(entry)
+      else {
+        narrow ??= entry
+        passed.push({ model, cause: 'fit' })
+      }
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error
+      refusal ??= error
+      passed.push({ model, cause: 'fit' })
+    }
+  }
+  // The estimate may be wrong, and the model says what is too long for it.
+  if (fitting.length === 0 && narrow) fitting.push(narrow)
+  if (fitting.length === 0) throw refusal!
+  const borne = chain.when.has('budget') ? withinBudget(fitting, parts.leftNanos, passed) : fitting
+  const kept = stay && borne.find(({ model }) => model.entryId === stay.entryId)
+  const ordered = kept ? [kept, ...borne.filter((entry) => entry !== kept)] : borne
+  const [first, ...further] = ordered as [(typeof ordered)[0], ...typeof ordered]
+  noteStart(record, chain, first.model, kept ? stay!.cause : passed[0]?.cause)
+  return { first, walk: new ChainWalk(chain, record, further.map(withoutRequest), stays) }
+}
+
+/** Leaves out entries whose cost the budget does not bear, unless it bears none. */
+function withinBudget<Entry extends EntryChoice>(
+  entries: readonly Entry[],
+  leftNanos: bigint | undefined,
+  passed: { model: Model; cause: PassedOverFor }[],
+): readonly Entry[] {
+  if (leftNanos === undefined) return entries
+  const borne = entries.filter(({ holdNanos }) => holdNanos <= leftNanos)
+  if (borne.length === 0) return entries
+  for (const entry of entries) if (!borne.includes(entry)) passed.push({ model: entry.model, cause: 'budget' })
+  return borne
+}
+
+/** The request is made again if the entry is asked, so that its body does not wait in memory. */
+function withoutRequest({ model, holdNanos, asking }: EntryChoice): EntryChoice {
+  return { model, holdNanos, asking }
+}
+
+/** @param cause why an entry before it was passed over, if one was */
+function noteStart(record: CallRecord, { entries }: Chain, first: Model, cause: PassedOverFor | undefined): void {
+  const from = entries[0]!
+  record.model = from.entryId
+  record.modelWire = from.wire
+  if (from.entryId !== first.entryId && cause !== undefined) noteHop(record, from, first, cause)
+}

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import type { Explanation } from '../../src/operations/shapes.ts'
+import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
+import { answers, asks, frames, paths, readAll } from '../support/native.ts'
+import { type Answer, type RawUpstream, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
+
+/*
+ * Y23: chains over a whole gateway. Each entry of a chain has an upstream of its own, a wire of its own and a price of its own.
+ */
+
+const wires: readonly ClientWire[] = ['messages', 'chat', 'responses']
+const priceOf = (at: number) => String(10 ** at)
+const pricesOf = (at: number) => ({ input: priceOf(at), cache_read: priceOf(at), output: priceOf(at) })
+
+type Setting = { gateway: TestGateway; upstreams: RawUpstream[]; ask(options?: Asked): Promise<Told> }
+type Asked = { wire?: ClientWire; model?: string; isStream?: boolean; headers?: Record<string, string>; body?: object }
+type Told = { status: number; text: string; headers: Headers; id: string }
+
+/** A gateway with one upstream for each of three models, and chains of them. */
+async function startChains(chains: Record<string, unknown>[], { accounts = 1, credit = '100' } = {}): Promise<Setting> {
+  const upstreams = [await startRawUpstream(), await startRawUpstream(), await startRawUpstream()]
+  const named = upstreams.map(({ url }, at) => [
+    `up${at}`,
+    {
+      base_url: url,
+      accounts: Array.from({ length: accounts }, (_, one) => ({ name: `a${one}`, key: `upstream-key-${at}-${one}` })),
+    },
+  ])
+  const models = wires.map((wire, at) => testModel(`m${at}`, wire, { upstream: `up${at}`, prices: pricesOf(at) }))
+  const gateway = await startTestGateway({
+    credit,
+    models: [...models, ...chains],
+    config: { upstreams: Object.fromEntries(named) },
+  })
+  return { gateway, upstreams, ask }
+
+  async function ask({
+    wire = 'messages',
+    model = 'coder',
+    isStream = false,
+    headers,
+    body,
+  }: Asked = {}): Promise<Told> {
+    const asked = { ...asks[wire], ...body, model, ...(isStream && { stream: true }) }
+    const response = await gateway.post(paths[wire], asked, headers)
+    const { text } = await readAll(response)
+    return { status: response.status, text, headers: response.headers, id: response.headers.get('x-request-id')! }
+  }
+}
+
+const good = (at: number, isStream = false): Answer =>
+  isStream ? stream(frames[wires[at]!]) : whole(answers[wires[at]!])
+const refusal = (status: number, more: Record<string, string> = {}): Answer =>
+  whole({ type: 'error', error: { type: 'x', message: 'no' } }, status, more)
+const closed: Answer = (socket) => void socket.destroy()
+const coder = { id: 'coder', chain: ['m0', 'm1', 'm2'] }
+
+test('Y23 a further entry answers where the first fails: under its own id, at its own price, and everybody can see it', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  const [first, second] = upstreams as [RawUpstream, RawUpstream]
+  first.play(refusal(500))
+  second.play(good(1))
+  const told = await ask()
+  assert.equal(told.status, 200, told.text)
+  assert.match(told.text, /"model":"m1"/)
+  assert.equal(told.headers.get('x-triwire-answered-by'), 'm1')
+  assert.match(told.headers.get('access-control-expose-headers')!, /x-triwire-answered-by/)
+  const { bill, amountNanos, details } = gateway.store.findEntry(told.id)!
+  assert.deepEqual([bill!.model, bill!.modelWire, amountNanos], ['m1', 'chat', 120_000n])
+  assert.deepEqual(details, { alias: 'coder', fellBackFrom: 'm0', fellBackCause: 'unavailable' })
+  const { model, alias, fell_back: hops } = await gateway.logOf(told.id)
+  assert.deepEqual([model, alias, hops], ['m1', 'coder', [{ from: 'm0', to: 'm1', cause: 'unavailable' }]])
+  const explained = (await (await gateway.askAdmin(`/api/v1/requests/${told.id}/explain`)).json()) as Explanation
+  assert.deepEqual(explained.fell_back, hops)
+  assert.deepEqual(
+    explained.attempts!.map((one) => [one.model, one.upstream]),
+    [
+      ['m0', 'up0'],
+      ['m1', 'up1'],
+    ],
+  )
+  const metrics = await (await gateway.askAdmin('/metrics')).text()
+  assert.match(metrics, /^triwire_fallbacks_total\{chain="coder",from="m0",to="m1",cause="unavailable"\} 1$/m)
+  const { data } = (await (await fetch(`${gateway.url}/v1/models`)).json()) as { data: { id: string }[] }
+  assert.deepEqual(
+    data.map(({ id }) => id),
+    ['m0', 'm1', 'm2', 'coder'],
+  )
+  await gateway.close()
+})
+
+test('Y23 a first entry that answers is billed as itself, with the chain as the alias', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  upstreams[0]!.play(good(0))
+  const told = await ask()
+  assert.equal(told.headers.get('x-triwire-answered-by'), 'm0')
+  assert.deepEqual(gateway.store.findEntry(told.id)!.details, { alias: 'coder' })
+  const plain = await ask({ model: 'm0' })
+  assert.equal(plain.headers.get('x-triwire-answered-by'), null)
+  assert.equal(gateway.store.findEntry(plain.id)!.details, undefined)
+  await gateway.close()
+})
+
+test('Y23 a plain id never falls back, and neither does a refusal of the model, a cut stream, or a cause that is not declared', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ ...coder, when: ['capacity'] }])
+  const [first, second] = upstreams as [RawUpstream, RawUpstream]
+  second.play(good(1))
+  first.play(refusal(500))
+  assert.equal((await ask({ model: 'm0' })).status, 502)
+  assert.equal((await ask()).status, 502, 'unavailable is not declared')
+  first.play(refusal(400))
+  assert.equal((await ask()).status, 400)
+  first.play((socket) => {
+    void stream(frames.messages.slice(0, 3), { ends: false } as never)(socket, undefined as never)
+    setTimeout(() => socket.destroy(), 50)
+  })
+  await ask({ isStream: true }).catch(() => {})
+  assert.equal(second.requests.length, 0)
+  first.play(refusal(429))
+  assert.equal((await ask()).status, 200, 'capacity is declared')
+  await gateway.close()
+})
+
+test('Y23 if all fail the client gets the error of the first, with the shortest wait of all', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  upstreams[0]!.play(refusal(429, { 'retry-after': '40' }))
+  upstreams[1]!.play(refusal(429, { 'retry-after': '7' }))
+  upstreams[2]!.play(refusal(500))
+  const told = await ask()
+  assert.deepEqual([told.status, told.headers.get('retry-after')], [429, '7'])
+  await gateway.close()
+})
+
+test('Y23 what does not fit an entry is passed over before anything is asked', async () => {
+  const chain = { id: 'coder', chain: ['small', 'm1'] }
+  const small = testModel('small', 'messages', {
+    upstream: 'up0',
+    max_output_tokens: 100,
+    context_window: 120,
+    prices: pricesOf(0),
+  })
+  const { gateway, upstreams, ask } = await startChains([small, chain])
+  upstreams[0]!.play(good(0))
+  upstreams[1]!.play(good(1))
+  assert.equal((await ask()).headers.get('x-triwire-answered-by'), 'small')
+  const long = { messages: [{ role: 'user', content: 'word '.repeat(300) }] }
+  const told = await ask({ body: long })
+  assert.equal(told.headers.get('x-triwire-answered-by'), 'm1')
+  assert.equal(upstreams[0]!.requests.length, 1)
+  assert.deepEqual(gateway.store.findEntry(told.id)!.details, {
+    alias: 'coder',
+    fellBackFrom: 'small',
+    fellBackCause: 'fit',
+  })
+  await gateway.close()
+})
+
+test('Y23 a prompt that the first entry calls too long goes on where the operator declared it', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ ...coder, when: ['over_long'] }])
+  upstreams[0]!.play(
+    whole(
+      { type: 'error', error: { type: 'invalid_request_error', message: 'prompt is too long: 9 tokens > 8 maximum' } },
+      400,
+    ),
+  )
+  upstreams[1]!.play(good(1))
+  assert.equal((await ask()).headers.get('x-triwire-answered-by'), 'm1')
+  await gateway.close()
+})
+
+test('Y23 the dearest entry that may come is held, and a budget that does not bear one chooses another where that is declared', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m2', 'm0'], when: ['budget'] }])
+  upstreams[0]!.play(good(0))
+  upstreams[2]!.play(good(2))
+  const dear = await ask({ wire: 'chat' })
+  assert.equal(dear.headers.get('x-triwire-answered-by'), 'm2')
+  const { key } = gateway.store.createKey('tester', { budget: { nanos: 5_000_000n, per: undefined } })
+  await gateway.untilKnown(key)
+  const cheap = await ask({ wire: 'chat', headers: { authorization: `Bearer ${key}` } })
+  assert.equal(cheap.headers.get('x-triwire-answered-by'), 'm0', cheap.text)
+  assert.deepEqual(gateway.store.findEntry(cheap.id)!.details, {
+    alias: 'coder',
+    fellBackFrom: 'm2',
+    fellBackCause: 'budget',
+  })
+  await gateway.close()
+})
+
+test('Y23 a conversation that moved stays with the entry that answered it while its cache lives, then the first is tried again', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ ...coder, chain_return: '60s' }])
+  const [first, second] = upstreams as [RawUpstream, RawUpstream]
+  const named = { headers: { 'x-session-id': 'one' } }
+  first.play(closed)
+  second.play(good(1))
+  assert.equal((await ask(named)).headers.get('x-triwire-answered-by'), 'm1')
+  first.play(good(0))
+  gateway.advance(30_000)
+  const stayed = await ask(named)
+  assert.equal(stayed.headers.get('x-triwire-answered-by'), 'm1')
+  assert.deepEqual(gateway.store.findEntry(stayed.id)!.details, {
+    alias: 'coder',
+    fellBackFrom: 'm0',
+    fellBackCause: 'unavailable',
+  })
+  assert.equal((await ask({ headers: { 'x-session-id': 'other' } })).headers.get('x-triwire-answered-by'), 'm0')
+  gateway.advance(61_000)
+  assert.equal((await ask(named)).headers.get('x-triwire-answered-by'), 'm0')
+  await gateway.close()
+})
+
+test('Y23 R15 a key needs the chain alone, and cannot name what is in it', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder])
+  upstreams[0]!.play(refusal(500))
+  upstreams[1]!.play(good(1))
+  const { key } = gateway.store.createKey('tester', { models: ['coder'] })
+  const headers = { authorization: `Bearer ${key}` }
+  assert.equal((await ask({ headers })).status, 200)
+  assert.equal((await ask({ headers, model: 'm1' })).status, 404)
+  await gateway.close()
+})
+
+/** What an upstream does with each request, and whether a chain may go on after it. */
+const deeds = {
+  answer: undefined,
+  full: refusal(429),
+  overloaded: refusal(529),
+  broken: refusal(500),
+  unpaid: refusal(402),
+  lost: closed,
+  faulty: refusal(400),
+  garbage: whole('no json' as never),
+} as const
+type Deed = keyof typeof deeds
+const goesOn: readonly Deed[] = ['full', 'overloaded', 'broken', 'unpaid', 'lost']
+
+test('Y23 of random chains, failures and wires there is one answer and one bill, of the model that is named', async () => {
+  const chains = [
+    { id: 'c01', chain: ['m0', 'm1'] },
+    { id: 'c210', chain: ['m2', 'm1', 'm0'] },
+    { id: 'c12', chain: ['m1', 'm2'] },
+  ]
+  const { gateway, upstreams, ask } = await startChains(chains, { accounts: 2 })
+  const deed = fc.constantFrom(...(Object.keys(deeds) as Deed[]))
+  const rounds = fc.record({
+    chain: fc.constantFrom(...chains),
+    wire: fc.constantFrom(...wires),
+    isStream: fc.boolean(),
+    deeds: fc.tuple(deed, deed, deed),
+  })
+  await fc.assert(
+    fc.asyncProperty(rounds, async ({ chain, wire, isStream, deeds: chosen }) => {
+      // The accounts are well again, and so are budgets of retries.
+      gateway.advance(600_000)
+      for (const [at, upstream] of upstreams.entries()) {
+        upstream.requests.length = 0
+        upstream.play(deeds[chosen[at]!] ?? good(at, isStream))
+      }
+      const entries = chain.chain.map((id) => Number(id.slice(1)))
+      const answering = entries.find(
+        (at, place) =>
+          entries.slice(0, place).every((before) => goesOn.includes(chosen[before]!)) && !goesOn.includes(chosen[at]!),
+      )
+      const told = await ask({ wire, model: chain.id, isStream })
+      const entry = gateway.store.findEntry(told.id)
+      const attempts = upstreams.reduce((sum, { requests }) => sum + requests.length, 0)
+      assert.ok(attempts <= 3 + chain.chain.length - 1, `${attempts} attempts`)
+      for (const { requests } of upstreams) assert.ok(requests.length <= 3)
+      if (answering === undefined || chosen[answering] !== 'answer') {
+        assert.ok(told.status >= 400, told.text)
+        assert.equal(entry, undefined)
+        return
+      }
+      assert.equal(told.status, 200, told.text)
+      assert.equal(told.headers.get('x-triwire-answered-by'), `m${answering}`)
+      assert.match(told.text, new RegExp(`"model": ?"m${answering}"`))
+      assert.equal(entry!.bill!.model, `m${answering}`)
+      assert.equal(entry!.amountNanos, 12n * 1_000n * 10n ** BigInt(answering))
+      const { flags, hold } = await gateway.logOf(told.id)
+      assert.deepEqual([flags, hold], [undefined, undefined])
+      const later = entries.slice(entries.indexOf(answering) + 1)
+      for (const at of later) assert.equal(upstreams[at]!.requests.length, 0)
+    }),
+    { numRuns: Number(process.env['TRIWIRE_RUNS'] ?? 60) },
+  )
+  await gateway.close()
+})
