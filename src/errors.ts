@@ -82,4 +82,13 @@ export class GatewayError extends Error {
     this.retryAfterSeconds = wait === undefined ? undefined : Math.min(60, Math.max(1, Math.ceil(wait)))
     this.shouldRetry = detail.shouldRetry ?? (this.status === 429 || this.status >= 500)
   }
+
+  /** Returns the same error with one more sentence. */
+  withMore(sentence: string): GatewayError {
+    const { code, param, ...rest } = this
+    return new GatewayError(code, `${this.message} ${sentence}`, {
+      ...rest,
+      ...(param !== null && { param }),
+    } as ErrorDetail)
+  }
 }

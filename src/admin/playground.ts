@@ -41,7 +41,7 @@ export function createPlayground(
     const wire = wires[asked.wire]
     const named = { id: requestId, method: 'POST', path: wire.client.path, ip, walk: 'infer', wire: wire.name } as const
     const record: CallRecord = { ...named, startedMs: gateway.nowMs(), beganMs }
-    const { limits, timeouts } = gateway.snapshots.current.config
+    const { limits, timeouts, ownPage } = gateway.snapshots.current.config
     const body = { bytes: Buffer.from(asked.body), release: () => share?.release() }
     const parts = { exchange, wire: wire.name, record, formHeaders, sinceMs, body }
     const call = new HttpCall({ ...parts, limits: { ...limits, ...timeouts } })
@@ -49,7 +49,7 @@ export function createPlayground(
     exchange.whenOver(() => {
       playing--
     })
-    endRecord({ exchange, record, listeners, sinceMs, answer: sendRefusal }).follow(begin())
+    endRecord({ exchange, record, listeners, sinceMs, answer: sendRefusal, ownPage }).follow(begin())
 
     async function begin(): Promise<void> {
       if (isDraining()) throw new GatewayError('rate_limit_exceeded', failureTexts.serviceFull, { reason: 'busy' })

@@ -82,6 +82,8 @@ export type Config = {
   apiUrl: string | undefined
   /** Whether the public listener has pages for the owners of keys and sessions (ruling Y19). */
   ownPages: boolean
+  /** The address of those pages that errors name; undefined without pages, or if nobody has said where clients reach the gateway. */
+  ownPage: string | undefined
   /** Values that requests may be labelled with (ruling Y21). */
   labels: DeclaredLabels
   /** The names of the plans that accounts may have (ruling C11). */

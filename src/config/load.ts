@@ -364,6 +364,10 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
     plans: Object.keys(file.plans),
     apiUrl: file.api_url && readClientUrl(file.api_url),
     ownPages: file.own_pages,
+    ownPage:
+      file.api_url !== undefined && (file.own_pages || file.sign_in)
+        ? `${readClientUrl(file.api_url)}/console/`
+        : undefined,
     explainUpstreamText: file.explain_upstream_text,
     adminListen: file.admin_listen,
     adminUrl: file.admin.public_url && readPublicUrl(file.admin.public_url),

@@ -71,7 +71,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const route = findRoute(method, path)
     const answerAside = route ? undefined : side?.find(path, config)
     const { finish, refuse, follow } = endRecord({
-      ...{ exchange, record, sinceMs, answer: sendRefusal },
+      ...{ exchange, record, sinceMs, answer: sendRefusal, ownPage: config.ownPage },
       listeners: answerAside ? side!.listeners : listeners,
     })
     if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
@@ -151,13 +151,15 @@ type RecordParts = {
   sinceMs: () => number
   /** Sends an error to a client that has nothing of its answer yet. */
   answer: (error: GatewayError) => void
+  /** The page on which people see their own use, if there is one. */
+  ownPage: string | undefined
 }
 
 /**
  * Ends a request: completes its record and calls the listeners. `finish`: it is answered. `refuse`: an error was thrown.
  * `follow`: a walk will answer it, or throw.
  */
-export function endRecord({ exchange, record, listeners, sinceMs, answer }: RecordParts) {
+export function endRecord({ exchange, record, listeners, sinceMs, answer, ownPage }: RecordParts) {
   return { finish, refuse, follow }
 
   function follow(walk: Promise<void>): void {
@@ -175,7 +177,7 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer }: Reco
       finish()
       return
     }
-    const { error, bug } = noteRefusal(record, thrown)
+    const { error, bug } = noteRefusal(record, thrown, ownPage)
     if (exchange.isBegun || exchange.isOver) exchange.destroy()
     else {
       record.status = error.status
@@ -195,9 +197,13 @@ export function endRecord({ exchange, record, listeners, sinceMs, answer }: Reco
 }
 
 /** Writes an error into the record. @returns the error for the client, and the thrown value if it is a bug of ours */
-function noteRefusal(record: CallRecord, thrown: unknown): { error: GatewayError; bug: unknown } {
+function noteRefusal(
+  record: CallRecord,
+  thrown: unknown,
+  ownPage: string | undefined,
+): { error: GatewayError; bug: unknown } {
   const isOurs = !(thrown instanceof GatewayError)
-  const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : thrown
+  const error = isOurs ? new GatewayError('internal_error', failureTexts.serviceFailed) : namePage(thrown, ownPage)
   record.code = error.code
   record.message ??= error.message
   record.param = error.param
@@ -205,6 +211,15 @@ function noteRefusal(record: CallRecord, thrown: unknown): { error: GatewayError
   const isFault = error.code === 'internal_error'
   record.outcome ??= isFault ? 'internal_error' : error.status === 408 ? 'client_timeout' : 'refused'
   return { error, bug: isOurs ? thrown : undefined }
+}
+
+/** Adds where people see the reason of a refusal of credit, of a full window, or of a missing key (CON-P2). */
+function namePage(error: GatewayError, ownPage: string | undefined): GatewayError {
+  if (ownPage === undefined) return error
+  const { code, reason = '' } = error
+  if (code === 'invalid_api_key') return error.withMore(`See ${ownPage} for the settings of your client.`)
+  const isLimit = code === 'insufficient_credits' || reason.endsWith('window')
+  return isLimit ? error.withMore(`See ${ownPage} for your requests and what is left.`) : error
 }
 
 type CallLimits = BodyLimits & { writeStallMs: number; lingerMs: number }

@@ -15,6 +15,7 @@ async function end(walk: Promise<void>, state: State, outcome?: CallRecord['outc
   let cuts = 0
   const record = { id: 'req_1', ...(outcome && { outcome }) } as CallRecord
   const { follow } = endRecord({
+    ownPage: undefined,
     exchange: { ...state, destroy: () => void cuts++ },
     record,
     listeners: [(record, bug) => void told.push({ bug, record })],
