@@ -76,7 +76,7 @@ import type {
   UsageState,
 } from './usage/question.ts'
 import { rezone, type ZoneChange } from './usage/reporting.ts'
-import type { StoredWarning, Watched } from './warnings.ts'
+import type { NoticedNeed, StoredWarning, Watched } from './warnings.ts'
 
 /** The operator or owner who has shown a token, a key or a cookie. */
 export type Principal =
@@ -121,6 +121,7 @@ const readingNames = [
     'watch',
     'takeWarnings',
     'settleWarning',
+    'noteNeeds',
     'listAudit',
   ] as const),
 ]
@@ -265,6 +266,11 @@ export interface BookStore {
   takeWarnings(leaseMs: number, limit: number): Promise<StoredWarning[]>
   /** Notes what became of a warning: all have got it, or it is tried again. */
   settleWarning(id: string, next: { tries: string; afterMs: number } | undefined): Promise<void>
+  /**
+   * Remembers the lines of the list of needs that a server finds now (src/store/sql/needs.ts).
+   * @param isTelling whether new ones are sent to webhooks @returns since when each is there, in Unix milliseconds
+   */
+  noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
   /** Entries that are ahead of the clock and that no correction names. */
   listAhead(): Promise<AheadEntry[]>
   /** Records of the audit trail, the newest first. @param beyond only records before this number */

@@ -214,6 +214,8 @@ export const registers = {
   },
   /** Warnings that wait to be sent. */
   outbox: { id: text(), event: text(), data: text(), at_ms: number(), next_ms: number(), tries: optional(text()) },
+  /** Lines of the list of needs that were noticed, so that each is announced once (src/accounts/warnings.ts). */
+  needs: { id: text(), since_ms: number(), gone_ms: nullable(number()), is_told: number() },
   /** Results of creations that may be asked for again (Idempotency-Key), as JSON without secrets. */
   made: { actor: text(), once: text(), asked: text(), result: text(), made_ms: number() },
   /** The audit trail; its records are never changed. */

@@ -11,11 +11,14 @@ const budgetEvents = [
   ...(['key_budget_80', 'key_budget_spent', 'account_budget_80', 'account_budget_spent'] as const),
   ...(['person_budget_80', 'person_budget_spent'] as const),
 ] as const
-export const storedEvents = ['credit_low', ...budgetEvents] as const
+export const storedEvents = ['credit_low', ...budgetEvents, 'needs_changed'] as const
 /** Events that are sent by the process that notices them. */
 export const seenEvents = ['upstream_down', 'ledger_unwritable', 'clock_wrong'] as const
 
 export const webhookEvents = [...storedEvents, ...seenEvents] as const
+
+/** Events of a webhook that names none. Lines of the list of needs repeat what other events say, so they must be asked for. */
+export const usualEvents = webhookEvents.filter((event) => event !== 'needs_changed')
 
 export type WebhookEvent = (typeof webhookEvents)[number]
 export type StoredEvent = (typeof storedEvents)[number]
@@ -43,6 +46,15 @@ export type NewWarning = { id: string; event: StoredEvent; data: WarningData }
 
 /** Ids, periods and times, and nano-credits as decimal digits, so that both stores write the same. */
 type WarningData = Readonly<Record<string, string | number | null>>
+
+/** A line of the list of needs, as a store remembers it. @property data of the message to webhooks */
+export type NoticedNeed = { id: string; data: WarningData }
+
+/**
+ * A line that no server finds for so long is over, in ms: if it comes back later, it is a new one. A line at the edge of its rule
+ * comes and goes, and replicas do not see the same upstreams at the same time.
+ */
+export const needKeptMs = 3_600_000
 
 /** A warning that waits to be sent. @property tries the result of the tries so far, in a form that only the sender reads */
 export type StoredWarning = NewWarning & { atMs: number; tries: string | undefined }

@@ -278,6 +278,7 @@ const unasked = {
   listUpstreams: async () => [],
   listModels: () => [],
   listWebhooks: async () => [],
+  listNeeds: async () => [],
   heldOf: () => 0n,
   readHolds: async () => new Map(),
   writeTraffic: async () => false,

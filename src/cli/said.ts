@@ -4,6 +4,7 @@ import type { EntryLine } from '../operations/entry-lines.ts'
 import type { KeyDetails } from '../operations/keys.ts'
 import type { TotalRow } from '../operations/ledger.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
+import type { Need } from '../operations/needs.ts'
 import type { ModelRow, UpstreamState } from '../operations/shapes.ts'
 import type { ToldStatement } from '../operations/statement-shape.ts'
 import { describeExplanation } from './explanation.ts'
@@ -86,13 +87,14 @@ const said: Record<string, PrintRule> = {
   'statement.show': { text: sayStatement },
   'usage.table': { text: (rows: readonly PrintedRow[]) => formatRows(Object.keys(rows[0]!), rows) },
   status: {
-    text: ({ folding, failing, ...status }: Status) =>
-      formatFields({
+    text: ({ folding, failing, needs = [], ...status }: Status) =>
+      `${formatFields({
         ...status,
         failing: failing.join(', ') || 'none',
         ...(folding && { folding: `figures of reports are of ${sayFolded(folding)}` }),
-      }),
+      })}\n\n${sayNeeds(needs)}`,
   },
+  needs: { text: sayNeeds },
   'model.list': {
     text: (rows: readonly ModelRow[]) =>
       formatTable(
@@ -141,6 +143,13 @@ const said: Record<string, PrintRule> = {
       )
     },
   },
+}
+
+/** Each line with its act below it. */
+function sayNeeds(needs: readonly Need[]): string {
+  if (needs.length === 0) return 'Nothing needs you.'
+  const signs = { bad: '!!', warn: '! ', note: '- ' }
+  return needs.map(({ severity, text, command }) => `${signs[severity]} ${text}\n   ${command}`).join('\n')
 }
 
 type KeyAnswer = PrintedRow & Pick<KeyDetails, 'budget' | 'models' | 'person' | 'person_name' | 'labels' | 'may_choose'>

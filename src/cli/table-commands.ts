@@ -11,6 +11,7 @@ export const tableCommands: Readonly<Record<string, string>> = {
   statement: "show the statement of an account's month: balances, credits, use, and the entries that prove it",
   models: 'list the models that clients can name',
   status: 'tell how the server is: version, readiness, ledger, load',
+  needs: 'list what an operator should act on now, the worst first, each with the act',
   clock: 'the clock that dates entries: confirm one that is in doubt',
   upstreams: 'show how each upstream account is: ready, or left alone for what and how long',
   upstream: 'an upstream of the running server: try it now, disable it, enable it again',

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { spellZone } from '../accounts/calendar.ts'
-import { webhookEvents } from '../accounts/warnings.ts'
+import { usualEvents } from '../accounts/warnings.ts'
 import { asObject } from '../bytes/json.ts'
 import { createCatalog } from '../catalog/model.ts'
 import { isChain, modelsOf, readChain } from './chains.ts'
@@ -436,7 +436,7 @@ function readPublicUrl(text: string): string {
 }
 
 function readWebhook({ url, secret, events, below }: ConfigFile['webhooks'][number]): Webhook {
-  const meant = events ?? webhookEvents
+  const meant = events ?? usualEvents
   return {
     url: new Secret(url),
     shown: showWebhook(url),

@@ -411,7 +411,7 @@ const webhook = z
       .array(oneOf(webhookEvents), { error: 'must be a list of events' })
       .min(1, { error: 'must name an event' })
       .optional()
-      .describe('Which events. Default: all.'),
+      .describe('Which events. Default: all but `needs_changed`.'),
     below: field
       .decimal(belowCure)
       .refine((nanos) => nanos > 0n, { error: 'must be more than 0' })

@@ -28,16 +28,18 @@ type LiveParts = {
   readStatus: () => Status
   /** Webhooks are opened after the parts that report to them. */
   listWebhooks: AdminOperations['listWebhooks']
+  listNeeds: AdminOperations['listNeeds']
   reportBug: (bug: Error) => void
 }
 
 /** Creates the operations that need a running server. */
 export function createOperations(parts: LiveParts): AdminOperations {
-  const { gateway, recents, store, watch, readStatus, listWebhooks, reportBug } = parts
+  const { gateway, recents, store, watch, readStatus, listWebhooks, listNeeds, reportBug } = parts
   const config = () => gateway.snapshots.current.config
   return {
     explain,
     listWebhooks,
+    listNeeds,
     heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
     listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),

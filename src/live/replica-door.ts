@@ -7,8 +7,8 @@ import type { Events } from './events.ts'
 /** The path at which a server answers other servers of its store. After it come the key of the server that is meant and a method. */
 export const doorPath = '/internal/'
 
-/** The questions that a server answers to others. All of them are answered from memory, or with one read of the store. */
-const methods = ['explain', 'listRequests', 'findRequests', 'readHolds'] as const
+/** The questions that a server answers to others. All of them are answered from memory, or with few reads of the store. */
+const methods = ['explain', 'listRequests', 'findRequests', 'readHolds', 'listNeeds'] as const
 
 export type DoorMethod = (typeof methods)[number]
 

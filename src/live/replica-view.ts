@@ -4,6 +4,7 @@ import type { AdminHandler } from '../admin/answer.ts'
 import type { AdminOperations } from '../admin/listener.ts'
 import { nameLoopback } from '../host/listen.ts'
 import { randomText } from '../ids/base62.ts'
+import { mergeNeeds, type Need } from '../operations/needs.ts'
 import { compareRows } from '../operations/rows.ts'
 import type { Explanation } from '../operations/shapes.ts'
 import { type EventName, Events } from './events.ts'
@@ -64,8 +65,8 @@ export function openReplicaView({ replicas, own, events, sealKey, ...parts }: Re
 }
 
 /**
- * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds and live
- * events. All else is answered by this server alone.
+ * Answers operators for all servers of the store that can be reached (ruling X9): `explain`, the last requests, holds, needs and
+ * live events. All else is answered by this server alone.
  * @param own the operations of this server
  * @param watch the events of all servers
  */
@@ -74,7 +75,16 @@ export function answerForAll(
   others: Pick<OtherReplicas, 'ask' | 'listUnreached'>,
   watch: Events['watch'],
 ): AdminOperations {
-  return { ...own, explain, listRequests, findRequests, readHolds, watch, listUnreached: others.listUnreached }
+  return {
+    ...own,
+    explain,
+    listRequests,
+    findRequests,
+    readHolds,
+    listNeeds,
+    watch,
+    listUnreached: others.listUnreached,
+  }
 
   /** The server that served a request knows more than one that reads its debit. */
   async function explain(requestId: string): ReturnType<AdminOperations['explain']> {
@@ -97,6 +107,13 @@ export function answerForAll(
     if (rest.length === 0) return known
     const sets = await others.ask('findRequests', [rest])
     return new Set([known, ...sets].flatMap((set) => [...set]))
+  }
+
+  /** All servers find what the store says, and each what it sees itself. */
+  async function listNeeds(): Promise<Need[]> {
+    const asked = others.ask('listNeeds', [])
+    const lists = [await own.listNeeds(), ...(await asked)]
+    return mergeNeeds(lists)
   }
 
   async function readHolds() {

@@ -45,7 +45,7 @@ export function tellStatus(
 }
 
 /** The ids of the models of which at least half of the last answers failed (CON-8). */
-export function listFailing({ snapshots, lastAnswers }: Gateway): string[] {
+export function listFailing({ snapshots, lastAnswers }: Pick<Gateway, 'snapshots' | 'lastAnswers'>): string[] {
   const { entries } = snapshots.current.config.catalog
   return entries.flatMap(({ id }) => (lastAnswers.isFailing(id) ? [id] : []))
 }

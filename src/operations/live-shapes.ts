@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { clientWireNames } from '../catalog/wire-names.ts'
 import { amount, folding, when } from './fields.ts'
+import { type NeedName, needNames, severities } from './needs.ts'
 
 /* Answers about requests, the process, and current events: names, counts, times and fixed words (ruling U5). */
 
@@ -39,6 +40,16 @@ export const requestRow = z.object({
 })
 
 export type RequestRow = z.output<typeof requestRow>
+
+export const needShape = z.object({
+  id: z.string().describe('the same for as long as the line is there, on every server of the store'),
+  rule: z.enum(needNames as [NeedName, ...NeedName[]]),
+  severity: z.enum(severities),
+  text: z.string().describe('one sentence'),
+  since: when.nullable().describe('when it began, else when it was first noticed'),
+  link: z.string().describe('the page of the act, below the address of the console'),
+  command: z.string().describe('a command for the act; words in capitals are to be filled in'),
+})
 
 export const statusShape = z.object({
   version: z.string(),
@@ -83,6 +94,10 @@ export const statusShape = z.object({
     .describe('upstream accounts that other servers of the store leave alone by what they have met'),
   failing: z.array(z.string()).describe('models of whose last 20 answers at least half failed here, of 5 at least'),
   demo: z.boolean().describe('the built-in simulator answers'),
+  needs: z
+    .array(needShape)
+    .optional()
+    .describe('what an operator should act on now, the worst first: see `GET /needs`'),
 })
 
 export type Status = z.output<typeof statusShape>

@@ -6,6 +6,7 @@ import type { OperatorRole } from '../accounts/operators.ts'
 import type { CreditWords } from '../accounts/statement.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
+import type { Need } from './needs.ts'
 import type { ProblemName } from './problem.ts'
 import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } from './rows.ts'
 import type { Explanation, ModelRow, UpstreamState, WebhookState } from './shapes.ts'
@@ -137,6 +138,7 @@ export type Running = {
   /** How credits are called on statements. */
   readCreditWords(): Promise<CreditWords>
   listWebhooks(): Promise<readonly WebhookState[]>
+  listNeeds(): Promise<readonly Need[]>
   /** The nano-credits of a key's budget that running requests hold, as far as this process knows. */
   heldOf(keyDigest: string): bigint
   /** Whether no other server uses the store, so that its own memory has the last requests. */

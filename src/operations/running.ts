@@ -1,11 +1,13 @@
 import { z } from 'zod'
-import type { Books } from '../accounts/books.ts'
+import type { Books, Principal } from '../accounts/books.ts'
 import { confirmOperation } from '../accounts/clock.ts'
 import { formatCredits } from '../accounts/credit.ts'
+import type { OperatorRole } from '../accounts/operators.ts'
 import { type FoldProgress, isFolding } from '../accounts/usage/question.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import * as field from './fields.ts'
-import { statusShape } from './live-shapes.ts'
+import { needShape, statusShape } from './live-shapes.ts'
+import { needsFor } from './needs.ts'
 import { operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
 import { type SteeringWord, steerings } from './rows.ts'
@@ -31,6 +33,11 @@ const texts: Record<SteeringWord, string> = {
   retry: 'let the next request try an upstream that is left alone',
   disable: 'send nothing more to an upstream, until it is enabled again or the server ends; what runs is finished',
   enable: 'end that an upstream was disabled',
+}
+
+/** Of the operator who asks. */
+function roleOf(who: Principal | undefined): OperatorRole | undefined {
+  return who?.kind === 'operator' ? who.role : undefined
 }
 
 const word = field.text('must be a text')
@@ -70,10 +77,27 @@ export const runningOperations = [
     text: 'tell how the server is: version, readiness, ledger, load',
     cli: [{ command: 'status' }],
     asks: 'server',
-    async run({ running, openBooks }) {
-      const [status, progress] = await Promise.all([running.readStatus(), readFoldingSoon(openBooks)])
-      return { body: { ...status, ...(progress && isFolding(progress) && { folding: progress }) } }
+    async run({ running, openBooks, who }) {
+      const [status, progress, needs] = await Promise.all([
+        running.readStatus(),
+        readFoldingSoon(openBooks),
+        running.listNeeds(),
+      ])
+      const folding = progress && isFolding(progress) && { folding: progress }
+      return { body: { ...status, ...folding, needs: needsFor(roleOf(who), needs) } }
     },
+  }),
+  operation({
+    id: 'needs',
+    http: 'GET /needs',
+    role: 'reader',
+    kind: 'list',
+    output: needShape,
+    text: 'list what an operator should act on now, the worst first, each with the act',
+    cli: [{ command: 'needs', rows: 'all' }],
+    asks: 'server',
+    isOfAll: true,
+    run: async ({ running, who }) => ({ items: needsFor(roleOf(who), await running.listNeeds()) }),
   }),
   operation({
     id: confirmOperation,

@@ -10,6 +10,7 @@ import type { RecordListener } from '../gateway/record.ts'
 import { listen } from '../host/listen.ts'
 import type { Edge } from '../http/server.ts'
 import { Events } from '../live/events.ts'
+import { NeedWatch } from '../live/needs.ts'
 import { createOperations, listUpstreams } from '../live/operations.ts'
 import type { Recents } from '../live/recents.ts'
 import { openReplicaView } from '../live/replica-view.ts'
@@ -85,9 +86,14 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     log: parts.log,
     waitMs: parts.webhookMs,
   })
+  const needs = new NeedWatch({
+    ...{ gateway, reportBug, tellClock, books: ownBooks, listWebhooks: () => webhooks.list() },
+    isTelling: config.webhooks.some(({ events }) => events.has('needs_changed')),
+  })
   const own = createOperations({
     ...{ gateway, recents, store, traffic: parts.traffic, reportBug },
     listWebhooks: async () => webhooks.list(),
+    listNeeds: () => needs.list(),
     watch: events.watch,
     readStatus: () => {
       const [lagMs, clock] = [telemetry.readLagMs(), tellClock() ?? null]
@@ -124,9 +130,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   const ownEdge = role || isInClear ? createAdmin(adminParts) : undefined
   return {
     webhooks,
-    async books() {
-      return (await adminApi.books()).as({ actor: 'triwire', isClockRight: store.clock.doubt === undefined })
-    },
+    books: ownBooks,
     async begin() {
       const adminAddress = await listen(edge.server, role?.adminListen ?? config.adminListen, { isShared: !!role })
       const { port } = addressBeside(adminAddress)
@@ -142,6 +146,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     tick() {
       events.tick()
       view?.tick()
+      needs.tick()
     },
     ...{ playing, sideRoutes: ownPages.routes },
     adopt(next) {
@@ -156,8 +161,13 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
         one?.closeAll()
       }
       await webhooks.close()
+      await needs.close()
       await adminApi.close()
     },
+  }
+
+  async function ownBooks(): Promise<Books> {
+    return (await adminApi.books()).as({ actor: 'triwire', isClockRight: store.clock.doubt === undefined })
   }
 }
 

@@ -25,6 +25,7 @@ export function bodyOf({ event, atMs, data }: WebhookMessage): string {
 export async function messageOf(warning: StoredWarning, books: Books): Promise<WebhookMessage> {
   const { id, event, atMs, data } = warning
   const text = (name: string) => String(data[name])
+  if (event === 'needs_changed') return { id, event, atMs, data }
   if (event === 'credit_low') {
     const { name } = await books.findAccount(text('account'))
     const belowNanos = BigInt(text('below_nanos'))

@@ -44,6 +44,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     '0821bd3bdb759b20',
     '0b6ae0a63f36726d',
     '99d69a0e14da83ba',
+    'c02bfd10e300579d',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
@@ -54,6 +55,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     '2e6e423de5f009e9',
     'f923061c8c154cce',
     '1f58a5650a6bbbb2',
+    'd8488a3a387e8534',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

@@ -31,6 +31,7 @@ export const copiedRegisters = {
   operators: 'changed',
   spends: 'replaced',
   outbox: 'replaced',
+  needs: 'replaced',
   made: 'replaced',
   statements: 'added',
   statement_people: 'replaced',

@@ -49,7 +49,7 @@ export async function openPostgresSource(place: PostgresPlace): Promise<CopySour
       await allowWriting(transaction)
       await transaction.query(
         `LOCK TABLE triwire.prices, triwire.lists, triwire.shifted, triwire.balances, triwire.credits, triwire.entries, triwire.accounts, triwire.keys,
-           triwire.sign_ins, triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.made,
+           triwire.sign_ins, triwire.head, triwire.replicas, triwire.operators, triwire.spends, triwire.outbox, triwire.needs, triwire.made,
            triwire.audit IN SHARE ROW EXCLUSIVE MODE`,
       )
       const late = await findServers(transaction)

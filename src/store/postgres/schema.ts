@@ -515,6 +515,18 @@ export const migrations: readonly PostgresMigration[] = [
   CREATE INDEX persons_budgeted ON triwire.persons (account_id) WHERE budget IS NOT NULL;
 `,
   },
+  // Lines of the list of needs, so that each is announced once (src/store/sql/needs.ts).
+  {
+    oldest: 1,
+    sql: `
+  CREATE TABLE triwire.needs (
+    id text COLLATE "C" PRIMARY KEY,
+    since_ms bigint NOT NULL,
+    gone_ms bigint,                      -- since when no server finds it
+    is_told integer NOT NULL             -- 1: it was sent to webhooks
+  );
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

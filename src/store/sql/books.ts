@@ -7,6 +7,7 @@ import {
   readKeyRow,
 } from '../../accounts/book-rows.ts'
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
+import type { BookStore } from '../../accounts/books.ts'
 import type { Budget } from '../../accounts/budget.ts'
 import type { AheadEntry } from '../../accounts/entries.ts'
 import { grantPrefix } from '../../accounts/grants.ts'
@@ -21,6 +22,7 @@ import { type Dialect, insert, isOneOf, type Put, update } from './dialect.ts'
 import { findGrants, listReferences, sumGrant } from './grants.ts'
 import { pageKeys } from './key-pages.ts'
 import { lowerMoment, readClock, readNowMs } from './moments.ts'
+import { noteNeeds } from './needs.ts'
 import {
   lowerAscii,
   selectAccountPage,
@@ -64,6 +66,7 @@ export function createQuestions(dialect: Dialect) {
     listAhead: () => listAhead(dialect),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
+    noteNeeds: (...[needs, isTelling]: Parameters<BookStore['noteNeeds']>) => noteNeeds(dialect, needs, isTelling),
     ...createStatements(dialect),
   }
 }

@@ -466,6 +466,15 @@ export const migrations: readonly SqliteMigration[] = [
   ALTER TABLE persons ADD COLUMN rpm INTEGER CHECK (rpm > 0);
   CREATE INDEX persons_budgeted ON persons (account_id) WHERE budget IS NOT NULL;
 `,
+  // Lines of the list of needs, so that each is announced once (src/store/sql/needs.ts).
+  `
+  CREATE TABLE needs (
+    id TEXT PRIMARY KEY,
+    since_ms INTEGER NOT NULL,
+    gone_ms INTEGER,                     -- since when no server finds it
+    is_told INTEGER NOT NULL             -- 1: it was sent to webhooks
+  ) STRICT;
+`,
 ]
 
 /** The version of the second release. */

@@ -1,0 +1,340 @@
+import { X509Certificate } from 'node:crypto'
+import { hasEnded, StoreSilent } from '../accounts/account.ts'
+import type { AccountRow, KeyRow } from '../accounts/book-rows.ts'
+import type { Books } from '../accounts/books.ts'
+import { renewsAt, type Spend, spentAt } from '../accounts/budget.ts'
+import { type Calendar, createCalendar, quarterMs } from '../accounts/calendar.ts'
+import type { Series, UsageQuestion } from '../accounts/usage/question.ts'
+import type { NoticedNeed } from '../accounts/warnings.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { within } from '../host/timers.ts'
+import { listNeeds, type Need, type NeedFacts, needLimits } from '../operations/needs.ts'
+import type { WebhookState } from '../operations/shapes.ts'
+import { listFailing } from './status.ts'
+
+/** How often a server looks by itself, and looks at its upstream accounts, in ms. */
+const [lookMs, servicesMs] = [60_000, 5_000]
+
+/** An answer is made from facts of the store of this age, in ms, and waits for newer ones for so long. */
+const [freshMs, patienceMs] = [10_000, 500]
+
+/** Figures of a week are read so often, in ms: it is the only reading whose time grows with the use of the store. */
+const weekEveryMs = 300_000
+
+/**
+ * Rows in one statement, and statements of one look. A store with more accounts or keys is looked through in turns: each look
+ * goes on where the one before ended.
+ */
+const [pageMax, pagesMax] = [500, 4]
+
+/** Accounts whose spend of the week is remembered, those with most; and rows of each kind that a sweep keeps. */
+const [spendersMax, foundMax] = [5_000, 1_000]
+
+/** Keys that may be the cause of a leap, and those of a week ago that they are compared with. */
+const [leapersMax, weekAgoMax] = [5, 200]
+
+/** Only accounts whose credit is less than so many times the spend of the week can be about to run dry, young ones too. */
+const dryTimes = 4n
+
+const [dayMs, weekMs] = [86_400_000, 7 * 86_400_000]
+
+type NeedParts = {
+  gateway: Pick<Gateway, 'snapshots' | 'lastAnswers' | 'ledger' | 'nowMs' | 'clockMs'>
+  books(): Promise<Books>
+  listWebhooks(): readonly WebhookState[]
+  tellClock(): string | undefined
+  /** Whether a webhook of this server wants `needs_changed`: then it looks by itself. */
+  isTelling: boolean
+  reportBug(bug: Error): void
+}
+
+type Services = NeedFacts['services']
+
+/** The list of needs of one server: what its store says, and what it sees itself. */
+export class NeedWatch {
+  readonly #parts: NeedParts
+  readonly #calendar: Calendar
+  readonly #accounts = new Sweep<AccountRow, 'dry' | 'spent'>(['dry', 'spent'])
+  readonly #keys = new Sweep<KeyRow, 'unused' | 'spent'>(['unused', 'spent'])
+  #week: { spent: ReadonlyMap<string, bigint>; sinceMs: number; readMs: number } | undefined
+  #hours: NeedFacts['hours'] = []
+  /** Since when a line is there: as the store remembers it, else as this server first found it. */
+  #sinceMs: ReadonlyMap<string, number> = new Map()
+  /** By model, upstream and account: since when this server finds it not ready, in Unix ms. */
+  readonly #notReadyMs = new Map<string, number>()
+  #services: Services = []
+  #looking: Promise<void> | undefined
+  #lookedMs: number | undefined
+  #servicesMs = Number.NEGATIVE_INFINITY
+  #isClosed = false
+
+  constructor(parts: NeedParts) {
+    this.#parts = parts
+    this.#calendar = createCalendar(parts.gateway.snapshots.current.config.reporting)
+  }
+
+  /** Is called some times a second. */
+  tick(): void {
+    const clockMs = this.#parts.gateway.clockMs()
+    if (clockMs - this.#servicesMs >= servicesMs) {
+      this.#servicesMs = clockMs
+      this.#findServices()
+    }
+    if (this.#parts.isTelling && this.#ageMs() >= lookMs) void this.look()
+  }
+
+  /** The list now. A store that does not answer in time is left out, or is as it was at the last look. */
+  async list(): Promise<Need[]> {
+    this.#findServices()
+    if (this.#ageMs() >= freshMs) await within(this.look(), patienceMs)
+    return this.#makeList()
+  }
+
+  /** Reads the facts of the store, and lets it remember the lines. One look runs at a time. */
+  look(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve()
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined
+    })
+    return this.#looking
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#looking
+  }
+
+  #ageMs(): number {
+    return this.#lookedMs === undefined ? Number.POSITIVE_INFINITY : this.#parts.gateway.clockMs() - this.#lookedMs
+  }
+
+  async #look(): Promise<void> {
+    const { gateway, isTelling, reportBug } = this.#parts
+    this.#lookedMs = gateway.clockMs()
+    try {
+      const books = await this.#parts.books()
+      await this.#readStore(books)
+      this.#findServices()
+      const needs = this.#makeList()
+      this.#sinceMs = await books.noteNeeds(needs.map(noticed), isTelling)
+    } catch (error) {
+      // The server reports a silent store itself.
+      if (!(error instanceof StoreSilent)) reportBug(error as Error)
+    }
+  }
+
+  async #readStore(books: Books): Promise<void> {
+    const nowMs = this.#parts.gateway.nowMs()
+    await this.#readWeek(books)
+    this.#hours = await readHours(books, this.#calendar, nowMs)
+    const page = { limit: pageMax, sort: 'created' } as const
+    await this.#accounts.go((beyond) => books.pageAccounts({ ...page, beyond }), {
+      dry: (row) => row.state === 'active' && row.balanceNanos < dryTimes * this.#spentOf(row),
+      spent: (row) => row.state === 'active' && isBudgetSpent(row, nowMs),
+    })
+    await this.#keys.go((beyond) => books.pageKeys({ ...page, beyond }), {
+      // Sign-ins end by themselves.
+      unused: (row) => row.session === undefined && isUsable(row, nowMs) && nowMs - usedMs(row) >= needLimits.unusedMs,
+      spent: (row) => isUsable(row, nowMs) && isBudgetSpent(row, nowMs),
+    })
+  }
+
+  #spentOf({ id }: AccountRow): bigint {
+    return this.#week?.spent.get(id) ?? 0n
+  }
+
+  async #readWeek(books: Books): Promise<void> {
+    const { nowMs, clockMs } = this.#parts.gateway
+    if (this.#week && clockMs() - this.#week.readMs < weekEveryMs) return
+    const days = 7
+    let sinceMs = this.#calendar.periodOf(nowMs(), 'day').endMs
+    for (let day = 0; day < days; day++) sinceMs = this.#calendar.periodOf(sinceMs - 1, 'day').startMs
+    const ranked = await books.rankSpent({ by: 'account', days, nowMs: nowMs(), top: spendersMax })
+    this.#week = { spent: new Map(ranked.map(({ id, nanos }) => [id, nanos])), sinceMs, readMs: clockMs() }
+  }
+
+  #findServices(): void {
+    const { snapshots, nowMs } = this.#parts.gateway
+    const { pool, config } = snapshots.current
+    const seen = new Set<string>()
+    this.#services = pool
+      .list(config.catalog.entries)
+      .flatMap(({ model, upstream, account, state, cause, failures }) => {
+        if (state === 'ready' || state === 'off' || state === 'disabled') return []
+        const place = `${model} ${upstream} ${account ?? ''}`
+        seen.add(place)
+        if (!this.#notReadyMs.has(place)) this.#notReadyMs.set(place, nowMs())
+        const sinceMs = this.#notReadyMs.get(place)!
+        return [{ model, upstream, account: account ?? null, state, cause: cause ?? null, failures, sinceMs }]
+      })
+    for (const place of this.#notReadyMs.keys()) if (!seen.has(place)) this.#notReadyMs.delete(place)
+  }
+
+  #makeList(): Need[] {
+    const { nowMs } = this.#parts.gateway
+    const needs = listNeeds(this.#facts())
+    const sinceOf = ({ id }: Need) => this.#sinceMs.get(id) ?? nowMs()
+    this.#sinceMs = new Map(needs.map((one) => [one.id, sinceOf(one)]))
+    return needs.map((one) => ({ ...one, since: one.since ?? new Date(sinceOf(one)).toISOString() }))
+  }
+
+  #facts(): NeedFacts {
+    const { gateway, listWebhooks, tellClock } = this.#parts
+    const { config } = gateway.snapshots.current
+    const nowMs = gateway.nowMs()
+    const calendar = this.#calendar
+    const grantMs = calendar.periodOf(nowMs, 'month').endMs
+    const lines = new Map(this.#keys.rows('spent').map((row) => [row.scope, row]))
+    return {
+      nowMs,
+      accounts: this.#accounts.rows('dry').map((row) => ({
+        ...{ id: row.id, name: row.name, balanceNanos: row.balanceNanos, spentNanos: this.#spentOf(row) },
+        sinceMs: Math.max(this.#week?.sinceMs ?? 0, row.createdMs ?? 0),
+        grantMs: row.bounds.grant && grantMs,
+      })),
+      spentAccounts: this.#accounts.rows('spent').map((row) => budgetOf(row, row.name, nowMs, calendar)),
+      // The keys of a line of rotations have one budget.
+      spentKeys: [...lines.values()].map((row) => ({
+        ...budgetOf(row, nameOfKey(row), nowMs, calendar),
+        accountName: row.accountName ?? '',
+      })),
+      unusedKeys: this.#keys.rows('unused').map((row) => ({ ...namedKey(row), sinceMs: usedMs(row) })),
+      hours: this.#hours,
+      failingModels: listFailing(gateway),
+      services: this.#services,
+      webhooks: listWebhooks().flatMap(({ url, pending, last, last_failure }) =>
+        pending > 0 && last && last.result !== 'ok'
+          ? [{ url, pending, sinceMs: Date.parse((last_failure ?? last).at) }]
+          : [],
+      ),
+      ledger: {
+        isWritable: gateway.ledger.whyBlocked() === undefined,
+        blockedAccounts: gateway.ledger.backlog().blockedAccounts,
+      },
+      clock: tellClock() ?? null,
+      certificates: [...endOf('admin', config.adminTls?.cert), ...endOf('client', config.tls?.cert)],
+      prices: config.catalog.entries.flatMap(({ id, prices, plans }) =>
+        [prices, ...(plans?.values() ?? [])].flatMap(({ rows }) =>
+          rows.slice(1).map(({ fromMs }) => ({ model: id, fromMs })),
+        ),
+      ),
+    }
+  }
+}
+
+/** Rows of a long list by the conditions that they fit, found page by page. A page that is read again replaces what was found. */
+class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind extends string> {
+  readonly #found: ReadonlyMap<Kind, Map<string, Row>>
+  #beyond: readonly (string | number)[] | undefined
+
+  constructor(kinds: readonly Kind[]) {
+    this.#found = new Map(kinds.map((kind) => [kind, new Map<string, Row>()]))
+  }
+
+  async go(
+    read: (beyond: readonly (string | number)[] | undefined) => Promise<readonly Row[]>,
+    fits: Record<Kind, (row: Row) => boolean>,
+  ): Promise<void> {
+    for (let pages = 0; pages < pagesMax; pages++) {
+      const rows = await read(this.#beyond)
+      for (const [kind, found] of this.#found)
+        for (const row of rows) {
+          found.delete(row.id)
+          if (fits[kind](row) && found.size < foundMax) found.set(row.id, row)
+        }
+      const last = rows.at(-1)
+      this.#beyond = last && rows.length === pageMax ? [last.createdMs ?? 0, last.id] : undefined
+      if (!this.#beyond) return
+    }
+  }
+
+  rows(kind: Kind): Row[] {
+    return [...this.#found.get(kind)!.values()]
+  }
+}
+
+function noticed({ id, severity, text, link, command }: Need): NoticedNeed {
+  return { id, data: { need: id, severity, text, link, command } }
+}
+
+type BudgetHolder = Pick<KeyRow, 'id' | 'spend'> & { bounds: { budget: KeyRow['bounds']['budget'] } }
+
+function isBudgetSpent({ bounds: { budget }, spend }: BudgetHolder, nowMs: number): boolean {
+  return budget !== undefined && spentAt(spend, nowMs) >= budget.nanos
+}
+
+/** @param spend of a budget that is spent now */
+function budgetOf({ id, bounds, spend }: BudgetHolder, name: string, nowMs: number, calendar: Calendar) {
+  const budget = bounds.budget!
+  const untilMs = renewsAt(calendar, budget, spend, nowMs)
+  return { id, name, fromMs: (spend as Spend).fromMs, untilMs, budgetNanos: budget.nanos }
+}
+
+function isUsable({ revokedMs, expiresMs }: KeyRow, nowMs: number): boolean {
+  return revokedMs === undefined && !hasEnded(expiresMs, nowMs)
+}
+
+/** When a key was last used, else when it was made. */
+function usedMs({ lastUsedMs, createdMs }: KeyRow): number {
+  return lastUsedMs ?? createdMs ?? Number.POSITIVE_INFINITY
+}
+
+function nameOfKey({ label, prefix, id }: Pick<KeyRow, 'label' | 'prefix' | 'id'>): string {
+  return label ?? prefix ?? id
+}
+
+function namedKey(row: KeyRow) {
+  return { id: row.id, name: nameOfKey(row), accountName: row.accountName ?? '' }
+}
+
+function endOf<Listener extends string>(listener: Listener, certificate: string | undefined) {
+  return certificate === undefined ? [] : [{ listener, endsMs: Date.parse(new X509Certificate(certificate).validTo) }]
+}
+
+/** The present hour and the one before it, each against that of a week ago. Nothing while figures are not complete. */
+async function readHours(books: Books, calendar: Calendar, nowMs: number): Promise<NeedFacts['hours']> {
+  const { startMs, endMs } = calendar.periodOf(nowMs, 'hour')
+  const before = calendar.periodOf(startMs - 1, 'hour').startMs
+  const ask = (moments: readonly number[], top: number) => books.readUsage(questionOf(moments, top))
+  const now = await ask([before, startMs, endMs], leapersMax)
+  const then = await ask(
+    [before - dayMs, before, startMs, endMs].map((ms) => ms - weekMs),
+    weekAgoMax,
+  )
+  if (now.folding || then.folding) return []
+  const weekAgo = new Map(then.groups.map((one) => [one.of.join(), one]))
+  const hours = [1, 0].map(async (at) => {
+    const gains = now.groups.map((one) => {
+      const spentNanos = costIn(one, at)
+      const known = weekAgo.get(one.of.join())
+      return { of: one.of, spentNanos, gain: spentNanos - (known ? costIn(known, at + 1) : 0n) }
+    })
+    const most = gains.reduce<(typeof gains)[number] | undefined>(
+      (first, one) => (one.gain > (first?.gain ?? 0n) ? one : first),
+      undefined,
+    )
+    return {
+      fromMs: at === 1 ? startMs : before,
+      spentNanos: costIn(now.total, at),
+      weekAgoNanos: costIn(then.total, at + 1),
+      hasWeekAgo: [0, 1, 2].some((bucket) => costIn(then.total, bucket) > 0n),
+      key: most && (await nameLeaper(books, most)),
+    }
+  })
+  return Promise.all(hours)
+}
+
+function costIn({ sums }: Series, bucket: number): bigint {
+  return sums[0]![bucket] ?? 0n
+}
+
+function questionOf(moments: readonly number[], top: number): UsageQuestion {
+  const bounds = moments.map((ms) => ms / quarterMs)
+  return { bounds, daysOf: undefined, by: ['account', 'key'], only: {}, sums: ['cost'], times: [], top, sort: 'cost' }
+}
+
+async function nameLeaper(books: Books, { of, spentNanos }: { of: readonly string[]; spentNanos: bigint }) {
+  const [accountId = '', keyId = ''] = of
+  const [key] = keyId === '' ? [] : await books.findKeys(keyId, accountId)
+  return key && { ...namedKey(key), spentNanos }
+}

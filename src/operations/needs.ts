@@ -1,0 +1,410 @@
+import { formatTime } from '../accounts/calendar.ts'
+import { formatCredits, nanosPerCredit } from '../accounts/credit.ts'
+import type { OperatorRole } from '../accounts/operators.ts'
+
+/*
+ * "Needs you" (CON-P3): what an operator should act on now. This file is pure: facts go in, lines come out. `src/live/needs.ts`
+ * gathers the facts.
+ */
+
+const [hourMs, dayMs] = [3_600_000, 86_400_000]
+
+/** The thresholds of the rules. Amounts in nano-credits, times in ms. */
+export const needLimits = {
+  /** An account whose credit lasts for less than this at the spend of its last week. */
+  dryMs: 3 * dayMs,
+  /** A young account has spent for a day at least: an hour of trials is no rate. */
+  spendingMs: dayMs,
+  unusedMs: 90 * dayMs,
+  /** The spend of an hour against that of the same hour a week ago. */
+  leapTimes: 3n,
+  /** Hours that cost less are no leap, and a smaller hour a week ago counts as this much. */
+  tinyNanos: nanosPerCredit,
+  /** An upstream account that is not ready for so long. */
+  coolingMs: 10 * 60_000,
+  /** Failures in a row: an account that failed once may wait for its next request for days. */
+  failuresMin: 3,
+  certificateMs: 21 * dayMs,
+  certificateSoonMs: 3 * dayMs,
+  pricesMs: 30 * dayMs,
+  /** Lines of one rule; the rest is one more line. */
+  linesMax: 10,
+} as const
+
+type NamedKey = { id: string; name: string; accountName: string }
+
+/** @property until when the budget renews, in Unix ms; undefined: never */
+type SpentBudget = { id: string; name: string; fromMs: number; untilMs: number | undefined; budgetNanos: bigint }
+
+export type NeedFacts = {
+  nowMs: number
+  /** Active accounts that spent in the last week. @property sinceMs of that spend, or of the account's beginning */
+  accounts: readonly {
+    id: string
+    name: string
+    balanceNanos: bigint
+    spentNanos: bigint
+    sinceMs: number
+    /** The next monthly grant, if it has one. */
+    grantMs: number | undefined
+  }[]
+  spentAccounts: readonly SpentBudget[]
+  spentKeys: readonly (SpentBudget & { accountName: string })[]
+  /** Keys that may be used, and since when they are not. */
+  unusedKeys: readonly (NamedKey & { sinceMs: number })[]
+  /** The present hour, then the one before it, each with the spend of the same hour a week ago. */
+  hours: readonly {
+    fromMs: number
+    spentNanos: bigint
+    weekAgoNanos: bigint
+    /** Whether there was any spend around that hour: a store of a few days has nothing to compare with. */
+    hasWeekAgo: boolean
+    key: (NamedKey & { spentNanos: bigint }) | undefined
+  }[]
+  failingModels: readonly string[]
+  /** Upstream accounts that are in use and not ready. @property failures in a row @property sinceMs since when this server finds it so */
+  services: readonly {
+    model: string
+    upstream: string
+    account: string | null
+    state: 'cooling' | 'trial' | 'no_key'
+    cause: string | null
+    failures: number
+    sinceMs: number
+  }[]
+  /** Receivers that did not take the last message, which waits to be sent again. */
+  webhooks: readonly { url: string; pending: number; sinceMs: number }[]
+  ledger: { isWritable: boolean; blockedAccounts: number }
+  clock: string | null
+  certificates: readonly { listener: 'admin' | 'client'; endsMs: number }[]
+  /** Rows of price lists that are not in force yet. */
+  prices: readonly { model: string; fromMs: number }[]
+}
+
+type NeedSeverity = 'bad' | 'warn' | 'note'
+
+/** A line as a rule makes it. @property subject tells it from others of the rule */
+type FoundNeed = {
+  subject: string
+  severity: NeedSeverity
+  text: string
+  sinceMs?: number
+  /** Below the console's address. */
+  link: string
+  command: string
+}
+
+/** @property about money is what finance sees too (Y22) @property rest the page of the lines beyond `linesMax`, and their words */
+type NeedRule = {
+  about: 'money' | 'operation'
+  rest?: readonly [link: string, words: string]
+  find(facts: NeedFacts): FoundNeed[]
+}
+
+/** Codes by which a provider refuses our account, as the log has them: no valid key, no money, no permission. */
+const refusals = /^upstream_(?:401|402|403|account_(?:key|spent|denied))$/
+
+/** Every rule. The worst lines come first within a rule. */
+const rules = {
+  ledger_blocked: {
+    about: 'operation',
+    find: ({ ledger: { isWritable, blockedAccounts } }) =>
+      isWritable && blockedAccounts === 0
+        ? []
+        : [
+            {
+              ...{ subject: '', severity: 'bad', link: '', command: 'triwire status' },
+              text: isWritable
+                ? `The ledger takes no debits of ${count(blockedAccounts, 'account')}, whose requests are refused.`
+                : 'The ledger takes no debits, so all requests are refused.',
+            },
+          ],
+  },
+  clock_wrong: {
+    about: 'operation',
+    find: ({ clock }) =>
+      clock === null
+        ? []
+        : [
+            {
+              ...{ subject: '', severity: 'bad', link: '', command: 'triwire clock confirm' },
+              text: `The clock is in doubt: ${clock}.`,
+            },
+          ],
+  },
+  model_failing: {
+    about: 'operation',
+    rest: ['models', 'models that fail'],
+    find: ({ failingModels }) =>
+      failingModels.map((id) => ({
+        ...{ subject: id, severity: 'bad', command: `triwire requests --model ${id} --outcome upstream_error` },
+        text: `At least half of the last answers of model ${id} failed.`,
+        link: `requests?${new URLSearchParams({ model: id, outcome: 'upstream_error' })}`,
+      })),
+  },
+  upstream_refused: {
+    about: 'operation',
+    rest: ['upstreams', 'upstream accounts that are refused'],
+    find: ({ services }) =>
+      byAccount(services.filter((one) => isRefused(one))).map((one) => ({
+        ...{
+          subject: nameOf(one),
+          severity: 'bad',
+          link: 'upstreams',
+          command: `triwire upstream retry ${one.upstream}`,
+        },
+        sinceMs: one.sinceMs,
+        text:
+          one.state === 'no_key'
+            ? `Upstream account ${nameOf(one)} has no key.`
+            : `Upstream account ${nameOf(one)} is refused by its provider (${one.cause}).`,
+      })),
+  },
+  upstream_cooling: {
+    about: 'operation',
+    rest: ['upstreams', 'upstream accounts that fail'],
+    find: ({ services, nowMs }) =>
+      byAccount(services.filter((one) => !isRefused(one) && isLongLeft(one, nowMs))).map((one) => ({
+        ...{
+          subject: nameOf(one),
+          severity: 'warn',
+          link: 'upstreams',
+          command: `triwire upstream retry ${one.upstream}`,
+        },
+        sinceMs: one.sinceMs,
+        text: `Upstream account ${nameOf(one)} has failed for ${sayTime(nowMs - one.sinceMs)}${one.cause ? ` (${one.cause})` : ''}.`,
+      })),
+  },
+  account_dry: {
+    about: 'money',
+    rest: ['accounts', 'accounts that run dry'],
+    find: ({ accounts, nowMs }) =>
+      accounts
+        .map((one) => ({ ...one, leftMs: lastsMs(one, nowMs) }))
+        .filter(
+          ({ leftMs, grantMs }) => leftMs < needLimits.dryMs && !(grantMs !== undefined && grantMs <= nowMs + leftMs),
+        )
+        .sort((a, b) => a.leftMs - b.leftMs)
+        .map(({ id, name, balanceNanos, spentNanos, leftMs, sinceMs }) => ({
+          ...{ subject: id, severity: leftMs > 0 ? 'warn' : 'bad', link: `accounts/${id}` },
+          command: `triwire account credit ${id} AMOUNT --reference REFERENCE`,
+          text:
+            leftMs > 0
+              ? `Account ${name} runs dry in ${sayTime(leftMs)}: it has ${sayCredits(balanceNanos)} credits, and spent ${sayCredits(spentNanos)} in ${sayTime(nowMs - sinceMs)}.`
+              : `Account ${name} has no credit left, and spent ${sayCredits(spentNanos)} in ${sayTime(nowMs - sinceMs)}.`,
+        })),
+  },
+  account_budget_spent: {
+    about: 'money',
+    rest: ['accounts', 'accounts whose budget is spent'],
+    find: ({ spentAccounts }) =>
+      spentAccounts.map((one) => ({
+        ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `accounts/${one.id}` },
+        command: `triwire account set ${one.id} --budget BUDGET`,
+        text: `Account ${one.name} has spent its budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
+      })),
+  },
+  key_budget_spent: {
+    about: 'operation',
+    rest: ['keys', 'keys whose budget is spent'],
+    find: ({ spentKeys }) =>
+      spentKeys.map((one) => ({
+        ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `keys/${one.id}` },
+        command: `triwire key set ${one.id} --budget BUDGET`,
+        text: `Key ${one.name} of ${one.accountName} has spent its budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
+      })),
+  },
+  spend_leap: {
+    about: 'money',
+    find: ({ hours }) => {
+      const hour = hours.find(({ spentNanos, weekAgoNanos, hasWeekAgo }) => {
+        const base = weekAgoNanos > needLimits.tinyNanos ? weekAgoNanos : needLimits.tinyNanos
+        return hasWeekAgo && spentNanos >= needLimits.leapTimes * base
+      })
+      if (!hour) return []
+      const { key, fromMs, spentNanos, weekAgoNanos } = hour
+      const most = key ? `; key ${key.name} of ${key.accountName} spent ${sayCredits(key.spentNanos)} of it` : ''
+      return [
+        {
+          ...{ subject: key?.id ?? '', severity: 'warn', sinceMs: fromMs },
+          link: key ? `keys/${key.id}` : 'requests',
+          command: key ? `triwire key show ${key.id}` : 'triwire usage table --by key',
+          text: `The hour from ${sayMoment(fromMs)} cost ${sayCredits(spentNanos)} credits, the same hour last week ${sayCredits(weekAgoNanos)}${most}.`,
+        },
+      ]
+    },
+  },
+  webhook_unheard: {
+    about: 'operation',
+    rest: ['webhooks', 'webhooks that do not take messages'],
+    find: ({ webhooks }) =>
+      webhooks.map(({ url, pending, sinceMs }) => ({
+        ...{ subject: url, severity: 'warn', sinceMs, link: 'webhooks', command: 'triwire webhooks' },
+        text: `Webhook ${url} does not take its messages: ${count(pending, 'message')} ${pending === 1 ? 'waits' : 'wait'}.`,
+      })),
+  },
+  certificate_ends: {
+    about: 'operation',
+    find: ({ certificates, nowMs }) =>
+      certificates
+        .filter(({ endsMs }) => endsMs - nowMs < needLimits.certificateMs)
+        .map(({ listener, endsMs }) => ({
+          ...{ subject: `${listener}:${endsMs}`, link: '', command: 'triwire reload' },
+          severity: endsMs - nowMs < needLimits.certificateSoonMs ? 'bad' : 'warn',
+          text:
+            endsMs > nowMs
+              ? `The certificate of the ${listener} listener ends in ${sayTime(endsMs - nowMs)}.`
+              : `The certificate of the ${listener} listener ended on ${sayMoment(endsMs)}.`,
+        })),
+  },
+  key_unused: {
+    about: 'operation',
+    rest: ['keys', 'keys that nobody uses'],
+    find: ({ unusedKeys, nowMs }) =>
+      unusedKeys
+        .filter(({ sinceMs }) => nowMs - sinceMs >= needLimits.unusedMs)
+        .sort((a, b) => a.sinceMs - b.sinceMs)
+        .map(({ id, name, accountName, sinceMs }) => ({
+          ...{ subject: id, severity: 'note', sinceMs, link: `keys/${id}`, command: `triwire key revoke ${id}` },
+          text: `Key ${name} of ${accountName} was not used for ${Math.floor((nowMs - sinceMs) / dayMs)} days.`,
+        })),
+  },
+  price_change: {
+    about: 'money',
+    rest: ['models', 'changes of prices'],
+    find: ({ prices, nowMs }) => {
+      const ahead = prices.filter(({ fromMs }) => fromMs > nowMs && fromMs - nowMs <= needLimits.pricesMs)
+      const byTime = [...Map.groupBy(ahead, ({ fromMs }) => fromMs)].sort(([a], [b]) => a - b)
+      return byTime.map(([fromMs, rows]) => {
+        const [first, ...others] = [...new Set(rows.map(({ model }) => model))]
+        const of =
+          others.length === 0 ? `Model ${first} has` : `Model ${first} and ${count(others.length, 'other')} have`
+        return {
+          ...{ subject: `${fromMs}`, severity: 'note', command: `triwire price ${first}` },
+          link: others.length === 0 ? `models/${encodeURIComponent(first!)}` : 'models',
+          text: `${of} other prices from ${sayMoment(fromMs)} on.`,
+        }
+      })
+    },
+  },
+} as const satisfies Record<string, NeedRule>
+
+export type NeedName = keyof typeof rules
+
+export const needNames = Object.keys(rules) as NeedName[]
+
+export const severities = ['bad', 'warn', 'note'] as const satisfies NeedSeverity[]
+
+/** A line of the list, as `needShape` has it. */
+export type Need = {
+  id: string
+  rule: NeedName
+  severity: NeedSeverity
+  text: string
+  since: string | null
+  link: string
+  command: string
+}
+
+/** Makes the list of facts: the worst first, then in the order of the rules. */
+export function listNeeds(facts: NeedFacts): Need[] {
+  const lines = needNames.flatMap((rule) => {
+    const { find, rest } = rules[rule] as NeedRule
+    const found = find(facts)
+    const shown = found.slice(0, needLimits.linesMax)
+    const more = found.length - shown.length
+    const told = shown.map((one) => lineOf(rule, one))
+    if (more === 0 || !rest) return told
+    const { severity, command } = shown.at(-1)!
+    const [link, words] = rest
+    return [
+      ...told,
+      lineOf(rule, { subject: 'more', severity, text: `There are ${more} more ${words}.`, link, command }),
+    ]
+  })
+  return worstFirst(lines)
+}
+
+/** The lists of all servers as one: a line that several servers find is there once, since the first of them found it. */
+export function mergeNeeds(lists: readonly (readonly Need[])[]): Need[] {
+  const lines = new Map<string, Need>()
+  for (const one of lists.flat()) {
+    const known = lines.get(one.id)
+    if (!known || (one.since ?? '') < (known.since ?? '')) lines.set(one.id, one)
+  }
+  return worstFirst([...lines.values()])
+}
+
+function worstFirst(lines: readonly Need[]): Need[] {
+  return severities.flatMap((severity) => lines.filter((one) => one.severity === severity))
+}
+
+/** The lines that an operator of a role sees (Y22). Finance has one page. */
+export function needsFor(role: OperatorRole | undefined, needs: readonly Need[]): Need[] {
+  if (role !== 'finance') return [...needs]
+  return needs.filter(({ rule }) => rules[rule].about === 'money').map((one) => ({ ...one, link: 'finance' }))
+}
+
+function lineOf(rule: NeedName, { subject, sinceMs, ...line }: FoundNeed): Need {
+  const id = subject === '' ? rule : `${rule}:${subject}`
+  return {
+    id,
+    rule,
+    severity: line.severity,
+    text: line.text,
+    since: formatTime(sinceMs),
+    link: line.link,
+    command: line.command,
+  }
+}
+
+/** How long the credit of an account lasts, in ms; 0 if there is none. */
+function lastsMs({ balanceNanos, spentNanos, sinceMs }: NeedFacts['accounts'][number], nowMs: number): number {
+  if (balanceNanos <= 0n) return 0
+  const spendingMs = Math.max(needLimits.spendingMs, nowMs - sinceMs)
+  return (Number(balanceNanos) / Number(spentNanos)) * spendingMs
+}
+
+type NeedyService = NeedFacts['services'][number]
+
+function isRefused({ state, cause }: NeedyService): boolean {
+  return state === 'no_key' || refusals.test(cause ?? '')
+}
+
+function isLongLeft({ failures, sinceMs }: NeedyService, nowMs: number): boolean {
+  return failures >= needLimits.failuresMin && nowMs - sinceMs >= needLimits.coolingMs
+}
+
+/** One line for an account, whatever the number of its models: the model that has waited longest. */
+function byAccount(services: readonly NeedyService[]): NeedyService[] {
+  const groups = Map.groupBy(services, nameOf)
+  return [...groups.values()].map((rows) => rows.reduce((first, one) => (one.sinceMs < first.sinceMs ? one : first)))
+}
+
+function nameOf({ upstream, account }: NeedyService): string {
+  return account === null ? upstream : `${upstream}/${account}`
+}
+
+function count(many: number, word: string): string {
+  return `${many} ${word}${many === 1 ? '' : 's'}`
+}
+
+/** With two places, or all of a small amount. */
+function sayCredits(nanos: bigint): string {
+  const cent = nanosPerCredit / 100n
+  return nanos > -cent && nanos < cent ? formatCredits(nanos) : (Number(nanos) / Number(nanosPerCredit)).toFixed(2)
+}
+
+function sayTime(ms: number): string {
+  if (ms >= 2 * dayMs) return `${Math.floor(ms / dayMs)} days`
+  if (ms >= 2 * hourMs) return `${Math.floor(ms / hourMs)} hours`
+  return count(Math.max(1, Math.floor(ms / 60_000)), 'minute')
+}
+
+function sayRenewal({ untilMs }: SpentBudget): string {
+  return untilMs === undefined ? '' : `, which renews on ${sayMoment(untilMs)}`
+}
+
+function sayMoment(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 16).replace('T', ' ')} UTC`
+}

@@ -1,0 +1,81 @@
+import { type NoticedNeed, needKeptMs } from '../../accounts/warnings.ts'
+import { type Dialect, insert, isOneOf, type Put } from './dialect.ts'
+import { readNowMs } from './moments.ts'
+import { ask, askOne, execute, inTransaction, rowsOf, type StoreStep } from './step.ts'
+
+type KnownNeed = { sinceMs: number; goneMs: number | undefined; isTold: boolean }
+
+/**
+ * Remembers the lines that a server finds now, and since when they are there. Lines that it does not find are marked, and those
+ * that nobody finds for `needKeptMs` are forgotten. It writes only what changes.
+ * @param isTelling puts a warning for webhooks into the outbox, once for each line, whichever server is first
+ * @returns the beginnings of the lines in Unix milliseconds, by id
+ */
+export function* noteNeeds(
+  dialect: Dialect,
+  needs: readonly NoticedNeed[],
+  isTelling: boolean,
+): StoreStep<Map<string, number>> {
+  const known = yield* readNeeds(dialect)
+  const ids = new Set(needs.map(({ id }) => id))
+  const isFresh = needs.every(({ id }) => {
+    const one = known.get(id)
+    return one !== undefined && one.goneMs === undefined && (one.isTold || !isTelling)
+  })
+  const isSettled = [...known].every(([id, { goneMs }]) => ids.has(id) || goneMs !== undefined)
+  // Marked lines are forgotten with the next change.
+  if (!isFresh || !isSettled) yield* inTransaction(writeNeeds(dialect, needs, ids, isTelling))
+  const noted = isFresh ? known : yield* readNeeds(dialect)
+  return new Map(needs.flatMap(({ id }) => (noted.has(id) ? [[id, noted.get(id)!.sinceMs] as const] : [])))
+}
+
+function* readNeeds(dialect: Dialect): StoreStep<Map<string, KnownNeed>> {
+  const rows = yield* ask(dialect, () => `SELECT id, since_ms, gone_ms, is_told FROM ${dialect.schema}.needs`)
+  return new Map(
+    rows.map(({ id, since_ms, gone_ms, is_told }) => [
+      id as string,
+      {
+        sinceMs: Number(since_ms),
+        goneMs: gone_ms === null ? undefined : Number(gone_ms),
+        isTold: Number(is_told) === 1,
+      },
+    ]),
+  )
+}
+
+function* writeNeeds(
+  dialect: Dialect,
+  needs: readonly NoticedNeed[],
+  ids: ReadonlySet<string>,
+  isTelling: boolean,
+): StoreStep<void> {
+  const needsTable = `${dialect.schema}.needs`
+  const nowMs = yield* readNowMs(dialect)
+  yield* execute(dialect, (put) => `DELETE FROM ${needsTable} WHERE gone_ms < ${put(nowMs - needKeptMs)}`)
+  for (const { id } of needs) {
+    const { text, values } = insert(dialect, 'needs', { id, since_ms: nowMs, gone_ms: null, is_told: 0 })
+    yield* rowsOf({ text: `${text} ON CONFLICT (id) DO NOTHING`, values })
+  }
+  const isFound = (put: Put) => isOneOf(put, 'id', [...ids])
+  yield* execute(
+    dialect,
+    (put) => `UPDATE ${needsTable} SET gone_ms = NULL WHERE gone_ms IS NOT NULL AND ${isFound(put)}`,
+  )
+  yield* execute(
+    dialect,
+    (put) => `UPDATE ${needsTable} SET gone_ms = ${put(nowMs)} WHERE gone_ms IS NULL AND NOT (${isFound(put)})`,
+  )
+  if (!isTelling) return
+  for (const { id, data } of needs) {
+    // Of two servers that find a line at once, one changes the row.
+    const told = yield* askOne(
+      dialect,
+      (put) => `UPDATE ${needsTable} SET is_told = 1 WHERE id = ${put(id)} AND is_told = 0 RETURNING since_ms`,
+    )
+    if (!told) continue
+    const warning = { id: `needs_changed:${id}:${told['since_ms']}`, event: 'needs_changed' }
+    const row = { ...warning, data: JSON.stringify(data), at_ms: nowMs, next_ms: nowMs }
+    const { text, values } = insert(dialect, 'outbox', row)
+    yield* rowsOf({ text: `${text} ON CONFLICT (id) DO NOTHING`, values })
+  }
+}
