@@ -62,7 +62,12 @@ async function bundleOne(
 function keepPlaces(from: string, outdir: string, extension: string): Plugin {
   return {
     name: 'places',
-    setup({ onLoad }) {
+    setup({ onLoad, onResolve }) {
+      // The launcher has loaded it: a copy would leave the signals that the launcher keeps.
+      onResolve({ filter: /\/bin\/signals\.mjs$/ }, ({ path, resolveDir }) => ({
+        path: relative(outdir, join(resolveDir, path)),
+        external: true,
+      }))
       onLoad({ filter: /\.[jt]s$/, namespace: 'file' }, ({ path }) => {
         const module = relative(from, path)
         if (module.startsWith('..')) return undefined
