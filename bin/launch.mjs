@@ -31,14 +31,15 @@ const pinnedNode = {
 /**
  * Runs a script of ours: in this process where Node is new enough, else a checkout's in its pinned Node.
  * @param script from the root, in `src` or `scripts`; in a package, what it was bundled to.
- * @param isProgram it is triwire itself, which takes the signals over and has secrets in its memory.
+ * @param isProgram it is triwire itself, which has secrets in its memory.
+ * @param takesSignals it takes the signals over; else they end it.
  */
-export async function launch(script, args, { isProgram = false } = {}) {
+export async function launch(script, args, { isProgram = false, takesSignals = isProgram } = {}) {
   if (!isPackage && root.split(sep).includes('node_modules')) return refuse(packedWithoutScripts)
   const entry = resolve(root, isPackage ? script.replace(/^src.*(\/[^/]*)\.ts$/, 'lib/program$1.js') : script)
   if (isProgram) emptyCoreDumps()
   if (isNewEnough(process.versions.node, oldest)) {
-    if (!isProgram) releaseSignals()
+    if (!takesSignals) releaseSignals()
     return runHere(entry, args)
   }
   const pinned = isPackage ? undefined : findPinnedNode()

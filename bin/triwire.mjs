@@ -2,4 +2,8 @@
 import './signals.mjs'
 import { launch } from './launch.mjs'
 
-await launch('src/cli/cli.ts', process.argv.slice(2), { isProgram: true })
+const args = process.argv.slice(2)
+// Agents run `token` before their requests, so it has an entry of its own that loads next to nothing.
+const isToken = args[0] === 'token' && args.length <= 2 && !args.some((arg) => arg.startsWith('-'))
+
+await launch(isToken ? 'src/cli/token.ts' : 'src/cli/cli.ts', args, { isProgram: true, takesSignals: !isToken })

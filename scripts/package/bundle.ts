@@ -5,6 +5,7 @@ import { type BuildOptions, build, type OutputFile, type Plugin } from 'esbuild'
 /** The program and its threads, by the names of their bundles. The modules are below `src` and `lib`, without an extension. */
 export const programs: Readonly<Record<string, string>> = {
   cli: 'cli/cli',
+  token: 'cli/token',
   ledger: 'store/sqlite/worker',
   books: 'store/books-worker',
   store: 'store/postgres/worker',
@@ -46,7 +47,7 @@ async function bundleOne(
     entryPoints: { [name]: join(from, module) },
     outdir,
     bundle: true,
-    splitting: name === 'cli',
+    splitting: ['cli', 'token'].includes(name),
     format: 'esm',
     platform: 'node',
     target: 'node22',

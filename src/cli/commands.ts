@@ -3,6 +3,7 @@ import { addCatalogCommands } from './catalog/index.ts'
 import { addCheckCommand } from './check.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
+import { addLoginCommands } from './login/commands.ts'
 import { wordsOf } from './options.ts'
 import { addPriceCommand } from './price.ts'
 import { addReconcileCommand } from './reconcile.ts'
@@ -21,6 +22,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addReconcileCommand(program)
   addCatalogCommands(program)
   addSetupCommand(program)
+  addLoginCommands(program)
   addDoctorCommand(program)
   addServerCommands(program)
   addSignInCommand(program)

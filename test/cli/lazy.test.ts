@@ -21,6 +21,20 @@ test('X4 --help, setup, reload and the like load none of the libraries that take
   for (const name of ['zod', 'yaml', 'pg']) assert.ok(!packages.has(name), name)
 })
 
+test('issue 47 triwire token loads no configuration, no store, no command and no package', () => {
+  const { seen, packages } = reach('src/cli/token.ts')
+  assert.ok(seen.length > 4)
+  assert.deepEqual(
+    seen.filter((file) => !/^src\/cli\/(token\.ts|login\/)/.test(file)),
+    [],
+  )
+  assert.deepEqual(
+    [...packages].filter((name) => !name.startsWith('node:')),
+    [],
+  )
+  assert.ok(!seen.includes('src/cli/login/exchange.ts'), 'a refresh loads its requests when it comes to it')
+})
+
 test('issue 14 the program begins without its other commands, and its server is read while the ledger starts', () => {
   assert.ok(!reach('src/cli/cli.ts').seen.includes('src/cli/commands.ts'))
   assert.ok(!reach('src/process/main.ts').seen.includes('src/process/server.ts'))

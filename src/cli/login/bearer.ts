@@ -1,0 +1,139 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import type { OauthAnswer } from './exchange.ts'
+import { SignInFault } from './fault.ts'
+import { fileOf, type KeptSignIn, type KeptTokens, prepareNext, readKept } from './kept.ts'
+import { tryLock } from './lock.ts'
+
+/** Tokens are refreshed when less of their life is left, in ms. */
+const dueMs = 300_000
+/** The time for a refresh with all waiting, in ms. Codex ends a command after 5 s. */
+const refreshMs = 4_500
+/** No refresh begins with less time left, in ms: one that is given up may have worked, and its answer is lost. */
+const attemptMsMin = 1_000
+/** After this wait for another process a token that is still good is used, in ms. */
+const waitMs = 1_500
+const lookMs = 20
+
+/**
+ * Returns a bearer for a gateway. It comes from the file while enough of its life is left. Otherwise one process refreshes it,
+ * and the others that ask at the same time wait for its answer.
+ * @param warn receives a line about something that a person should mend, though there is a token
+ * @throws SignInFault
+ */
+export async function readBearer(url: string, warn: (line: string) => void): Promise<string> {
+  const path = fileOf(url)
+  const first = needTokens(url, readKept(path, url))
+  if (!isDue(first)) return first.access_token
+  if (first.refresh_token === undefined && isGood(first)) return first.access_token
+  try {
+    return await waitForTurn(url, path, first, warn)
+  } catch (error) {
+    const isFault = error instanceof SignInFault && error.exitCode === 1
+    // A gateway that is down for a moment shall not stop an agent whose token still works.
+    if (!isFault || !isGood(first)) throw error
+    if (error.message.startsWith('cannot ')) warn(error.message)
+    return first.access_token
+  }
+}
+
+/** @throws SignInFault if there is nothing to send */
+function needTokens(url: string, kept: KeptSignIn | undefined): KeptTokens {
+  const cure = `run triwire login ${url}`
+  if (kept === undefined) throw new SignInFault(3, `nobody is signed in at ${url}: ${cure}`)
+  if (kept.tokens === undefined) throw new SignInFault(3, `the sign-in at ${url} has ended${kept.ended}: ${cure}`)
+  if (!isGood(kept.tokens) && kept.tokens.refresh_token === undefined)
+    throw new SignInFault(3, `the sign-in at ${url} has run out: ${cure}`)
+  return kept.tokens
+}
+
+function hasEnded(url: string, reason = ''): SignInFault {
+  return new SignInFault(3, `the sign-in at ${url} has ended${reason}: run triwire login ${url}`)
+}
+
+/** A clock that was set back makes a life longer than it was: such a token is refreshed as well. */
+function isDue({ obtained_ms, expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
+  return expires_ms - nowMs < dueMs || nowMs < obtained_ms - dueMs
+}
+
+function isGood({ expires_ms }: KeptTokens, nowMs = Date.now()): boolean {
+  return expires_ms > nowMs
+}
+
+async function waitForTurn(
+  url: string,
+  path: string,
+  first: KeptTokens,
+  warn: (line: string) => void,
+): Promise<string> {
+  const started = performance.now()
+  for (;;) {
+    const release = tryLock(`${path}.lock`)
+    try {
+      const now = needTokens(url, readKept(path, url))
+      // Another process has refreshed it, or a person has signed in anew.
+      if (now.access_token !== first.access_token && isGood(now)) return now.access_token
+      const leftMs = refreshMs - (performance.now() - started)
+      if (release && leftMs >= attemptMsMin) return await refresh(path, leftMs, warn)
+      if (leftMs < attemptMsMin) throw new SignInFault(1, `${url} gave no new token in time: try again`)
+      if (performance.now() - started > waitMs && isGood(first)) return first.access_token
+    } finally {
+      release?.()
+    }
+    await pause(lookMs)
+  }
+}
+
+/** Answers of a token endpoint after which no later try helps (RFC 6749 §5.2, RFC 8628 §3.5). */
+const endings = ['invalid_grant', 'access_denied', 'expired_token', 'unauthorized_client', 'invalid_client']
+
+/** Asks for new tokens and keeps them. The caller holds the lock. */
+async function refresh(path: string, limitMs: number, warn: (line: string) => void): Promise<string> {
+  const next = prepareNext(path)
+  try {
+    const { readGranted, reasonOf } = await import('./exchange.ts')
+    const { tokens: old, ...kept } = readKept(path)!
+    const askedMs = Date.now()
+    const answer = await askTwice(kept.token_endpoint, old!.refresh_token!, limitMs)
+    const granted = readGranted(answer, askedMs)
+    if (granted) {
+      // A server that does not rotate the refresh token sends none (RFC 6749 §6).
+      const tokens = { refresh_token: old!.refresh_token!, ...granted.tokens }
+      try {
+        next.write({ ...kept, tokens })
+      } catch (error) {
+        // For a moment the gateway answers the old refresh token with the same successor.
+        warn((error as Error).message)
+      }
+      return tokens.access_token
+    }
+    const reason = reasonOf(answer)
+    if (!endings.includes(String(answer.body['error'])))
+      throw new SignInFault(1, `${kept.url} gives no new token (status ${answer.status})${reason}: try again`)
+    next.write({ ...kept, ended: reason })
+    throw hasEnded(kept.url, reason)
+  } finally {
+    next.drop()
+  }
+}
+
+/** The pause before a second try, in ms. A server that restarts is back soon. */
+const againMs = 200
+
+/**
+ * Asks once more after a failure, if there is time. The gateway may have answered, and only for a minute does it answer the old
+ * refresh token with the same successor.
+ */
+async function askTwice(endpoint: string, token: string, limitMs: number): Promise<OauthAnswer> {
+  const { askEndpoint } = await import('./exchange.ts')
+  const form = { grant_type: 'refresh_token', refresh_token: token }
+  const started = performance.now()
+  const leftMs = () => limitMs - againMs - (performance.now() - started)
+  try {
+    const answer = await askEndpoint(endpoint, form, limitMs)
+    if (answer.status < 500 || leftMs() < attemptMsMin) return answer
+  } catch (error) {
+    if (leftMs() < attemptMsMin) throw error
+  }
+  await pause(againMs)
+  return askEndpoint(endpoint, form, leftMs())
+}

@@ -1,0 +1,44 @@
+import type { Command } from 'commander'
+import { isJson, note, print } from '../print.ts'
+
+/** Adds `login`, `token` and `logout`: a person signs in at a gateway, and agents get its tokens without a key. */
+export function addLoginCommands(program: Command): void {
+  program
+    .command('login')
+    .argument('<url>', 'of the gateway, such as https://gateway.example')
+    .description('sign in at a gateway: in a browser of this machine, or by a code that any browser takes')
+    .option('--device', 'show a code, although this machine has a browser')
+    .action(async (named: string, { device }: { device?: true }, command: Command) => {
+      const { signIn } = await import('./sign-in.ts')
+      const { readGatewayUrl } = await import('./gateway-url.ts')
+      const tell = (line: string) => (isJson(command) ? line !== '' && note(command, line.trim()) : console.error(line))
+      const { url, email } = await signIn(readGatewayUrl(named), { isDevice: device === true, tell })
+      const text = `signed in at ${url}${email === undefined ? '' : ` as ${email}`}; triwire token ${url} prints a token`
+      print(command, { url, email: email ?? null }, () => text)
+    })
+  program
+    .command('token')
+    .argument('[url]', 'of the gateway; not needed if there is one sign-in')
+    .description(
+      'print a token for an agent that asks for one: no browser is opened, exit code 3 if a person is needed',
+    )
+    .action(async (named: string | undefined) => {
+      const { printToken } = await import('./print-token.ts')
+      await printToken(named)
+    })
+  program
+    .command('logout')
+    .argument('[url]', 'of the gateway; not needed if there is one sign-in')
+    .description('end a sign-in: at the gateway, and its file on this machine')
+    .action(async (named: string | undefined, _options, command: Command) => {
+      const { chooseUrl } = await import('./kept.ts')
+      const { signOut } = await import('./sign-in.ts')
+      const url = chooseUrl(named)
+      const done = await signOut(url)
+      if (done?.isHeard === false)
+        note(command, `the gateway has not heard it: its session ends by itself, or on ${url}/console/sessions`)
+      print(command, { url, signed_in: done !== undefined, heard: done?.isHeard ?? null }, () =>
+        done ? `signed out at ${url}` : `nobody was signed in at ${url}`,
+      )
+    })
+}

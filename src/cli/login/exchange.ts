@@ -1,0 +1,132 @@
+import { ask, explainFailure } from '../ask.ts'
+import { SignInFault } from './fault.ts'
+import { isSafe } from './gateway-url.ts'
+import { isBearer, type KeptTokens } from './kept.ts'
+
+/*
+ * The requests of the sign-in protocol. Discovery is that of RFC 8414 with the path after the base. The forms are those of RFC 6749,
+ * RFC 8628 and RFC 7009. No redirect is followed.
+ */
+
+type OauthJson = Readonly<Record<string, unknown>>
+
+/** An answer of an endpoint. `body` is empty if it was no JSON object. */
+export type OauthAnswer = { status: number; body: OauthJson; location: string | undefined }
+
+/** The endpoints of a gateway for clients that sign in. */
+export type SignInOffer = {
+  url: string
+  deviceEndpoint: string
+  tokenEndpoint: string
+  revocationEndpoint?: string
+  authorizationEndpoint?: string
+}
+
+const answerBytesMax = 1_048_576
+
+/** The longest wait for an answer of sign-in and discovery, in ms. */
+export const patienceMs = 10_000
+
+/**
+ * Sends a form, or without one a GET. @throws SignInFault if there is no whole answer in time; it says whether the request may have
+ * arrived
+ */
+export async function askEndpoint(
+  url: string,
+  form: Readonly<Record<string, string>> | undefined,
+  limitMs: number,
+): Promise<OauthAnswer> {
+  try {
+    const response = await ask(url, {
+      method: form ? 'POST' : 'GET',
+      headers: { accept: 'application/json', ...(form && { 'content-type': 'application/x-www-form-urlencoded' }) },
+      ...(form && { body: new URLSearchParams(form).toString() }),
+      signal: AbortSignal.timeout(Math.ceil(limitMs)),
+    })
+    const text = await response.text(answerBytesMax)
+    return { status: response.status, body: readObject(text), location: response.headers.get('location') }
+  } catch (error) {
+    const why = explainFailure(error, url, `no answer within ${Math.round(limitMs / 1_000)} s`)
+    throw new SignInFault(1, `${new URL(url).origin} cannot be reached: ${why}`)
+  }
+}
+
+function readObject(text: string): OauthJson {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as OauthJson) : {}
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Asks a gateway what it offers. An endpoint of another origin is not used: tokens are for this gateway alone.
+ * @throws SignInFault if it offers no sign-in, or cannot be reached
+ */
+export async function discover(url: string): Promise<SignInOffer> {
+  const { status, body, location } = await askEndpoint(
+    `${url}/.well-known/oauth-authorization-server`,
+    undefined,
+    patienceMs,
+  )
+  if (status >= 300 && status < 400) {
+    const to = URL.parse(location ?? '', url)?.origin
+    throw new SignInFault(3, `${url} redirects${to ? ` to ${to}` : ''}, which is not followed: name that address`)
+  }
+  if (status !== 200)
+    throw new SignInFault(
+      status >= 500 ? 1 : 3,
+      `${url} offers no sign-in (status ${status}): is it the address of the gateway, and is sign_in configured there?`,
+    )
+  const own = (name: string): string | undefined => {
+    const found = URL.parse(String(body[name] ?? ''))
+    return found && found.origin === new URL(url).origin && isSafe(found) ? found.href : undefined
+  }
+  const [revocationEndpoint, authorizationEndpoint] = [own('revocation_endpoint'), own('authorization_endpoint')]
+  return {
+    url,
+    deviceEndpoint: own('device_authorization_endpoint') ?? `${url}/oauth/device_authorization`,
+    tokenEndpoint: own('token_endpoint') ?? `${url}/oauth/token`,
+    ...(revocationEndpoint && { revocationEndpoint }),
+    ...(authorizationEndpoint && { authorizationEndpoint }),
+  }
+}
+
+/** The tokens of an answer, and the person that it names. */
+export type TokenGrant = { tokens: KeptTokens; email: string | undefined }
+
+/**
+ * Reads the answer of a token endpoint.
+ * @param askedMs the time before the request: the life of the tokens counts from there
+ * @returns undefined if it has no token with a life in seconds
+ */
+export function readGranted({ status, body }: OauthAnswer, askedMs: number): TokenGrant | undefined {
+  const { access_token: access, refresh_token: refresh, expires_in: lifeSeconds, email } = body
+  if (status !== 200 || !isBearer(access) || typeof lifeSeconds !== 'number' || !(lifeSeconds > 0)) return undefined
+  return {
+    tokens: {
+      access_token: access,
+      ...(typeof refresh === 'string' && refresh !== '' && { refresh_token: refresh }),
+      ...{ obtained_ms: askedMs, expires_ms: askedMs + Math.min(lifeSeconds, lifeSecondsMax) * 1_000 },
+    },
+    email: typeof email === 'string' ? plainText(email) : undefined,
+  }
+}
+
+/** A year. No token of a session lives as long, and a time stays a number that JSON can hold. */
+const lifeSecondsMax = 31_536_000
+
+/** Makes one line of what a server says. A terminal would obey control characters. */
+export function plainText(text: unknown): string {
+  return String(text ?? '')
+    .replace(/[\s\p{C}]+/gu, ' ')
+    .trim()
+    .slice(0, 300)
+}
+
+/** The reason of a refusal as the server words it, in brackets; empty if it gives none. */
+export function reasonOf({ body }: OauthAnswer): string {
+  const said = plainText(body['error_description'] ?? body['error'])
+  return said === '' ? '' : ` (${said})`
+}

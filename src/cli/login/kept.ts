@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto'
+import {
+  closeSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+import { fileFault, SignInFault } from './fault.ts'
+import { readGatewayUrl } from './gateway-url.ts'
+
+/** The tokens of a sign-in. Times are Unix ms by the clock of this machine. */
+export type KeptTokens = {
+  access_token: string
+  /** Missing if the server gave none: then a person signs in again at the end. */
+  refresh_token?: string
+  /** The time before the tokens were asked for. */
+  obtained_ms: number
+  expires_ms: number
+}
+
+/** A sign-in at one gateway, as its file has it. Without `tokens` the gateway has ended it, and `ended` says so. */
+export type KeptSignIn = {
+  url: string
+  token_endpoint: string
+  revocation_endpoint?: string
+  /** The address that the gateway knows the person by. */
+  email?: string
+  tokens?: KeptTokens
+  ended?: string
+}
+
+/**
+ * The folder of all sign-ins. Tokens are bound to this machine and do not belong into the dotfiles that people copy and
+ * publish. So the folder is below `XDG_STATE_HOME` (XDG Base Directory Specification 0.8). A relative path in a variable is ignored, as there.
+ */
+export function signInFolder(env: NodeJS.ProcessEnv = process.env): string {
+  const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = env
+  if (isAbsolute(state)) return join(state, 'triwire', 'sign-ins')
+  if (process.platform === 'win32' && isAbsolute(local)) return join(local, 'triwire', 'sign-ins')
+  return join(homedir(), '.local', 'state', 'triwire', 'sign-ins')
+}
+
+/** The file of a gateway's sign-in. A person recognises the host in its name; the digest tells paths and ports apart. */
+export function fileOf(url: string, folder = signInFolder()): string {
+  const host = new URL(url).host.replace(/[^a-z0-9.-]+/g, '-').slice(0, 60)
+  return join(folder, `${host}-${createHash('sha256').update(url).digest('hex').slice(0, 12)}.json`)
+}
+
+/** Reads the sign-in at `url`. @returns undefined if there is no file. @throws SignInFault if it cannot be read or is damaged */
+export function readKept(path: string, url = 'URL'): KeptSignIn | undefined {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw fileFault('read', path, error)
+  }
+  const kept = parseKept(text)
+  if (kept) return kept
+  throw new SignInFault(3, `${path} is damaged: sign in again with triwire login ${url}`)
+}
+
+function parseKept(text: string): KeptSignIn | undefined {
+  try {
+    const { url, token_endpoint, revocation_endpoint, email, tokens, ended } = JSON.parse(text) as KeptSignIn
+    const isWhole =
+      [url, token_endpoint].every((one) => typeof one === 'string' && URL.canParse(one)) &&
+      [revocation_endpoint, email, ended, tokens?.refresh_token].every((one) =>
+        ['undefined', 'string'].includes(typeof one),
+      ) &&
+      (tokens
+        ? isBearer(tokens.access_token) && isTime(tokens.obtained_ms) && isTime(tokens.expires_ms)
+        : ended !== undefined)
+    return isWhole
+      ? {
+          ...{ url, token_endpoint },
+          ...(revocation_endpoint !== undefined && { revocation_endpoint }),
+          ...(email !== undefined && { email }),
+          ...(tokens ? { tokens } : { ended: ended! }),
+        }
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const isTime = (value: unknown) => typeof value === 'number' && Number.isFinite(value)
+
+/** Whether a text can be a bearer token (RFC 6750 §2.1): agents put it into a header as it is. */
+export function isBearer(value: unknown): value is string {
+  return typeof value === 'string' && /^[A-Za-z0-9._~+/-]{1,16384}=*$/.test(value)
+}
+
+/** Returns all sign-ins that can be read. A damaged file counts for none. */
+export function listKept(folder = signInFolder()): KeptSignIn[] {
+  let names: string[]
+  try {
+    names = readdirSync(folder)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    throw fileFault('read', folder, error)
+  }
+  return names
+    .filter((name) => name.endsWith('.json'))
+    .sort()
+    .flatMap((name): KeptSignIn[] => {
+      try {
+        const kept = readKept(join(folder, name))
+        return kept ? [kept] : []
+      } catch {
+        return []
+      }
+    })
+}
+
+/**
+ * Finds the gateway that a command is about: the named one, or else the only one.
+ * @throws SignInFault if none or several are there, since a token is never offered to a gateway that nobody named
+ */
+export function chooseUrl(named: string | undefined): string {
+  if (named !== undefined) return readGatewayUrl(named)
+  const urls = listKept().map(({ url }) => url)
+  if (urls.length === 1) return urls[0]!
+  if (urls.length > 1) throw new SignInFault(3, `there are sign-ins at ${urls.join(' and ')}: name one of them`)
+  throw new SignInFault(
+    3,
+    'nobody is signed in on this machine: run triwire login URL, with the address of your gateway',
+  )
+}
+
+/** The next state of a file, for which the disk has space already. `drop` does nothing after `write`. */
+type NextState = { write(kept: KeptSignIn): void; drop(): void }
+
+/** Covers a sign-in with the longest tokens that are seen in practice: JWTs with a list of groups. */
+const reservedBytes = 16_384
+
+/**
+ * Takes space for the next state, before the tokens in it exist: a refresh whose answer cannot be kept would end the sign-in.
+ * The caller holds the lock of the file.
+ * @throws SignInFault if the folder or the file cannot be written
+ */
+export function prepareNext(path: string): NextState {
+  const unfinished = `${path}.new`
+  let file: number
+  try {
+    // A file that a killed process has left may have any length.
+    rmSync(unfinished, { force: true })
+    file = openSync(unfinished, 'wx', 0o600)
+  } catch (error) {
+    throw fileFault('write', unfinished, error)
+  }
+  let isOpen = true
+  const drop = () => {
+    if (!isOpen) return
+    isOpen = false
+    closeSync(file)
+    rmSync(unfinished, { force: true })
+  }
+  try {
+    writeSync(file, Buffer.alloc(reservedBytes, ' '), 0, reservedBytes, 0)
+    fsyncSync(file)
+  } catch (error) {
+    drop()
+    throw fileFault('write', unfinished, error)
+  }
+  return {
+    drop,
+    write(kept) {
+      try {
+        const bytes = Buffer.from(`${JSON.stringify(kept, null, 2)}\n`)
+        writeSync(file, bytes, 0, bytes.length, 0)
+        ftruncateSync(file, bytes.length)
+        fsyncSync(file)
+        renameSync(unfinished, path)
+        syncFolderOf(path)
+        closeSync(file)
+        isOpen = false
+      } catch (error) {
+        drop()
+        throw fileFault('write', path, error)
+      }
+    },
+  }
+}
+
+/** A rename is safe from a loss of power when its folder is on the disk too. Windows cannot sync a folder. */
+function syncFolderOf(path: string): void {
+  if (process.platform === 'win32') return
+  const folder = openSync(join(path, '..'), 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
+  }
+}
+
+/** Makes the folder, which only this user may read. @throws SignInFault */
+export function makeFolder(folder = signInFolder()): void {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw fileFault('write', folder, error)
+  }
+}

@@ -1,0 +1,335 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { fileOf, type KeptSignIn, readKept } from '../../src/cli/login/kept.ts'
+import { testFolder } from '../support/folder.ts'
+import { freePort } from '../support/listen.ts'
+import { accessToken, refreshToken, type SignInServer, startSignInServer } from '../support/sign-in-server.ts'
+import { until } from '../support/waiting.ts'
+
+/* `triwire token` as agents run it: the launcher, in a process of its own. */
+
+const bin = join(import.meta.dirname, '../../bin/triwire.mjs')
+
+type Place = { state: string; path: string; server: SignInServer }
+type Printed = { code: number | null; stdout: string; stderr: string }
+
+/** A sign-in at a scripted gateway, with so much of its life left. */
+async function signedIn(leftSeconds: number, change: Partial<KeptSignIn> = {}): Promise<Place> {
+  const server = await startSignInServer()
+  const state = testFolder('state')
+  const folder = join(state, 'triwire/sign-ins')
+  const path = fileOf(server.url, folder)
+  mkdirSync(folder, { recursive: true })
+  keep(path, server.url, leftSeconds, change)
+  return { state, path, server }
+}
+
+function keep(path: string, url: string, leftSeconds: number, change: Partial<KeptSignIn> = {}): void {
+  const expires_ms = Date.now() + leftSeconds * 1_000
+  const tokens = {
+    access_token: accessToken(1),
+    refresh_token: refreshToken(1),
+    ...{ obtained_ms: expires_ms - 3_600_000, expires_ms },
+  }
+  const kept = { url, token_endpoint: `${url}/oauth/token`, email: 'dev@corp.test', tokens, ...change }
+  writeFileSync(path, JSON.stringify(kept), { mode: 0o600 })
+}
+
+function token(
+  { state }: Pick<Place, 'state'>,
+  args: readonly string[] = [],
+  env: Record<string, string> = {},
+): Promise<Printed> {
+  return new Promise((done) => {
+    const options = { env: { ...process.env, XDG_STATE_HOME: state, ...env } }
+    execFile(process.execPath, [bin, 'token', ...args], options, (error, stdout, stderr) =>
+      done({ code: error ? Number(error.code) : 0, stdout, stderr }),
+    )
+  })
+}
+
+const printed = (generation: number): Printed => ({ code: 0, stdout: `${accessToken(generation)}\n`, stderr: '' })
+
+test('issue 47 token prints the bearer of the file, and nothing else, while five minutes are left', async () => {
+  const place = await signedIn(310)
+  assert.deepEqual(await token(place), printed(1))
+  assert.deepEqual(await token(place, [place.server.url]), printed(1))
+  assert.deepEqual(await token(place, [`${place.server.url}/v1/`]), printed(1))
+  assert.equal(place.server.asked.length, 0)
+})
+
+test('issue 47 token refreshes when less is left, with the form of the protocol, into a file for its owner alone', async () => {
+  const place = await signedIn(290)
+  assert.deepEqual(await token(place), printed(2))
+  const [{ form, headers }] = place.server.asked as [SignInServer['asked'][number]]
+  assert.deepEqual(form, { grant_type: 'refresh_token', refresh_token: refreshToken(1) })
+  assert.equal(headers['content-type'], 'application/x-www-form-urlencoded')
+  assert.equal(headers['authorization'], undefined)
+  assert.equal(statSync(place.path).mode & 0o777, 0o600)
+  assert.equal(readKept(place.path)?.tokens?.refresh_token, refreshToken(2))
+  assert.deepEqual(await token(place), printed(2))
+  assert.equal(place.server.asked.length, 1)
+  assert.deepEqual(readdirSync(join(place.path, '..')).length, 1, 'no lock and no unfinished file stay')
+})
+
+for (const leftSeconds of [200, -10])
+  test(`issue 47 eight agents at once cause one refresh, and all are answered (${leftSeconds} s left)`, async () => {
+    const place = await signedIn(leftSeconds)
+    place.server.script('/oauth/token', () => {
+      place.server.generation++
+      return { status: 200, body: tokensOf(place.server), delayMs: 150 }
+    })
+    const all = await Promise.all(Array.from({ length: 8 }, () => token(place)))
+    assert.equal(place.server.formsOf('/oauth/token').length, 1)
+    // A process that began after the refresh reads the new token as well.
+    assert.deepEqual(all, Array(8).fill(printed(2)))
+  })
+
+test('issue 47 with lives shorter than five minutes too, waiting processes take the new token', async () => {
+  const place = await signedIn(20)
+  place.server.lifeSeconds = 60
+  const holder = place.server
+  holder.script('/oauth/token', () => {
+    holder.generation++
+    return { status: 200, body: tokensOf(holder), delayMs: 1_200 }
+  })
+  const all = await Promise.all(Array.from({ length: 4 }, () => token(place)))
+  assert.equal(new Set(all.map(({ stdout }) => stdout)).size, 1)
+  assert.equal(holder.formsOf('/oauth/token').length, 1)
+})
+
+function tokensOf({ generation, lifeSeconds }: SignInServer) {
+  return {
+    ...{ access_token: accessToken(generation), token_type: 'Bearer', expires_in: lifeSeconds },
+    refresh_token: refreshToken(generation),
+  }
+}
+
+/* Each row: how the gateway answers a refresh, the life that is left, and what the agent gets. */
+const url = '{url}'
+const refusals = {
+  'the session has ended': {
+    answers: [{ status: 401, body: { error: 'invalid_grant', error_description: 'revoked by an operator' } }],
+    ...{
+      leftSeconds: 100,
+      code: 3,
+      stderr: `the sign-in at ${url} has ended (revoked by an operator): run triwire login ${url}`,
+    },
+  },
+  'the session has ended, as status 400': {
+    answers: [{ status: 400, body: { error: 'invalid_grant' } }],
+    ...{
+      leftSeconds: -5,
+      code: 3,
+      stderr: `the sign-in at ${url} has ended (invalid_grant): run triwire login ${url}`,
+    },
+  },
+  'the reason has control characters': {
+    answers: [{ status: 400, body: { error: 'invalid_grant', error_description: 'a\u001b[2J\nb' } }],
+    ...{ leftSeconds: -5, code: 3, stderr: `the sign-in at ${url} has ended (a [2J b): run triwire login ${url}` },
+  },
+  'a server that fails, and a token that still works': {
+    answers: [{ status: 503 }],
+    ...{ leftSeconds: 100, code: 0, stderr: undefined },
+  },
+  'a server that fails': {
+    answers: [{ status: 503, body: '<html>' }],
+    ...{ leftSeconds: -5, code: 1, stderr: `${url} gives no new token (status 503): try again` },
+  },
+  'a limit': {
+    answers: [{ status: 429, body: { error: 'slow_down' } }],
+    ...{ leftSeconds: -5, code: 1, stderr: `${url} gives no new token (status 429) (slow_down): try again` },
+  },
+  'a life that is no number': {
+    answers: [{ status: 200, body: { access_token: 'x', expires_in: '3600' } }],
+    ...{ leftSeconds: -5, code: 1, stderr: `${url} gives no new token (status 200): try again` },
+  },
+  'a token with a line break': {
+    answers: [{ status: 200, body: { access_token: 'x\ny', expires_in: 3600 } }],
+    ...{ leftSeconds: -5, code: 1, stderr: `${url} gives no new token (status 200): try again` },
+  },
+  'a redirect': {
+    answers: [{ status: 307, headers: { location: 'http://127.0.0.1:1/' } }],
+    ...{ leftSeconds: -5, code: 1, stderr: `${url} gives no new token (status 307): try again` },
+  },
+}
+
+for (const [name, { answers, leftSeconds, code, stderr }] of Object.entries(refusals))
+  test(`issue 47 token and a refresh that is refused: ${name}`, async () => {
+    const place = await signedIn(leftSeconds)
+    place.server.script('/oauth/token', ...answers)
+    const said = await token(place)
+    const line = stderr === undefined ? '' : `triwire: ${stderr.replaceAll(url, place.server.url)}\n`
+    assert.deepEqual(said, { code, stdout: code === 0 ? `${accessToken(1)}\n` : '', stderr: line })
+    // Only an ending is remembered. Then no server is asked again, and no token is on the disk.
+    const kept = readKept(place.path)!
+    assert.equal(kept.tokens === undefined, code === 3)
+    place.server.asked.length = 0
+    if (code === 3) assert.deepEqual([await token(place), place.server.asked.length], [said, 0])
+  })
+
+test('issue 47 a broken connection is tried once more at once, while the gateway answers the old token', async () => {
+  const place = await signedIn(-5)
+  let count = 0
+  place.server.script('/oauth/token', () => {
+    if (count++ === 0) {
+      place.server.generation++
+      return { status: 200, hangsUp: true }
+    }
+    return { status: 200, body: tokensOf(place.server) }
+  })
+  assert.deepEqual(await token(place), printed(2))
+  assert.deepEqual(
+    place.server.formsOf('/oauth/token').map((form) => form['refresh_token']),
+    [refreshToken(1), refreshToken(1)],
+  )
+})
+
+test('issue 47 a gateway that cannot be reached is a fault, and no person is needed', async () => {
+  const port = await freePort()
+  const gone = `http://127.0.0.1:${port}`
+  const place = await signedIn(-5)
+  const path = fileOf(gone, join(place.path, '..'))
+  keep(path, gone, -5)
+  const { code, stdout, stderr } = await token(place, [gone])
+  assert.deepEqual([code, stdout], [1, ''])
+  assert.match(
+    stderr,
+    /^triwire: http:\/\/127\.0\.0\.1:\d+ cannot be reached: nothing listens there \(ECONNREFUSED\)\n$/,
+  )
+})
+
+test('issue 47 kill -9 between the answer of a refresh and its write loses nothing', async (t) => {
+  const place = await signedIn(-5)
+  let killed: ChildProcess | undefined
+  place.server.script('/oauth/token', (form) => {
+    if (killed) return refreshed(place.server, form)
+    killed = running
+    const answer = refreshed(place.server, form)
+    running.kill('SIGKILL')
+    return answer
+  })
+  const running = start(t, place)
+  await until(() => running.signalCode === 'SIGKILL', 'it is killed')
+  assert.equal(existsSync(`${place.path}.lock`), true)
+  assert.equal(readKept(place.path)?.tokens?.refresh_token, refreshToken(1))
+  assert.deepEqual(await Promise.all([token(place), token(place)]), [printed(2), printed(2)])
+  assert.equal(place.server.formsOf('/oauth/token').length, 2)
+  assert.equal(existsSync(`${place.path}.lock`), false)
+})
+
+function refreshed(server: SignInServer, { refresh_token: asked }: Record<string, string>) {
+  if (asked === refreshToken(server.generation)) server.generation++
+  return { status: 200, body: tokensOf(server) }
+}
+
+function start(t: TestContext, { state }: Place): ChildProcess {
+  const child = spawn(process.execPath, [bin, 'token'], {
+    env: { ...process.env, XDG_STATE_HOME: state },
+    stdio: 'ignore',
+  })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+test('issue 47 a lock that an ended process or another container left is put away', async () => {
+  for (const left of ['4194303 1\n', '']) {
+    const place = await signedIn(-5)
+    writeFileSync(`${place.path}.lock`, left)
+    const { utimesSync } = await import('node:fs')
+    if (left === '') utimesSync(`${place.path}.lock`, 1, 1)
+    assert.deepEqual(await token(place), printed(2), left)
+  }
+})
+
+test('issue 47 a lock that is held: a good token is printed soon, and without one the command says whom it waits for', async () => {
+  for (const [leftSeconds, code] of [
+    [100, 0],
+    [-5, 1],
+  ] as const) {
+    const place = await signedIn(leftSeconds)
+    writeFileSync(`${place.path}.lock`, `${process.pid} 1\n`)
+    const said = await token(place)
+    assert.deepEqual(
+      [said.code, said.stderr],
+      [code, code === 0 ? '' : `triwire: ${place.server.url} gave no new token in time: try again\n`],
+    )
+    assert.equal(place.server.asked.length, 0)
+  }
+})
+
+test('issue 47 a file that is damaged, unreadable or without a sign-in: one line that says what to do', async () => {
+  const nobody = { state: testFolder('state') }
+  assert.deepEqual(await token(nobody), {
+    ...{ code: 3, stdout: '' },
+    stderr: 'triwire: nobody is signed in on this machine: run triwire login URL, with the address of your gateway\n',
+  })
+  assert.match((await token(nobody, ['http://gw.corp.test'])).stderr, /must be https/)
+  const place = await signedIn(310)
+  for (const text of [
+    '',
+    '{',
+    '[]',
+    'null',
+    '{"url":"x"}',
+    readFileSync(place.path, 'utf8').replace('tri-at', 'a\\nb'),
+  ]) {
+    writeFileSync(place.path, text)
+    const said = await token(place, [place.server.url])
+    assert.deepEqual([said.code, said.stdout], [3, ''], text)
+    assert.equal(
+      said.stderr,
+      `triwire: ${place.path} is damaged: sign in again with triwire login ${place.server.url}\n`,
+    )
+  }
+  rmSync(place.path)
+  mkdirSync(place.path)
+  const folder = await token(place, [place.server.url])
+  assert.deepEqual([folder.code, folder.stderr], [1, `triwire: cannot read ${place.path}: it is a folder (EISDIR)\n`])
+})
+
+test('issue 47 a folder that cannot be written: no refresh is asked for, since its tokens would be lost', async () => {
+  for (const [leftSeconds, code] of [
+    [100, 0],
+    [-5, 1],
+  ] as const) {
+    const place = await signedIn(leftSeconds)
+    // A folder in the place of the unfinished file stands for all faults: even root cannot write there.
+    mkdirSync(`${place.path}.new/x`, { recursive: true })
+    const { stderr, ...said } = await token(place)
+    assert.deepEqual(said, { code, stdout: code === 0 ? `${accessToken(1)}\n` : '' })
+    assert.match(stderr, /^triwire: cannot write .*\.json\.new: .*\n$/)
+    assert.equal(place.server.asked.length, 0)
+  }
+})
+
+test('issue 47 several gateways: one must be named, and each has its own token', async () => {
+  const place = await signedIn(310)
+  const other = await startSignInServer()
+  keep(fileOf(other.url, join(place.path, '..')), other.url, -5)
+  const said = await token(place)
+  assert.equal(said.code, 3)
+  assert.match(said.stderr, /^triwire: there are sign-ins at http:\S+ and http:\S+: name one of them\n$/)
+  assert.deepEqual(await token(place, [other.url]), printed(2))
+  assert.deepEqual(await token(place, [place.server.url]), printed(1))
+})
+
+test('issue 47 a token without a refresh token works to its end, and then a person is needed', async () => {
+  const tokens = (leftSeconds: number) => ({
+    ...{ access_token: accessToken(1), obtained_ms: Date.now() - 1, expires_ms: Date.now() + leftSeconds * 1_000 },
+  })
+  const place = await signedIn(10, { tokens: tokens(10) })
+  assert.deepEqual(await token(place), printed(1))
+  keep(place.path, place.server.url, 0, { tokens: tokens(-1) })
+  const said = await token(place)
+  assert.equal(said.code, 3)
+  assert.match(said.stderr, /has run out: run triwire login http/)
+})
+
+test('issue 47 a clock that was set back does not make a token live longer', async () => {
+  const place = await signedIn(100_000)
+  assert.deepEqual(await token(place), printed(2))
+})
