@@ -14,6 +14,7 @@ import type { Bucket } from './pure/range.ts'
 
 export type Account = z.output<typeof accountShape>
 export type Entry = z.output<typeof lineShape>
+export type Need = NonNullable<Status['needs']>[number]
 export type { Explanation, ModelRow, RequestRow, Setup, Status, UpstreamState, WebhookRow }
 export type SetupClient = ClientRow
 export type Translation = TranslationTold

@@ -8,6 +8,7 @@ import { keyboardTrials } from './trials/keyboard.ts'
 import { listTrials } from './trials/lists.ts'
 import { loadTrials } from './trials/load.ts'
 import { markupTrials } from './trials/markup.ts'
+import { needTrials } from './trials/needs.ts'
 import { outageTrials } from './trials/outage.ts'
 import { pictureTrials } from './trials/pictures.ts'
 import { pixelTrials } from './trials/pixels.ts'
@@ -28,6 +29,7 @@ export const trials: readonly Trial[] = [
   ...foldingTrials,
   ...keyboardTrials,
   ...actTrials,
+  ...needTrials,
   ...outageTrials,
   ...playgroundTrials,
   ...figureTrials,

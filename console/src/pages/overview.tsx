@@ -11,6 +11,7 @@ import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { dimensions, overviewMeasures, usagePath, useFresh, useRange } from './figures.ts'
+import { NeedsYou } from './needs.tsx'
 import { OverviewPlots } from './overview-plots.tsx'
 import { Tiles } from './tiles.tsx'
 import { TopLists } from './top-lists.tsx'
@@ -39,6 +40,7 @@ export function Overview() {
     <>
       <Filters view={view} path={path} />
       <FailingNow />
+      <NeedsYou />
       <Tiles span={span} before={spanBefore} range={range} />
       <Shown of={main} height={262} lines={3}>
         {(usage) =>

@@ -4,6 +4,7 @@ import { failingModels, unreachedServers } from '../api/ask.ts'
 import { liveState } from '../api/live.ts'
 import { refresh } from '../api/load.ts'
 import { pageHref, place, subject } from '../location.ts'
+import { countNeeds } from '../pages/needs.tsx'
 import { tellZone } from '../pure/calendar.ts'
 import type { Page, Place } from '../pure/place.ts'
 import { audience, isOwner, loadStatus, me, reportingZone, signOut, status, viewerZone } from '../session.ts'
@@ -134,6 +135,12 @@ function PageLink({ page }: { page: Page }) {
         <span class="bad mark">
           <Icon name="trouble" size={12} />
           <span class="offscreen">failing: {failingModels.value.length}</span>
+        </span>
+      )}
+      {page === 'overview' && countNeeds() > 0 && (
+        <span class="warn mark count">
+          <span aria-hidden="true">{countNeeds()}</span>
+          <span class="offscreen">needs you: {countNeeds()}</span>
         </span>
       )}
     </a>
