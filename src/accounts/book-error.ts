@@ -38,6 +38,10 @@ export type BookErrorCode =
   | 'person_same'
   | 'person_twice'
   | 'person_unbound'
+  | 'key_of_session'
+  | 'no_session'
+  | 'no_grant'
+  | 'grant_decided'
 
 /** A rule of the books forbids what was asked for. The text that people see is chosen in src/operations. */
 export class BookError extends Error {

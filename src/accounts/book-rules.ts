@@ -33,6 +33,7 @@ import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
 import type { BookRow } from './registers.ts'
 import { hasNothingUnseen, isShownWhole } from './shown-text.ts'
+import type { GrantRow, SessionName, SignInFacts, SignInRow } from './sign-in/rows.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
 /** The facts that a change asks about. */
@@ -61,6 +62,12 @@ export type ChangeScope = {
   ahead?: true
   /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
+  /** A sign-in that was begun; with `account` unless the change names another one. */
+  oauthGrant?: { id: string } | { digest: string }
+  /** A session with its key, its account and its person. */
+  signIn?: SessionName
+  /** The person of an identity, and the person whose second identity it is. */
+  identity?: { issuer: string; subject: string }
 }
 
 /** The facts that the store found. A fact is empty if the change did not ask for it, or if there is none. */
@@ -85,6 +92,8 @@ export type Facts = {
   /** The time of the store, by which debits fall into windows: the caller's may be another. */
   nowMs: number
   clock: ClockFacts | undefined
+  oauthGrant?: GrantRow | undefined
+  signIn?: SignInFacts | undefined
 }
 
 /** The result of a creation that may be asked for again. */
@@ -127,6 +136,10 @@ export type BookWrite =
   | { kind: 'revoke_operator'; operatorId: string; revokedMs: number }
   | { kind: 'insert_session'; session: BookRow<'sessions'> }
   | { kind: 'delete_session'; digest: string }
+  | { kind: 'insert_grant'; grant: GrantRow }
+  | { kind: 'set_grant'; grantId: string; fields: Partial<GrantRow> }
+  | { kind: 'insert_sign_in'; signIn: SignInRow }
+  | { kind: 'set_sign_in'; signInId: string; fields: Partial<SignInRow> }
   | { kind: 'set_zone'; timeZone: string }
   | { kind: 'insert_made'; actor: string; key: string; made: Made }
   | { kind: 'post_audit'; row: NewAuditRow; nowMs: number }
@@ -346,9 +359,11 @@ export function revokeKey(idOrPrefix: string, nowMs: number): BookChange<KeyRow>
       const key = theKey(facts, idOrPrefix)
       if (key.revokedMs !== undefined) return { writes: [], result: key }
       const { accountId, id: keyId } = key
-      const write: BookWrite = { kind: 'set_key', accountId, keyId, fields: { revokedMs: nowMs } }
+      const writes: BookWrite[] = [{ kind: 'set_key', accountId, keyId, fields: { revokedMs: nowMs } }]
+      const ended = { endedMs: nowMs, endedWhy: 'revoked', sealed: undefined }
+      if (key.session !== undefined) writes.push({ kind: 'set_sign_in', signInId: key.session, fields: ended })
       const trail = { operation: 'key.revoke', object: key.id, after: { prefix: key.prefix, revoked: true } }
-      return { writes: [write], result: { ...key, revokedMs: nowMs }, trail }
+      return { writes, result: { ...key, revokedMs: nowMs }, trail }
     },
   }
 }
@@ -420,6 +435,7 @@ export function rotateKey(idOrPrefix: string, graceMs: number): BookChange<Issue
       const old = theKey(facts, idOrPrefix)
       if (old.revokedMs !== undefined) throw new BookError('key_revoked', old.id)
       if (hasEnded(old.expiresMs, nowMs)) throw new BookError('key_expired', old.id)
+      if (old.session !== undefined) throw new BookError('key_of_session', old.id)
       const expiresMs = Math.min(old.expiresMs ?? Number.POSITIVE_INFINITY, nowMs + graceMs)
       // The old one's grace is not the new one's end.
       const { write, issued } = issueKey(old, nowMs)

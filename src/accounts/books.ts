@@ -65,6 +65,27 @@ import {
 } from './person-rules.ts'
 import { findPerson, type PersonPage, type PersonRow } from './persons.ts'
 import { postGrant } from './post-grant.ts'
+import {
+  type BegunGrant,
+  beginGrant,
+  decideGrant,
+  digestUserCode,
+  type GrantWishes,
+  holdGrant,
+  pollGrant,
+  type Redemption,
+  redeemCode,
+} from './sign-in/grant-rules.ts'
+import type {
+  GrantRow,
+  ListedSession,
+  SessionLives,
+  SessionName,
+  SessionPage,
+  SignedIn,
+  SignInRow,
+} from './sign-in/rows.ts'
+import { endSession, type Refresh, refreshSession, type SessionEnd, settleRefresh } from './sign-in/session-rules.ts'
 import type { StatementHeader, StatementMonth, StatementSums } from './statement.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
@@ -118,6 +139,7 @@ const readingNames = [
     'listAhead',
     'readNowMs',
     'listOperators',
+    'pageSessions',
     'watch',
     'takeWarnings',
     'settleWarning',
@@ -189,6 +211,20 @@ export interface Books extends BookReadings {
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
   signOut(digest: string): Promise<void>
+  /** Begins the sign-in of a program: `code` is redeemed once a person has approved it. */
+  beginGrant(wishes: GrantWishes): Promise<BegunGrant>
+  /** @param asked the user code as a person types it, or the id. @returns undefined if it is unknown or has ended; its state may be any */
+  findGrant(asked: string | { id: string }): Promise<GrantRow | undefined>
+  /** Keeps who is about to be signed in, sealed, while the grant is pending. */
+  holdGrant(id: string, sealed: string): Promise<void>
+  /** Once, by the person who has signed in at the provider. @returns the person of the session */
+  decideGrant(id: string, decision: SignedIn | 'denied'): Promise<{ personId: string | undefined }>
+  pollGrant(code: string, lives: SessionLives): Promise<Redemption>
+  redeemCode(code: string, shown: { verifier: string; redirectUri: string }, lives: SessionLives): Promise<Redemption>
+  refreshSession(...asked: Parameters<typeof refreshSession>): Promise<Refresh>
+  settleRefresh(...asked: Parameters<typeof settleRefresh>): Promise<Refresh>
+  /** For good, on all replicas, and again without harm. */
+  endSession(name: SessionName, why: SessionEnd): Promise<SignInRow | undefined>
   /** Confirms that the clock of the store is right now (ruling Y15). The audit trail keeps that. */
   confirmClock(): Promise<{ time: string }>
   /** Corrects the times of all entries that are ahead of the clock (amends ruling C15). @param lastMs when the last of them counts */
@@ -260,6 +296,9 @@ export interface BookStore {
   findPersons(asked: readonly string[]): Promise<PersonRow[]>
   pagePersons(page: PersonPage): Promise<PersonRow[]>
   listOperators(): Promise<OperatorRow[]>
+  /** Sessions of people, the newest first. */
+  pageSessions(page: SessionPage): Promise<ListedSession[]>
+  findOauthGrant(by: { id: string } | { user_digest: string }): Promise<GrantRow | undefined>
   /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
   watch(what: Watched): Promise<void>
   /** Warnings that are due. Nobody else is given them for so long. */
@@ -346,6 +385,19 @@ export function createBooks(
     findPrincipal: (digest, kind) => findPrincipal(store, nowMs(), digest, kind),
     signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
     signOut: (digest) => change(signOut(digest)),
+    beginGrant: (wishes) => change(beginGrant(wishes)),
+    holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
+    findGrant: async (asked) => {
+      const by = typeof asked === 'string' ? { user_digest: digestUserCode(asked) ?? '' } : asked
+      const grant = await store.findOauthGrant(by)
+      return grant && !hasEnded(grant.expiresMs, await store.readNowMs()) ? grant : undefined
+    },
+    decideGrant: (id, decision) => counting((counted) => decideGrant(id, decision, counted)),
+    pollGrant: (code, lives) => change(pollGrant(code, lives)),
+    redeemCode: (code, shown, lives) => change(redeemCode(code, shown, lives)),
+    refreshSession: (...asked) => change(refreshSession(...asked)),
+    settleRefresh: (...asked) => change(settleRefresh(...asked)),
+    endSession: (name, why) => change(endSession(name, why)),
     confirmClock: () => change(confirmClock()),
     correctAhead: (lastMs) => change(correctAhead(lastMs, calendar)),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),

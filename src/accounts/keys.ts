@@ -35,7 +35,7 @@ export function readKey(text: string): { kind: 'well_formed'; digest: string } |
 
 /** Whether a text that is not secret may contain a key, whole or in part. */
 export function mayHoldKey(text: string): boolean {
-  return text.includes(scheme) || text.includes('tri-op-')
+  return text.includes(scheme) || /tri-(?:op|at|rt)-/.test(text)
 }
 
 /** A whole key is shortened to its first characters, by which people may name it. Any other text stays as it is. */
@@ -45,7 +45,7 @@ export function nameOfKey(text: string): string {
 
 /** A text that may be shown and kept: each key in it, whole or not, is cut to its first characters (ruling U5). */
 export function withoutKeys(text: string): string {
-  return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-op-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1…')
+  return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1…')
 }
 
 /** SHA-256 as base64url. No slow hash is needed: a random key of this length cannot be guessed. */

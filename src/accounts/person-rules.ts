@@ -16,6 +16,7 @@ import {
   versionOfPerson,
 } from './persons.ts'
 import { isShownWhole } from './shown-text.ts'
+import type { SignedIn } from './sign-in/rows.ts'
 import type { ActDetails } from './trail.ts'
 
 /*
@@ -159,8 +160,8 @@ export function linkPersons(asked: string, other: string, counting: PersonCounti
 }
 
 /**
- * Takes away all that is known of a person and of their identities: a person who comes back is a new one. Their keys stay as they
- * are, and are nobody's. Entries keep the id.
+ * Takes away all that is known of a person and of their identities: a person who comes back is a new one. Their sessions end. Their
+ * keys stay as they are, and are nobody's. Entries keep the id.
  */
 export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow> {
   return {
@@ -181,6 +182,39 @@ export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow>
       }
     },
   }
+}
+
+/**
+ * Finds the person of an identity, or makes a new one. A name and an address that the operator has not given are taken from the
+ * provider, if they can be shown. The rules of signing in decide the account of a person who has one, and bounds if they have any.
+ * @throws BookError `person_elsewhere` if the person has keys of another account
+ */
+export function personOfIdentity(
+  facts: Facts,
+  { issuer, subject, budget, requestsPerMinute, ...texts }: SignedIn,
+  accountId: string,
+  counting: PersonCounting,
+): { person: PersonRow; writes: BookWrite[] } | { uncounted: Uncounted } {
+  const identity = facts.persons.find((one) => one.issuer === issuer && one.subject === subject)
+  const known = facts.persons.find(({ id }) => id === identity?.linkedId) ?? identity
+  const bounds = { budget, requestsPerMinute }
+  const isBound = known?.accountId !== undefined || Object.values(bounds).some((one) => one !== undefined)
+  const fields: PersonFields = { wishes: bounds, ...(isBound && { accountId }) }
+  for (const field of ['name', 'email'] as const) {
+    const text = field === 'email' ? texts.email?.toLowerCase() : texts.name?.trim()
+    if (text !== undefined && forms[field].isRight(text) && known?.[field] === undefined) fields[field] = text
+  }
+  if (!known) {
+    const id = `per_${randomText(16)}`
+    const person = changedPerson({ ...nobody, issuer, subject, id, createdMs: facts.nowMs }, fields)
+    return { person, writes: insertPerson(person, counting.calendar, facts) }
+  }
+  const person = changedPerson(known, fields)
+  if (isBound) refuseElsewhere(person, facts.personKeys)
+  const count = new BudgetCount(facts, counting)
+  const changed = personFields.filter((field) => known[field] !== person[field])
+  const writes = setPerson(person, changed).concat(count.move(person, known, identitiesOf(facts, known)))
+  return count.isComplete ? { person, writes: count.locking(writes) } : { uncounted: count.ask().result }
 }
 
 function aboutPerson({ externalId, account }: PersonWishes, asked?: string) {
@@ -253,7 +287,8 @@ function setPerson(person: PersonRow, changed: readonly PersonField[]): BookWrit
 }
 
 function refuseUnnamed(person: PersonRow): void {
-  if (identities.every((field) => person[field] === undefined)) throw new BookError('person_unnamed', person.id)
+  if (identities.every((field) => person[field] === undefined) && person.subject === undefined)
+    throw new BookError('person_unnamed', person.id)
 }
 
 function refuseTaken({ persons }: Facts, { id, externalId }: PersonRow): void {

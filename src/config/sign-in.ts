@@ -1,16 +1,12 @@
 import { z } from 'zod'
 import { type Budget, parseBudget } from '../accounts/budget.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
+import { type SignInRole, signInRoles } from '../accounts/sign-in/rows.ts'
 import { count, filled, flag, oneOf, text } from '../catalog/kinds.ts'
 import * as field from './fields.ts'
 import { isLoopback, Secret } from './values.ts'
 
 /* The settings of `sign_in`: people who sign in at the identity provider of their organisation (rulings Y19, Y20, Y22). */
-
-/** The roles that a rule may give, the most powerful first (ruling Y22). The first three are those of operators. */
-export const signInRoles = ['admin', 'finance', 'viewer', 'lead', 'member'] as const
-
-type SignInRole = (typeof signInRoles)[number]
 
 /** Roles that may do without an account, because the console is all that they open. */
 const operatorRoles: ReadonlySet<SignInRole> = new Set<SignInRole>(['admin', 'finance', 'viewer'])

@@ -52,6 +52,18 @@ const words: Record<BookErrorCode, BookErrorWords> = {
     say: (id) => `Key ${id} was rotated, and lives no longer than its grace`,
     cure: 'give another end to the key that followed it',
   },
+  key_of_session: {
+    problem: 'conflict',
+    say: (id) => `Key ${id} is that of a session, whose tokens are renewed by themselves`,
+    cure: 'to end the session, use triwire session end',
+  },
+  no_session: {
+    problem: 'not_found',
+    say: (id) => `There is no session "${id}"`,
+    cure: 'see triwire session list',
+  },
+  no_grant: { problem: 'not_found', say: () => 'There is no such sign-in, or no longer', cure: 'begin a new one' },
+  grant_decided: { problem: 'conflict', say: () => 'This sign-in was decided already', cure: 'begin a new one' },
   label_invalid: {
     problem: 'invalid_request',
     field: 'label',

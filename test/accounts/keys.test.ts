@@ -46,5 +46,7 @@ test('U5 a whole key that is named is looked for by its first characters, and ne
   assert.equal(nameOfKey('key_1'), 'key_1')
   assert.equal(withoutKeys(`no "${key}" here, nor ${key.slice(0, 30)}`), `no "${prefix}…" here, nor ${prefix}…`)
   assert.equal(withoutKeys(prefix), prefix)
+  for (const kind of ['op', 'at', 'rt'])
+    assert.equal(withoutKeys(`a tri-${kind}-0123456789abc.`), `a tri-${kind}-012345….`)
   assert.doesNotMatch(new BookError('no_key', key).message + new BookError('no_account', key).subject, new RegExp(key))
 })

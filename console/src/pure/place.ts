@@ -56,7 +56,7 @@ export function readList(text: string | undefined): string[] {
 
 /** A text that may be in an address: pasted keys and tokens are cut to their first characters (ruling U5). */
 export function withoutSecrets(text: string): string {
-  return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-op-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1')
+  return text.replace(/(sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[0-9A-Za-z]+/g, '$1')
 }
 
 function decode(text: string): string {

@@ -15,6 +15,7 @@ import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
 import { columnsOf, registers } from '../../accounts/registers.ts'
+import type { SessionPage } from '../../accounts/sign-in/rows.ts'
 import { placeAudit } from '../../accounts/trail.ts'
 import { isRecorded } from '../../accounts/usage/question.ts'
 import { selectBudgeted } from './budgeted.ts'
@@ -27,13 +28,15 @@ import {
   lowerAscii,
   selectAccountPage,
   selectAudit,
-  selectKeyByDigest,
+  selectIdentity,
+  selectKey,
   selectPersonPage,
   selectPersons,
   selectRegister,
   whereAll,
   writeStatements,
 } from './registers.ts'
+import { findGrant, findSignIn, pageSessions } from './sign-ins.ts'
 import { keysWithSpends, lockAccount, setSpend, sumPersons, sumSpend } from './spends.ts'
 import { createStatements } from './statements.ts'
 import { all, ask, askOne, execute, first, type Query, query, rowsOf, runAll, type StoreStep } from './step.ts'
@@ -59,10 +62,13 @@ export function createQuestions(dialect: Dialect) {
     pagePersons: (page: PersonPage) => all(selectPersonPage(dialect, page)),
     listOperators: () => all(selectRegister(dialect, 'operators', {}, { order: 'ORDER BY created_ms, id' })),
     findOperator: (by: { id: string } | { digest: string }) => first(selectRegister(dialect, 'operators', by)),
-    findKeyByDigest: (digest: string) => first(selectKeyByDigest(dialect, digest)),
+    findKeyByDigest: (digest: string) => first(selectKey(dialect, 'digest', digest)),
     findSession: (digest: string) => first(selectRegister(dialect, 'sessions', { digest })),
     touchSession: (digest: string, seenMs: number) =>
       runAll([update(dialect, 'sessions', { seen_ms: seenMs }, { digest })]),
+    findOauthGrant: (by: { id: string } | { user_digest: string }) =>
+      first(selectRegister(dialect, 'oauth_grants', by)),
+    pageSessions: (page: SessionPage) => pageSessions(dialect, page),
     listAhead: () => listAhead(dialect),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
@@ -105,8 +111,16 @@ const isIndexedLower: Readonly<Record<string, boolean>> = { prefix: true, label:
 
 /** Finds what a change asks about (see `BookStore.change`), in its transaction. */
 export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Facts> {
-  const { account, accountName, key, reference, operator, persons: asked, once } = about
-  const persons = asked === undefined ? [] : yield* all(selectPersons(dialect, asked))
+  const { accountName, key, reference, operator, persons: asked, once, identity } = about
+  const oauthGrant = about.oauthGrant && (yield* findGrant(dialect, about.oauthGrant))
+  const signIn = about.signIn && (yield* findSignIn(dialect, about.signIn))
+  const account = about.account ?? oauthGrant?.accountId ?? signIn?.signIn.accountId
+  const whose = asked ?? (signIn && [signIn.signIn.personId])
+  const persons = identity
+    ? yield* all(selectIdentity(dialect, identity))
+    : whose === undefined
+      ? []
+      : yield* all(selectPersons(dialect, whose))
   const accounts: AccountRow[] = []
   for (const name of about.accounts ?? []) accounts.push(...(yield* all(selectAccounts(dialect, name))))
   const named = (put: Put) => `${dialect.accounts} WHERE a.name = ${put(accountName!)}`
@@ -116,12 +130,17 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     keys: key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key })),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
     operators: operator === undefined ? [] : yield* all(namedOperators(dialect, operator)),
-    ...{ persons, personKeys: asked === undefined ? [] : yield* findPersonKeys(dialect, persons), accounts },
+    ...{
+      persons,
+      personKeys: asked === undefined && !identity ? [] : yield* findPersonKeys(dialect, persons),
+      accounts,
+    },
     ...(about.ahead && (yield* findAhead(dialect))),
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
     grants: about.grants && (yield* findGrants(dialect, about.grants)),
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
+    ...{ oauthGrant, signIn },
     nowMs: yield* readNowMs(dialect),
   }
 }

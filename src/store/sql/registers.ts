@@ -101,6 +101,7 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
       return [
         update(dialect, 'persons', linked, { id: personId }),
         update(dialect, 'persons', { linked_id: to }, { linked_id: personId }),
+        update(dialect, 'sign_ins', { person_id: to }, { person_id: personId }),
       ]
     }
     case 'erase_person': {
@@ -116,8 +117,20 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
         }),
         update(dialect, 'persons', blank, { id: personId }),
         update(dialect, 'persons', blank, { linked_id: personId }),
+        ...endSessionsOf(dialect, personId, erasedMs),
       ]
     }
+    case 'insert_grant':
+      return [
+        remove((put) => `oauth_grants WHERE expires_ms <= ${put(write.grant.createdMs)}`),
+        insert(dialect, 'oauth_grants', columnsOf(registers.oauth_grants, write.grant)),
+      ]
+    case 'set_grant':
+      return [update(dialect, 'oauth_grants', changesOf(registers.oauth_grants, write.fields), { id: write.grantId })]
+    case 'insert_sign_in':
+      return [insert(dialect, 'sign_ins', columnsOf(registers.sign_ins, write.signIn))]
+    case 'set_sign_in':
+      return [update(dialect, 'sign_ins', changesOf(registers.sign_ins, write.fields), { id: write.signInId })]
     case 'give_keys':
       return [update(dialect, 'keys', { person: write.to }, { account_id: write.accountId, person: write.from })]
     case 'insert_key':
@@ -135,6 +148,25 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
 
 function accountValues({ fields, bounds }: Extract<BookWrite, { kind: 'set_account' }>) {
   return { ...changesOf(registers.accounts, fields), ...(bounds && accountBounds.values(bounds)) }
+}
+
+/** All sessions of a person end, with their keys. Nothing of the person stays in them. */
+function endSessionsOf(dialect: Dialect, personId: string, endedMs: number): Statement[] {
+  const { schema } = dialect
+  const end = (put: Put, column: string) => `${column} = coalesce(${column}, ${put(endedMs)})`
+  return [
+    statement(
+      dialect,
+      (put) => `UPDATE ${schema}.sign_ins SET ${end(put, 'ended_ms')},
+        ended_why = coalesce(ended_why, 'person_erased'), sealed = NULL, agent = NULL, address = NULL
+        WHERE person_id = ${put(personId)}`,
+    ),
+    statement(
+      dialect,
+      (put) => `UPDATE ${schema}.keys SET ${end(put, 'revoked_ms')}
+        WHERE person = ${put(personId)} AND session IS NOT NULL`,
+    ),
+  ]
 }
 
 /** An operator who has too many sessions is signed out of the oldest ones. */
@@ -162,9 +194,10 @@ export function selectRegister<N extends RegisterName>(
   })
 }
 
-export function selectKeyByDigest(dialect: Dialect, digest: string): Query<KeyRow> {
+/** @param column whose values are unique */
+export function selectKey(dialect: Dialect, column: 'id' | 'digest', value: string): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
-    const found = `(SELECT * FROM ${dialect.schema}.keys WHERE digest = ${put(digest)})`
+    const found = `(SELECT * FROM ${dialect.schema}.keys WHERE ${column} = ${put(value)})`
     return `SELECT * FROM ${keysWithSpends(dialect, found)}`
   })
 }
@@ -185,6 +218,18 @@ export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]
 
 function personsWithSpends(schema: string): string {
   return `SELECT p.*, s.from_ms, s.until_ms, s.spent FROM ${schema}.persons p LEFT JOIN ${schema}.spends s ON s.scope = p.id`
+}
+
+/** The person of an identity at a provider, with all their identities. */
+export function selectIdentity(dialect: Dialect, identity: { issuer: string; subject: string }): Query<PersonRow> {
+  const { schema } = dialect
+  return query(
+    dialect,
+    readPersonRow,
+    (put) => `WITH found AS (SELECT coalesce(linked_id, id) AS person FROM ${schema}.persons
+      WHERE subject = ${put(identity.subject)} AND issuer = ${put(identity.issuer)})
+      ${personsWithSpends(schema)} WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`,
+  )
 }
 
 /** A page of people, the oldest first; those who were erased are left out. */

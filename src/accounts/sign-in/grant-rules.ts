@@ -1,0 +1,224 @@
+import { createHash, randomInt } from 'node:crypto'
+import { randomText } from '../../ids/base62.ts'
+import { hasEnded } from '../account.ts'
+import { BookError } from '../book-error.ts'
+import type { BookChange, BookWrite, Facts } from '../book-rules.ts'
+import { digestKey, mayHoldKey } from '../keys.ts'
+import type { PersonCounting, Uncounted } from '../person-budgets.ts'
+import { personOfIdentity } from '../person-rules.ts'
+import { isShownWhole } from '../shown-text.ts'
+import type { GrantRow, IssuedTokens, SessionLives, SignedIn } from './rows.ts'
+import { openSession } from './session-rules.ts'
+
+/*
+ * Sign-ins that are begun on a machine and approved in a browser: device codes (RFC 8628) and authorization codes (RFC 6749 4.1
+ * with RFC 7636). A grant is pending, approved or denied, and last used: its session is made when its code is redeemed, once. All
+ * of it is in the store, so any replica answers any poll, and a server that is killed loses nothing.
+ */
+
+/** How long a code is good, in ms. */
+export const grantMs = 600_000
+
+/** How often a client may ask, in s. It is refused if it asks again a second earlier. */
+export const pollSeconds = 5
+
+/** No vowels and no letters that look alike, so that a code spells nothing (RFC 8628 6.1). */
+const codeLetters = 'BCDFGHJKLMNPQRSTVWXZ'
+const codeChars = 8
+
+/** The beginning of a sign-in. @property agent how the program calls itself @property challenge S256, of an authorization code */
+export type GrantWishes = {
+  kind: GrantRow['kind']
+  agent?: string | undefined
+  address?: string | undefined
+  challenge?: string | undefined
+  redirectUri?: string | undefined
+}
+
+/** @property code the device code or authorization code, shown this once @property userCode the code that a person compares */
+export type BegunGrant = { id: string; code: string; userCode: string | undefined; expiresMs: number }
+
+export function beginGrant(wishes: GrantWishes): BookChange<BegunGrant> {
+  return {
+    about: {},
+    decide({ nowMs }) {
+      const code = randomText(43)
+      const userCode = wishes.kind === 'device' ? createUserCode() : undefined
+      const grant: GrantRow = {
+        ...blank,
+        id: `grt_${randomText(16)}`,
+        kind: wishes.kind,
+        digest: digestKey(code),
+        userDigest: userCode && digestUserCode(userCode),
+        state: 'pending',
+        createdMs: nowMs,
+        expiresMs: nowMs + grantMs,
+        agent: nameAgent(wishes.agent),
+        address: wishes.address,
+        challenge: wishes.challenge,
+        redirectUri: wishes.redirectUri,
+      }
+      const { id, expiresMs } = grant
+      return { writes: [{ kind: 'insert_grant', grant }], result: { id, code, userCode, expiresMs } }
+    },
+  }
+}
+
+const blank = {
+  ...{ polledMs: undefined, personId: undefined, accountId: undefined },
+  ...{ role: undefined, models: undefined, sealed: undefined },
+}
+
+/** Programs are anybody's, so what they call themselves is cut to what lists can show. */
+function nameAgent(agent: string | undefined): string | undefined {
+  const shown = agent
+    ?.replace(/[^\w .:/@()-]+/g, ' ')
+    .trim()
+    .slice(0, 60)
+    .trim()
+  return shown && isShownWhole(shown) && !mayHoldKey(shown) ? shown : undefined
+}
+
+function createUserCode(): string {
+  const letters = Array.from({ length: codeChars }, () => codeLetters[randomInt(codeLetters.length)]).join('')
+  return `${letters.slice(0, codeChars / 2)}-${letters.slice(codeChars / 2)}`
+}
+
+/** Reads a code as people type it, in any case, with or without the dash. @returns undefined if no code is so written */
+export function digestUserCode(typed: string): string | undefined {
+  const letters = typed.toUpperCase().replace(/[\s-]/g, '')
+  return new RegExp(`^[${codeLetters}]{${codeChars}}$`).test(letters) ? digestKey(letters) : undefined
+}
+
+/**
+ * Decides a pending grant: the person who has signed in is found by their identity, or is a new one.
+ * @throws BookError `no_grant`, `grant_decided`, `no_account`, `person_elsewhere`
+ */
+export function decideGrant(
+  id: string,
+  decision: SignedIn | 'denied',
+  counting: PersonCounting,
+): BookChange<{ personId: string | undefined } | Uncounted> {
+  const { issuer, subject, account } = decision === 'denied' ? ({} as Partial<SignedIn>) : decision
+  return {
+    about: {
+      oauthGrant: { id },
+      ...(account !== undefined && { account }),
+      ...(issuer !== undefined && subject !== undefined && { identity: { issuer, subject } }),
+    },
+    decide(facts) {
+      const grant = pendingGrant(facts, id)
+      if (decision === 'denied') {
+        const write: BookWrite = { kind: 'set_grant', grantId: id, fields: { state: 'denied', sealed: undefined } }
+        const trail = { operation: 'session.deny', object: id, after: sayWhere(grant) }
+        return { writes: [write], result: { personId: undefined }, trail }
+      }
+      const { role, models, sealed } = decision
+      if (!facts.account) throw new BookError('no_account', decision.account)
+      const { id: accountId } = facts.account
+      const found = personOfIdentity(facts, decision, accountId, counting)
+      if ('uncounted' in found) return { writes: [], result: found.uncounted }
+      const { person, writes } = found
+      const fields = {
+        state: 'approved' as const,
+        personId: person.id,
+        accountId,
+        role,
+        models: models?.join(),
+        sealed,
+      }
+      const after = { person: person.id, account: accountId, role, ...sayWhere(grant) }
+      return {
+        writes: [...writes, { kind: 'set_grant', grantId: id, fields }],
+        result: { personId: person.id },
+        trail: { operation: 'session.approve', object: id, after },
+      }
+    },
+  }
+}
+
+/**
+ * Keeps who is about to be signed in, sealed, until they approve.
+ * @throws BookError `no_grant`, `grant_decided`
+ */
+export function holdGrant(id: string, sealed: string): BookChange<void> {
+  return {
+    about: { oauthGrant: { id } },
+    decide(facts) {
+      pendingGrant(facts, id)
+      return { writes: [{ kind: 'set_grant', grantId: id, fields: { sealed } }], result: undefined }
+    },
+  }
+}
+
+function pendingGrant({ oauthGrant: grant, nowMs }: Facts, id: string): GrantRow {
+  if (!grant || hasEnded(grant.expiresMs, nowMs)) throw new BookError('no_grant', id)
+  if (grant.state !== 'pending') throw new BookError('grant_decided', id)
+  return grant
+}
+
+function sayWhere({ agent, address }: GrantRow) {
+  return { agent: agent ?? null, from: address ?? null }
+}
+
+/** The errors of RFC 8628 3.5 and RFC 6749 5.2 that a poll or a code can get. */
+type GrantError = 'authorization_pending' | 'slow_down' | 'access_denied' | 'expired_token' | 'invalid_grant'
+
+export type Redemption = { error: GrantError } | IssuedTokens
+
+/**
+ * Answers a poll. A code that is decided or used gets its own answer before the pace is looked at. An unknown code gets the
+ * answer of an old one, so that nobody learns which codes there are.
+ */
+export function pollGrant(code: string, lives: SessionLives): BookChange<Redemption> {
+  return {
+    about: { oauthGrant: { digest: digestKey(code) } },
+    decide(facts) {
+      const grant = openGrant(facts, 'device')
+      if (!grant) return refused('expired_token')
+      const use = (fields: Partial<GrantRow>): BookWrite => ({ kind: 'set_grant', grantId: grant.id, fields })
+      if (grant.state === 'denied') return { ...refused('access_denied'), writes: [use({ state: 'used' })] }
+      if (grant.state === 'approved') return redeem(facts, grant, lives)
+      const { polledMs = Number.NEGATIVE_INFINITY } = grant
+      if (facts.nowMs - polledMs < (pollSeconds - 1) * 1000) return refused('slow_down')
+      return { ...refused('authorization_pending'), writes: [use({ polledMs: facts.nowMs })] }
+    },
+  }
+}
+
+/** Redeems an authorization code. A wrong verifier or address is of another program than the one that began, so the code is used up. */
+export function redeemCode(
+  code: string,
+  shown: { verifier: string; redirectUri: string },
+  lives: SessionLives,
+): BookChange<Redemption> {
+  return {
+    about: { oauthGrant: { digest: digestKey(code) } },
+    decide(facts) {
+      const grant = openGrant(facts, 'code')
+      if (grant?.state !== 'approved') return refused('invalid_grant')
+      const challenge = createHash('sha256').update(shown.verifier).digest('base64url')
+      const isRight = grant.challenge === challenge && grant.redirectUri === shown.redirectUri
+      if (isRight) return redeem(facts, grant, lives)
+      return {
+        ...refused('invalid_grant'),
+        writes: [{ kind: 'set_grant', grantId: grant.id, fields: { state: 'used' } }],
+      }
+    },
+  }
+}
+
+function refused(error: GrantError) {
+  return { writes: [] as BookWrite[], result: { error } }
+}
+
+function openGrant({ oauthGrant, nowMs }: Facts, kind: GrantRow['kind']): GrantRow | undefined {
+  if (oauthGrant?.kind !== kind || oauthGrant.state === 'used') return undefined
+  return hasEnded(oauthGrant.expiresMs, nowMs) ? undefined : oauthGrant
+}
+
+function redeem(facts: Facts, grant: GrantRow, lives: SessionLives): ReturnType<BookChange<Redemption>['decide']> {
+  const used: BookWrite = { kind: 'set_grant', grantId: grant.id, fields: { state: 'used', sealed: undefined } }
+  const opened = openSession(facts, grant, lives)
+  return { ...opened, writes: [used, ...opened.writes] }
+}

@@ -1,0 +1,84 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { base62, randomText } from '../../ids/base62.ts'
+import { digestKey } from '../keys.ts'
+
+/*
+ * The tokens of a session (rulings Y20, Y28). Both are made anew whenever they are needed and are kept nowhere:
+ *
+ *     tri-at-  secret  generation  end in seconds  check value        tri-rt-  secret  generation  check value
+ *
+ * The secret is random and names the session's key by its digest. The check value is an HMAC of all before it under a key that is
+ * derived from the seal key. So nobody makes a refresh token of an access token, and every replica makes the same successor.
+ */
+
+const schemes = { access: 'tri-at-', refresh: 'tri-rt-' } as const
+/** 131 random bits. */
+const secretChars = 22
+const generationChars = 4
+const endChars = 6
+/** 128 bits of the HMAC. */
+const checkChars = 22
+
+const digits = (chars: number) => `([0-9A-Za-z]{${chars}})`
+const secretAndGeneration = digits(secretChars) + digits(generationChars)
+const forms = {
+  access: new RegExp(`^${schemes.access}${secretAndGeneration}${digits(endChars)}${digits(checkChars)}$`),
+  refresh: new RegExp(`^${schemes.refresh}${secretAndGeneration}${digits(checkChars)}$`),
+}
+
+/** A secret, which tokens of every generation have. */
+export function createSecret(): { secret: string; digest: string; prefix: string } {
+  const secret = randomText(secretChars)
+  return { secret, digest: digestKey(secret), prefix: schemes.access + secret.slice(0, 6) }
+}
+
+/** @param sealKey the same on all replicas */
+export function createTokens(sealKey: Uint8Array) {
+  const key = createHmac('sha256', sealKey).update('triwire session tokens 1').digest()
+  return { issue, readAccess, readRefresh }
+
+  /** @param expiresMs when the access token ends, in Unix milliseconds */
+  function issue(secret: string, generation: number, expiresMs: number): { access: string; refresh: string } {
+    const begin = secret + spell(generation, generationChars)
+    return {
+      access: sealed(schemes.access + begin + spell(Math.floor(expiresMs / 1000), endChars)),
+      refresh: sealed(schemes.refresh + begin),
+    }
+  }
+
+  /** @returns undefined unless we have made it; it may have ended */
+  function readAccess(text: string): { digest: string; expiresMs: number } | undefined {
+    // Keys, which most requests have, cost one comparison.
+    if (!text.startsWith(schemes.access)) return undefined
+    const [, secret, , end] = (isOurs(text) && forms.access.exec(text)) || []
+    return secret === undefined ? undefined : { digest: digestKey(secret), expiresMs: read(end!) * 1000 }
+  }
+
+  /** @returns undefined unless we have made it; its session may have ended */
+  function readRefresh(text: string): { digest: string; secret: string; generation: number } | undefined {
+    const [, secret, generation] = (isOurs(text) && forms.refresh.exec(text)) || []
+    return secret === undefined ? undefined : { digest: digestKey(secret), secret, generation: read(generation!) }
+  }
+
+  function isOurs(text: string): boolean {
+    const body = text.slice(0, -checkChars)
+    const [shown, wanted] = [Buffer.from(text), Buffer.from(sealed(body))]
+    return shown.length === wanted.length && timingSafeEqual(shown, wanted)
+  }
+
+  function sealed(body: string): string {
+    const half = createHmac('sha256', key).update(body).digest().subarray(0, 16)
+    return body + spell(BigInt(`0x${half.toString('hex')}`), checkChars)
+  }
+}
+
+function spell(number: number | bigint, chars: number): string {
+  let rest = BigInt(number)
+  let text = ''
+  for (; text.length < chars; rest /= 62n) text = base62[Number(rest % 62n)] + text
+  return text
+}
+
+function read(text: string): number {
+  return Array.from(text).reduce((sum, digit) => sum * 62 + base62.indexOf(digit), 0)
+}

@@ -1,0 +1,392 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import type { Redemption } from '../../src/accounts/sign-in/grant-rules.ts'
+import type { IssuedTokens, SignedIn } from '../../src/accounts/sign-in/rows.ts'
+import { createTokens } from '../../src/accounts/sign-in/tokens.ts'
+import { onEachStore, type TestStore } from './engines.ts'
+import { createDebitRow, verifyOptions } from './fixtures.ts'
+
+const startMs = 1_800_000_000_000
+const [minute, day] = [60_000, 86_400_000]
+const lives = { accessMs: 60 * minute, idleMs: 30 * day, absoluteMs: 90 * day, offlineMs: 480 * minute }
+const dev: SignedIn = { issuer: 'https://idp.example', subject: 'u-1', account: 'one', role: 'member' }
+const tokens = createTokens(Buffer.alloc(32, 7))
+
+/** The tokens of an answer, as a server sends them. @param secret of the refresh token that was shown */
+function tokensOf(issued: IssuedTokens, secret = issued.secret!) {
+  return tokens.issue(secret, issued.generation, issued.accessExpiresMs)
+}
+
+function issuedBy(redemption: Redemption): IssuedTokens {
+  assert.ok('session' in redemption, JSON.stringify(redemption))
+  return redemption
+}
+
+onEachStore((engine) => {
+  async function open() {
+    const store = await engine.open({ atMs: startMs })
+    const account = await store.createAccount('one', 10n ** 12n)
+    let atMs = startMs
+    const pass = (ms: number) => {
+      atMs += ms
+      return store.turn(atMs)
+    }
+    return { store, account, pass, books: store.as({ actor: 'sign-in', address: '192.0.2.7' }) }
+  }
+
+  async function signIn(store: TestStore, more: Partial<SignedIn> = {}) {
+    const { id, code } = await store.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })
+    await store.decideGrant(id, { ...dev, ...more })
+    const issued = issuedBy(await store.pollGrant(code, lives))
+    return { ...issued, secret: issued.secret!, ...tokensOf(issued) }
+  }
+
+  /** Refreshes without a provider. @returns the tokens, or why not */
+  async function refresh(store: TestStore, token: string) {
+    const { secret, ...shown } = tokens.readRefresh(token)!
+    const answer = await store.refreshSession({ ...shown, isAsking: false }, lives)
+    if (answer.kind === 'issued') return tokensOf(answer, secret)
+    return 'why' in answer ? answer.why : answer.kind
+  }
+
+  const operations = async (store: TestStore) =>
+    (await store.listAudit({ limit: 100 })).map(({ operation }) => operation).filter((one) => one.startsWith('session'))
+
+  test('Y20 a device grant becomes one session: a key of the account, of the person, with its models and its end', async () => {
+    const { store, books, account } = await open()
+    const grant = await books.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })
+    assert.match(grant.userCode!, /^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$/)
+    for (const typed of [grant.userCode!, grant.userCode!.toLowerCase(), ` ${grant.userCode!.replace('-', ' ')} `])
+      assert.equal((await books.findGrant(typed))?.id, grant.id, typed)
+    for (const typed of ['', 'AAAA-AAAA', grant.userCode!.slice(1), grant.code])
+      assert.equal(await books.findGrant(typed), undefined, typed)
+    const approved = { ...dev, email: 'Ada@Example.com', name: 'Ada', models: ['large', 'small-*'] }
+    const { personId } = await books.decideGrant(grant.id, approved)
+    const issued = issuedBy(await store.pollGrant(grant.code, lives))
+    const [key, ...others] = await store.listKeys('one')
+    assert.equal(others.length, 0)
+    const { access } = tokensOf(issued)
+    assert.equal(key?.digest, tokens.readAccess(access)?.digest)
+    assert.deepEqual(
+      [key?.session, key?.bounds.person, key?.bounds.models, key?.expiresMs, key?.personName, key?.label],
+      [issued.session.id, personId, ['large', 'small-*'], startMs + 90 * day, 'Ada', 'claude_code'],
+    )
+    assert.equal((await books.findPerson('ada@example.com')).id, personId)
+    const [session] = await store.pageSessions({ personId, limit: 5 })
+    assert.deepEqual(
+      [session?.id, session?.accountId, session?.accountName, session?.agent, session?.address, session?.role],
+      [issued.session.id, account.id, 'one', 'claude_code', '192.0.2.9', 'member'],
+    )
+    assert.deepEqual(await operations(store), ['session.create', 'session.approve'])
+    assert.deepEqual((await store.verifyAudit()).findings, [])
+  })
+
+  test('Y20 each state of a device code has its own answer, and a decided or used code gets it before the pace is looked at', async () => {
+    const { store, pass } = await open()
+    const ask = async (code: string) => {
+      const answer = await store.pollGrant(code, lives)
+      return 'error' in answer ? answer.error : 'tokens'
+    }
+    const begin = () => store.beginGrant({ kind: 'device' })
+    const pending = await begin()
+    assert.deepEqual([await ask(pending.code), await ask(pending.code)], ['authorization_pending', 'slow_down'])
+    await pass(3_999)
+    assert.equal(await ask(pending.code), 'slow_down')
+    await pass(1)
+    assert.equal(await ask(pending.code), 'authorization_pending')
+    await store.decideGrant(pending.id, dev)
+    assert.deepEqual([await ask(pending.code), await ask(pending.code)], ['tokens', 'expired_token'])
+    const denied = await begin()
+    assert.equal(await ask(denied.code), 'authorization_pending')
+    await store.decideGrant(denied.id, 'denied')
+    assert.deepEqual([await ask(denied.code), await ask(denied.code)], ['access_denied', 'expired_token'])
+    for (const code of ['', 'x', pending.id, pending.userCode!]) assert.equal(await ask(code), 'expired_token')
+    for (const state of ['pending', 'approved'] as const) {
+      const late = await begin()
+      if (state === 'approved') await store.decideGrant(late.id, dev)
+      await pass(599_999)
+      assert.ok(await store.findGrant(late.userCode!))
+      await pass(1)
+      assert.deepEqual([await ask(late.code), await store.findGrant(late.userCode!)], ['expired_token', undefined])
+      await assert.rejects(store.decideGrant(late.id, dev), { code: 'no_grant' })
+    }
+    assert.equal((await store.listKeys('one')).length, 1)
+  })
+
+  test('Y20 a grant is decided once, for an account that there is', async () => {
+    const { store } = await open()
+    await store.createAccount('two')
+    const { id } = await store.beginGrant({ kind: 'device' })
+    await assert.rejects(store.decideGrant('grt_1', dev), { code: 'no_grant' })
+    await assert.rejects(store.decideGrant(id, { ...dev, account: 'three' }), { code: 'no_account' })
+    await store.holdGrant(id, 'sealed')
+    assert.deepEqual(
+      [(await store.findGrant({ id }))?.sealed, await store.findGrant({ id: 'grt_1' })],
+      ['sealed', undefined],
+    )
+    await store.decideGrant(id, dev)
+    await assert.rejects(store.holdGrant(id, 'sealed'), { code: 'grant_decided' })
+    for (const again of [dev, 'denied'] as const)
+      await assert.rejects(store.decideGrant(id, again), { code: 'grant_decided' })
+    const { id: person } = (await store.pagePersons({ limit: 1 }))[0]!
+    await store.updatePerson(person, { account: 'one' })
+    const other = await store.beginGrant({ kind: 'device' })
+    const key = await store.createKey('one', { person })
+    await assert.rejects(store.decideGrant(other.id, { ...dev, account: 'two' }), { code: 'person_elsewhere' })
+    await store.revokeKey(key.id)
+    await store.decideGrant(other.id, { ...dev, account: 'two' })
+    assert.equal((await store.findPerson(person)).accountId, (await store.findAccount('two')).id)
+  })
+
+  test('Y20 the rule of a sign-in gives the person its bounds, and one without bounds leaves them', async () => {
+    const { store, account } = await open()
+    const first = await signIn(store)
+    const budget = { nanos: 5_000_000_000n, per: 'month' as const }
+    const boundsOf = async () => {
+      const { bounds, accountId, spend } = await store.findPerson(first.session.personId)
+      return [bounds.budget, bounds.requestsPerMinute, accountId, spend?.spentNanos]
+    }
+    assert.deepEqual(await boundsOf(), [undefined, undefined, undefined, undefined])
+    const debit = { ...createDebitRow('a', account.id), keyId: first.session.keyId, createdMs: startMs }
+    await store.postDebits([{ ...debit, details: { person: first.session.personId } }])
+    await signIn(store, { budget, requestsPerMinute: 30 })
+    assert.deepEqual(await boundsOf(), [budget, 30, account.id, debit.amountNanos])
+    await signIn(store)
+    assert.deepEqual((await boundsOf()).slice(0, 3), [budget, 30, account.id])
+    const fresh = await signIn(store, { subject: 'u-2', budget })
+    const { bounds, spend } = await store.findPerson(fresh.session.personId)
+    assert.deepEqual([bounds.budget, spend?.spentNanos], [budget, 0n])
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
+  test('Y20 a person is the subject of an issuer, whatever the provider calls them; a second identity is the first person', async () => {
+    const { store } = await open()
+    const personOf = async (more: Partial<SignedIn>) => (await signIn(store, more)).session.personId
+    const ada = await personOf({ name: 'Ada', email: 'ada@example.com' })
+    assert.equal(await personOf({ name: 'Countess', email: 'other@example.com' }), ada)
+    assert.equal((await store.findPerson(ada)).name, 'Ada')
+    const others = [{ issuer: 'https://other.example' }, { subject: 'u-2', email: 'ada@example.com' }]
+    for (const other of others) assert.notEqual(await personOf(other), ada)
+    const second = await personOf({ subject: 'u-3' })
+    await store.linkPersons(ada, second)
+    assert.equal(await personOf({ subject: 'u-3' }), ada)
+    assert.equal((await store.pageSessions({ personId: ada, limit: 10 })).length, 4)
+    const hostile = await personOf({ subject: 'u-4', name: 'sk-tri-aaaa\u202e', email: 'no address' })
+    const { name, email } = await store.findPerson(hostile)
+    assert.deepEqual([name, email], [undefined, undefined])
+    await store.updatePerson(hostile, { externalId: 'x' })
+  })
+
+  test('Y20 an authorization code is redeemed once, by the program that has the verifier, at its own address', async () => {
+    const { store } = await open()
+    const verifier = 'v'.repeat(43)
+    const challenge = createHash('sha256').update(verifier).digest('base64url')
+    const redirectUri = 'http://127.0.0.1:5000/callback'
+    const begin = async () => {
+      const grant = await store.beginGrant({ kind: 'code', challenge, redirectUri, agent: 'triwire' })
+      assert.equal(grant.userCode, undefined)
+      const early = await store.redeemCode(grant.code, { verifier, redirectUri }, lives)
+      assert.deepEqual(early, { error: 'invalid_grant' })
+      await store.decideGrant(grant.id, dev)
+      return grant.code
+    }
+    const right = { verifier, redirectUri }
+    const code = await begin()
+    assert.deepEqual(await store.pollGrant(code, lives), { error: 'expired_token' })
+    issuedBy(await store.redeemCode(code, right, lives))
+    const wrong = [{ verifier: 'w' }, { verifier: challenge }, { redirectUri: 'http://127.0.0.1:5001/callback' }]
+    for (const more of wrong) {
+      const next = await begin()
+      assert.deepEqual(await store.redeemCode(next, { ...right, ...more }, lives), { error: 'invalid_grant' })
+      assert.deepEqual(await store.redeemCode(next, right, lives), { error: 'invalid_grant' })
+    }
+    const device = await store.beginGrant({ kind: 'device' })
+    await store.decideGrant(device.id, dev)
+    assert.deepEqual(await store.redeemCode(device.code, right, lives), { error: 'invalid_grant' })
+  })
+
+  test('Y20 20 refreshes at once get one successor, and the same for 60 s; reuse after that ends the session, audited', async () => {
+    const { store, pass } = await open()
+    const first = await signIn(store)
+    const connections = [store, await store.beside(), await store.beside()]
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => refresh(connections[n % 3]!, first.refresh)))
+    const [second] = answers
+    assert.ok(typeof second === 'object')
+    assert.equal(new Set(answers.map((one) => JSON.stringify(one))).size, 1)
+    assert.notEqual(second.refresh, first.refresh)
+    await pass(59_999)
+    assert.deepEqual(await refresh(connections[1]!, first.refresh), second)
+    const used = async () =>
+      store.exec(`UPDATE ${engine.name === 'SQLite' ? '' : 'triwire.'}keys SET last_used_ms = ${startMs + 10}`)
+    await used()
+    await pass(1)
+    assert.deepEqual(await refresh(store, first.refresh), 'reuse')
+    for (const token of [first.refresh, second.refresh]) assert.deepEqual(await refresh(store, token), 'reuse')
+    const [session] = await store.pageSessions({ limit: 1 })
+    assert.deepEqual([session?.endedWhy, (await store.listKeys('one'))[0]?.revokedMs], ['reuse', startMs + 60_000])
+    assert.deepEqual((await operations(store))[0], 'session.reuse')
+    assert.deepEqual(await store.pageSessions({ limit: 1, isLive: { nowMs: startMs, idleMs: day } }), [])
+  })
+
+  test('Y20 a machine that slept before it had its answer goes on: nobody has used what followed', async () => {
+    const { store, pass } = await open()
+    const first = await signIn(store)
+    const second = await refresh(store, first.refresh)
+    await pass(day)
+    const third = await refresh(store, first.refresh)
+    assert.ok(typeof second === 'object' && typeof third === 'object')
+    assert.equal(tokens.readRefresh(third.refresh)!.generation, 2)
+    assert.deepEqual(await refresh(store, second.refresh), third, 'within the grace of the third')
+    assert.deepEqual(await refresh(store, first.refresh), 'reuse', 'two generations old')
+  })
+
+  test('Y20 a store that was put back goes on with tokens that are newer than it', async () => {
+    const { store } = await open()
+    const first = await signIn(store)
+    const ahead = tokens.issue(first.secret, 7, startMs)
+    const next = await refresh(store, ahead.refresh)
+    assert.equal(typeof next === 'object' && tokens.readRefresh(next.refresh)!.generation, 8)
+  })
+
+  test('Y20 a session ends idle, at its absolute end, with its key, its person, or by word, and says why', async () => {
+    const { store, pass } = await open()
+    const other = await signIn(store, { subject: 'u-other' })
+    const why = async (end: (session: { id: string; keyId: string; personId: string }) => Promise<unknown>) => {
+      const { session, refresh: token } = await signIn(store)
+      await end(session)
+      const answer = await refresh(store, token)
+      const key = (await store.listKeys('one')).find(({ id }) => id === session.keyId)
+      assert.ok(key?.revokedMs !== undefined, `${answer}`)
+      return answer
+    }
+    assert.equal(await why(({ id }) => store.endSession({ id }, 'ended')), 'ended')
+    assert.equal(await why(({ keyId }) => store.endSession({ keyId }, 'signed_out')), 'signed_out')
+    assert.equal(await why(({ keyId }) => store.revokeKey(keyId)), 'revoked')
+    assert.equal(await why(({ personId }) => store.erasePerson(personId)), 'person_erased')
+    const { session } = await signIn(store)
+    await assert.rejects(store.rotateKey(session.keyId, 0), { code: 'key_of_session' })
+    const ended = await store.endSession({ id: session.id }, 'ended')
+    assert.deepEqual(await store.endSession({ id: session.id }, 'reuse'), ended)
+    await assert.rejects(store.endSession({ id: 'ses_1' }, 'ended'), { code: 'no_session' })
+    assert.equal(await store.endSession({ digest: 'unknown' }, 'signed_out'), undefined)
+    await store.updateAccount('one', { state: 'suspended' })
+    assert.equal(await refresh(store, other.refresh), 'suspended')
+    await store.updateAccount('one', { state: 'active' })
+    await pass(30 * day - 1)
+    const next = await refresh(store, other.refresh)
+    assert.ok(typeof next === 'object')
+    await pass(30 * day)
+    assert.equal(await refresh(store, next.refresh), 'idle')
+    await pass(30 * day + 1)
+    assert.equal(await refresh(store, next.refresh), 'expired')
+    assert.equal(await refresh(store, tokens.issue('A'.repeat(22), 0, 0).refresh), 'unknown')
+  })
+
+  test('Y20 nothing of an erased person stays in their sessions', async () => {
+    const { store } = await open()
+    const { session } = await signIn(store, { sealed: 'sealed' })
+    await store.erasePerson(session.personId)
+    const [row] = await store.pageSessions({ id: session.id, limit: 1 })
+    assert.deepEqual(
+      [row?.agent, row?.address, row?.sealed, row?.personName],
+      [undefined, undefined, undefined, undefined],
+    )
+    assert.notEqual((await signIn(store)).session.personId, session.personId)
+  })
+
+  test('Y20 a refresh that asks the provider: one server asks, others wait, and silence counts as a yes for a time', async () => {
+    const { store, pass } = await open()
+    const first = await signIn(store, { sealed: 'sealed 1' })
+    const shown = (token: string) => {
+      const { secret: _, ...rest } = tokens.readRefresh(token)!
+      return rest
+    }
+    const ask = (token: string) => store.refreshSession({ ...shown(token), isAsking: true }, lives)
+    const asked = await ask(first.refresh)
+    assert.ok(asked.kind === 'ask')
+    assert.deepEqual([asked.issuer, asked.subject, asked.session.sealed], [dev.issuer, dev.subject, 'sealed 1'])
+    assert.equal((await ask(first.refresh)).kind, 'wait')
+    await pass(5_000)
+    assert.equal((await ask(first.refresh)).kind, 'ask', 'the first server has died')
+    const settle = (token: string, word: Parameters<TestStore['settleRefresh']>[1]) =>
+      store.settleRefresh(shown(token), word, lives)
+    const second = await settle(first.refresh, {
+      kind: 'yes',
+      signedIn: { ...dev, sealed: 'sealed 2', role: 'lead', models: ['m'] },
+    })
+    assert.ok(second.kind === 'issued')
+    assert.deepEqual([second.session.sealed, second.session.role, second.generation], ['sealed 2', 'lead', 1])
+    assert.deepEqual((await store.listKeys('one'))[0]?.bounds.models, ['m'])
+    const again = await ask(first.refresh)
+    assert.ok(again.kind === 'issued' && again.generation === 1, 'within the grace the provider is not asked')
+    assert.deepEqual(await settle(first.refresh, { kind: 'no' }), again, 'a late answer changes nothing')
+    const { refresh: token } = tokensOf(second, first.secret)
+    await pass(lives.offlineMs - 1)
+    const third = await settle(token, { kind: 'silent' })
+    assert.ok(third.kind === 'issued')
+    const { refresh: last } = tokensOf(third, first.secret)
+    await pass(1)
+    assert.equal((await ask(last)).kind, 'ask')
+    assert.equal((await settle(last, { kind: 'silent' })).kind, 'silent')
+    assert.equal((await ask(last)).kind, 'ask', 'and at once again')
+    assert.equal((await settle(last, { kind: 'yes' })).kind, 'issued')
+    const moved = await signIn(store, { sealed: 'x' })
+    await store.createAccount('two')
+    const answer = await settle(moved.refresh, { kind: 'yes', signedIn: { ...dev, account: 'two' } })
+    assert.deepEqual(answer, { kind: 'ended', why: 'provider' })
+    const left = await signIn(store)
+    assert.deepEqual(await settle(left.refresh, { kind: 'no' }), { kind: 'ended', why: 'provider' })
+  })
+
+  test('Y20 law: whatever is refreshed when, the newest token works, and one reused after its grace ends the session for all', async () => {
+    const { store, pass } = await open()
+    const step = fc.record({ back: fc.nat(3), waitMs: fc.constantFrom(0, 1_000, 59_999, 60_000, 600_000) })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 8 }), async (steps) => {
+        const { refresh: token, session } = await signIn(store)
+        const chain = [token]
+        let [agedMs, isOver] = [Number.POSITIVE_INFINITY, false]
+        for (const { back, waitMs } of steps) {
+          await pass(waitMs)
+          agedMs += waitMs
+          const at = Math.max(0, chain.length - 1 - back)
+          const age = chain.length - 1 - at
+          const answer = await refresh(store, chain[at]!)
+          const isNewest = age === 0 || (age === 1 && agedMs >= 60_000)
+          if (isOver) assert.equal(answer, 'reuse')
+          else if (age === 1 && agedMs < 60_000) assert.deepEqual(answer, await refresh(store, chain[at]!))
+          else if (isNewest) {
+            // No key was used, so the last answer but one counts as lost.
+            assert.ok(typeof answer === 'object', `${answer}`)
+            chain.push(answer.refresh)
+            agedMs = 0
+          } else {
+            assert.equal(answer, 'reuse')
+            isOver = true
+          }
+        }
+        const [row] = await store.pageSessions({ id: session.id, limit: 1 })
+        assert.equal(row?.endedMs !== undefined, isOver)
+      }),
+      { numRuns: engine.name === 'SQLite' ? 60 : 15 },
+    )
+  })
+
+  test('Y20 no store has a token, a code or a secret', async () => {
+    const { store } = await open()
+    const { code, userCode } = await store.beginGrant({ kind: 'device' })
+    const { secret } = await signIn(store)
+    const rows = JSON.stringify(
+      [
+        await store.listKeys(),
+        await store.pageSessions({ limit: 9 }),
+        await store.findGrant(userCode!),
+        await store.listAudit({ limit: 99 }),
+      ],
+      (_, value) => (typeof value === 'bigint' ? `${value}` : value),
+    )
+    for (const text of [code, userCode!, secret]) assert.equal(rows.includes(text), false)
+  })
+})
