@@ -20,7 +20,7 @@ const rules: Record<string, ImportRule> = {
   registers: {},
   bytes: { outside: ['node:buffer', 'node:crypto', 'node:zlib'] },
   ids: { outside: ['node:crypto'] },
-  clouds: { outside: ['node:zlib'] },
+  clouds: { outside: ['node:crypto', 'node:zlib'] },
   inference: { may: ['ids', 'bytes'] },
   catalog: { may: ['inference'], outside: ['zod', './presets.json'] },
   wires: {
@@ -122,6 +122,7 @@ const rules: Record<string, ImportRule> = {
   },
   config: {
     may: ['catalog', 'bytes', 'accounts'],
+    types: ['clouds'],
     outside: ['yaml', 'zod', 'node:*'],
   },
   simulator: { may: ['bytes', 'catalog'], outside: ['node:*', 'yaml', 'zod'] },

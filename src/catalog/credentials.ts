@@ -4,6 +4,8 @@ type SignedParts = {
   baseUrl: string
   /** From the host's root, with the query. */
   path: string
+  /** Names and values in turn, of all other headers. */
+  headers: readonly string[]
   body: Buffer
 }
 

@@ -34,6 +34,41 @@ export type KeyRenewal =
   | { file: string }
   /** The program and its arguments, run without a shell. It runs again when its key is `lifetimeMs` old. */
   | { command: readonly string[]; lifetimeMs: number }
+  | { cloud: CloudAccount }
+
+/** An account at a cloud, whose credentials are found by the cloud's own rules and end by themselves. */
+export type CloudAccount = AwsAccount | GoogleAccount | AzureAccount
+
+export type AwsAccount = {
+  kind: 'aws'
+  /** The place that a signature is for. */
+  region: string
+  service: string
+  /** Whether each request is signed, or a key is minted that is shown with it. */
+  sign: 'request' | 'bearer'
+  /** A profile of the shared files. */
+  profile?: string
+  /** The ARN of a role that is taken over the credentials. */
+  role?: string
+  externalId?: string
+  sessionName?: string
+}
+
+export type GoogleAccount = {
+  kind: 'google'
+  /** Absolute. */
+  credentialsFile?: string
+}
+
+export type AzureAccount = {
+  kind: 'azure'
+  tenant?: string
+  client?: string
+  secret?: Secret
+  /** Absolute. */
+  secretFile?: string
+  scope: string
+}
 
 export type Upstream = {
   name: string

@@ -7,7 +7,9 @@ import { asObject } from '../bytes/json.ts'
 import { createCatalog } from '../catalog/model.ts'
 import { isChain, modelsOf, readChain } from './chains.ts'
 import { readClientUrl } from './client-url.ts'
+import { type CloudEntries, placeFor } from './clouds.ts'
 import {
+  type CloudAccount,
   type Config,
   type ConfigSource,
   type EgressProxy,
@@ -224,7 +226,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
 type SecretPlace = readonly [place: RegExp, standIn: string]
 
 const keyPlaces: readonly SecretPlace[] = [
-  [/^upstreams\..+\.accounts\[\d+\]\.key(?:_file|_command\[\d+\])?$/, 'unset'],
+  [/^upstreams\..+\.accounts\[\d+\]\.(?:key(?:_file|_command\[\d+\])?|azure\.secret)$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
   [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
   [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
@@ -467,7 +469,7 @@ function readUpstream(name: string, entry: UpstreamEntry, origin: LoadOrigin): U
     keyHeader: entry.key_header,
     proxy: origin.proxies.get(name),
     ca: fileText(entry.ca_file, origin),
-    accounts: entry.accounts.map((account) => readAccount(account, origin)),
+    accounts: entry.accounts.map((account) => readAccount(account, baseUrl, origin)),
     messagesHeaders: entry.messages_headers,
     headers: readHeaders(entry.headers),
     reuses: entry.reuse,
@@ -481,13 +483,19 @@ function locationOf(settings: EndpointSettings): Pick<Upstream, 'baseUrl' | 'end
 /** The lifetime of a command's key by default, in ms. */
 const keyLifetimeMs = 600_000
 
-function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }: LoadOrigin): UpstreamAccount {
+function readAccount(
+  entry: UpstreamEntry['accounts'][number],
+  baseUrl: string,
+  { folder, files }: LoadOrigin,
+): UpstreamAccount {
   const { name, key = '', key_file: keyFile, key_command: command, enabled, isolation } = entry
   const account = { name, isEnabled: enabled, ...(isolation && { isolation: new Set(isolation) }) }
   if (keyFile !== undefined) {
     const file = resolve(folder, keyFile)
     return { ...account, key: new Secret(files.get(file)?.trim() ?? ''), renewal: { file } }
   }
+  const cloud = readCloud(entry, baseUrl, folder)
+  if (cloud) return { ...account, key: new Secret(''), renewal: { cloud } }
   if (command === undefined) return { ...account, key: new Secret(key) }
   const [program = '', ...args] = command
   // A program with a path is relative to the file, like every other path (ruling X4). A bare name is looked up in PATH.
@@ -497,4 +505,28 @@ function readAccount(entry: UpstreamEntry['accounts'][number], { folder, files }
     key: new Secret(''),
     renewal: { command: whole, lifetimeMs: entry.key_lifetime ?? keyLifetimeMs },
   }
+}
+
+function readCloud({ aws, google, azure }: CloudEntries, baseUrl: string, folder: string): CloudAccount | undefined {
+  if (aws) {
+    const { profile, role, external_id: externalId, session_name: sessionName, sign } = aws
+    const wishes = { profile, role, externalId, sessionName }
+    return { kind: 'aws', ...placeFor(baseUrl, aws), sign, ...withoutGaps(wishes) }
+  }
+  if (google) {
+    const { credentials_file: file } = google
+    return { kind: 'google', ...(file !== undefined && { credentialsFile: resolve(folder, file) }) }
+  }
+  if (!azure) return undefined
+  const { tenant, client, secret, secret_file: file, scope } = azure
+  return {
+    ...{ kind: 'azure', scope, ...withoutGaps({ tenant, client }) },
+    ...(secret !== undefined && { secret: new Secret(secret) }),
+    ...(file !== undefined && { secretFile: resolve(folder, file) }),
+  }
+}
+
+function withoutGaps<Values extends Record<string, string | undefined>>(values: Values) {
+  const set = Object.entries(values).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(set) as { [Key in keyof Values]?: string }
 }

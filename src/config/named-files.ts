@@ -17,8 +17,11 @@ type Report = (path: Path, message: string) => void
 export function readNamedFiles(file: ConfigFile, folder: string, report: Report): NamedFiles {
   const texts = new Map<string, string>()
   for (const [name, { accounts, ca_file: ca }] of Object.entries(file.upstreams)) {
-    for (const [index, { key_file: key }] of accounts.entries()) {
-      check(['upstreams', name, 'accounts', index, 'key_file'], key, (text) => keyMistake(text.trim()))
+    for (const [index, { key_file: key, google, azure }] of accounts.entries()) {
+      const at = ['upstreams', name, 'accounts', index]
+      check([...at, 'key_file'], key, (text) => keyMistake(text.trim()))
+      check([...at, 'google', 'credentials_file'], google?.credentials_file, jsonMistake)
+      check([...at, 'azure', 'secret_file'], azure?.secret_file, (text) => keyMistake(text.trim()))
     }
     check(['upstreams', name, 'ca_file'], ca, certificatesMistake)
   }
@@ -89,6 +92,13 @@ function certificatesMistake(text: string): string | undefined {
     }
   })
   return found.length > 0 && areRead ? undefined : 'must hold certificates in PEM (-----BEGIN CERTIFICATE-----)'
+}
+
+function jsonMistake(text: string): string | undefined {
+  try {
+    if (typeof JSON.parse(text)?.type === 'string') return undefined
+  } catch {}
+  return 'must hold credentials of Google in JSON, with their `type`'
 }
 
 function privateKeyMistake(text: string): string | undefined {

@@ -10,6 +10,7 @@ import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
 import { compile, routingFields } from '../catalog/routing-fields.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
+import { cloudKeys, placeMistakes } from './clouds.ts'
 import * as field from './fields.ts'
 import { calendars, plans, prices } from './price-schema.ts'
 import { signInSchema } from './sign-in.ts'
@@ -159,7 +160,7 @@ const catalog = z.strictObject({
 })
 
 /** The keys for the source of an account's key, of which one is set. */
-const keySources = ['key', 'key_file', 'key_command'] as const
+const keySources = ['key', 'key_file', 'key_command', 'aws', 'google', 'azure'] as const
 
 const account = z
   .strictObject({
@@ -177,6 +178,7 @@ const account = z
       .duration('1s', '20d')
       .optional()
       .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
+    ...cloudKeys,
     enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
     expected_tiers: z
       .array(oneOf(tiers), { error: `must be a list of ${tiers.join(', ')}` })
@@ -247,6 +249,19 @@ const upstream = z
       .describe('How the version and beta headers of the messages wire are spelled towards it.'),
     headers: field.headers.prefault({}).describe('Headers sent with every request.'),
     reuse: flag.prefault(true).describe('`false`: each request has a connection of its own, which has to be opened.'),
+  })
+  .superRefine(({ base_url: baseUrl, key_header: keyHeader, accounts }, context) => {
+    for (const [index, account] of accounts.entries()) {
+      const kind = (['aws', 'google', 'azure'] as const).find((one) => account[one] !== undefined)
+      if (kind === undefined) continue
+      if (keyHeader !== undefined)
+        field.complain(context, `cannot be set with \`${kind}\`, which has a header of its own; leave it out`, [
+          'key_header',
+        ])
+      if (account.aws)
+        for (const { key, message } of placeMistakes(baseUrl, account.aws))
+          field.complain(context, message, ['accounts', index, 'aws', key])
+    }
   })
   .superRefine(({ key_header: keyHeader, headers }, context) => {
     for (const name of Object.keys(headers))

@@ -70,6 +70,8 @@ type ServerParts = {
   role?: WorkerRole | undefined
   /** How long commands that tell keys are waited for, in ms; a test's may hang. */
   keysMs?: number | undefined
+  /** The environment in which clouds name their credentials: that of the process; a test has its own. */
+  env?: Readonly<Record<string, string | undefined>> | undefined
   /** How long a webhook may take, in ms; a test's may hang. */
   webhookMs?: number | undefined
 }
@@ -106,7 +108,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   // Steps that can fail come first: parts that were started would have to be ended again.
   const sealKey = readSealKey(config.sealKey, config.store)
   const memory = openMemory(parts, clockMs)
-  const keyring = createKeyring(clockMs, log.event)
+  const keyring = createKeyring(clockMs, log.event, nowMs, parts.env)
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
   const [unasked, dates] = [createUnaskedLog(log.event, clockMs), new UpstreamDates(nowMs, log.event)]
   const watch = { ...timeOf(parts), reportBug, onUnasked: unasked.note, onDate: dates.note }

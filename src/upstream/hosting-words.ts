@@ -1,5 +1,6 @@
 import type { Config, Upstream } from '../config/config.ts'
-import { fixedKey, type KeyFinder } from './keyring.ts'
+import { fixedKey } from './keyring.ts'
+import type { KeyFinder } from './live-key.ts'
 
 /** Shorter words are not secrets, and would match ordinary text (ruling U11). */
 const charactersMin = 6

@@ -1,7 +1,9 @@
 import { readFile, stat } from 'node:fs/promises'
 import type { KeyRenewal, Secret, Upstream, UpstreamAccount } from '../config/config.ts'
 import { keyMistake } from '../config/values.ts'
+import { CloudKey, cloudSourceOf } from './cloud-key.ts'
 import { type CommandEnd, runCommand } from './key-command.ts'
+import type { KeyFinder, KeyReport, LiveKey } from './live-key.ts'
 
 /** The time between two looks at a key file, in ms. */
 const lookEveryMs = 1_000
@@ -14,32 +16,26 @@ const retryMaxMs = 60_000
 /** The most unused keys that are remembered: more than reloads retire while a request runs. */
 const retiredMax = 1_000
 
-/** A key with its current value. */
-export interface LiveKey {
-  /** Undefined until the file or the command has given a key. Until then the account gets no requests. */
-  readonly value: string | undefined
-  readonly version: number
-  /** The key and the one before it, because answers under way may still quote the old one. */
-  readonly known: readonly string[]
-  /** The provider refused the key: its source is read again early. */
-  doubt(): void
-}
-
-export type KeyFinder = (account: UpstreamAccount) => LiveKey
-
-/** Logs what happens to keys, but never a key or the output of a command. */
-type KeyReport = (level: 'info' | 'error', event: string, fields: Record<string, unknown>) => void
-
 export type Keyring = ReturnType<typeof createKeyring>
+
+/** A key whose source is read by itself. */
+type OwnedKey = RenewedKey | CloudKey
 
 /**
  * The keys that change while the process runs. They outlive the configuration, so that a reload does not run commands again.
  * @param clockMs monotonic
+ * @param nowMs Unix milliseconds
+ * @param env in which clouds name their credentials
  */
-export function createKeyring(clockMs: () => number, report: KeyReport) {
-  const renewed = new Map<string, RenewedKey>()
+export function createKeyring(
+  clockMs: () => number,
+  report: KeyReport,
+  nowMs: () => number = Date.now,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+) {
+  const renewed = new Map<string, OwnedKey>()
   /** Keys of earlier configurations, for requests that began under them. They are not renewed. */
-  const retired = new Map<string, RenewedKey>()
+  const retired = new Map<string, OwnedKey>()
   return {
     /** Returns the key as it is known. Starts nothing. */
     keyOf(account: UpstreamAccount): LiveKey {
@@ -66,23 +62,23 @@ export function createKeyring(clockMs: () => number, report: KeyReport) {
   }
 
   /** The keys of the newest configuration, with the values that it has read. */
-  function readAll(upstreams: Iterable<Upstream>): RenewedKey[] {
+  function readAll(upstreams: Iterable<Upstream>): OwnedKey[] {
     return findAll(upstreams).map(({ key, account }) => {
-      key.take(account.key)
+      if (key instanceof RenewedKey) key.take(account.key)
       return key
     })
   }
 
-  function findAll(upstreams: Iterable<Upstream>): { key: RenewedKey; account: UpstreamAccount }[] {
-    return [...upstreams].flatMap(({ name, accounts }) =>
-      accounts.flatMap((account) => {
-        const key = find(account, `${name}/${account.name}`)
+  function findAll(upstreams: Iterable<Upstream>): { key: OwnedKey; account: UpstreamAccount }[] {
+    return [...upstreams].flatMap((upstream) =>
+      upstream.accounts.flatMap((account) => {
+        const key = find(account, upstream)
         return key ? { key, account } : []
       }),
     )
   }
 
-  function retireOthers(named: readonly RenewedKey[]): void {
+  function retireOthers(named: readonly OwnedKey[]): void {
     const kept = new Set(named)
     for (const [id, key] of renewed) {
       if (kept.has(key)) continue
@@ -93,18 +89,22 @@ export function createKeyring(clockMs: () => number, report: KeyReport) {
     }
   }
 
-  /** @param label the key's name in the log */
-  function find(account: UpstreamAccount, label: string): RenewedKey | undefined {
+  function find(account: UpstreamAccount, upstream: Upstream): OwnedKey | undefined {
     const id = idOf(account)
     if (id === undefined) return undefined
     const renewal = account.renewal!
-    const around = { clockMs, report, label }
-    const known = renewed.get(id)
-    const key = known ?? ('file' in renewal ? new FileKey(renewal.file, around) : new CommandKey(renewal, around))
-    key.follow(renewal)
+    const key = renewed.get(id) ?? open(renewal, `${upstream.name}/${account.name}`, upstream)
+    if (key instanceof RenewedKey) key.follow(renewal)
     renewed.set(id, key)
     retired.delete(id)
     return key
+  }
+
+  /** @param label the key's name in the log */
+  function open(renewal: KeyRenewal, label: string, upstream: Upstream): OwnedKey {
+    if ('cloud' in renewal) return new CloudKey(renewal.cloud, { clockMs, nowMs, report, label, env, upstream })
+    const around = { clockMs, report, label }
+    return 'file' in renewal ? new FileKey(renewal.file, around) : new CommandKey(renewal, around)
   }
 }
 
@@ -115,6 +115,7 @@ function idOf({ renewal, isEnabled }: UpstreamAccount): string | undefined {
 
 /** Identifies the source of a key, without its lifetime. */
 export function sourceOf(renewal: KeyRenewal): string {
+  if ('cloud' in renewal) return JSON.stringify(cloudSourceOf(renewal.cloud))
   return JSON.stringify('file' in renewal ? { file: renewal.file } : { command: renewal.command })
 }
 
@@ -300,7 +301,7 @@ class CommandKey extends RenewedKey {
 
   /** A shorter lifetime counts for the current key too; a longer one only for the next key. */
   override follow(renewal: KeyRenewal): void {
-    if ('file' in renewal || renewal.lifetimeMs === this.#lifetimeMs) return
+    if (!('command' in renewal) || renewal.lifetimeMs === this.#lifetimeMs) return
     this.#lifetimeMs = renewal.lifetimeMs
     this.#dueMs = Math.min(this.#dueMs, this.#toldMs + this.#lifetimeMs)
   }

@@ -1,7 +1,7 @@
 import { bearer, type CredentialHeaders } from '../catalog/credentials.ts'
 import type { Model } from '../catalog/model.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
-import type { LiveKey } from './keyring.ts'
+import type { LiveKey } from './live-key.ts'
 
 /** The target of an attempt: an upstream, the account that pays there, and the model there. One object for each, for equality. */
 export type Target = {
@@ -40,21 +40,29 @@ const fixedHeaders = ['content-type', 'application/json', 'accept-encoding', 'id
 /** Returns all headers of a request to a target, names and values in turn. */
 export function headersOf(target: Target, request: UpstreamRequest): string[] {
   const headers = [...fixedHeaders, ...target.headers, 'content-length', String(request.body.length)]
-  for (const [name, value] of credentialOf(target, request)) headers.push(name, value)
+  const isSigned = target.key?.credential !== undefined
+  if (!isSigned) for (const [name, value] of credentialOf(target, request)) headers.push(name, value)
   for (const [name, value] of request.headers) headers.push(name, value)
+  if (isSigned) for (const [name, value] of credentialOf(target, request, headers)) headers.push(name, value)
   return headers
 }
 
 /**
  * The headers with the key of the account that pays for an attempt. They are added here, for one target, and nowhere before: so no
  * request can carry one provider's key to another (U14). An upstream may have a header of its own for the key (ruling P8).
+ * @param headers all others, names and values in turn: a signature covers some of them
  * @returns no header if the account has no key, as local servers need none.
  */
-export function credentialOf(target: Target, request: UpstreamRequest): ReturnType<CredentialHeaders> {
+export function credentialOf(
+  target: Target,
+  request: UpstreamRequest,
+  headers: readonly string[] = [],
+): ReturnType<CredentialHeaders> {
   const key = target.key?.value
   if (!key) return []
   const { keyHeader, baseUrl } = target.upstream
-  const parts = { baseUrl, path: pathFor(target, request), body: request.body }
+  const parts = { baseUrl, path: pathFor(target, request), headers, body: request.body }
+  if (target.key?.credential) return target.key.credential.headers(key, parts)
   if (keyHeader === 'authorization') return bearer(key, parts)
   return keyHeader === undefined ? request.credential(key, parts) : [[keyHeader, key]]
 }

@@ -55,7 +55,7 @@ function eventOf({ headers, payload }: EventFrame): string {
   if (typeof said['bytes'] !== 'string') return ''
   const event = Buffer.from(said['bytes'], 'base64').toString('utf8')
   // A line end in JSON is a blank between its words.
-  return event.includes('"type"') ? `data: ${event.replace(/[\r\n]+/g, ' ')}\n\n` : ''
+  return event.includes('"type"') ? `data: ${event.replaceAll('\n', ' ').replaceAll('\r', ' ')}\n\n` : ''
 }
 
 /** An exception of a model has the model's own status and words (botocore 1.44.8, `ModelStreamErrorException`). */

@@ -86,6 +86,8 @@ export type TestOptions = {
   bodiesBytesMax?: number
   /** How long its start waits for commands that print keys, in ms. */
   keysMs?: number
+  /** The environment in which clouds name their credentials; default: an empty one. */
+  env?: Record<string, string>
   /** How often the store is checked for changes by others, in ms. */
   pollMs?: number
   /** How many finished requests it keeps in memory; default: 500. */
@@ -185,12 +187,12 @@ export async function startTestGateway(options: TestOptions = {}): Promise<TestG
   }
   const memory = createPoolMemory(options.cools ? clockMs : leap)
   // Room for the 11,000 requests of production takes 5 ms to make, and many hundred gateways start.
-  const { bodiesBytesMax, requestsKept = 500, keysMs, webhookMs } = options
+  const { bodiesBytesMax, requestsKept = 500, keysMs, webhookMs, env = {} } = options
   let restedMs = 0
   const connectionsClockMs = () => performance.now() + restedMs
   const load = { isShedding: false, isStrained: false, stop() {} }
   const recents = createRecents({ requestsMax: requestsKept, namelessMax: requestsKept })
-  const own = { log, nowMs, clockMs, connectionsClockMs, load, memory, recents, bodiesBytesMax, keysMs, webhookMs }
+  const own = { log, nowMs, clockMs, connectionsClockMs, load, memory, recents, bodiesBytesMax, keysMs, webhookMs, env }
   const server = await startServer({ config, store: ledger, ...own })
   started.unshift(() => server.drain(0, 1_000))
   const tap = openTap(

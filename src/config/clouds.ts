@@ -1,0 +1,121 @@
+import { z } from 'zod'
+import { filled, oneOf, text } from '../catalog/kinds.ts'
+import type { SigningPlace } from '../clouds/sigv4.ts'
+import * as field from './fields.ts'
+
+/*
+ * The settings of accounts whose credentials a cloud gives, and what the address of an upstream says of the place of a signature.
+ */
+
+const regionCure = 'must be a region such as eu-central-1'
+
+const aws = z.strictObject({
+  region: text(regionCure)
+    .regex(/^[a-z]{2,4}(?:-[a-z]+)+-\d$/, { error: regionCure })
+    .optional()
+    .describe('The region. Needed only if the host of `base_url` does not name it.'),
+  service: text()
+    .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be the name of a service such as bedrock' })
+    .optional()
+    .describe('The service that signatures are for. Needed only if the host of `base_url` is none of AWS.'),
+  profile: filled('must be the name of a profile')
+    .optional()
+    .describe("A profile of AWS's shared files. Default: what the environment says, then the machine."),
+  role: text()
+    .regex(/^arn:[\w-]+:iam::\d{12}:role\/.+$/, { error: 'must be the ARN of a role, arn:aws:iam::ACCOUNT:role/NAME' })
+    .optional()
+    .describe('The ARN of a role that is taken over these credentials.'),
+  external_id: filled('must not be empty').optional().describe('The external id that the role wants.'),
+  session_name: text()
+    .regex(/^[\w+=,.@-]{2,64}$/, { error: 'must be 2 to 64 letters, digits and +=,.@-_' })
+    .optional()
+    .describe('How the session of the role is called in the logs of AWS. Default: triwire.'),
+  sign: oneOf(['request', 'bearer'])
+    .prefault('request')
+    .describe('`request`: each request is signed. `bearer`: a short-term key of Bedrock is made and shown.'),
+})
+
+const google = z.strictObject({
+  credentials_file: field.filePath
+    .optional()
+    .describe(
+      'A service account, or a workload identity federation, in JSON. Default: `GOOGLE_APPLICATION_CREDENTIALS`, then the metadata server.',
+    ),
+})
+
+const azureScope = 'https://ai.azure.com/.default'
+
+const azure = z
+  .strictObject({
+    tenant: filled('must be the id of a tenant').optional().describe('Default: `AZURE_TENANT_ID`.'),
+    client: filled('must be the id of an application').optional().describe('Default: `AZURE_CLIENT_ID`.'),
+    secret: filled('must not be empty').optional().describe("The application's secret. Or `secret_file`."),
+    secret_file: field.filePath
+      .optional()
+      .describe(
+        'A file with the secret, read anew each time. Default: `AZURE_CLIENT_SECRET`, then `AZURE_FEDERATED_TOKEN_FILE`, then the managed identity.',
+      ),
+    scope: text()
+      .regex(/^(?:https|api):\/\/\S+\/\.default$/, { error: `must end in /.default, such as ${azureScope}` })
+      .prefault(azureScope)
+      .describe('What the token is for; `https://cognitiveservices.azure.com/.default` for older resources.'),
+  })
+  .superRefine(({ secret, secret_file: file }, context) => {
+    if (secret !== undefined && file !== undefined)
+      field.complain(context, 'is set beside `secret`: leave one out', ['secret_file'])
+  })
+
+/** The keys of an account for a cloud, of which one stands in place of its key. */
+export const cloudKeys = {
+  aws: aws.optional().describe("Credentials of AWS, in place of a key: by the settings here and AWS's own variables."),
+  google: google.optional().describe('Tokens of Google, in place of a key.'),
+  azure: azure.optional().describe('Tokens of Microsoft Entra, in place of a key.'),
+}
+
+export type CloudEntries = { [Name in keyof typeof cloudKeys]?: z.output<(typeof cloudKeys)[Name]> | undefined }
+
+/** The services by their names in hosts (botocore 1.44.8, and the SDKs of Anthropic, 2026-11). */
+const services = new Map([
+  ['bedrock-runtime', 'bedrock'],
+  ['bedrock-mantle', 'bedrock-mantle'],
+  ['aws-external-anthropic', 'aws-external-anthropic'],
+])
+
+const awsHost = new RegExp(
+  `(?:^|\\.)(${[...services.keys()].join('|')})(?:-fips)?\\.([a-z]{2,4}(?:-[a-z]+)+-\\d)\\.(?:vpce\\.)?(?:amazonaws\\.com(?:\\.cn)?|api\\.aws)$`,
+)
+
+/** The place of a signature by the host of an upstream; undefined if it is none of AWS. */
+function placeOf(baseUrl: string): SigningPlace | undefined {
+  const [, name, region] = awsHost.exec(new URL(baseUrl).hostname) ?? []
+  return name === undefined ? undefined : { service: services.get(name)!, region: region! }
+}
+
+/** The place of signatures of an account, which `placeMistakes` has checked. */
+export function placeFor(baseUrl: string, { region, service }: Partial<SigningPlace>): SigningPlace {
+  const host = placeOf(baseUrl)
+  return { region: region ?? host?.region ?? '', service: service ?? host?.service ?? '' }
+}
+
+type PlaceMistake = { key: keyof SigningPlace; message: string }
+
+/** Mistakes of the place of signatures: nothing says it, or two places say it differently. */
+export function placeMistakes(
+  baseUrl: string,
+  entry: { region?: string | undefined; service?: string | undefined },
+): PlaceMistake[] {
+  const host = placeOf(baseUrl)
+  return (['region', 'service'] as const).flatMap((key): PlaceMistake[] => {
+    const [said, own] = [entry[key], host?.[key]]
+    if (said === undefined && own === undefined)
+      return [{ key, message: 'is needed, because the host of `base_url` does not name it' }]
+    if (key === 'region' && said !== undefined && own !== undefined && said !== own)
+      return [
+        {
+          key,
+          message: `is another one than in the host of \`base_url\`, which says ${own}: leave it out, or change the host`,
+        },
+      ]
+    return []
+  })
+}

@@ -1,0 +1,280 @@
+import { createHash } from 'node:crypto'
+import { bearer, type CredentialHeaders } from '../catalog/credentials.ts'
+import { type AwsCredentials, bearerSecondsMax, keepSigningKey, mintBearer, signRequest } from '../clouds/sigv4.ts'
+import type { AwsAccount, CloudAccount, Upstream } from '../config/config.ts'
+import { environmentProxy, parseProxy, proxyMistake } from '../config/egress.ts'
+import { identifyAws, takeAws } from './clouds/aws.ts'
+import { takeAzure } from './clouds/azure.ts'
+import { takeGoogle } from './clouds/google.ts'
+import type { CloudToken, SourceAround } from './clouds/sources.ts'
+import type { DialRoute } from './dial.ts'
+import type { CloudCredential, CredentialState, KeyReport, LiveKey } from './live-key.ts'
+
+/** The longest time for a renewal, and the shortest and longest wait before the next one after a failure, in ms. */
+const takeMaxMs = 30_000
+const retryMs = 5_000
+const retryMaxMs = 60_000
+
+/** A credential is renewed at this share of its life, at the latest so many ms before its end, and never before half of it. */
+const renewShare = 0.8
+const renewBeforeMs = 300_000
+/** A credential without an end is looked up again after so many ms, because its file may have changed. */
+const lookAgainMs = 600_000
+
+/** The clock of a cloud is believed to differ from ours from so many ms on: a `Date` is in whole seconds. */
+const apartMinMs = 30_000
+
+/** The parts that the owner of all keys gives each. */
+type CloudSurroundings = {
+  /** Monotonic. */
+  clockMs: () => number
+  /** Unix milliseconds. */
+  nowMs: () => number
+  report: KeyReport
+  label: string
+  env: Readonly<Record<string, string | undefined>>
+  /** Its proxy and certificates are those of the endpoints that give credentials. */
+  upstream: Pick<Upstream, 'proxy' | 'ca'>
+}
+
+/** Identifies the source of a credential. A secret of the configuration is digested. */
+export function cloudSourceOf(account: CloudAccount): unknown {
+  if (account.kind !== 'azure' || !account.secret) return account
+  return { ...account, secret: createHash('sha256').update(account.secret.reveal()).digest('hex') }
+}
+
+/**
+ * A credential of a cloud, and its only owner. It is renewed ahead of its end by one request at a time. While that fails, the last one
+ * stays in use until it ends. Fields are private, so that printing the object never shows a secret.
+ */
+export class CloudKey implements LiveKey, CloudCredential {
+  readonly first: Promise<void>
+  readonly #account: CloudAccount
+  readonly #parts: CloudSurroundings
+  #token: CloudToken | undefined
+  #before: CloudToken | undefined
+  #version = 0
+  /** By the monotonic clock. */
+  #endMs = Number.NEGATIVE_INFINITY
+  #dueMs = Number.NEGATIVE_INFINITY
+  #startedMs = Number.NEGATIVE_INFINITY
+  #failures = 0
+  #trouble: string | undefined
+  #running: AbortController | undefined
+  /** The provider has refused the credential, so that the next one is another one for the health of the account. */
+  #isRefused = false
+  #aheadMs: number | undefined
+  #signingKeys = keepSigningKey()
+  #minted: { token: CloudToken; key: string; untilMs: number } | undefined
+  #mintedBefore: string | undefined
+  #onFirst = () => {}
+
+  constructor(account: CloudAccount, parts: CloudSurroundings) {
+    this.#account = account
+    this.#parts = parts
+    this.first = new Promise((resolve) => {
+      this.#onFirst = resolve
+    })
+  }
+
+  /** A word that is set while the credential is good. It is the secret itself only if that is a bearer. */
+  get value(): string | undefined {
+    const use = this.#parts.clockMs() < this.#endMs ? this.#token?.use : undefined
+    return use && ('bearer' in use ? use.bearer : use.id)
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  get known(): readonly string[] {
+    const minted = [this.#minted?.key, this.#mintedBefore]
+    return [...[this.#token, this.#before].flatMap(wordsOf), ...minted.filter((key) => key !== undefined)]
+  }
+
+  get credential(): CloudCredential {
+    return this
+  }
+
+  get isRenewing(): boolean {
+    return this.#running !== undefined
+  }
+
+  get state(): CredentialState {
+    const leftMs = this.#endMs - this.#parts.clockMs()
+    return {
+      source: this.#token?.source,
+      identity: this.#token?.identity,
+      leftMs: Number.isFinite(leftMs) ? Math.max(0, leftMs) : undefined,
+      aheadMs: this.#aheadMs,
+    }
+  }
+
+  /** Signs a request, or shows the bearer. Only of a key that has a value. */
+  readonly headers: CredentialHeaders = (_, parts) => {
+    const { use } = this.#token!
+    if ('bearer' in use) return [...bearer(use.bearer, parts), ...(use.headers ?? [])]
+    const place = this.#account as AwsAccount
+    if (place.sign === 'bearer') return bearer(this.#mint(use, place.region), parts)
+    const { host } = new URL(parts.baseUrl)
+    return signRequest({ method: 'POST', host, ...parts }, use, place, this.#nowMs(), this.#signingKeys)
+  }
+
+  tick(): void {
+    const nowMs = this.#parts.clockMs()
+    if (this.#running) {
+      if (nowMs - this.#startedMs < takeMaxMs) return
+      const running = this.#running
+      this.#running = undefined
+      running.abort()
+      this.#fail('it takes too long')
+    } else if (nowMs >= this.#dueMs) this.#start()
+  }
+
+  doubt(): void {
+    this.#isRefused = true
+    const soonMs = this.#startedMs + retryMs
+    if (!this.#running && this.#dueMs > soonMs) this.#dueMs = soonMs
+  }
+
+  renew(date: string | undefined): void {
+    const before = this.#nowMs()
+    this.#noteDate(date)
+    if (Math.abs(this.#nowMs() - before) >= apartMinMs || this.#running) return
+    this.#isRefused = true
+    if (this.#parts.clockMs() >= this.#startedMs + retryMs) this.#start()
+  }
+
+  async identify(): Promise<string> {
+    const { use, identity = '' } = this.#token ?? {}
+    if (!use || 'bearer' in use || this.#account.kind !== 'aws') return identity
+    return identifyAws(use, this.#account.region, this.#around(AbortSignal.timeout(takeMaxMs))).catch(() => identity)
+  }
+
+  close(): void {
+    this.#running?.abort()
+    this.#running = undefined
+    this.#dueMs = Number.POSITIVE_INFINITY
+    this.#onFirst()
+  }
+
+  #start(): void {
+    const running = new AbortController()
+    this.#running = running
+    this.#startedMs = this.#parts.clockMs()
+    // An answer to a question that was given up counts no more.
+    const settle = (act: () => void) => {
+      if (this.#running !== running) return
+      this.#running = undefined
+      act()
+      this.#onFirst()
+    }
+    takeCloud(this.#account, this.#around(running.signal)).then(
+      (token) => settle(() => this.#take(token)),
+      (error: Error) => settle(() => this.#fail(error.message)),
+    )
+  }
+
+  #take(token: CloudToken): void {
+    const { lifeMs } = token
+    if (lifeMs !== undefined && lifeMs <= 0) {
+      this.#fail(`${token.source} gives a credential that has ended`)
+      return
+    }
+    const nowMs = this.#parts.clockMs()
+    const isFirst = this.#token === undefined
+    const isSame = !isFirst && wordsOf(token).join() === wordsOf(this.#token).join()
+    // Health belongs to whom the credential stands for. Every hour has another secret, which says nothing about that.
+    if (isFirst || token.identity !== this.#token?.identity || (this.#isRefused && !isSame)) this.#version++
+    this.#isRefused = false
+    this.#failures = 0
+    this.#trouble = undefined
+    if (!isSame) this.#before = this.#token
+    this.#token = token
+    this.#endMs = lifeMs === undefined ? Number.POSITIVE_INFINITY : nowMs + lifeMs
+    this.#dueMs = nowMs + (lifeMs === undefined ? lookAgainMs : renewAfterMs(lifeMs))
+    if (!isFirst && !isSame) this.#parts.report('info', 'key_renewed', { account: this.#parts.label })
+  }
+
+  /** Logged once per distinct cause. */
+  #fail(why: string): void {
+    const waitMs = Math.min(retryMaxMs, retryMs * 2 ** Math.min(this.#failures++, 10))
+    this.#dueMs = this.#parts.clockMs() + waitMs
+    if (this.#trouble === why) return
+    this.#trouble = why
+    const { report, label } = this.#parts
+    report('error', 'key_failed', { account: label, why, in_use: this.value !== undefined })
+  }
+
+  /** A minted key is kept for half of the longest life, or until the credentials change. */
+  #mint(use: AwsCredentials, region: string): string {
+    const nowMs = this.#parts.clockMs()
+    if (this.#minted?.token !== this.#token || this.#minted!.untilMs <= nowMs) {
+      this.#mintedBefore = this.#minted?.key
+      const key = mintBearer(use, region, this.#nowMs())
+      this.#minted = { token: this.#token!, key, untilMs: nowMs + (bearerSecondsMax * 1_000) / 2 }
+    }
+    return this.#minted!.key
+  }
+
+  #nowMs(): number {
+    return this.#parts.nowMs() + (this.#aheadMs ?? 0)
+  }
+
+  #noteDate(date: string | undefined): void {
+    const aheadMs = Date.parse(date ?? '') - this.#parts.nowMs()
+    if (Number.isNaN(aheadMs)) return
+    const believedMs = Math.abs(aheadMs) < apartMinMs ? 0 : aheadMs
+    const isNews = Math.abs(believedMs - (this.#aheadMs ?? 0)) >= apartMinMs
+    if (!isNews && this.#aheadMs !== undefined) return
+    this.#aheadMs = believedMs
+    if (isNews) this.#parts.report('info', 'clock_skew', { account: this.#parts.label, ahead_ms: believedMs })
+  }
+
+  #around(signal: AbortSignal): SourceAround {
+    const { env, upstream } = this.#parts
+    return {
+      env,
+      signal,
+      nowMs: () => this.#nowMs(),
+      noteDate: (date) => this.#noteDate(date),
+      routeTo: (address) => routeTo(address, upstream, env),
+    }
+  }
+}
+
+function takeCloud(account: CloudAccount, around: SourceAround): Promise<CloudToken> {
+  switch (account.kind) {
+    case 'aws':
+      return takeAws(account, around)
+    case 'google':
+      return takeGoogle(account, around)
+    case 'azure':
+      return takeAzure(account, around)
+  }
+}
+
+/** When a credential is renewed, after it was given. */
+function renewAfterMs(lifeMs: number): number {
+  return Math.max(lifeMs / 2, Math.min(lifeMs * renewShare, lifeMs - renewBeforeMs))
+}
+
+/** The secret words of a credential. The id of a key of AWS is one too: it names the account. */
+function wordsOf(token: CloudToken | undefined): string[] {
+  if (!token) return []
+  const { use } = token
+  return 'bearer' in use ? [use.bearer] : [use.id, use.secret, ...(use.token ? [use.token] : [])]
+}
+
+/**
+ * An endpoint is reached through the proxy of the upstream, or else as the environment says. The certificates of the upstream are
+ * trusted beside the usual ones: an endpoint is another host.
+ */
+function routeTo(address: URL, { proxy, ca }: Pick<Upstream, 'proxy' | 'ca'>, env: SourceAround['env']): DialRoute {
+  const said = proxy?.source.startsWith('upstreams.') ? proxy.url.reveal() : environmentProxy(address.href, env)?.value
+  const usual = ca === undefined ? [] : process.getBuiltinModule('node:tls').getCACertificates('default')
+  return {
+    ...(said !== undefined && proxyMistake(said) === undefined && { proxy: new URL(parseProxy(said)) }),
+    ...(ca !== undefined && { ca: [...usual, ca].join('\n') }),
+  }
+}

@@ -1,0 +1,340 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { type AwsCredentials, signRequest } from '../../clouds/sigv4.ts'
+import type { AwsAccount } from '../../config/config.ts'
+import {
+  askSource,
+  type CloudSource,
+  type CloudToken,
+  formOf,
+  lifeUntil,
+  readMembers,
+  readSource,
+  runSource,
+  type SourceAround,
+  takeFirst,
+} from './sources.ts'
+
+/** The machine's own service, in both families of addresses, and those of containers (docs.aws.amazon.com/sdkref, 2026-11). */
+const machineHosts = new Set(['169.254.169.254', '[fd00:ec2::254]'])
+const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]'])
+const silentMachine = 'in a container the hop limit of the instance must be 2'
+
+/** The sources in the order of AWS's own tools for servers; the settings of the account come first. */
+const awsSources: readonly CloudSource<AwsAccount>[] = [
+  {
+    name: 'profile',
+    applies: ({ profile }, { env }) => profile !== undefined || !!env['AWS_PROFILE'],
+    take: ({ profile, region }, around) => takeProfile(profile ?? around.env['AWS_PROFILE']!, region, around),
+  },
+  {
+    name: 'environment',
+    applies: (_, { env }) => !!env['AWS_ACCESS_KEY_ID'] || !!env['AWS_SECRET_ACCESS_KEY'],
+    take: async (_, around) => takeEnvironment(around),
+  },
+  {
+    name: 'web identity',
+    applies: (_, { env }) => !!env['AWS_WEB_IDENTITY_TOKEN_FILE'],
+    take: ({ region }, around) => {
+      const { AWS_WEB_IDENTITY_TOKEN_FILE: file, AWS_ROLE_ARN: role, AWS_ROLE_SESSION_NAME: session } = around.env
+      if (!role) throw new Error('AWS_ROLE_ARN is not set beside AWS_WEB_IDENTITY_TOKEN_FILE')
+      return assumeByToken({ file: file!, role, session, region }, around)
+    },
+  },
+  {
+    name: 'shared files',
+    applies: () => true,
+    take: ({ region }, around) => takeDefault(region, around),
+  },
+  {
+    name: 'container',
+    applies: (_, { env }) =>
+      !!env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI'] || !!env['AWS_CONTAINER_CREDENTIALS_FULL_URI'],
+    take: (_, around) => takeContainer(around),
+  },
+  {
+    name: 'instance metadata',
+    applies: (_, { env }) => env['AWS_EC2_METADATA_DISABLED']?.toLowerCase() !== 'true',
+    take: (_, around) => takeMachine(around),
+  },
+]
+
+/**
+ * Takes credentials of AWS, and with them those of the role that the account names.
+ * @throws Error with what was looked for
+ */
+export async function takeAws(account: AwsAccount, around: SourceAround): Promise<CloudToken> {
+  const { role, externalId, region, sessionName: session } = account
+  const base = await takeFirst(awsSources, account, around)
+  if (!base) throw new Error('there are no credentials of AWS: set `profile`, or the variables of AWS')
+  return role === undefined ? base : assumeRole(base, { role, externalId, region, session }, around)
+}
+
+/** The ARN for which credentials stand. @throws as `askSource` */
+export async function identifyAws(credentials: AwsCredentials, region: string, around: SourceAround): Promise<string> {
+  const text = await askSts(credentials, region, { Action: 'GetCallerIdentity' }, around)
+  return elementOf(text, 'Arn', 'STS')
+}
+
+function takeEnvironment({ env }: SourceAround): CloudToken {
+  const { AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token } = env
+  if (!id || !secret) throw new Error('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must both be set')
+  const use = { id, secret, ...(token && { token }) }
+  return { use, source: 'environment', identity: id, lifeMs: undefined }
+}
+
+/** JSON of a command, of a container's service, and of a machine's; `Token` is `SessionToken` in the first. */
+function readCredentials(text: string, where: string, around: SourceAround): CloudToken {
+  const said = readMembers(text, where, ['AccessKeyId', 'SecretAccessKey'])
+  const token = said['SessionToken'] ?? said['Token']
+  const use = {
+    id: said.AccessKeyId,
+    secret: said.SecretAccessKey,
+    ...(typeof token === 'string' && token && { token }),
+  }
+  return { use, source: where, identity: said.AccessKeyId, lifeMs: lifeUntil(said['Expiration'], around, where) }
+}
+
+async function takeContainer(around: SourceAround): Promise<CloudToken> {
+  const { env } = around
+  const relative = env['AWS_CONTAINER_CREDENTIALS_RELATIVE_URI']
+  const file = env['AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE']
+  const token = file ? await readSource(file, 'the token of the container') : env['AWS_CONTAINER_AUTHORIZATION_TOKEN']
+  const address = relative ? `http://169.254.170.2${relative}` : env['AWS_CONTAINER_CREDENTIALS_FULL_URI']!
+  const headers = { accept: 'application/json', ...(token && { authorization: token.trim() }) }
+  const { text } = await askSource(around, address, { headers, metadata: containerHosts })
+  return readCredentials(text, 'container', around)
+}
+
+/** Version 2 of the service only: each question has a token that was fetched with PUT. */
+async function takeMachine(around: SourceAround): Promise<CloudToken> {
+  const base = (around.env['AWS_EC2_METADATA_SERVICE_ENDPOINT'] || 'http://169.254.169.254').replace(/\/+$/, '')
+  const metadata = machineHosts
+  try {
+    const lifetime = { 'x-aws-ec2-metadata-token-ttl-seconds': '21600' }
+    const put = { method: 'PUT', headers: lifetime, metadata }
+    const { text: token } = await askSource(around, `${base}/latest/api/token`, put)
+    const headers = { 'x-aws-ec2-metadata-token': token.trim() }
+    const place = `${base}/latest/meta-data/iam/security-credentials/`
+    const { text: roles } = await askSource(around, place, { headers, metadata })
+    const role = roles.trim().split('\n')[0]!
+    const { text } = await askSource(around, place + encodeURIComponent(role), { headers, metadata })
+    const { Code: code = 'Success' } = readMembers(text, 'instance metadata', [])
+    if (code !== 'Success') throw new Error(`the role of the instance is not ready (${code})`)
+    return { ...readCredentials(text, 'instance metadata', around), identity: role }
+  } catch (error) {
+    throw new Error(
+      `no credentials of AWS in the settings or the environment, and ${(error as Error).message}; ${silentMachine}`,
+    )
+  }
+}
+
+type RoleWish = {
+  role: string
+  region: string
+  session?: string | undefined
+  externalId?: string | undefined
+  seconds?: string | undefined
+}
+
+async function assumeRole(base: CloudToken, wish: RoleWish, around: SourceAround): Promise<CloudToken> {
+  const fields = {
+    Action: 'AssumeRole',
+    RoleArn: wish.role,
+    RoleSessionName: wish.session || 'triwire',
+    ExternalId: wish.externalId,
+    DurationSeconds: wish.seconds,
+  }
+  const text = await askSts(base.use as AwsCredentials, wish.region, fields, around)
+  return { ...readRole(text, around), source: `role over ${base.source}` }
+}
+
+/** The token is read anew each time: it rotates. */
+async function assumeByToken(wish: RoleWish & { file: string }, around: SourceAround): Promise<CloudToken> {
+  const token = (await readSource(wish.file, 'the web identity token')).trim()
+  const fields = {
+    Action: 'AssumeRoleWithWebIdentity',
+    RoleArn: wish.role,
+    RoleSessionName: wish.session || 'triwire',
+    WebIdentityToken: token,
+    DurationSeconds: wish.seconds,
+  }
+  const text = await askSts(undefined, wish.region, fields, around)
+  return { ...readRole(text, around), source: 'web identity' }
+}
+
+/** @param credentials undefined for a question that is not signed */
+async function askSts(
+  credentials: AwsCredentials | undefined,
+  region: string,
+  fields: Record<string, string | undefined>,
+  around: SourceAround,
+): Promise<string> {
+  const domain = region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com'
+  const base = (around.env['AWS_ENDPOINT_URL_STS'] || `https://sts.${region}.${domain}`).replace(/\/+$/, '')
+  const form = formOf({ ...fields, Version: '2011-06-15' })
+  const url = URL.parse(`${base}/`)
+  const ask = async () => {
+    const request = { method: 'POST', host: url?.host ?? '', path: url?.pathname ?? '/', body: form.body! }
+    const signed = credentials
+      ? signRequest(
+          { ...request, headers: Object.entries(form.headers!).flat() },
+          credentials,
+          { region, service: 'sts' },
+          around.nowMs(),
+        )
+      : []
+    const { text } = await askSource(around, `${base}/`, {
+      ...form,
+      headers: { ...form.headers, ...Object.fromEntries(signed) },
+    })
+    return text
+  }
+  const before = around.nowMs()
+  try {
+    return await ask()
+  } catch (error) {
+    // The refusal shows the time of the cloud: a signature with that time is tried once.
+    if (!credentials || Math.abs(around.nowMs() - before) < 60_000) throw error
+    return ask()
+  }
+}
+
+function readRole(text: string, around: SourceAround): Omit<CloudToken, 'source'> {
+  const [id = '', secret = '', token = '', end = '', arn = ''] = [
+    'AccessKeyId',
+    'SecretAccessKey',
+    'SessionToken',
+    'Expiration',
+    'Arn',
+  ].map((name) => elementOf(text, name, 'STS'))
+  return { use: { id, secret, token }, identity: arn, lifeMs: lifeUntil(end, around, 'STS') }
+}
+
+/** The text of the first element of a name. What STS writes has no entities in these. */
+function elementOf(xml: string, name: string, where: string): string {
+  const [, text] = new RegExp(`<${name}>([^<]+)</${name}>`).exec(xml) ?? []
+  if (text === undefined) throw new Error(`the answer of ${where} has no ${name}`)
+  return text.trim()
+}
+
+type Profiles = ReadonlyMap<string, ReadonlyMap<string, string>>
+
+async function takeProfile(name: string, region: string, around: SourceAround): Promise<CloudToken> {
+  return resolveProfile(name, { profiles: await readProfiles(around), region, around, seen: [] })
+}
+
+/** The profile that is meant when nobody names one; undefined if it has no credentials, as it may have settings only. */
+async function takeDefault(region: string, around: SourceAround): Promise<CloudToken | undefined> {
+  const profiles = await readProfiles(around).catch(() => undefined)
+  const keys = [...(profiles?.get('default')?.keys() ?? [])]
+  const isSource = keys.some((key) => /^(?:aws_|role_arn|credential_process|sso_)/.test(key))
+  return isSource ? resolveProfile('default', { profiles: profiles!, region, around, seen: [] }) : undefined
+}
+
+type ProfileWalk = { profiles: Profiles; region: string; around: SourceAround; seen: readonly string[] }
+
+/** A profile has keys, a role over another source, or a command; a role comes first, as in AWS's own tools. */
+async function resolveProfile(name: string, walk: ProfileWalk): Promise<CloudToken> {
+  const { profiles, around, seen } = walk
+  const profile = profiles.get(name)
+  if (!profile) throw new Error(`the profile ${name} is in neither of AWS's shared files`)
+  const [id, secret, token] = ['aws_access_key_id', 'aws_secret_access_key', 'aws_session_token'].map((key) =>
+    profile.get(key),
+  )
+  const role = profile.get('role_arn')
+  const hasKeys = id !== undefined && secret !== undefined
+  // A profile may be the source of its own role.
+  if (role !== undefined && !(seen.includes(name) && hasKeys)) return resolveRole(name, role, profile, walk)
+  const source = `profile ${name}`
+  if (hasKeys) return { use: { id, secret, ...(token && { token }) }, source, identity: id, lifeMs: undefined }
+  const command = profile.get('credential_process')
+  if (command !== undefined) {
+    const read = readCredentials(await runSource(around, wordsOf(command)), 'credential_process', around)
+    return { ...read, source }
+  }
+  const isInteractive = [...profile.keys()].some((key) => key.startsWith('sso_'))
+  throw new Error(
+    isInteractive
+      ? `the profile ${name} signs in interactively: give it \`credential_process = aws configure export-credentials --format process --profile …\` of another profile`
+      : `the profile ${name} has neither keys, role_arn nor credential_process`,
+  )
+}
+
+async function resolveRole(
+  name: string,
+  role: string,
+  profile: ReadonlyMap<string, string>,
+  walk: ProfileWalk,
+): Promise<CloudToken> {
+  const { around, seen } = walk
+  const region = profile.get('region') ?? walk.region
+  const wish = {
+    ...{ role, region, session: profile.get('role_session_name'), externalId: profile.get('external_id') },
+    seconds: profile.get('duration_seconds'),
+  }
+  if (profile.has('mfa_serial'))
+    throw new Error(`the profile ${name} wants a code (mfa_serial), which nobody can type here`)
+  const file = profile.get('web_identity_token_file')
+  if (file !== undefined) return assumeByToken({ ...wish, file }, around)
+  const source = profile.get('source_profile')
+  if (source !== undefined) {
+    if (seen.includes(source) && source !== name) throw new Error(`the profile ${name} is its own source`)
+    return assumeRole(await resolveProfile(source, { ...walk, seen: [...seen, name] }), wish, around)
+  }
+  const take = namedSources.get(profile.get('credential_source') ?? '')
+  if (!take)
+    throw new Error(`the profile ${name} has a role_arn, and no source_profile or credential_source that is known`)
+  return assumeRole(await take(around), wish, around)
+}
+
+/** The words of `credential_source`. */
+const namedSources = new Map<string, (around: SourceAround) => Promise<CloudToken>>([
+  ['Environment', async (around) => takeEnvironment(around)],
+  ['EcsContainer', takeContainer],
+  ['Ec2InstanceMetadata', takeMachine],
+])
+
+/** Both shared files, of which one may be missing. The file of credentials wins. */
+async function readProfiles({ env }: SourceAround): Promise<Profiles> {
+  const home = join(env['HOME'] || homedir(), '.aws')
+  const paths = [
+    [env['AWS_CONFIG_FILE'] || join(home, 'config'), /^profile\s+/],
+    [env['AWS_SHARED_CREDENTIALS_FILE'] || join(home, 'credentials'), /^(?!)/],
+  ] as const
+  const profiles = new Map<string, Map<string, string>>()
+  const missing: Error[] = []
+  for (const [path, prefix] of paths) {
+    const text = await readSource(path, 'the shared file').catch((error: Error) => {
+      missing.push(error)
+      return ''
+    })
+    for (const [section, values] of readSections(text)) {
+      const name = section.replace(prefix, '').trim()
+      profiles.set(name, new Map([...(profiles.get(name) ?? []), ...values]))
+    }
+  }
+  if (missing.length === paths.length) throw missing[1]!
+  return profiles
+}
+
+/** `[section]` and `key = value`. Indented lines belong to the setting above them, which nothing here reads. */
+function readSections(text: string): [section: string, values: Map<string, string>][] {
+  const sections: [string, Map<string, string>][] = []
+  for (const line of text.split(/\r?\n/)) {
+    const [, section] = /^\[\s*([^\]]+?)\s*\]/.exec(line) ?? []
+    if (section !== undefined) sections.push([section, new Map()])
+    const [, key, value] = /^([A-Za-z_]\w*)\s*=\s*(.*?)\s*$/.exec(line) ?? []
+    if (key !== undefined && value) sections.at(-1)?.[1].set(key.toLowerCase(), value)
+  }
+  return sections
+}
+
+/** The words of a command, which may be in quotes. */
+function wordsOf(command: string): string[] {
+  return [...command.matchAll(/(?:"(?:\\.|[^"\\])*"|'[^']*'|[^\s"'])+/g)].map(([word]) =>
+    word.replace(/"((?:\\.|[^"\\])*)"|'([^']*)'/g, (_, double: string | undefined, single: string | undefined) =>
+      double === undefined ? single! : double.replace(/\\(.)/g, '$1'),
+    ),
+  )
+}

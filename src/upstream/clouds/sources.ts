@@ -1,0 +1,201 @@
+import { readFile } from 'node:fs/promises'
+import { BlockList, isIP } from 'node:net'
+import type { AwsCredentials } from '../../clouds/sigv4.ts'
+import type { DialRoute } from '../dial.ts'
+import { type FetchRequest, fetchHttp } from '../http-fetch.ts'
+import { runCommand } from '../key-command.ts'
+
+/** A credential that a source gave. */
+export type CloudToken = {
+  /** Signs requests of AWS, or is shown as a bearer with further headers. */
+  use: AwsCredentials | { bearer: string; headers?: readonly (readonly [name: string, value: string])[] }
+  /** The source, and whom the credential stands for, in words for operators. Never a secret. */
+  source: string
+  identity: string
+  /** The rest of its life, in ms; undefined: it has no end. */
+  lifeMs: number | undefined
+}
+
+/** A source of credentials, tried in the order of its list. */
+export type CloudSource<Settings> = {
+  name: string
+  /** Whether the settings or the environment name it. The first one that applies is asked. */
+  applies(settings: Settings, around: SourceAround): boolean
+  /** @returns undefined if it has nothing after all, so that the next one is asked. @throws Error in words for operators, without a secret */
+  take(settings: Settings, around: SourceAround): Promise<CloudToken | undefined>
+}
+
+/** The outside, as far as sources reach it. */
+export type SourceAround = {
+  env: Readonly<Record<string, string | undefined>>
+  /** Unix milliseconds by the clock of the cloud, as far as its answers have shown it. */
+  nowMs(): number
+  /** Called with the `Date` of an answer of the cloud. */
+  noteDate(date: string | undefined): void
+  /** The way to an address that is not on this machine or its link. */
+  routeTo(address: URL): DialRoute
+  signal: AbortSignal
+}
+
+/** Hosts that plain HTTP may go to beside loopback: metadata services, which answer on the link of a machine. */
+type MetadataHosts = ReadonlySet<string> | 'link'
+
+type Asked = Pick<FetchRequest, 'method' | 'headers' | 'body'> & {
+  /** Not through a proxy, and soon or never. */
+  metadata?: MetadataHosts
+}
+
+/** An endpoint refused. */
+export class SourceRefusal extends Error {
+  readonly status: number
+  constructor(message: string, status: number) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** How long an endpoint may take, in ms. A metadata service is near, or not there: it is asked twice. */
+const askMs = 10_000
+const metadataMs = 1_000
+const answerBytesMax = 65_536
+
+const link = new BlockList()
+link.addSubnet('169.254.0.0', 16, 'ipv4')
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/**
+ * Asks an endpoint that gives credentials. Redirects are not followed.
+ * @returns the text and headers of a success
+ * @throws SourceRefusal for another status; Error if the address may not be asked, or does not answer
+ */
+export async function askSource(
+  around: SourceAround,
+  address: string,
+  { metadata, ...request }: Asked,
+): Promise<{ text: string; header(name: string): string | undefined }> {
+  const url = URL.parse(address)
+  const where = url ? url.host : 'an address that is no URL'
+  if (!url || !isAllowed(url, metadata))
+    throw new Error(
+      `${where} is not asked: it must be https://, or http:// on loopback${metadata ? ' or a metadata address' : ''}`,
+    )
+  const isNear = metadata !== undefined || isOneOf(loopback, url)
+  const route = isNear ? {} : around.routeTo(url)
+  for (let tries = metadata ? 2 : 1; ; tries--) {
+    const signal = AbortSignal.any([around.signal, AbortSignal.timeout(metadata ? metadataMs : askMs)])
+    try {
+      const response = await fetchHttp(url, { ...request, ...route, signal })
+      const text = await response.text(answerBytesMax)
+      around.noteDate(response.headers.get('date'))
+      if (response.ok) return { text, header: (name) => response.headers.get(name) }
+      throw new SourceRefusal(`${where} answers ${response.status}${codeOf(text)}`, response.status)
+    } catch (error) {
+      if (error instanceof SourceRefusal) throw error
+      if (tries > 1 && !around.signal.aborted) continue
+      const { code, name } = error as NodeJS.ErrnoException
+      const why = name === 'TimeoutError' ? 'takes too long' : `cannot be reached (${code ?? 'no connection'})`
+      throw new Error(`${where} ${why}`)
+    }
+  }
+}
+
+function isAllowed(url: URL, metadata: MetadataHosts | undefined): boolean {
+  if (url.username !== '' || url.password !== '') return false
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isOneOf(loopback, url))) return true
+  if (url.protocol !== 'http:' || metadata === undefined) return false
+  return metadata === 'link' ? isOneOf(link, url) : metadata.has(url.hostname)
+}
+
+function isOneOf(addresses: BlockList, { hostname }: URL): boolean {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (host === 'localhost') return addresses === loopback
+  const family = isIP(host)
+  return family !== 0 && addresses.check(host, family === 6 ? 'ipv6' : 'ipv4')
+}
+
+/** The code of a refusal in XML or JSON, and nothing else of it: some quote what they were sent. */
+function codeOf(text: string): string {
+  const [, code] =
+    /<Code>([\w.-]{1,60})<\/Code>|"(?:error|code|Code|status)"\s*:\s*"([\w.-]{1,60})"/.exec(text)?.filter(Boolean) ?? []
+  return code === undefined ? '' : ` ${code}`
+}
+
+/** Reads a file of a source. @param what names it for operators @throws Error with the path and the cause */
+export async function readSource(path: string, what: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw new Error(`${what} ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`)
+  }
+}
+
+/** Runs a command of a source. @returns its output @throws Error with the name of the program */
+export function runSource({ signal }: SourceAround, command: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const running = runCommand(command, (end) => {
+      signal.removeEventListener('abort', stop)
+      if ('text' in end) resolve(end.text)
+      else reject(new Error(`${command[0]}: ${end.why}`))
+    })
+    const stop = () => {
+      running.stop()
+      reject(new Error(`${command[0]}: it takes too long`))
+    }
+    signal.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/** Reads JSON with the texts that are needed. @param where names it for operators. @throws Error with the first missing member */
+export function readMembers<Name extends string>(
+  text: string,
+  where: string,
+  names: readonly Name[],
+): Record<Name, string> & Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {}
+  if (typeof value !== 'object' || value === null) throw new Error(`${where} is no JSON object`)
+  const members = value as Record<string, unknown>
+  for (const name of names)
+    if (typeof members[name] !== 'string' || members[name] === '') throw new Error(`${where} has no ${name}`)
+  return members as Record<Name, string> & Record<string, unknown>
+}
+
+/** The rest of a life that ends at a moment. @param end as it is written. @throws Error if it is no moment */
+export function lifeUntil(end: unknown, { nowMs }: SourceAround, where: string): number | undefined {
+  if (end === undefined || end === null || end === '') return undefined
+  const endMs = Date.parse(String(end))
+  if (Number.isNaN(endMs)) throw new Error(`${where} has an end that is no time`)
+  return endMs - nowMs()
+}
+
+/** The body of a form and its header. */
+export function formOf(fields: Record<string, string | undefined>): Pick<FetchRequest, 'method' | 'headers' | 'body'> {
+  const said = Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined)
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+  return { method: 'POST', headers, body: new URLSearchParams(said).toString() }
+}
+
+/** An answer of OAuth. `expires_in` is seconds, as a number or as text. @throws Error if it has no token */
+export function readOAuth(text: string, where: string): { bearer: string; lifeMs: number } {
+  const answer = readMembers(text, where, ['access_token'])
+  const seconds = Number(answer['expires_in'])
+  if (!(seconds > 0)) throw new Error(`${where} has no expires_in`)
+  return { bearer: answer.access_token, lifeMs: seconds * 1_000 }
+}
+
+/** Asks the first source that applies and has something. @returns undefined if none has */
+export async function takeFirst<Settings>(
+  sources: readonly CloudSource<Settings>[],
+  settings: Settings,
+  around: SourceAround,
+): Promise<CloudToken | undefined> {
+  for (const { applies, take } of sources) {
+    const token = applies(settings, around) ? await take(settings, around) : undefined
+    if (token) return token
+  }
+  return undefined
+}

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { atEnd } from '../support/at-end.ts'
+import { canary, isSignedWell, roleArn, startCloud, writeServiceAccount } from '../support/clouds.ts'
+import { testFolder } from '../support/folder.ts'
+import { startTestGateway, testModel } from '../support/gateway.ts'
+import { answers, asks, frames, paths } from '../support/native.ts'
+import { assertQuiet } from '../support/quiet.ts'
+import { type RawRequest, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
+
+/* Accounts of clouds with a whole gateway in between: what is sent is signed or has a bearer, on every wire. */
+
+const place = { region: 'eu-central-1', service: 'bedrock' }
+const wires = ['messages', 'chat', 'responses'] as const
+const keys = { AWS_ACCESS_KEY_ID: 'AKIAENV', AWS_SECRET_ACCESS_KEY: `${canary}-file` }
+
+async function open(account: object, env: Record<string, string> = {}, more: object = {}) {
+  const upstream = await startRawUpstream()
+  const cloud = await startCloud(() => gateway?.nowMs() ?? Date.now())
+  const far = { base_url: upstream.url, accounts: [{ name: 'a', ...account }], ...more }
+  let gateway: Awaited<ReturnType<typeof startTestGateway>> | undefined
+  gateway = await startTestGateway({
+    models: wires.map((wire) => testModel(`native-${wire}`, wire, { upstream: 'far' })),
+    upstream: () => ({ upstreams: { far } }),
+    env: { AWS_ENDPOINT_URL_STS: cloud.url, AZURE_AUTHORITY_HOST: cloud.url, ...env },
+  })
+  return { upstream, cloud, gateway }
+}
+
+test('clouds 1.2 every request to AWS is signed as it is sent, with the token of a role, on every wire, whole and streamed', async () => {
+  for (const [account, env] of [
+    [{ aws: place }, keys],
+    [{ aws: { ...place, role: roleArn } }, keys],
+  ] as const) {
+    const headers = { 'X-Amzn-Bedrock-GuardrailIdentifier': 'g  1', 'x-other': 'x' }
+    const more = { headers, query: { 'api version': 'a/b' }, paths: { messages: '/model/{model}/it' } }
+    const { upstream, gateway } = await open(account, env, more)
+    const seen = new Set<string>()
+    for (const wire of wires)
+      for (const isStream of [false, true]) {
+        upstream.play(isStream ? stream(frames[wire]) : whole(answers[wire]))
+        const response = await gateway.post(
+          paths[wire],
+          { ...asks[wire], stream: isStream },
+          { 'anthropic-beta': 'a-2026-01-01' },
+        )
+        assert.equal(response.status, 200, await response.text())
+        await response.text().catch(() => {})
+        const request = upstream.requests.at(-1)!
+        const cloud = { nowMs: gateway.nowMs, aheadSeconds: 0, host: '' }
+        assert.ok(isSignedWell(cloud, request), `${wire} ${isStream}`)
+        assert.match(request.header('authorization')!, /x-amzn-bedrock-guardrailidentifier/i)
+        assert.equal(request.header('x-amz-security-token') !== undefined, 'role' in account.aws)
+        assert.equal(request.header('x-api-key'), undefined)
+        seen.add(request.header('authorization')!)
+        const changed = { ...request, body: Buffer.concat([request.body, Buffer.from(' ')]) }
+        assert.ok(!isSignedWell(cloud, changed as RawRequest), 'the body is signed')
+      }
+    assert.equal(seen.size, 6)
+    await assertQuiet(gateway)
+    const log = JSON.stringify(await gateway.logLines())
+    assert.doesNotMatch(log, new RegExp(`${canary}|AWS4-HMAC`))
+  }
+})
+
+test('clouds 1.3 an account that makes bearer keys shows one, the same until it is renewed', async () => {
+  const { upstream, gateway } = await open({ aws: { ...place, sign: 'bearer' } }, keys)
+  upstream.play(whole(answers.messages))
+  for (let i = 0; i < 2; i++) await (await gateway.post(paths.messages, asks.messages)).text()
+  const [one, two] = upstream.requests.map((request) => request.header('authorization'))
+  assert.match(one!, /^Bearer bedrock-api-key-[A-Za-z0-9+/]+=*$/)
+  assert.equal(two, one)
+  assert.equal(upstream.requests[0]!.header('x-amz-date'), undefined)
+  await assertQuiet(gateway)
+})
+
+test('clouds 3.3 4 a token of Google or Entra is a bearer on every wire, is renewed under way, and stands in no log or answer', async () => {
+  const folder = testFolder('clouds')
+  atEnd(() => rmSync(folder, { recursive: true }))
+  const places = [
+    (url: string) => ({
+      google: { credentials_file: writeServiceAccount(folder, { url }, { quota_project_id: 'p-1' }) },
+    }),
+    () => {
+      writeFileSync(join(folder, 'secret'), `${canary}-client`)
+      return { azure: { tenant: 'the-tenant', client: 'the-client', secret_file: join(folder, 'secret') } }
+    },
+  ]
+  for (const accountAt of places) {
+    const upstream = await startRawUpstream()
+    let nowMs = () => Date.now()
+    const cloud = await startCloud(() => nowMs())
+    const account = accountAt(cloud.url)
+    const gateway = await startTestGateway({
+      models: wires.map((wire) => testModel(`native-${wire}`, wire, { upstream: 'far' })),
+      upstream: () => ({ upstreams: { far: { base_url: upstream.url, accounts: [{ name: 'a', ...account }] } } }),
+      env: { AZURE_AUTHORITY_HOST: cloud.url },
+    })
+    nowMs = gateway.nowMs
+    for (const wire of wires) {
+      upstream.play(whole(answers[wire]))
+      const response = await gateway.post(paths[wire], asks[wire])
+      assert.equal(response.status, 200, await response.text())
+      const { headers } = upstream.requests.at(-1)!
+      const sent = headers.filter(([name]) => /authorization|key|user-project/.test(name))
+      const project = 'google' in account ? [['x-goog-user-project', 'p-1']] : []
+      assert.deepEqual(sent, [['authorization', `Bearer ${canary}-token-1`], ...project])
+    }
+    gateway.advance(2_880_000)
+    await gateway.logWith({ event: 'key_renewed', account: 'far/a' })
+    upstream.play(whole({ error: { message: `wrong key ${canary}-token-2 or ${canary}-token-1` } }, 400))
+    const refused = await gateway.post(paths.chat, asks.chat)
+    assert.equal(upstream.requests.at(-1)!.header('authorization'), `Bearer ${canary}-token-2`)
+    assert.doesNotMatch(await refused.text(), /canary/)
+    assert.deepEqual(cloud.mistakes, [])
+    assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /canary/)
+  }
+})
