@@ -53,11 +53,17 @@ export function describeWindow(
 }
 
 /** Makes the command that an operator sends to a colleague without the file. It has the figures, because no list has them. */
-export function colleagueLine(name: string, wire: ClientWire, { access, figures, publicUrl }: SetupSource) {
+export function colleagueLine(
+  name: string,
+  wire: ClientWire,
+  { access, figures, publicUrl }: SetupSource,
+  isLogin = false,
+) {
   const { model, small } = access
   const { contextWindow, outputTokensMax } = figures
   const words: Word[] = [
-    ...['npx', 'triwire', 'setup', name, '--url', publicUrl ?? 'https://YOUR-GATEWAY', '--key', 'sk-tri-THEIR-KEY'],
+    ...['npx', 'triwire', 'setup', name, '--url', publicUrl ?? 'https://YOUR-GATEWAY'],
+    ...(isLogin ? ['--login'] : ['--key', 'sk-tri-THEIR-KEY']),
     ...['--model', model, ...(small.model === model ? [] : ['--small-model', small.model]), '--wire', wire],
     ...(contextWindow === undefined ? [] : ['--context-window', String(contextWindow)]),
     ...(outputTokensMax === undefined ? [] : ['--max-output', String(outputTokensMax)]),

@@ -15,6 +15,10 @@ export type Program = {
   families?: readonly string[]
   /** Present if it has a second model for titles and other small work, with its name for that family, if it has one. */
   small?: { family?: string }
+  /** The program signs in at a gateway of a private network by itself (ruling Y19). */
+  signsIn?: true
+  /** The program runs a command for a token, and again after a 401. */
+  runsTokenCommand?: true
   settings(access: Access, wire: ClientWire): Settings
 }
 
@@ -39,6 +43,8 @@ export type OfferedModel = Figures & {
  * @property models all models that clients can name, for the pickers of programs; the first is the chosen one
  * @property session a word that no other user has
  * @property told the text that the program itself provided
+ * @property tokenCommand runs instead of a key, for a program with `runsTokenCommand`
+ * @property isSignIn the program signs in by itself and gets no key, if it has `signsIn`
  */
 export type Access = Figures & {
   origin: string
@@ -48,6 +54,8 @@ export type Access = Figures & {
   models: readonly OfferedModel[]
   session: string
   told?: string | undefined
+  tokenCommand?: readonly string[] | undefined
+  isSignIn?: boolean
 }
 
 /** Returns the tokens that are left for input beside the longest answer. */

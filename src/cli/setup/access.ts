@@ -22,6 +22,8 @@ export type AccessOptions = {
   /** The URL without `/v1`. */
   url?: string
   key?: string
+  /** A token that asks for the list of models, if there is no key. */
+  bearer?: string
   model?: string
   smallModel?: string
   contextWindow?: number
@@ -78,12 +80,12 @@ function ifReadable<T>(read: () => T): T | undefined {
 /** Asks the gateway for its models. If it cannot be reached, the named models are taken, as known to the catalog or on trust. */
 async function askOr(
   url: string,
-  { key, model, smallModel }: AccessOptions,
+  { key, bearer, model, smallModel }: AccessOptions,
   own: Catalog | undefined,
   notes: string[],
 ) {
   try {
-    return await askModels(url, key)
+    return await askModels(url, key ?? bearer)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     if (model === undefined) throw new Error(`${why}; with --model the model is taken on trust`)

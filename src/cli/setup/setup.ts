@@ -7,10 +7,12 @@ import { likelyShell, type ShellName, shellNames } from '../../programs/shells.t
 import { usage } from '../options.ts'
 import { isJson, note, print } from '../print.ts'
 import { type AccessOptions, findAccess } from './access.ts'
+import type { SetupSignIn } from './sign-in.ts'
 
 type SetupOptions = AccessOptions & {
   wire?: ClientWire
   shell?: ShellName
+  login?: boolean
   write?: boolean
   dryRun?: boolean
   yes?: boolean
@@ -41,6 +43,10 @@ export function addSetupCommand(root: Command): void {
       readUrl,
     )
     .option('--key <key>', 'API key, from triwire key create', readKey)
+    .option(
+      '--login',
+      'sign in instead of using a key: the client signs in by itself, runs triwire token, or gets a key of yours',
+    )
     .option('--model <id>', 'default: of the family for its main work, else the first on a wire that it speaks')
     .option(
       '--small-model <id>',
@@ -64,23 +70,29 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   if (!program) throw usage(`there is no client '${asked}': name one of ${Object.keys(programs).join(', ')}`)
   const { contextWindow = Infinity, maxOutput = 0 } = options
   if (contextWindow < maxOutput) throw usage('--max-output is a part of --context-window, and cannot be more')
-  const found = await findAccess(program, options, command)
+  if (options.login && options.key !== undefined) throw usage('--login is for people without a key: leave out --key')
+  const signedIn = options.login ? await signInFor(name, program, options, command) : undefined
+  const { url, bearer, way, tokenCommand } = signedIn ?? {}
+  const wanted = { ...options, ...(url && { url }), ...(bearer && { bearer }) }
+  const found = await findAccess(program, wanted, command)
   const { access, figures, isOperator, notes } = found
   const wire = chooseWire(name, program, found.modelWire, options.wire)
   const isWriting = options.write === true || options.dryRun === true
   const told = isWriting ? await program.asks?.hear() : undefined
   if (program.asks && told === undefined) notes.push(isWriting ? program.asks.otherwise : program.asks.ifPrinted)
-  const settings = program.settings({ ...access, told }, wire)
+  const key = await keyOf(signedIn, options, access.key)
+  const settings = program.settings({ ...access, key, told, tokenCommand, isSignIn: way === 'itself' }, wire)
   if (isWriting) await write(name, settings, options, command)
   const { colleagueLine, describe, describeWindow, toData } = await import('../../programs/describe.ts')
   const shell = options.shell ?? likelyShell(process.platform, process.env['SHELL'])
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
   for (const told of [...notes, ...(window ? [window] : [])]) note(command, told)
-  const colleague = isOperator ? colleagueLine(name, wire, found) : undefined
-  const { origin, key, model, small } = access
+  const colleague = isOperator ? colleagueLine(name, wire, found, options.login) : undefined
+  const { origin, model, small } = access
   const data = {
-    ...{ client: name, wire, base_url: origin, key, model, small_model: small.model },
+    ...{ client: name, wire, base_url: origin, key: way === 'itself' || way === 'command' ? null : key },
+    ...{ ...(way && { sign_in: way }), model, small_model: small.model },
     context_window: figures.contextWindow ?? null,
     max_output_tokens: figures.outputTokensMax ?? null,
     window_from: figures.windowFrom ?? null,
@@ -90,6 +102,22 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   }
   print(command, data, () => text)
   if (colleague && !isJson(command)) console.error(`\nfor a colleague, who needs no file:\n${colleague}`)
+}
+
+async function signInFor(
+  name: string,
+  program: Program,
+  { url }: SetupOptions,
+  command: Command,
+): Promise<SetupSignIn> {
+  const { findSignIn } = await import('./sign-in.ts')
+  const { glanceAtConfig } = await import('../../config/load.ts')
+  return findSignIn(name, program, url ?? glanceAtConfig(command.optsWithGlobals()).apiUrl, command)
+}
+
+/** A dry run makes no key. */
+async function keyOf(signedIn: SetupSignIn | undefined, { dryRun }: SetupOptions, key: string): Promise<string> {
+  return signedIn?.makeKey && !dryRun ? signedIn.makeKey() : key
 }
 
 async function write(name: string, { files }: Settings, options: SetupOptions, command: Command): Promise<void> {

@@ -1,16 +1,19 @@
 import { type Figures, json, keyVariable, type Program, promptOf, sessionHeader, tokensText } from '../program.ts'
+import { commandLine } from '../shells.ts'
 
 export const copilot: Program = {
   wires: ['chat', 'messages', 'responses'],
   assumes: '128,000 tokens for the prompt',
+  runsTokenCommand: true,
   settings: (access, wire) => {
-    const { origin, key, model, outputTokensMax } = access
+    const { origin, key, model, outputTokensMax, tokenCommand } = access
     return {
       env: {
         COPILOT_PROVIDER_BASE_URL: wire === 'messages' ? origin : `${origin}/v1`,
         COPILOT_PROVIDER_TYPE: wire === 'messages' ? 'anthropic' : 'openai',
         COPILOT_PROVIDER_WIRE_API: { messages: undefined, chat: 'completions', responses: 'responses' }[wire],
-        COPILOT_PROVIDER_API_KEY: key,
+        COPILOT_PROVIDER_API_KEY: tokenCommand ? undefined : key,
+        COPILOT_PROVIDER_API_KEY_COMMAND: tokenCommand && commandLine('posix', tokenCommand),
         COPILOT_PROVIDER_HEADERS: `x-session-id: ${sessionHeader('copilot', access)['x-session-id']}`,
         COPILOT_PROVIDER_MAX_PROMPT_TOKENS: tokensText(promptOf(access)),
         COPILOT_PROVIDER_MAX_OUTPUT_TOKENS: tokensText(outputTokensMax),

@@ -1,5 +1,6 @@
 import { findFamily } from '../figures.ts'
 import { json, type Program, tokensText } from '../program.ts'
+import { commandLine } from '../shells.ts'
 
 const windowVariable = 'CLAUDE_CODE_MAX_CONTEXT_TOKENS'
 const outputVariable = 'CLAUDE_CODE_MAX_OUTPUT_TOKENS'
@@ -9,15 +10,21 @@ export const claudeCode: Program = {
   assumes: '1,000,000 tokens, and compacts too late',
   families: ['sonnet', 'opus', 'fable'],
   small: { family: 'haiku' },
-  settings: ({ origin, key, model, small, models, contextWindow, outputTokensMax }) => ({
+  signsIn: true,
+  runsTokenCommand: true,
+  settings: ({ origin, key, model, small, models, contextWindow, outputTokensMax, tokenCommand, isSignIn }) => ({
     files: [
       {
         path: '~/.claude/settings.json',
         format: 'json',
         text: json({
+          // Its own sign-in at a gateway. In user settings it works as in managed ones (2.1.332).
+          forceLoginMethod: isSignIn ? 'gateway' : undefined,
+          forceLoginGatewayUrl: isSignIn ? origin : undefined,
+          apiKeyHelper: tokenCommand && commandLine('posix', tokenCommand),
           env: {
-            // Without /v1: this client adds it.
-            ANTHROPIC_BASE_URL: origin,
+            // Without /v1: this client adds it. With this variable it would want a key, and not sign in.
+            ANTHROPIC_BASE_URL: isSignIn ? undefined : origin,
             ANTHROPIC_MODEL: model,
             // The models for these names in `--model opus`, in `/model` and in the user's agents.
             ANTHROPIC_DEFAULT_OPUS_MODEL: findFamily('opus', models, model)?.model ?? model,
@@ -37,10 +44,16 @@ export const claudeCode: Program = {
         without: [
           ['env', windowVariable],
           ['env', outputVariable],
+          ['env', 'ANTHROPIC_BASE_URL'],
+          ...['forceLoginMethod', 'forceLoginGatewayUrl', 'apiKeyHelper'].map((name) => [name]),
+          // A key in the file would be sent instead of a token.
+          ...(tokenCommand || isSignIn
+            ? ['ANTHROPIC_AUTH_TOKEN', 'ANTHROPIC_API_KEY'].map((name) => ['env', name])
+            : []),
         ],
       },
     ],
-    env: { ANTHROPIC_AUTH_TOKEN: key },
+    env: { ANTHROPIC_AUTH_TOKEN: tokenCommand || isSignIn ? undefined : key },
     commands: [['claude']],
   }),
 }

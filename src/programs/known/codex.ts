@@ -16,6 +16,7 @@ const efforts = ['low', 'medium', 'high']
 export const codex: Program = {
   wires: ['responses'],
   assumes: '272,000 tokens',
+  runsTokenCommand: true,
   asks: {
     hear: hearInstructions,
     otherwise:
@@ -27,13 +28,13 @@ export const codex: Program = {
     const catalog = catalogOf(access)
     return {
       files: [configOf(access, catalog !== undefined), ...(catalog ? [catalog] : [])],
-      env: { [keyVariable]: access.key },
+      ...(!access.tokenCommand && { env: { [keyVariable]: access.key } }),
       commands: [['codex']],
     }
   },
 }
 
-function configOf({ origin, model, models, contextWindow }: Access, hasCatalog: boolean): SettingsFile {
+function configOf({ origin, model, models, contextWindow, tokenCommand }: Access, hasCatalog: boolean): SettingsFile {
   // Without a catalog, Codex offers no other model of ours to change to.
   const searches = (hasCatalog ? models : models.slice(0, 1)).every((one) => one.hostedToolsWire === 'responses')
   const text = `model = ${JSON.stringify(model)}
@@ -42,7 +43,7 @@ ${contextWindow === undefined ? '' : `model_context_window = ${contextWindow}\n`
 [model_providers.triwire]
 name = "triwire"
 base_url = ${JSON.stringify(`${origin}/v1`)}
-env_key = "${keyVariable}"
+${tokenCommand ? `auth = { command = ${JSON.stringify(tokenCommand[0])}, args = ${JSON.stringify(tokenCommand.slice(1))} }` : `env_key = "${keyVariable}"`}
 wire_api = "responses"
 `
   // The earlier keys are removed, because another catalog would not have this model.
@@ -50,7 +51,11 @@ wire_api = "responses"
     path: '~/.codex/config.toml',
     format: 'toml',
     text,
-    without: [['model_context_window'], ['model_catalog_json'], ['web_search']],
+    without: [
+      ...[['model_context_window'], ['model_catalog_json'], ['web_search']],
+      // Both at once are a mistake for Codex (0.171.0).
+      ...['env_key', 'auth'].map((name) => ['model_providers', 'triwire', name]),
+    ],
   }
 }
 

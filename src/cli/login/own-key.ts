@@ -1,0 +1,44 @@
+import { hostname } from 'node:os'
+import { ask, explainFailure } from '../ask.ts'
+import { plainText } from './exchange.ts'
+import { SignInFault } from './fault.ts'
+
+const patienceMs = 10_000
+
+/**
+ * Makes a key for an agent that runs no command. It belongs to the person of the session, has its bounds, and ends with the
+ * person. It pauses when the identity provider has not confirmed the person for seven days.
+ * @param agent the name of the agent, which becomes a part of the key's name
+ * @throws SignInFault with the gateway's reason
+ */
+export async function makeOwnKey(url: string, bearer: string, agent: string): Promise<string> {
+  const place = `${url}/console/api/keys`
+  let [status, text] = [0, '']
+  try {
+    const response = await ask(place, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${bearer}`, accept: 'application/json', 'content-type': 'application/json' },
+      body: JSON.stringify({ name: `${agent} on ${hostname()}`.slice(0, 100) }),
+      signal: AbortSignal.timeout(patienceMs),
+    })
+    status = response.status
+    text = await response.text(65_536)
+  } catch (error) {
+    throw new SignInFault(
+      1,
+      `${place} cannot be reached: ${explainFailure(error, place, `no answer within ${patienceMs / 1_000} s`)}`,
+    )
+  }
+  const { key, detail, title } = parse(text)
+  if (status === 201 && typeof key === 'string' && /^[A-Za-z0-9_-]{8,200}$/.test(key)) return key
+  const why = plainText(detail ?? title)
+  throw new SignInFault(1, `the gateway makes no key for ${agent} (status ${status})${why ? `: ${why}` : ''}`)
+}
+
+function parse(text: string): { key?: unknown; detail?: unknown; title?: unknown } {
+  try {
+    return Object(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,72 @@
+import type { Command } from 'commander'
+import type { Program } from '../../programs/program.ts'
+import { readBearer } from '../login/bearer.ts'
+import { discover } from '../login/exchange.ts'
+import { SignInFault } from '../login/fault.ts'
+import { chooseUrl, fileOf, readKept } from '../login/kept.ts'
+import { makeOwnKey } from '../login/own-key.ts'
+import { findNetwork } from '../login/private-network.ts'
+import { signIn } from '../login/sign-in.ts'
+import { findTokenCommand } from '../login/token-command.ts'
+import { note } from '../print.ts'
+
+/** The way of a client to its tokens. @property bearer asks the gateway for its models; undefined if nobody is signed in yet */
+export type SetupSignIn = {
+  url: string
+  /** The client signs in by itself, runs a command, or keeps a key that belongs to the person. */
+  way: 'itself' | 'command' | 'key'
+  bearer: string | undefined
+  tokenCommand?: readonly string[]
+  /** Makes the key. It is called when settings are about to be shown or written. */
+  makeKey?: () => Promise<string>
+}
+
+/**
+ * Decides how a client signs in, and signs the person in if the client needs a session of this machine.
+ * @throws SignInFault if the gateway offers no sign-in, or the person is refused
+ */
+export async function findSignIn(
+  name: string,
+  program: Program,
+  named: string | undefined,
+  command: Command,
+): Promise<SetupSignIn> {
+  const url = chooseUrl(named)
+  await discover(url)
+  const tell = (line: string) => line !== '' && note(command, line.trim())
+  if (program.signsIn) {
+    const { isPrivate, reason } = await findNetwork(url).catch((error: NodeJS.ErrnoException) => {
+      throw new SignInFault(1, `${new URL(url).hostname} cannot be looked up (${error.code ?? error.message})`)
+    })
+    if (isPrivate) {
+      tell(`${name} signs in by itself, since ${reason}: it asks once whether to trust the gateway`)
+      return { url, way: 'itself', bearer: await ifSignedIn(url) }
+    }
+    tell(`${name} runs triwire token, since ${reason}: its own sign-in takes private ones only`)
+  }
+  const bearer = (await ifSignedIn(url)) ?? (await signInNow(url, tell))
+  if (program.runsTokenCommand) {
+    const { words, note: more } = findTokenCommand(url)
+    if (more) tell(more)
+    return { url, way: 'command', bearer, tokenCommand: words }
+  }
+  tell(
+    `${name} runs no command for a token: it gets a key that is yours, ends with you, and pauses after seven days without an answer of the identity provider`,
+  )
+  return { url, way: 'key', bearer, makeKey: () => makeOwnKey(url, bearer, name) }
+}
+
+/** @returns undefined if a person is needed for a token */
+async function ifSignedIn(url: string): Promise<string | undefined> {
+  try {
+    return await readBearer(url, () => {})
+  } catch (error) {
+    if (error instanceof SignInFault && error.exitCode === 3) return undefined
+    throw error
+  }
+}
+
+async function signInNow(url: string, tell: (line: string) => void): Promise<string> {
+  await signIn(url, { tell })
+  return readKept(fileOf(url))!.tokens!.access_token
+}
