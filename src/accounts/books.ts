@@ -44,12 +44,16 @@ import {
   makeCommandToken,
   type OperatorRole,
   type OperatorRow,
+  type OwnerRole,
+  operatorRoles,
+  type PersonSession,
   revokeOperator,
   roleOf,
   type SessionRow,
   seenLagMs,
   sessionIdleMs,
   signIn,
+  signInPerson,
   signOut,
 } from './operators.ts'
 import { type PersonCounting, type PersonSums, Uncounted, type UncountedBudget } from './person-budgets.ts'
@@ -109,7 +113,8 @@ export type Principal =
       expiresMs: number
       operatorId: string | undefined
     }
-  | { kind: 'owner'; key: KeyRow; account: AccountRow }
+  /** @property role of a person in a browser; undefined if a key, or a token of a session, was shown (Y22) */
+  | { kind: 'owner'; key: KeyRow; account: AccountRow; role?: OwnerRole | undefined }
 
 /** Questions that the books pass on to the store. */
 const readingNames = [
@@ -210,6 +215,7 @@ export interface Books extends BookReadings {
   /** @param digest of a token, a key or a cookie. @returns undefined if it is not, or no longer, good for anything. */
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
+  signInPerson(whose: PersonSession): Promise<IssuedSession>
   signOut(digest: string): Promise<void>
   /** Begins the sign-in of a program: `code` is redeemed once a person has approved it. */
   beginGrant(wishes: GrantWishes): Promise<BegunGrant>
@@ -384,6 +390,7 @@ export function createBooks(
     makeCommandToken: () => change(makeCommandToken(act.actor, nowMs())),
     findPrincipal: (digest, kind) => findPrincipal(store, nowMs(), digest, kind),
     signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
+    signInPerson: (whose) => change(signInPerson(whose, nowMs())),
     signOut: (digest) => change(signOut(digest)),
     beginGrant: (wishes) => change(beginGrant(wishes)),
     holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
@@ -485,16 +492,11 @@ async function findPrincipal(
     const isOver = hasEnded(session.expiresMs, nowMs) || (kind === 'cookie' && nowMs >= session.seenMs + sessionIdleMs)
     if (isOver) return undefined
     if (nowMs - session.seenMs >= seenLagMs) await store.touchSession(digest, nowMs)
-    const { actor, operatorId, keyId, expiresMs } = session
+    const { actor, operatorId, personId, keyId, expiresMs } = session
     if (actor !== undefined) return { kind: 'operator', actor, name: actor, role: 'admin', expiresMs, operatorId }
     if (operatorId !== undefined) return asOperator(await store.findOperator({ id: operatorId }), nowMs)
-    // Another key may be called what this one's id is.
-    const keys = keyId === undefined ? [] : await store.findKeys(keyId)
-    return asOwner(
-      store,
-      keys.find(({ id }) => id === keyId),
-      nowMs,
-    )
+    if (personId !== undefined) return asPerson(store, { ...session, personId }, nowMs)
+    return asOwner(store, await findKeyById(store, keyId), nowMs)
   }
   if (kind === 'cookie') return undefined
   const operator = asOperator(await store.findOperator({ digest }), nowMs)
@@ -507,7 +509,35 @@ function asOperator(row: OperatorRow | undefined, nowMs: number): Principal | un
   return { kind: 'operator', actor: `operator:${name}`, name, role: roleOf(row), expiresMs, operatorId: id }
 }
 
-async function asOwner(store: BookStore, key: KeyRow | undefined, nowMs: number): Promise<Principal | undefined> {
+/** A person who has signed in at the provider, for as long as nobody has erased them. */
+async function asPerson(
+  store: BookStore,
+  { personId, keyId, role, expiresMs }: SessionRow & { personId: string },
+  nowMs: number,
+): Promise<Principal | undefined> {
+  const person = (await store.findPersons([personId])).find(({ id }) => id === personId)
+  if (!person || person.erasedMs !== undefined) return undefined
+  if (keyId !== undefined) {
+    const owner = await asOwner(store, await findKeyById(store, keyId), nowMs)
+    return owner && { ...owner, role: role === 'lead' ? 'lead' : 'member' }
+  }
+  const operatorRole = operatorRoles.find((one) => one === role)
+  if (!operatorRole) return undefined
+  const name = person.name ?? person.email ?? personId
+  return { kind: 'operator', actor: `person:${personId}`, name, role: operatorRole, expiresMs, operatorId: undefined }
+}
+
+/** Another key may be called what this one's id is. */
+async function findKeyById(store: BookStore, keyId: string | undefined): Promise<KeyRow | undefined> {
+  const keys = keyId === undefined ? [] : await store.findKeys(keyId)
+  return keys.find(({ id }) => id === keyId)
+}
+
+async function asOwner(
+  store: BookStore,
+  key: KeyRow | undefined,
+  nowMs: number,
+): Promise<Extract<Principal, { kind: 'owner' }> | undefined> {
   if (!key || key.revokedMs !== undefined || hasEnded(key.expiresMs, nowMs)) return undefined
   const account = await store.findAccount(key.accountId)
   return account && { kind: 'owner', key, account }

@@ -87,6 +87,21 @@ export function signIn(whose: { operatorId: string; expiresMs: number } | { keyI
   )
 }
 
+/** Somebody who has signed in at the identity provider. @property keyId the key of their session, unless their role is an operator's */
+export type PersonSession = {
+  personId: string
+  role: PersonRole
+  keyId?: string | undefined
+  sealed?: string | undefined
+}
+
+/** Opens a session for the browser of a person. It is short, because the provider is not asked again before it ends. */
+export function signInPerson({ personId, role, keyId, sealed }: PersonSession, nowMs: number) {
+  const expiresMs = nowMs + sessionIdleMs
+  const own = { kind: 'cookie', operatorId: undefined, keyId, actor: undefined, expiresMs } as const
+  return openSession(own, nowMs, { personId, role, sealed })
+}
+
 /** Makes a token for the command line, which has the store itself and so needs no permission. */
 export function makeCommandToken(actor: string, nowMs: number) {
   const expiresMs = nowMs + commandTokenMs
@@ -100,12 +115,14 @@ export function signOut(digest: string): BookChange<void> {
 function openSession(
   own: Pick<SessionRow, 'kind' | 'operatorId' | 'keyId' | 'actor' | 'expiresMs'>,
   nowMs: number,
+  ofPerson: Pick<SessionRow, 'personId' | 'role' | 'sealed'> = {
+    ...{ personId: undefined, role: undefined, sealed: undefined },
+  },
 ): BookChange<IssuedSession> {
   return {
     about: {},
     decide() {
       const { token, digest } = createToken()
-      const ofPerson = { personId: undefined, role: undefined, sealed: undefined }
       const session: SessionRow = { ...own, ...ofPerson, digest, createdMs: nowMs, seenMs: nowMs }
       const writes: BookWrite[] = [{ kind: 'insert_session', session }]
       return { writes, result: { session, token } }
@@ -124,6 +141,13 @@ function isLive({ revokedMs, expiresMs }: OperatorRow, nowMs: number): boolean {
 export const operatorRoles = ['admin', 'viewer', 'finance'] as const
 
 export type OperatorRole = (typeof operatorRoles)[number]
+
+/** Roles of owners of keys who have signed in (Y22). A member sees what is their own. A lead sees the people of the account. */
+export const ownerRoles = ['lead', 'member'] as const
+
+export type OwnerRole = (typeof ownerRoles)[number]
+
+type PersonRole = OperatorRole | OwnerRole
 
 export function roleOf({ role, duty }: OperatorRow): OperatorRole {
   return duty ?? role

@@ -108,6 +108,7 @@ export function roleText(role: Operation['role']): string {
     anyone: 'Anyone may.',
     owner: 'Owners of a key and operators may.',
     own: 'Owners of a key may.',
+    lead: 'People with the role `lead` may.',
     reader: 'Operators may.',
     viewer: 'Operators with the role `viewer` or `admin` may.',
     finance: 'Operators with the role `finance` or `admin` may.',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { DeclaredLabels } from '../accounts/labels.ts'
-import type { OperatorRole } from '../accounts/operators.ts'
+import type { OperatorRole, OwnerRole } from '../accounts/operators.ts'
 import type { CreditWords } from '../accounts/statement.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
@@ -54,25 +54,28 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
 
 /**
  * Callers that an operation serves (Y22). `anyone`: shows nothing. `owner`: a client that shows a key of an account, for its
- * own data. `own`: nobody else, because operators have the same of everybody. `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
+ * own data. `own`: nobody else, because operators have the same of everybody. `lead`: a lead, for the people of their account.
+ * `reader`: all operators. `viewer`: viewers and admins. `finance`: finance and admins.
  */
-type Role = 'anyone' | 'owner' | 'own' | 'reader' | 'viewer' | 'finance' | 'admin'
+type Role = 'anyone' | 'owner' | 'own' | 'lead' | 'reader' | 'viewer' | 'finance' | 'admin'
 
 /** The operations that each caller may use. */
 const served = {
   nobody: ['anyone'],
   owner: ['anyone', 'owner', 'own'],
+  member: ['anyone', 'owner', 'own'],
+  lead: ['anyone', 'owner', 'own', 'lead'],
   viewer: ['anyone', 'owner', 'reader', 'viewer'],
   finance: ['anyone', 'owner', 'reader', 'finance'],
   admin: ['anyone', 'owner', 'reader', 'viewer', 'finance', 'admin'],
-} as const satisfies Record<OperatorRole | 'owner' | 'nobody', readonly Role[]>
+} as const satisfies Record<OperatorRole | OwnerRole | 'owner' | 'nobody', readonly Role[]>
 
 /** The roles of operations that exist for owners of keys. */
-export const ownRoles: ReadonlySet<Role> = new Set(served.owner)
+export const ownRoles: ReadonlySet<Role> = new Set(served.lead)
 
 /** Whether an operation of a role serves a caller. */
 export function serves(role: Role, who: Principal | undefined): boolean {
-  const caller = who === undefined ? 'nobody' : who.kind === 'owner' ? 'owner' : who.role
+  const caller = who === undefined ? 'nobody' : (who.role ?? 'owner')
   return served[caller].some((one) => one === role)
 }
 

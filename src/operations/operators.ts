@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { formatCredits } from '../accounts/credit.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
-import { type OperatorRow, operatorRoles, roleOf } from '../accounts/operators.ts'
+import { type OperatorRow, operatorRoles, ownerRoles, roleOf } from '../accounts/operators.ts'
 import type { AuditRow } from '../accounts/trail.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
@@ -150,7 +150,10 @@ export const operatorOperations = [
 const meShape = z.object({
   kind: z.enum(['operator', 'owner']),
   name: z.string().describe('of the operator, or of the account'),
-  role: z.enum(operatorRoles).nullable().describe('null for the owner of a key'),
+  role: z
+    .enum([...operatorRoles, ...ownerRoles])
+    .nullable()
+    .describe('null for the owner of a key; `lead` and `member` for people who have signed in'),
   expires: field.when.nullable().describe('when the token or key ends'),
   account: z
     .object({ id: z.string(), name: z.string(), state: z.enum(['active', 'suspended']), balance: field.amount })
@@ -183,7 +186,7 @@ export const meOperations = [
         body: {
           kind: 'owner' as const,
           name,
-          role: null,
+          role: who.role ?? null,
           expires: field.formatTime(key.expiresMs),
           account: { id, name, state, balance: formatCredits(balanceNanos) },
           key: { ...tellKey(key, { nowMs, calendar, running }), spent },

@@ -169,10 +169,11 @@ function endSessionsOf(dialect: Dialect, personId: string, endedMs: number): Sta
   ]
 }
 
-/** An operator who has too many sessions is signed out of the oldest ones. */
-function forgetOldest(dialect: Dialect, { operatorId, keyId }: SessionRow): Statement[] {
+/** An operator, a person or a key with too many sessions is signed out of the oldest ones. */
+function forgetOldest(dialect: Dialect, { operatorId, personId, keyId }: SessionRow): Statement[] {
   const sessions = `${dialect.schema}.sessions`
-  const [column, owner] = operatorId === undefined ? ['key_id', keyId] : ['operator_id', operatorId]
+  const owners = { operator_id: operatorId, person_id: personId, key_id: keyId }
+  const [column, owner] = Object.entries(owners).find(([, id]) => id !== undefined) ?? []
   if (owner === undefined) return []
   const old = (put: Put) => `DELETE FROM ${sessions} WHERE ${column} = ${put(owner)} AND digest NOT IN (
     SELECT digest FROM ${sessions} WHERE ${column} = ${put(owner)}
