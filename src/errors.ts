@@ -41,6 +41,8 @@ export const failureTexts = {
     'The account has made too many requests in this minute (rate limit): try again after retry-after seconds.',
   keyWindowFull:
     'This API key has made too many requests in this minute (rate limit): try again after retry-after seconds.',
+  personWindowFull:
+    'The person with this API key has made too many requests with all their keys in this minute (rate limit): try again after retry-after seconds.',
   throttled:
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const

@@ -24,6 +24,8 @@ export type ApiKey = {
   readonly label?: string | undefined
   /** Limits of its own (ruling R15); undefined if the key may do all that its account may. */
   readonly bounds?: LiveBounds | undefined
+  /** Limits of its person over all their keys (ruling Y20); undefined if they have none. */
+  readonly personBounds?: LiveBounds | undefined
 }
 
 /** Whether a key, a token or the like has expired; at `endMs` itself it has. @param endMs undefined: it never expires */

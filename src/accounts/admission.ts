@@ -20,7 +20,7 @@ export type AdmissionRefusal = { ok: false } & (
       balanceNanos: bigint
     }
   | {
-      /** The same for the budget of the account over all its keys, or for the key's own (ruling R15). */
+      /** The same for the budget of the account or the person, over all their keys, or for the key's own (rulings R15, Y20). */
       why: BudgetRefusal
       budget: Budget
       /** The unspent part of the budget; holds are not deducted. */
@@ -31,6 +31,7 @@ export type AdmissionRefusal = { ok: false } & (
   | {
       why:
         | 'rate' // the account's window is full
+        | 'person_rate' // the window of the person over all their keys is full
         | 'key_rate' // the key's own window is full
       /** Whole seconds until the window ends. */
       retryAfterSeconds: number
@@ -38,7 +39,10 @@ export type AdmissionRefusal = { ok: false } & (
 )
 
 /** Why a budget refuses a request, in the words of logs and metrics. */
-export type BudgetRefusal = 'account_budget_spent' | 'account_budget_held' | 'budget_spent' | 'budget_held'
+export type BudgetRefusal = `${BudgetOwner}budget_${'spent' | 'held'}`
+
+/** Whose budget it is; the key's has no word. */
+type BudgetOwner = 'account_' | 'person_' | ''
 
 /** A request that may run. */
 export type Admitted = {
@@ -70,14 +74,15 @@ export type Entered = Disposable & {
 /**
  * Decides whether a request may run, by credit, rate window and hold (rulings R1, C2, spec 8). A store in this process
  * decides credit and window in `enter`, before the body is read. For a store on another machine, `enter` only looks at
- * what is remembered here, and `admit` decides it all in one step. Limits are the key's, or its account's (ruling R15).
+ * what is remembered here, and `admit` decides it all in one step. Limits are the key's, its person's and its account's (rulings
+ * R15, Y20).
  */
 export interface Admission {
   /** Call this once for a request whose key is valid and whose account is active. */
   enter(key: ApiKey): Promise<Entered | AdmissionRefusal>
   /** The balance and window of an account now (ruling R13), for one of its keys; undefined if they are not known at once. */
-  look(accountId: string, bounds?: LiveBounds): Standing | undefined
-  /** The unspent part of a key's budget in nano-credits, as far as it is known here; holds are not deducted. */
+  look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined
+  /** The unspent part of the budget of a key or a person in nano-credits, as far as it is known here; holds are not deducted. */
   lookBudget(bounds: LiveBounds & { budget: Budget }): bigint
 }
 
@@ -85,7 +90,7 @@ export interface Admission {
 export type Standing = {
   /** The settled balance; the holds of running requests are not deducted. */
   balanceNanos: bigint
-  /** The key's window or the account's, whichever has fewer places left. */
+  /** The window of the key, the person or the account, whichever has the fewest places left. */
   window: WindowFigures | undefined
 }
 
@@ -95,7 +100,7 @@ export type AdmissionOptions = {
   bounds: Pick<BoundsBook, 'left' | 'of'>
   /** The rate windows of accounts that are in force now; a reload may replace them. */
   windows(): Windows
-  /** The rate windows of keys, each with a limit of its own. */
+  /** The rate windows of keys and people, each with a limit of its own. */
   keyWindows: Windows
   whyBlocked: Ledger['whyBlocked']
   isShedding(): boolean
@@ -116,78 +121,105 @@ export function createAdmission(options: AdmissionOptions): Admission {
     return options.bounds.left(bounds, bounds.budget, options.nowMs()).creditNanos
   }
 
-  function look(accountId: string, bounds?: LiveBounds): Standing | undefined {
+  function look(accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined {
     const balance = balances.get(accountId)
     if (!balance) return undefined
     const window = windows().look(accountId, options.bounds.of(accountId)?.requestsPerMinute)
-    const rate = bounds?.requestsPerMinute
-    const own = rate === undefined ? undefined : keyWindows.look(bounds!.scope, rate)
+    const own = narrower(lookAt(person), lookAt(bounds))
     return { balanceNanos: balance.balanceNanos, window: narrower(window, own) }
   }
 
-  async function enter({ account, bounds }: ApiKey): Promise<Entered | AdmissionRefusal> {
+  function lookAt(bounds: LiveBounds | undefined): WindowFigures | undefined {
+    const rate = bounds?.requestsPerMinute
+    return rate === undefined ? undefined : keyWindows.look(bounds!.scope, rate)
+  }
+
+  async function enter({ account, bounds, personBounds: person }: ApiKey): Promise<Entered | AdmissionRefusal> {
     if (whyBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const balance = balances.get(account.id)
     if (!balance || !isAdmitted(balance)) return withoutCredit(balance)
-    const payer = { account, balance, bounds }
+    const payer = { account, balance, bounds, person }
     const refused = judgeBudgets(payer)
     if (refused) return refused
     if (isShedding()) return { ok: false, why: 'busy' }
     const most = account.bounds?.requestsPerMinute
-    const place: KeyPlace =
-      bounds?.requestsPerMinute === undefined ? windows().take(account.id, most) : takeBoth(account.id, most, bounds)
+    const isNarrow = bounds?.requestsPerMinute !== undefined || person?.requestsPerMinute !== undefined
+    const place: KeyPlace = isNarrow
+      ? takeAll(account.id, most, limitedBy(person, bounds))
+      : windows().take(account.id, most)
     if (!place.ok) return { ok: false, why: place.why ?? 'rate', retryAfterSeconds: place.retryAfterSeconds }
     return new Entry(payer, place, judge)
   }
 
-  /** The budget of the account, over all its keys, then that of the key. */
-  function judgeBudgets({ account, balance, bounds }: RequestPayer): AdmissionRefusal | undefined {
+  /** The budget of the account, over all its keys, then that of the person, then that of the key. */
+  function judgeBudgets({ account, balance, bounds, person }: RequestPayer): AdmissionRefusal | undefined {
     const own = account.bounds
     if (own?.budget !== undefined) {
       const nowMs = options.nowMs()
       const leftNanos = own.budget.nanos - spentAt(own.spend, nowMs) - balance.owedNanos
       if (leftNanos <= balance.heldNanos) return withoutBudget('account_', own, own.budget, leftNanos, nowMs)
     }
-    return bounds?.budget && judgeKeyBudget(bounds, bounds.budget)
+    const refused = person?.budget && judgeBudget('person_', person, person.budget)
+    return refused ?? (bounds?.budget && judgeBudget('', bounds, bounds.budget))
   }
 
-  function judgeKeyBudget(bounds: LiveBounds, budget: Budget): AdmissionRefusal | undefined {
+  function judgeBudget(whose: BudgetOwner, bounds: LiveBounds, budget: Budget): AdmissionRefusal | undefined {
     const nowMs = options.nowMs()
     const { creditNanos, freeNanos } = options.bounds.left(bounds, budget, nowMs)
-    return freeNanos > 0n ? undefined : withoutBudget('', bounds, budget, creditNanos, nowMs)
+    return freeNanos > 0n ? undefined : withoutBudget(whose, bounds, budget, creditNanos, nowMs)
   }
 
-  /** Takes a place in both windows or in neither: a refusal by one uses no place of the other (ruling R15). */
-  function takeBoth(accountId: string, most: number | undefined, bounds: LiveBounds): KeyPlace {
-    const { scope, requestsPerMinute: rate } = bounds
-    if (keyWindows.isFull(scope, rate)) {
+  /** Takes a place in all windows or in none: a refusal by one uses no place of another (ruling R15). */
+  function takeAll(accountId: string, most: number | undefined, narrow: readonly LimitedScope[]): KeyPlace {
+    const full = narrow.find(({ scope, rate }) => keyWindows.isFull(scope, rate))
+    if (full) {
       const account = windows().look(accountId, most)
       if (account?.left === 0) return { ok: false, why: 'rate', retryAfterSeconds: Math.max(1, account.resetSeconds) }
-      const { resetSeconds } = keyWindows.look(scope, rate)
-      return { ok: false, why: 'key_rate', retryAfterSeconds: Math.max(1, resetSeconds) }
+      const { resetSeconds } = keyWindows.look(full.scope, full.rate)
+      return { ok: false, why: full.why, retryAfterSeconds: Math.max(1, resetSeconds) }
     }
     const place = windows().take(accountId, most)
     if (!place.ok) return place
-    const own = keyWindows.take(scope, rate)
+    const own = narrow.map(({ scope, rate }) => keyWindows.take(scope, rate))
     return {
       ok: true,
       giveBack() {
         place.giveBack()
-        if (own.ok) own.giveBack()
+        for (const one of own) if (one.ok) one.giveBack()
       },
     }
   }
 }
 
-type KeyPlace = WindowPlace & { why?: 'rate' | 'key_rate' }
+type KeyPlace = WindowPlace & { why?: 'rate' | 'person_rate' | 'key_rate' }
 
-/** The account, its credit and the key's bounds, by which a request is judged. @property bounds those of the key */
-type RequestPayer = { account: Account; balance: Balance; bounds: LiveBounds | undefined }
+/** A window with a limit of its own, and the refusal where it is full. */
+type LimitedScope = { why: 'person_rate' | 'key_rate'; scope: string; rate: number }
+
+/** In the order of refusals. */
+function limitedBy(person: LiveBounds | undefined, key: LiveBounds | undefined): LimitedScope[] {
+  const limited: LimitedScope[] = []
+  const add = (why: LimitedScope['why'], bounds: LiveBounds | undefined) => {
+    const rate = bounds?.requestsPerMinute
+    if (rate !== undefined) limited.push({ why, scope: bounds!.scope, rate })
+  }
+  add('person_rate', person)
+  add('key_rate', key)
+  return limited
+}
+
+/** All by which a request is judged. @property bounds those of the key @property person those of its person */
+type RequestPayer = {
+  account: Account
+  balance: Balance
+  bounds: LiveBounds | undefined
+  person: LiveBounds | undefined
+}
 
 type Judge = { isBlocked(accountId: string): boolean; judgeBudgets(payer: RequestPayer): AdmissionRefusal | undefined }
 
 function withoutBudget(
-  whose: '' | 'account_',
+  whose: BudgetOwner,
   { spend }: LiveBounds,
   budget: Budget,
   leftNanos: bigint,
@@ -219,10 +251,10 @@ class Entry implements Entered {
    * C5).
    */
   async admit(holdNanos: bigint): Promise<Admitted | AdmissionRefusal> {
-    const { account, balance, bounds } = this.#payer
+    const { account, balance, bounds, person } = this.#payer
     if (this.#judge.isBlocked(account.id)) return { ok: false, why: 'unwritable' }
     const refused = isAdmitted(balance) ? this.#judge.judgeBudgets(this.#payer) : withoutCredit(balance)
-    if (refused === undefined) return { ok: true, release: hold(balance, holdNanos, bounds) }
+    if (refused === undefined) return { ok: true, release: hold(balance, holdNanos, bounds, person) }
     this.#place.giveBack()
     return refused
   }

@@ -20,7 +20,7 @@ export interface Balances {
   /** Sets the balance that the store reports, in nano-credits. Debits that it does not have yet stay deducted (ruling C5). */
   set(accountId: string, storedNanos: bigint): void
   /** Deducts a due debit that the store has not taken; called with the negative amount once it has. */
-  owe(accountId: string, amountNanos: bigint, keyId?: string): void
+  owe(accountId: string, amountNanos: bigint, keyId?: string, personId?: string): void
 }
 
 export function createBalances(): Balances {
@@ -68,14 +68,20 @@ export function isAdmitted(balance: Balance): boolean {
 }
 
 /**
- * Holds an estimate until the request is settled, of the account and of the key's budget (ruling R15). Call
+ * Holds an estimate until the request is settled, of the account and of the budgets of key and person (rulings R15, Y20). Call
  * `isAdmitted` in the same turn of the event loop.
  * @returns the release; only the first call has an effect.
  */
-export function hold(balance: Balance, amountNanos: bigint, key?: { heldNanos: bigint }): () => void {
+export function hold(
+  balance: Balance,
+  amountNanos: bigint,
+  key?: { heldNanos: bigint },
+  person?: { heldNanos: bigint },
+): () => void {
   balance.heldNanos += amountNanos
   balance.running++
   if (key !== undefined) key.heldNanos += amountNanos
+  if (person !== undefined) person.heldNanos += amountNanos
   let isHeld = true
   return () => {
     if (!isHeld) return
@@ -83,5 +89,6 @@ export function hold(balance: Balance, amountNanos: bigint, key?: { heldNanos: b
     balance.heldNanos -= amountNanos
     balance.running--
     if (key !== undefined) key.heldNanos -= amountNanos
+    if (person !== undefined) person.heldNanos -= amountNanos
   }
 }

@@ -6,9 +6,9 @@ import type { KeyBounds } from './key-bounds.ts'
  * be in another thread, so messages are plain data. They are handled in the order in which they were sent.
  */
 
-/** A key with limits of its own (ruling R15). */
+/** A key, or a person, with limits of its own (rulings R15, Y20). */
 export type KeyScope = Pick<KeyBounds, 'requestsPerMinute'> & {
-  /** The scope of its limits, which all keys of its line share. */
+  /** The scope of its limits, which all keys of its line, or of the person, share. */
   id: string
   /** The most that it may spend in a window; the store knows which window is the current one. */
   budgetNanos: bigint | undefined
@@ -21,6 +21,7 @@ export type DeskQuestion = {
   /** The most that the account may spend in a window over all its keys; missing if it has no budget. */
   budgetNanos?: bigint
   key?: KeyScope
+  person?: KeyScope
   /** The amount to hold; 0 holds nothing. */
   holdNanos: bigint
   /** `take` takes a place in the windows. A place that was taken before is given back if credit is refused (ruling R1). */
@@ -28,14 +29,17 @@ export type DeskQuestion = {
 }
 
 /** The starts of the windows in which a place was taken, as the store reported them. */
-export type PlaceTaken = { accountMs: number; keyMs: number | undefined }
+export type PlaceTaken = { accountMs: number; keyMs: number | undefined; personMs?: number | undefined }
+
+/** The account that holds or owes an amount, with those scopes of its keys and people that do so too. */
+export type ClaimScopes = { accountId: string; keyId: string | undefined; personId?: string | undefined }
 
 export type DeskOrder =
   | { say: 'ask'; ask: DeskQuestion }
   /** Ends a hold: the debit is durable, or there is none. */
-  | { say: 'release'; accountId: string; keyId: string | undefined; holdNanos: bigint }
+  | ({ say: 'release'; holdNanos: bigint } & ClaimScopes)
   /** A due debit that the store has not taken; sent with the negative amount once it has. */
-  | { say: 'owe'; accountId: string; keyId: string | undefined; amountNanos: bigint }
+  | ({ say: 'owe'; amountNanos: bigint } & ClaimScopes)
 
 export type DeskVerdict = 'admitted' | Exclude<AdmissionRefusal['why'], 'unwritable' | 'busy'>
 
@@ -58,11 +62,12 @@ export type DeskFigures = {
   window: WindowCount
   /** The rest of the account's budget; undefined if it has none. */
   budget: BudgetLeft | undefined
-  /** The figures of the key in the question. */
+  /** The figures of the key and the person in the question. */
   key: KeyFigures | undefined
+  person?: KeyFigures | undefined
 }
 
-/** A field is undefined if the key has no such limit. */
+/** A field is undefined if the key, or the person, has no such limit. */
 export type KeyFigures = {
   window: WindowCount | undefined
   budget: BudgetLeft | undefined

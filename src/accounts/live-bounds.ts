@@ -1,7 +1,7 @@
 import { type Budget, type Spend, spentAt } from './budget.ts'
 import { type KeyBounds, keyBounds } from './key-bounds.ts'
 
-/** The limits of a key, or of several of one line, as last reported by the store. All requests share one live object. */
+/** The limits of a key, of several of one line, or of an account or a person, as last reported by the store. All requests share one live object. */
 export type LiveBounds = KeyBounds & {
   /** Names the line of keys that is counted together (ruling R15). */
   readonly scope: string
@@ -12,7 +12,7 @@ export type LiveBounds = KeyBounds & {
   readonly keyIds: Set<string>
 }
 
-/** A key as the store reports it, or an account, which has its own id as its scope. */
+/** A key as the store reports it; or an account or a person, who have their own id as their scope. */
 type BoundKey = { id: string; scope: string; bounds: KeyBounds; spend: Spend | undefined }
 
 export type BoundsBook = ReturnType<typeof createBoundsBook>

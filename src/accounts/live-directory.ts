@@ -3,14 +3,24 @@ import type { Balances } from './balances.ts'
 import type { AccountRow, KeyRow } from './book-rows.ts'
 import { monthOfGrant } from './grants.ts'
 import { keyBounds } from './key-bounds.ts'
-import type { BoundsBook } from './live-bounds.ts'
+import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
 /** Whole accounts in their present state in the store, each with all its valid keys. */
 export type AccountChanges = {
   accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos' | 'bounds' | 'spend' | 'lastGrant'>[]
   keys: readonly Pick<
     KeyRow,
-    'id' | 'accountId' | 'digest' | 'prefix' | 'label' | 'expiresMs' | 'scope' | 'bounds' | 'spend'
+    | 'id'
+    | 'accountId'
+    | 'digest'
+    | 'prefix'
+    | 'label'
+    | 'expiresMs'
+    | 'scope'
+    | 'bounds'
+    | 'spend'
+    | 'personBounds'
+    | 'personSpend'
   >[]
 }
 
@@ -88,20 +98,27 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
       balances.set(id, balanceNanos)
       hearChange?.(id)
       // Each account comes with all its valid keys: a key that does not come is revoked.
-      for (const key of takeKeys(id)) before.push(key.id)
+      for (const key of takeKeys(id)) before.push(...scopesOf(key))
       digestsOf.set(id, [])
     }
     for (const key of changes.keys) {
       const { id, accountId, digest, prefix, label, expiresMs } = key
-      keys.set(digest, { id, prefix, label, account: accounts.get(accountId)!, expiresMs, bounds: book.note(key) })
+      const account = accounts.get(accountId)!
+      keys.set(digest, { id, prefix, label, account, expiresMs, bounds: book.note(key), personBounds: notePerson(key) })
       digestsOf.get(accountId)!.push(digest)
     }
-    const left = new Set(changes.keys.map(({ id }) => id))
+    const left = new Set(changes.keys.flatMap(({ id, bounds }) => [id, bounds.person]))
     book.forget(before.filter((id) => !left.has(id)))
     if (accountsMax === undefined || accounts.size <= accountsMax) return
     noteOrder()
     for (const { id } of changes.accounts) moveBehind(id)
     forgetFirst(accountsMax)
+  }
+
+  function notePerson({ bounds, personBounds, personSpend }: AccountChanges['keys'][number]): LiveBounds | undefined {
+    const { person } = bounds
+    if (person === undefined) return undefined
+    return book.note({ id: person, scope: person, bounds: { ...keyBounds.none, ...personBounds }, spend: personSpend })
   }
 
   function noteOrder(): void {
@@ -120,7 +137,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     for (const id of accounts.keys()) {
       if (accounts.size <= max - Math.floor(max / 16)) break
       accounts.delete(id)
-      book.forget([id, ...takeKeys(id).map((key) => key.id)])
+      book.forget([id, ...takeKeys(id).flatMap(scopesOf)])
       digestsOf.delete(id)
     }
   }
@@ -131,4 +148,9 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
     for (const digest of digests) keys.delete(digest)
     return taken
   }
+}
+
+/** The ids by which the limits of a key are known. */
+function scopesOf({ id, personBounds }: ApiKey): string[] {
+  return personBounds ? [id, personBounds.scope] : [id]
 }

@@ -3,7 +3,17 @@ import { StoreSilent } from './account.ts'
 import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered, Standing } from './admission.ts'
 import type { Balances } from './balances.ts'
 import { neverMs, spentAt } from './budget.ts'
-import type { DeskAnswer, DeskFigures, DeskOrder, KeyScope, PlaceTaken, WindowCount } from './desk.ts'
+import type {
+  BudgetLeft,
+  ClaimScopes,
+  DeskAnswer,
+  DeskFigures,
+  DeskOrder,
+  KeyFigures,
+  KeyScope,
+  PlaceTaken,
+  WindowCount,
+} from './desk.ts'
 import type { Ledger } from './ledger.ts'
 import { narrower, type WindowFigures } from './limits.ts'
 import type { LiveBounds } from './live-bounds.ts'
@@ -23,7 +33,7 @@ export class RemoteAdmission {
   readonly #standings = new Map<string, Remembered>()
   /** Holds that are not released and debits that the store has not taken; a new desk gets them first. */
   readonly #claims = new Map<string, Claim>()
-  /** For each key with owed debits, the budget on which they are owed. */
+  /** For each key or person with owed debits, the budget on which they are owed. */
   readonly #debtors = new Map<string, { scope: string | undefined; owedNanos: bigint }>()
   readonly #boundsOf: (id: string) => LiveBounds | undefined
   readonly #waiting = new Map<number, { order: DeskOrder; resolve(answer: DeskAnswer): void; reject(e: Error): void }>()
@@ -34,7 +44,7 @@ export class RemoteAdmission {
   #send: ((orders: DeskOrder[]) => void) | undefined
   #lost: Error | undefined
 
-  /** @param boundsOf the limits of a key or an account that has some. */
+  /** @param boundsOf the limits of a key, an account or a person that has some. */
   constructor(whyBlocked: Ledger['whyBlocked'], boundsOf: (id: string) => LiveBounds | undefined) {
     this.#whyBlocked = whyBlocked
     this.#boundsOf = boundsOf
@@ -49,10 +59,11 @@ export class RemoteAdmission {
         known.balanceNanos = storedNanos
       } else this.#remember(accountId, { balanceNanos: storedNanos, freeNanos: storedNanos, window: undefined })
     },
-    owe: (accountId, amountNanos, keyId) => {
-      const scope = keyId === undefined ? undefined : this.#noteDebtor(keyId, amountNanos)
-      this.#claim(accountId, scope, amountNanos)
-      this.#tell({ say: 'owe', accountId, keyId: scope, amountNanos })
+    owe: (accountId, amountNanos, keyId, personId) => {
+      const scopeOf = (id: string | undefined) => (id === undefined ? undefined : this.#noteDebtor(id, amountNanos))
+      const scopes = claimOf(accountId, scopeOf(keyId), scopeOf(personId))
+      this.#claim(scopes, amountNanos)
+      this.#tell({ say: 'owe', ...scopes, amountNanos })
     },
   }
 
@@ -89,11 +100,11 @@ export class RemoteAdmission {
   open(limits: AdmissionLimits): Admission {
     return {
       enter: (key) => this.#enter(limits, key),
-      look: (accountId, bounds) => this.#look(limits, accountId, bounds),
+      look: (accountId, bounds, person) => this.#look(limits, accountId, bounds, person),
       lookBudget: ({ scope, spend, budget }) => {
         const nowMs = limits.nowMs()
         const known = this.#standings.get(scope)
-        // Until the store was asked about this key, the spending that came with the key counts.
+        // Until the store was asked about this key or person, the spending that came with the key counts.
         if (!known) return budget.nanos - spentAt(spend, nowMs)
         return nowMs < (known.renewsMs ?? neverMs) ? known.balanceNanos : budget.nanos
       },
@@ -103,18 +114,23 @@ export class RemoteAdmission {
   async #enter(limits: AdmissionLimits, key: ApiKey): Promise<Entered | AdmissionRefusal> {
     if (this.#whyBlocked(key.account.id)) return { ok: false, why: 'unwritable' }
     const entry = new RemoteEntry((holdNanos, place) => this.#ask(limits, key, holdNanos, place))
-    const { account, bounds } = key
+    const { account, bounds, personBounds: person } = key
     const known = this.#standings.get(account.id)
     const own = bounds && this.#standings.get(bounds.scope)
+    const theirs = person && this.#standings.get(person.scope)
     // Remembered figures never refuse a request for credit, since they may be out of date: the store is asked.
     const isShort = !known || known.freeNanos <= 0n || (known.spareNanos ?? 1n) <= 0n
-    if (isShort || (own && own.freeNanos <= 0n)) {
+    if (isShort || (own && own.freeNanos <= 0n) || (theirs && theirs.freeNanos <= 0n)) {
       return limits.isShedding() ? this.#enterShedding(limits, key) : entry.enterAsking()
     }
     if (limits.isShedding()) return { ok: false, why: 'busy' }
     const full = fullWindow(known, limits, rateOf(limits, account.bounds), 'rate')
-    if (full !== undefined || own === undefined) return full ?? entry
-    return fullWindow(own, limits, bounds!.requestsPerMinute, 'key_rate') ?? entry
+    if (full !== undefined || (own === undefined && theirs === undefined)) return full ?? entry
+    return (
+      (theirs && fullWindow(theirs, limits, person!.requestsPerMinute, 'person_rate')) ??
+      (own && fullWindow(own, limits, bounds!.requestsPerMinute, 'key_rate')) ??
+      entry
+    )
   }
 
   /** A lack of credit is reported before the refusal for load (ruling R1). No place in the window is used. */
@@ -128,79 +144,101 @@ export class RemoteAdmission {
     if (this.#lost) return Promise.reject(new StoreSilent(this.#lost.message))
     const id = ++this.#lastId
     const accountId = asker.account.id
-    const { bounds } = asker
+    const { bounds, personBounds } = asker
     const { bounds: own } = asker.account
     const requestsPerMinute = rateOf(limits, own)
-    const key = bounds && scopeOf(bounds)
-    const narrow = { ...(own?.budget && { budgetNanos: own.budget.nanos }), ...(key && { key }) }
+    const [key, person] = [bounds && scopeOf(bounds), personBounds && scopeOf(personBounds)]
+    const narrow = {
+      ...(own?.budget && { budgetNanos: own.budget.nanos }),
+      ...(key && { key }),
+      ...(person && { person }),
+    }
+    const question = { accountId, own, bounds, person: personBounds, holdNanos }
     const order: DeskOrder = { say: 'ask', ask: { id, accountId, requestsPerMinute, holdNanos, place, ...narrow } }
     return new Promise<HoldAnswer>((resolve, reject) => {
       this.#waiting.set(id, {
         order,
-        resolve: (answer) => resolve(this.#read(limits, { accountId, own, bounds, holdNanos }, answer)),
+        resolve: (answer) => resolve(this.#read(limits, question, answer)),
         reject,
       })
       this.#tell(order)
     })
   }
 
-  #read(limits: AdmissionLimits, { accountId, own, bounds, holdNanos }: HoldQuestion, answer: DeskAnswer): HoldAnswer {
+  #read(limits: AdmissionLimits, question: HoldQuestion, answer: DeskAnswer): HoldAnswer {
+    const { accountId, own, bounds, person, holdNanos } = question
     const { verdict, place } = answer
-    const { balanceNanos, freeNanos, window, budget, key } = answer.figures as DeskFigures
+    const { balanceNanos, freeNanos, window, budget, key, person: theirs } = answer.figures as DeskFigures
     this.#remember(accountId, {
       ...{ balanceNanos, freeNanos, spareNanos: budget?.freeNanos },
       window: openedAt(window, limits),
     })
-    const { leftNanos = 0n, freeNanos: freeOfKey = 1n, renewsMs } = key?.budget ?? {}
-    if (bounds && key)
-      this.#remember(bounds.scope, {
-        balanceNanos: leftNanos,
-        freeNanos: freeOfKey,
-        renewsMs,
-        window: key.window && openedAt(key.window, limits),
-      })
+    if (bounds && key) this.#rememberScope(limits, bounds.scope, key)
+    if (person && theirs) this.#rememberScope(limits, person.scope, theirs)
     switch (verdict) {
       case 'admitted':
-        return { place, release: this.#holdUntilReleased(accountId, key && bounds, holdNanos) }
+        return {
+          place,
+          release: this.#holdUntilReleased(accountId, key && bounds, theirs && person, holdNanos),
+        }
       case 'no_credit':
       case 'all_held':
         return { refused: { ok: false, why: verdict, balanceNanos } }
       case 'account_budget_spent':
       case 'account_budget_held':
-        return { refused: withoutBudget(verdict, own, budget?.leftNanos ?? 0n, budget?.renewsMs) }
+        return { refused: withoutBudget(verdict, own, budget) }
+      case 'person_budget_spent':
+      case 'person_budget_held':
+        return { refused: withoutBudget(verdict, person, theirs?.budget) }
       case 'budget_spent':
       case 'budget_held':
-        return { refused: withoutBudget(verdict, bounds, leftNanos, renewsMs) }
+        return { refused: withoutBudget(verdict, bounds, key?.budget) }
       case 'rate':
         return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(window.endsInMs) } }
-      case 'key_rate':
-        return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(key?.window?.endsInMs ?? 0) } }
+      case 'person_rate':
+      case 'key_rate': {
+        const full = verdict === 'key_rate' ? key?.window : theirs?.window
+        return { refused: { ok: false, why: verdict, retryAfterSeconds: secondsOf(full?.endsInMs ?? 0) } }
+      }
       default:
         throw new Error(`no answer of a store that has one: ${verdict}`)
     }
   }
 
-  #holdUntilReleased(accountId: string, bounds: LiveBounds | undefined, holdNanos: bigint): () => void {
+  #rememberScope(limits: AdmissionLimits, scope: string, { budget, window }: KeyFigures): void {
+    const { leftNanos: balanceNanos = 0n, freeNanos = 1n, renewsMs } = budget ?? {}
+    this.#remember(scope, { balanceNanos, freeNanos, renewsMs, window: window && openedAt(window, limits) })
+  }
+
+  #holdUntilReleased(
+    accountId: string,
+    bounds: LiveBounds | undefined,
+    person: LiveBounds | undefined,
+    holdNanos: bigint,
+  ): () => void {
     if (holdNanos === 0n) return () => {}
-    const keyId = bounds?.scope
-    this.#claim(accountId, keyId, holdNanos)
+    const scopes = claimOf(accountId, bounds?.scope, person?.scope)
+    this.#claim(scopes, holdNanos)
     if (bounds) bounds.heldNanos += holdNanos
+    if (person) person.heldNanos += holdNanos
     let isHeld = true
     return () => {
       if (!isHeld) return
       isHeld = false
       if (bounds) bounds.heldNanos -= holdNanos
-      this.#claim(accountId, keyId, -holdNanos)
-      this.#tell({ say: 'release', accountId, keyId, holdNanos })
+      if (person) person.heldNanos -= holdNanos
+      this.#claim(scopes, -holdNanos)
+      this.#tell({ say: 'release', ...scopes, holdNanos })
     }
   }
 
-  /** A claim on a key is kept apart from those on its account alone, so that a new desk gets each once. */
-  #claim(accountId: string, keyId: string | undefined, nanos: bigint): void {
-    const name = keyId ?? accountId
+  /** A claim on a key or a person is kept apart from those on its account alone, so that a new desk gets each once. */
+  #claim(scopes: ClaimScopes, nanos: bigint): void {
+    const { accountId, keyId = accountId, personId } = scopes
+    const name = personId === undefined ? keyId : `${keyId} ${personId}`
     const amountNanos = (this.#claims.get(name)?.amountNanos ?? 0n) + nanos
     if (amountNanos === 0n) this.#claims.delete(name)
-    else this.#claims.set(name, { accountId, keyId, amountNanos })
+    else this.#claims.set(name, { ...scopes, amountNanos })
   }
 
   /** Finds the budget that owes a debit. The key may lose or get limits meanwhile; the amount must leave the budget it was added to. */
@@ -236,25 +274,32 @@ export class RemoteAdmission {
     }
   }
 
-  #look(limits: AdmissionLimits, accountId: string, bounds?: LiveBounds): Standing | undefined {
+  #look(limits: AdmissionLimits, accountId: string, bounds?: LiveBounds, person?: LiveBounds): Standing | undefined {
     const known = this.#standings.get(accountId)
     if (!known) return undefined
     const window = figuresOf(known.window, limits, rateOf(limits, this.#boundsOf(accountId)))
-    const own = bounds?.requestsPerMinute === undefined ? undefined : this.#standings.get(bounds.scope)?.window
-    return {
-      balanceNanos: known.balanceNanos,
-      window: narrower(window, figuresOf(own, limits, bounds?.requestsPerMinute)),
-    }
+    const own = narrower(this.#lookAt(limits, person), this.#lookAt(limits, bounds))
+    return { balanceNanos: known.balanceNanos, window: narrower(window, own) }
+  }
+
+  #lookAt(limits: AdmissionLimits, bounds: LiveBounds | undefined): WindowFigures | undefined {
+    const rate = bounds?.requestsPerMinute
+    return rate === undefined ? undefined : figuresOf(this.#standings.get(bounds!.scope)?.window, limits, rate)
   }
 }
 
-type Claim = { accountId: string; keyId: string | undefined; amountNanos: bigint }
+type Claim = ClaimScopes & { amountNanos: bigint }
 
-/** @property own bounds of the account @property bounds those of the key */
+function claimOf(accountId: string, keyId: string | undefined, personId: string | undefined): ClaimScopes {
+  return personId === undefined ? { accountId, keyId } : { accountId, keyId, personId }
+}
+
+/** @property own bounds of the account @property bounds those of the key @property person those of its person */
 type HoldQuestion = {
   accountId: string
   own: LiveBounds | undefined
   bounds: LiveBounds | undefined
+  person: LiveBounds | undefined
   holdNanos: bigint
 }
 
@@ -263,7 +308,7 @@ function rateOf(limits: AdmissionLimits, own: LiveBounds | undefined): number {
   return own?.requestsPerMinute ?? limits.requestsPerMinute()
 }
 
-/** The limits of a key that the store must know; undefined if only its models are limited. */
+/** The limits of a key or a person that the store must know; undefined if only models are limited. */
 function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | undefined {
   if (requestsPerMinute === undefined && budget === undefined) return undefined
   return { id: scope, requestsPerMinute, budgetNanos: budget?.nanos }
@@ -272,8 +317,7 @@ function scopeOf({ scope, requestsPerMinute, budget }: LiveBounds): KeyScope | u
 function withoutBudget(
   why: BudgetRefusal,
   bounds: LiveBounds | undefined,
-  leftNanos: bigint,
-  renewsMs: number | undefined,
+  { leftNanos, renewsMs }: Pick<BudgetLeft, 'leftNanos' | 'renewsMs'> = { leftNanos: 0n, renewsMs: undefined },
 ): AdmissionRefusal {
   // A reload of the account may have taken the budget away since the question.
   const budget = bounds?.budget ?? { nanos: 0n, per: undefined }
@@ -281,7 +325,7 @@ function withoutBudget(
   return { ok: false, why, budget, leftNanos: leftNanos > 0n ? leftNanos : 0n, renewsMs: renews }
 }
 
-/** The figures of an account, or of a key with its budget, as they were last reported. */
+/** The figures of an account, or of a key or a person with their budget, as they were last reported. */
 type Remembered = {
   balanceNanos: bigint
   freeNanos: bigint
@@ -346,7 +390,7 @@ function fullWindow(
   { window }: Remembered,
   limits: AdmissionLimits,
   limit: number | undefined,
-  why: 'rate' | 'key_rate',
+  why: 'rate' | 'person_rate' | 'key_rate',
 ): AdmissionRefusal | undefined {
   if (!window || limit === undefined || window.taken < limit) return undefined
   const endsInMs = window.endsMs - limits.clockMs()

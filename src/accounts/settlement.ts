@@ -307,7 +307,7 @@ export class Settlement implements Ledger {
   }
 
   #settleOne(row: Debit, posting: Posting, nowMs: number): void {
-    const { requestId, accountId, amountNanos, keyId } = row
+    const { requestId, accountId, amountNanos, keyId, details } = row
     if (posting === 'withdrawn' || posting === 'deferred') return
     const waiting = this.#waiting.get(requestId)
     const debit = waiting ?? this.#overdue.get(requestId) ?? this.#withdrawals.take(requestId)
@@ -317,7 +317,7 @@ export class Settlement implements Ledger {
     this.#overdue.delete(requestId)
     this.#spooled.delete(requestId)
     if (!waiting) {
-      this.#options.balances.owe(accountId, -amountNanos, keyId)
+      this.#options.balances.owe(accountId, -amountNanos, keyId, details?.person)
       this.#unblock(accountId)
     }
     if (posting === 'conflict' || posting === 'rejected')
@@ -343,10 +343,10 @@ export class Settlement implements Ledger {
   }
 
   #block(debit: WaitingDebit): void {
-    const { requestId, accountId, amountNanos, keyId } = debit.row
+    const { requestId, accountId, amountNanos, keyId, details } = debit.row
     this.#overdue.set(requestId, debit)
     this.#owing.set(accountId, (this.#owing.get(accountId) ?? 0) + 1)
-    this.#options.balances.owe(accountId, amountNanos, keyId)
+    this.#options.balances.owe(accountId, amountNanos, keyId, details?.person)
   }
 
   #unblock(accountId: string): void {

@@ -129,7 +129,7 @@ export class Withdrawals {
     if (answer) setFigures(balances, answer)
     if (refused.some(({ row }) => this.#withdrawals.get(row.requestId)?.isDoubtful)) await this.#note()
     for (const { row, reject } of refused) {
-      balances.owe(row.accountId, -row.amountNanos, row.keyId)
+      balances.owe(row.accountId, -row.amountNanos, row.keyId, row.details?.person)
       reject(error)
     }
     this.#giveBack(refused.map(({ row }) => row.requestId))
@@ -138,12 +138,12 @@ export class Withdrawals {
 
   /** @returns whether the debit's client is to be refused. */
   #decide(debit: WaitingDebit, fate: WithdrawalFate): boolean {
-    const { requestId, accountId, amountNanos, keyId } = debit.row
+    const { requestId, accountId, amountNanos, keyId, details } = debit.row
     const withdrawal = this.#withdrawals.get(requestId)
     if (!withdrawal) return false
     if (fate === 'booked') {
       this.#withdrawals.delete(requestId)
-      this.#options.balances.owe(accountId, -amountNanos, keyId)
+      this.#options.balances.owe(accountId, -amountNanos, keyId, details?.person)
       this.#options.onOver(accountId)
       debit.resolve('exists')
       return false

@@ -45,6 +45,7 @@ function welcome(gateway: Gateway, record: CallRecord, key: ApiKey): ApiKey {
   record.keyPrefix = key.prefix
   if (key.label !== undefined) record.keyLabel = key.label
   if (key.bounds !== undefined) record.bounds = key.bounds
+  if (key.personBounds !== undefined) record.personBounds = key.personBounds
   noteAccount(gateway, record, key)
   gateway.directory.touch(key)
   return key
@@ -142,6 +143,8 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
       return lacking(texts.inUse(name, refused.balanceNanos), 'held')
     case 'account_budget_spent':
     case 'account_budget_held':
+    case 'person_budget_spent':
+    case 'person_budget_held':
     case 'budget_spent':
     case 'budget_held':
       return lacking(texts[refused.why](key, refused), refused.why)
@@ -151,6 +154,11 @@ function explain(refused: AdmissionRefusal, key: ApiKey): GatewayError {
       return new GatewayError('rate_limit_exceeded', failureTexts.windowFull, {
         retryAfterSeconds: refused.retryAfterSeconds,
         reason: 'window',
+      })
+    case 'person_rate':
+      return new GatewayError('rate_limit_exceeded', failureTexts.personWindowFull, {
+        retryAfterSeconds: refused.retryAfterSeconds,
+        reason: 'person_window',
       })
     case 'key_rate':
       return new GatewayError('rate_limit_exceeded', failureTexts.keyWindowFull, {
@@ -183,14 +191,17 @@ const texts = {
   account_budget_spent: ({ account }: ApiKey, refused: OfBudget) =>
     `${isSpent(`Account "${account.name}"`, refused)} For more ask its operator.`,
   account_budget_held: ({ account }: ApiKey, refused: OfBudget) => isHeld(`Account "${account.name}"`, refused),
+  person_budget_spent: (key: ApiKey, refused: OfBudget) =>
+    `${isSpent(ownerOf(key), refused, 'their')} For more ask the operator of the account.`,
+  person_budget_held: (key: ApiKey, refused: OfBudget) => isHeld(ownerOf(key), refused, 'their'),
 }
 
-function isSpent(spender: string, { budget, renewsMs }: OfBudget): string {
-  return `${spender} has spent its budget of ${sayBudget(budget)}: ${renewal(budget, renewsMs)}.`
+function isSpent(spender: string, { budget, renewsMs }: OfBudget, whose: 'its' | 'their' = 'its'): string {
+  return `${spender} has spent ${whose} budget of ${sayBudget(budget)}: ${renewal(budget, renewsMs)}.`
 }
 
-function isHeld(spender: string, { budget, leftNanos }: OfBudget): string {
-  return `${spender} has ${formatCredits(leftNanos)} credits left of its budget of ${sayBudget(budget)}, which its running requests may need: wait for them and try again.`
+function isHeld(spender: string, { budget, leftNanos }: OfBudget, whose: 'its' | 'their' = 'its'): string {
+  return `${spender} has ${formatCredits(leftNanos)} credits left of ${whose} budget of ${sayBudget(budget)}, which ${whose} running requests may need: wait for them and try again.`
 }
 
 type OfBudget = Extract<AdmissionRefusal, { budget: Budget }>
@@ -198,6 +209,12 @@ type OfBudget = Extract<AdmissionRefusal, { budget: Budget }>
 /** Names the key, not the account: the budget is the key's, and the account may still have credit (ruling R15). */
 function nameOf({ label, prefix }: ApiKey): string {
   return label === undefined ? `The API key ${prefix}…` : `The API key "${label}" (${prefix}…)`
+}
+
+/** The person by their key, for no entry and no message has a name (ruling Y21). The budget is of all their keys together. */
+function ownerOf(key: ApiKey): string {
+  const name = nameOf(key)
+  return `The person with ${name[0]!.toLowerCase()}${name.slice(1)}`
 }
 
 function sayBudget({ nanos, per }: Budget): string {
@@ -222,7 +239,8 @@ export function standingOf(
   { admission }: Gateway,
   accountId: string,
   bounds: LiveBounds | undefined,
+  person?: LiveBounds | undefined,
 ): ToldStanding | undefined {
-  const standing = admission.look(accountId, bounds)
+  const standing = admission.look(accountId, bounds, person)
   return standing && { window: standing.window, balance: formatCredits(standing.balanceNanos) }
 }

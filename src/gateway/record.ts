@@ -74,6 +74,8 @@ export type CallRecord = {
   keyLabel?: string
   /** The limits of a key that is narrower than its account (ruling R15). */
   bounds?: LiveBounds
+  /** Those of its person over all their keys (ruling Y20). */
+  personBounds?: LiveBounds
   /** Whose key it was, by id, and the labels of the request as its entry has them (ruling Y21). */
   personId?: string
   labels?: string

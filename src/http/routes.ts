@@ -39,8 +39,8 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
   let readPeer: ReturnType<typeof createPeerReader>
 
   /** Answers to inference show window and balance as soon as the account is known (ruling R13). */
-  const formStanding = ({ accountId, bounds }: CallRecord) => {
-    const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds)
+  const formStanding = ({ accountId, bounds, personBounds }: CallRecord) => {
+    const standing = accountId === undefined ? undefined : standingOf(gateway, accountId, bounds, personBounds)
     return standing ? standingLines(standing, config!.headers.balance) : ''
   }
   const formCommon: FormHeaders = ({ id, wire }) => commonLines(id, wire && wires[wire].client)

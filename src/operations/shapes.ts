@@ -143,7 +143,7 @@ export const explanation = z.object({
       .string()
       .nullable()
       .describe(
-        'of a 402: `spent` balance, `held` by running requests, `account_budget_spent` or `account_budget_held` of its budget, `budget_spent` or `budget_held` of the key; of a 429: `window` of the account, `key_window`, `upstream`, `busy`, `bodies`, `counter`, `failed_auth`',
+        'of a 402: `spent` balance, `held` by running requests, `account_budget_spent` or `account_budget_held` of its budget, `person_budget_spent` or `person_budget_held` of that of the person over all their keys, `budget_spent` or `budget_held` of the key; of a 429: `window` of the account, `person_window`, `key_window`, `upstream`, `busy`, `bodies`, `counter`, `failed_auth`',
       ),
     message: z.string().nullable().describe('the sentence of the error, as its client got it'),
     param: z.string().nullable().describe('the field that it names'),

@@ -375,3 +375,88 @@ test('C5 R1 what was lost while a body was read is told at the hold: a store tha
   assert.equal(whyOf(await late.admit(1n)), 'no_credit')
   assert.deepEqual([balance.heldNanos, balance.running], [0n, 0])
 })
+
+/** Keys of one person, each with bounds of its own, and the person's bounds over them. */
+function createOwned({ budgetNanos, requestsPerMinute }: { budgetNanos?: bigint; requestsPerMinute?: number }) {
+  const rig = createBound({ budgetNanos: 1_000n, requestsPerMinute: 3 })
+  const budget: Budget | undefined = budgetNanos === undefined ? undefined : { nanos: budgetNanos, per: 'day' }
+  const person = rig.bounds.note({
+    ...{ id: 'per_1', scope: 'per_1', bounds: { ...keyBounds.none, budget, requestsPerMinute } },
+    spend: budget && { fromMs: 0, untilMs: 2_000, spentNanos: 0n },
+  })!
+  const keys = [rig.narrow, { ...key, id: 'key_5' }].map((one) => ({ ...one, personBounds: person }))
+  return { ...rig, person, keys }
+}
+
+test('Y20 the bounds of a person are told after those of the account and before those of the key, over all their keys', async () => {
+  const { balance, windows, live, person, keys, enter } = createOwned({ budgetNanos: 10n, requestsPerMinute: 2 })
+  const [narrow, wide] = keys
+  for (const one of keys) letIn(await enter(one))
+  for (const one of keys) assert.deepEqual(await enter(one), { ok: false, why: 'person_rate', retryAfterSeconds: 60 })
+  assert.equal(windows.look('acct_1').left, 298, 'a refusal uses no place')
+  person.heldNanos = 10n
+  live.heldNanos = 1_000n
+  const refused = { why: 'person_budget_held', leftNanos: 10n, renewsMs: 2_000, budget: { nanos: 10n, per: 'day' } }
+  assert.deepEqual(await enter(narrow), { ok: false, ...refused })
+  person.spend = { fromMs: 0, untilMs: 2_000, spentNanos: 10n }
+  assert.equal(whyOf(await enter(wide)), 'person_budget_spent')
+  balance.heldNanos = balance.balanceNanos
+  assert.equal(whyOf(await enter(wide)), 'all_held')
+  balance.heldNanos = 0n
+  Object.assign(person, keyBounds.none)
+  assert.equal(whyOf(await enter(narrow)), 'budget_held')
+})
+
+test('Y20 R13 R1 of three windows the one with the fewest places left is told, and a 402 at the hold gives all of them back', async () => {
+  const { windows, live, person, keys, enter, admission } = createOwned({ budgetNanos: 10n, requestsPerMinute: 2 })
+  const entered = [letIn(await enter(keys[0])), letIn(await enter(keys[1]))]
+  assert.deepEqual(admission.look('acct_1', live, person)?.window, { limit: 2, left: 0, resetSeconds: 60 })
+  assert.deepEqual(admission.look('acct_1', live)?.window, { limit: 3, left: 2, resetSeconds: 60 })
+  const first = (await entered[0]!.admit(10n)) as Admitted
+  assert.equal(whyOf(await entered[1]!.admit(1n)), 'person_budget_held')
+  assert.deepEqual([windows.look('acct_1').left, admission.look('acct_1', live, person)?.window?.left], [299, 1])
+  first.release()
+  assert.deepEqual([person.heldNanos, live.heldNanos], [0n, 0n])
+})
+
+test('Y20 C5 what is owed by a person is not spendable again', async () => {
+  const { bounds, keys, enter } = createOwned({ budgetNanos: 10n })
+  bounds.owe('per_1', 10n)
+  assert.equal(whyOf(await enter(keys[1])), 'person_budget_spent')
+  bounds.owe('per_1', -10n)
+  assert.equal(whyOf(await enter(keys[1])), 'ok')
+})
+
+test('Y20 C2 in every window a person spends no more over all keys than the budget, what was under-estimated and the last hold', async () => {
+  const request = fc.record({
+    which: fc.nat(1),
+    hold: fc.bigInt(0n, 40n),
+    actual: fc.bigInt(0n, 60n),
+    ends: fc.boolean(),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(request, { maxLength: 40 }), fc.bigInt(1n, 100n), async (requests, budgetNanos) => {
+      const { bounds, person, keys, enter } = createOwned({ budgetNanos })
+      Object.assign(keys[0]!.bounds!, keyBounds.none)
+      let [spentNanos, underNanos, lastNanos] = [0n, 0n, 0n]
+      const running: (() => void)[] = []
+      for (const { which, hold, actual, ends } of requests) {
+        const entered = await enter(keys[which])
+        const admitted = entered.ok ? await entered.admit(hold) : entered
+        if (admitted.ok) {
+          lastNanos = hold > lastNanos ? hold : lastNanos
+          underNanos += actual > hold ? actual - hold : 0n
+          running.push(() => {
+            spentNanos += actual
+            bounds.set('per_1', { fromMs: 0, untilMs: 2_000, spentNanos })
+            admitted.release()
+          })
+        }
+        if (ends) running.shift()?.()
+      }
+      for (const end of running) end()
+      assert.ok(spentNanos <= budgetNanos + underNanos + lastNanos, `${spentNanos}`)
+      assert.equal(person.heldNanos, 0n)
+    }),
+  )
+})

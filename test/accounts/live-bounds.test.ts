@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { newAccount } from '../../src/accounts/book-rows.ts'
-import { keyBounds } from '../../src/accounts/key-bounds.ts'
+import { keyBounds, personBounds } from '../../src/accounts/key-bounds.ts'
 import { createBoundsBook } from '../../src/accounts/live-bounds.ts'
 import { createDirectory } from '../../src/accounts/live-directory.ts'
 
@@ -21,7 +21,13 @@ function rig(accountsMax?: number) {
       accounts: [newAccount(accountId, accountId, 1)],
       keys: keyIds.map((id) => ({
         ...{ id, accountId, digest: `digest of ${id}`, prefix: id, label: undefined, expiresMs: undefined },
-        ...{ scope: `line of ${accountId}`, bounds, spend: undefined },
+        ...{
+          scope: `line of ${accountId}`,
+          bounds,
+          spend: undefined,
+          personBounds: personBounds.none,
+          personSpend: undefined,
+        },
       })),
     })
   return { book, directory, tell }

@@ -33,12 +33,12 @@ function start({ limit = 300 } = {}) {
   /** Answers the one question that waits. */
   async function answer(
     verdict: DeskVerdict | 'silent',
-    more: Partial<Record<keyof typeof plain, number>> & { key?: KeyFigures } = {},
+    more: Partial<Record<keyof typeof plain, number>> & { key?: KeyFigures; person?: KeyFigures } = {},
   ) {
     await turn()
     const asks = takeAsks()
     assert.equal(asks.length, 1)
-    const figures = { key: undefined, ...plain, ...more }
+    const figures = { key: undefined, person: undefined, ...plain, ...more }
     const heard: DeskAnswer = {
       id: asks[0]!.id,
       verdict,
@@ -48,6 +48,7 @@ function start({ limit = 300 } = {}) {
         window: { taken: figures.taken, endsInMs: figures.endsInMs },
         budget: undefined,
         key: figures.key,
+        person: figures.person,
       },
       place: verdict === 'admitted' && asks[0]!.place === 'take' ? { accountMs: 7, keyMs: undefined } : undefined,
     }
@@ -328,4 +329,49 @@ test('R15 C5 X7: what is owed of a budget is taken off the same budget, and told
     ...{ say: 'owe', accountId: 'acct_1' },
     ...{ keyId: 'key_8', amountNanos: -4n },
   })
+})
+
+test('Y20 X7: the store is asked by the person’s scope too; a hold, its release and what is owed are of all three', async () => {
+  const { admission, open, answer, told } = await startKnown()
+  const own = narrow()
+  const personBounds = { ...own.bounds, scope: 'per_1', keyIds: new Set(['per_1']), requestsPerMinute: 4 }
+  const asker = { ...own, personBounds }
+  const admitting = (await letIn(open.enter(asker))).admit(9n)
+  const asked = await answer('admitted', { key: ofKey, person: { ...ofKey, window: { taken: 2, endsInMs: 60_000 } } })
+  assert.deepEqual(asked.person, { id: 'per_1', requestsPerMinute: 4, budgetNanos: 50n })
+  const { release } = (await admitting) as Admitted
+  assert.equal(personBounds.heldNanos, 9n)
+  assert.deepEqual(open.look('acct_1', asker.bounds, personBounds)?.window, { limit: 4, left: 2, resetSeconds: 60 })
+  const again: DeskOrder[] = []
+  admission.disconnect()
+  admission.connect((orders) => void again.push(...orders))
+  const scopes = { accountId: 'acct_1', keyId: 'key_8', personId: 'per_1' }
+  assert.deepEqual(again, [{ say: 'owe', ...scopes, amountNanos: 9n }])
+  release()
+  await turn()
+  assert.deepEqual([...told, ...again].at(-1), { say: 'release', ...scopes, holdNanos: 9n })
+  assert.equal(personBounds.heldNanos, 0n)
+})
+
+test('Y20 X7: what the store says of a person is told with their budget, and a full window stays full', async () => {
+  const { open, answer } = await startKnown()
+  const own = narrow({ budget: undefined, requestsPerMinute: undefined })
+  const personBounds = {
+    ...own.bounds,
+    scope: 'per_1',
+    requestsPerMinute: 4,
+    budget: { nanos: 50n, per: 'day' as const },
+  }
+  const asker = { ...own, personBounds }
+  const first = (await letIn(open.enter(asker))).admit(1n)
+  await answer('person_budget_spent', {
+    person: { window: undefined, budget: { leftNanos: -3n, freeNanos: -3n, renewsMs: 7 } },
+  })
+  const { budget } = personBounds
+  assert.deepEqual(await first, { ok: false, why: 'person_budget_spent', budget, leftNanos: 0n, renewsMs: 7 })
+  const second = open.enter(asker)
+  await answer('person_rate', { person: { ...ofKey, window: { taken: 4, endsInMs: 30_000 } } })
+  assert.deepEqual(await second, { ok: false, why: 'person_rate', retryAfterSeconds: 30 })
+  assert.deepEqual(await open.enter(asker), { ok: false, why: 'person_rate', retryAfterSeconds: 30 })
+  assert.equal(open.lookBudget({ ...personBounds, budget }), 9n)
 })

@@ -33,6 +33,7 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   silentAccounts: server,
   windowFull: ['rate limit', 'try again'],
   keyWindowFull: ['rate limit', 'try again'],
+  personWindowFull: ['rate limit', 'try again'],
   throttled: ['rate limit', 'try again'],
 }
 

@@ -364,3 +364,34 @@ test('R15 C5 X7: what is owed of a budget is held for all replicas, also of a ke
   await until(async () => (await heldOf(store, 'key_4')) === 0n)
   assert.equal((await other.ask(account, 1n, { key: budgeted })).verdict, 'admitted')
 })
+
+test('Y20 X7: a person with bounds over two keys: after the account, before the key, over all replicas', {
+  skip,
+}, async () => {
+  const store = await openShared(cluster(), 'people')
+  const [one, other] = [
+    await startReplica(store.shared, { name: 'one' }),
+    await startReplica(store.shared, { name: 'two' }),
+  ]
+  const account = await store.createAccount(100n)
+  const keys = ['key_1', 'key_2'].map((id): KeyScope => ({ id, requestsPerMinute: 2, budgetNanos: 50n }))
+  const person: KeyScope = { id: 'per_1', requestsPerMinute: 3, budgetNanos: 10n }
+  const untilMs = Date.now() + 3_600_000
+  await store.operator.query(`INSERT INTO triwire.spends VALUES ('per_1', 5, $1, 4)`, [untilMs])
+  const ask = async (replica: typeof one, holdNanos: bigint, key?: KeyScope) =>
+    (await replica.ask(account, holdNanos, { person, ...(key && { key }) })).verdict
+  assert.equal(await ask(one, 5n, keys[0]), 'admitted')
+  assert.equal(await ask(other, 1n, keys[1]), 'admitted')
+  assert.equal(await ask(other, 1n, keys[1]), 'person_budget_held')
+  one.desk.take([{ say: 'release', accountId: account, keyId: 'key_1', personId: 'per_1', holdNanos: 5n }])
+  await one.ask(account, 0n)
+  assert.equal(await ask(other, 0n), 'admitted')
+  assert.equal(await ask(one, 0n, keys[0]), 'person_rate')
+  await store.operator.query(`UPDATE triwire.spends SET spent = 10 WHERE scope = 'per_1'`)
+  const spent = await other.ask(account, 1n, { person })
+  assert.deepEqual([spent.verdict, spent.figures?.person?.budget?.renewsMs], ['person_budget_spent', untilMs])
+  await store.operator.query('UPDATE triwire.balances SET balance = 0 WHERE account_id = $1', [account])
+  assert.equal(await ask(other, 1n), 'no_credit')
+  other.desk.take([{ say: 'owe', accountId: account, keyId: undefined, personId: 'per_1', amountNanos: 7n }])
+  await until(async () => (await heldOf(store, 'per_1')) === 8n)
+})

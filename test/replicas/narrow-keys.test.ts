@@ -148,3 +148,44 @@ test('Y20 R15 X7 over three gateways all keys of an account share its requests a
   }, 'it is told as spent')
   assert.deepEqual(await books.verify(verifyOptions), [])
 })
+
+test('Y20 X7 over three gateways all keys of a person share their requests a minute and their budget', {
+  skip,
+}, async () => {
+  const { id: account } = await books.createAccount('owned', 10n ** 15n)
+  const person = (await books.createPerson({ name: 'Ada', account, requestsPerMinute: 300 })).id
+  const keys = await Promise.all([1, 2, 3].map(() => books.createKey(account, { person })))
+  const asked = async (count: number) => {
+    const at = (n: number) => ask(urls[n % 3]!, keys[(n >> 1) % 3]!.key)
+    const answers = await Promise.all(Array.from({ length: count }, (_, n) => at(n)))
+    return Object.fromEntries(
+      [200, 402, 429].map((status) => [status, answers.filter((one) => one.status === status).length]),
+    )
+  }
+  assert.deepEqual(await asked(340), { 200: 300, 402: 0, 429: 40 })
+  const refused = await ask(urls[0]!, keys[0]!.key)
+  assert.match(refused.message!, /^The person with this API key has made too many requests/)
+  assert.equal(refused.headers.get('x-ratelimit-limit-requests'), '300')
+  const spend = async () => (await books.findPerson(person)).spend?.spentNanos ?? 0n
+  await books.updatePerson(person, { requestsPerMinute: null, budget: { nanos: 10n ** 12n, per: 'month' } })
+  await until(async () => (await books.readSpent(account, keys[2]!.id)) > 0n && (await spend()) > 0n, 'it is counted')
+  const costNanos = (await books.listEntries({ accountId: account, limit: 1 }))[0]!.amountNanos
+  await until(async () => (await spend()) === 300n * costNanos, 'all 300 are counted')
+  await books.updatePerson(person, { budget: { nanos: (await spend()) + 4n * costNanos, per: 'month' } })
+  const known = (gateway: (typeof servers)[number]['gateway']) =>
+    gateway.directory.findKnownKey(digestKey(keys[0]!.key))?.personBounds?.budget?.nanos ?? 10n ** 12n
+  for (const { gateway } of servers) await until(() => known(gateway) < 10n ** 12n, 'it is known')
+  const counts = await asked(150)
+  assert.equal(counts[200]! + counts[402]!, 150)
+  assert.ok(counts[200]! >= 1 && BigInt(counts[200]!) * costNanos <= 4n * costNanos + 40n * 15_000n, `${counts[200]}`)
+  const next = await books.createKey(account, { person })
+  let last = await ask(urls[1]!, next.key)
+  await until(async () => {
+    if (/has spent their budget of \S+ credits a month: it renews at \S+Z\. For more/.test(last.message ?? ''))
+      return true
+    last = await ask(urls[1]!, next.key)
+    return false
+  }, 'a new key is told the same')
+  assert.equal(last.status, 402)
+  assert.deepEqual(await books.verify(verifyOptions), [])
+})

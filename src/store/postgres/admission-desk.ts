@@ -1,4 +1,4 @@
-import type { DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
+import type { ClaimScopes, DeskAnswer, DeskOrder } from '../../accounts/desk.ts'
 import { admit, calls, tell } from './admit.ts'
 import { callOf } from './admit-call.ts'
 import type { Transaction } from './database.ts'
@@ -94,8 +94,7 @@ export class AdmissionDesk {
   take(orders: readonly DeskOrder[]): void {
     for (const order of orders) {
       if (order.say === 'ask') this.#ask(order.ask)
-      else if (order.say === 'owe') this.#change(this.#book.of(order.accountId), order.keyId, order.amountNanos)
-      else this.#change(this.#book.of(order.accountId), order.keyId, -order.holdNanos)
+      else this.#change(order, order.say === 'owe' ? order.amountNanos : -order.holdNanos)
     }
   }
 
@@ -145,14 +144,16 @@ export class AdmissionDesk {
     this.#want(account)
   }
 
-  #change(account: AccountShares, keyId: string | undefined, nanos: bigint): void {
+  #change({ accountId, keyId, personId }: ClaimScopes, nanos: bigint): void {
+    const account = this.#book.of(accountId)
     const { own } = account
     own.heldNanos += nanos
-    const key = keyId === undefined ? undefined : keyOf(account, keyId)
-    if (key) key.heldNanos += nanos
+    if (keyId !== undefined) keyOf(account, keyId).heldNanos += nanos
+    if (personId !== undefined) keyOf(account, personId).heldNanos += nanos
+    const isNarrow = keyId !== undefined || personId !== undefined
     // If credit is short, a stale figure may refuse a request for credit that is free already, or admit one on credit that
-    // is owed. For a key with limits, or an account with a budget, the desk does not know how short it is.
-    if (key || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
+    // is owed. For a key or a person with limits, or an account with a budget, the desk does not know how short it is.
+    if (isNarrow || account.hasBudget || account.balanceNanos < 20n * (own.heldNanos + (nanos < 0n ? -nanos : nanos)))
       this.#want(account)
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }

@@ -1,9 +1,12 @@
-import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope } from '../../accounts/desk.ts'
+import type { BudgetLeft, DeskAnswer, DeskVerdict, KeyFigures, KeyScope, PlaceTaken } from '../../accounts/desk.ts'
 import { verdicts } from './admit.ts'
 import { type AccountShares, countOf, giveBack, isDirty, keyOf, type OpenAsk, type Share } from './shares.ts'
 
 /** A scope of a call, with what limits it. */
 type Scope = { share: Share; limit: number | ''; budget: bigint | ''; isKey: boolean; asks: readonly OpenAsk[] }
+
+/** The scopes of an ask beside its account. */
+const narrow = ['key', 'person'] as const satisfies (keyof OpenAsk)[]
 
 /** The asks of one call of `admit`, and the reader of its answer. */
 type AdmitCall = {
@@ -30,7 +33,7 @@ export function callOf(replica: number, leaseMs: number, turn: number, accounts:
     listOf(scopes, ({ budget }) => budget),
     listOf(scopes, ({ isKey }) => isKey),
     listOf(scopes, (scope) => scope.asks.length),
-    listOf(asks, ({ key }) => (key ? placeOf.get(key.id)! : 0)),
+    ...narrow.map((name) => listOf(asks, ({ [name]: scope }) => (scope ? placeOf.get(scope.id)! : 0))),
     listOf(asks, ({ holdNanos }) => holdNanos),
     listOf(asks, ({ place }) => place === 'take'),
   ]
@@ -52,9 +55,11 @@ function scopesOf(account: AccountShares): Scope[] {
   const last = asks.at(-1)
   if (last) account.hasBudget = last.budgetNanos !== undefined
   const scopes: Scope[] = [{ share: own, limit: limitOf(last), budget: last?.budgetNanos ?? '', isKey: false, asks }]
-  for (const { key } of asks) if (key) keyOf(account, key.id)
+  const limited = new Map<string, KeyScope>()
+  for (const ask of asks) for (const name of narrow) if (ask[name]) limited.set(ask[name].id, ask[name])
+  for (const id of limited.keys()) keyOf(account, id)
   for (const share of keys.values()) {
-    const key = asks.findLast((ask) => ask.key?.id === share.scope)?.key
+    const key = limited.get(share.scope)
     if (!key && !isDirty(share)) continue
     const [limit, budget] = [limits.requestsPerMinute(key), limits.budgetNanos(key)]
     scopes.push({ share, limit, budget, isKey: true, asks: [] })
@@ -62,7 +67,7 @@ function scopesOf(account: AccountShares): Scope[] {
   return scopes
 }
 
-/** Each limit of a key as `admit` takes it. */
+/** Each limit of a key or a person as `admit` takes it. */
 const limits = {
   requestsPerMinute: limitOf,
   budgetNanos: (key: KeyScope | undefined): bigint | '' => key?.budgetNanos ?? '',
@@ -112,8 +117,9 @@ function readAnswer(
   for (const [index, ask] of asks.entries()) {
     const verdict = verdicts[judged[index] as keyof typeof verdicts]
     const { own } = byId.get(ask.accountId)!
-    const keyScope = ask.key && scopes[placeOf.get(ask.key.id)! - 1]!
-    take(ask, verdict, keyScope ? [own, keyScope.share] : [own], written)
+    const scopeOf = (scope: KeyScope | undefined) => scope && scopes[placeOf.get(scope.id)! - 1]!
+    const [keyScope, personScope] = [scopeOf(ask.key), scopeOf(ask.person)]
+    take(ask, verdict, { accountMs: own, keyMs: keyScope?.share, personMs: personScope?.share }, written)
     if (ask.isOver) continue
     ask.isOver = true
     const { all, credit, free, budget } = told.get(own)!
@@ -127,8 +133,11 @@ function readAnswer(
         window: countOf(own, all, nowMs),
         budget,
         key: keyScope && tellKey(keyScope, told.get(keyScope.share)!, nowMs),
+        person: personScope && tellKey(personScope, told.get(personScope.share)!, nowMs),
       },
-      place: hasPlace ? { accountMs: own.windowMs, keyMs: keyScope?.share.windowMs } : undefined,
+      place: hasPlace
+        ? { accountMs: own.windowMs, keyMs: keyScope?.share.windowMs, personMs: personScope?.share.windowMs }
+        : undefined,
     })
   }
   return { answers, nowMs }
@@ -149,12 +158,14 @@ function tellKey(
 function take(
   { holdNanos, place, isOver }: OpenAsk,
   verdict: DeskVerdict,
-  shares: readonly Share[],
+  shares: Readonly<Record<keyof PlaceTaken, Share | undefined>>,
   written: ReadonlyMap<Share, { heldNanos: bigint }>,
 ): void {
-  for (const [index, share] of shares.entries()) {
+  for (const name of ['accountMs', 'keyMs', 'personMs'] as const) {
+    const share = shares[name]
+    if (!share) continue
     if (verdict !== 'admitted') {
-      if (place !== 'take') giveBack(share, index === 0 ? place.accountMs : place.keyMs)
+      if (place !== 'take') giveBack(share, place[name])
       continue
     }
     written.get(share)!.heldNanos += holdNanos

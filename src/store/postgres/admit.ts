@@ -2,8 +2,8 @@ import { wasSeen } from '../sql/spends.ts'
 import { defineFunction } from './migrate.ts'
 
 /*
- * Admission over all replicas (rulings R1, C2, R15). A replica knows for certain only the requests that it admitted itself.
- * So it writes those down for each scope (an account, or a key with limits of its own). It writes absolute figures that no
+ * Admission over all replicas (rulings R1, C2, R15, Y20). A replica knows for certain only the requests that it admitted itself.
+ * So it writes those down for each scope (an account, or a key or a person with limits of its own). It writes absolute figures that no
  * other replica writes: its holds, and its places in the window. Nothing is ever added to remotely, so that
  *
  *     a call that is repeated after an unknown outcome changes nothing,
@@ -31,7 +31,7 @@ export const calls = {
   otherSeal: 'TR005',
 } as const
 
-/** Of `admit`, one for each ask, in R1's order: what is refused is refused by the first that applies. */
+/** Letters of `admit`, one for each ask. It refuses by the first that applies, in R1's order: a person after the account, before the key. */
 export const verdicts = {
   '0': 'admitted',
   '1': 'no_credit',
@@ -42,6 +42,9 @@ export const verdicts = {
   '6': 'budget_held',
   '7': 'rate',
   '8': 'key_rate',
+  '9': 'person_budget_spent',
+  a: 'person_budget_held',
+  b: 'person_rate',
 } as const
 
 /** So long a window lasts (spec 8), in ms. */
@@ -55,8 +58,9 @@ const graceMs = 3_000
  *
  * In: the caller; the time for which a replica without a beat counts as alive; the number of this call, growing with each.
  * For each scope, in the order of their names: the caller's own figures, its limits, and how many asks it has. `keys`
- * separates keys from accounts, which have a balance. `limits` and `budgets` are null if there are none. Each ask, account
- * by account, has the place of its key among the scopes (0: none), its hold, and whether it counts in windows.
+ * separates keys and people from accounts, which have a balance. `limits` and `budgets` are null if there are none. Asks come
+ * account by account. Each has the places of its key and its person among the scopes (0: none), its hold, and whether it counts
+ * in windows.
  *
  * Out: `verdicts;now;scope;scope…` with a scope as `window,own places,all places,credit,free,renews,left,spare`. `window` is
  * the beginning of its window (0: none is open). `credit` is the amount it may spend, and `free` the part that nobody holds;
@@ -67,10 +71,10 @@ export const admit = defineFunction(
   'admit',
   `(me integer, lease_ms integer, call_turn bigint,
     scopes text[], helds bigint[], windows bigint[], takens integer[], limits integer[], budgets bigint[], keys boolean[], counts integer[],
-    ask_keys integer[], ask_holds bigint[], ask_places boolean[])
+    ask_keys integer[], ask_persons integer[], ask_holds bigint[], ask_places boolean[])
 RETURNS text LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-  t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer;
+  t bigint; seen bigint; since bigint; share record; n integer := cardinality(scopes); j integer := 0; k integer; p integer; narrow integer;
   theirs integer; began bigint; held_by_others bigint; amount bigint; spent bigint; renewal bigint; verdict text;
   credits bigint[] := array_fill(NULL::bigint, ARRAY[n]); frees bigint[] := credits; renews bigint[] := credits; alls integer[] := takens;
   -- Of accounts with a budget: what is left of it, and what nobody holds of that. All that an account holds counts in its budget.
@@ -133,14 +137,18 @@ BEGIN
     FOR ask IN 1 .. counts[i] LOOP
       j := j + 1;
       k := ask_keys[j];
+      p := ask_persons[j];
       verdict := CASE
         WHEN credits[i] <= 0 THEN '1'
         WHEN frees[i] <= 0 THEN '2'
         WHEN lefts[i] <= 0 THEN '3'
         WHEN spares[i] <= 0 THEN '4'
+        WHEN p > 0 AND credits[p] <= 0 THEN '9'
+        WHEN p > 0 AND frees[p] <= 0 THEN 'a'
         WHEN k > 0 AND credits[k] <= 0 THEN '5'
         WHEN k > 0 AND frees[k] <= 0 THEN '6'
         WHEN ask_places[j] AND alls[i] >= limits[i] THEN '7'
+        WHEN ask_places[j] AND p > 0 AND alls[p] >= limits[p] THEN 'b'
         WHEN ask_places[j] AND k > 0 AND alls[k] >= limits[k] THEN '8'
         ELSE '0' END;
       judged := judged || verdict;
@@ -149,18 +157,21 @@ BEGIN
       helds[i] := helds[i] + amount;
       frees[i] := frees[i] - amount;
       spares[i] := spares[i] - amount;
-      IF k > 0 THEN
-        helds[k] := helds[k] + amount;
-        frees[k] := frees[k] - amount;
+      IF ask_places[j] THEN
+        IF windows[i] = 0 THEN windows[i] := t; END IF;
+        takens[i] := takens[i] + 1;
+        alls[i] := alls[i] + 1;
       END IF;
-      CONTINUE WHEN NOT ask_places[j];
-      IF windows[i] = 0 THEN windows[i] := t; END IF;
-      takens[i] := takens[i] + 1;
-      alls[i] := alls[i] + 1;
-      CONTINUE WHEN k = 0;
-      IF windows[k] = 0 THEN windows[k] := t; END IF;
-      takens[k] := takens[k] + 1;
-      alls[k] := alls[k] + 1;
+      CONTINUE WHEN k + p = 0;
+      FOREACH narrow IN ARRAY ARRAY[k, p] LOOP
+        CONTINUE WHEN narrow = 0;
+        helds[narrow] := helds[narrow] + amount;
+        frees[narrow] := frees[narrow] - amount;
+        CONTINUE WHEN NOT ask_places[j];
+        IF windows[narrow] = 0 THEN windows[narrow] := t; END IF;
+        takens[narrow] := takens[narrow] + 1;
+        alls[narrow] := alls[narrow] + 1;
+      END LOOP;
     END LOOP;
   END LOOP;
 

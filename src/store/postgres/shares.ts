@@ -16,7 +16,7 @@ export type Share = {
   told: { heldNanos: bigint; taken: number } | 'never' | 'unknown'
 }
 
-/** The figures of this replica for an account, with its keys that have limits, and the asks that wait for it. */
+/** The figures of this replica for an account, with its keys and people that have limits, and the asks that wait for it. */
 export type AccountShares = {
   readonly own: Share
   readonly keys: Map<string, Share>
@@ -77,7 +77,7 @@ export function sharesOf({ own, keys }: AccountShares): Share[] {
   return keys.size === 0 ? [own] : [own, ...keys.values()]
 }
 
-/** That of a key of the account, from now on. */
+/** That of a key or a person of the account, from now on. */
 export function keyOf({ keys }: AccountShares, scope: string): Share {
   const known = keys.get(scope)
   if (known) return known

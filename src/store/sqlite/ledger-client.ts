@@ -48,9 +48,10 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const unlock = lockAsHolder(path)
   const { busyMs = 2_000, pollMs = 200, foldMs, reporting = usualReporting, turned } = options
   const [balances, bounds] = [createBalances(), createBoundsBook()]
-  const owe = (accountId: string, amountNanos: bigint, keyId?: string) => {
+  const owe = (accountId: string, amountNanos: bigint, keyId?: string, personId?: string) => {
     balances.owe(accountId, amountNanos)
     if (keyId !== undefined) bounds.owe(keyId, amountNanos)
+    if (personId !== undefined) bounds.owe(personId, amountNanos)
   }
   let drainsSpool = true
   const client = new StoreClient(options, {
