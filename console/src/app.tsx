@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api/ask.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
-import { hrefOf, place, subject } from './location.ts'
+import { hrefOf, place, setQuery, subject } from './location.ts'
 import { Accounts } from './pages/accounts.tsx'
 import { Audit } from './pages/audit.tsx'
 import { Finance } from './pages/finance.tsx'
@@ -12,7 +12,8 @@ import { Operators } from './pages/operators.tsx'
 import { Overview } from './pages/overview.tsx'
 import { Own } from './pages/own.tsx'
 import { OwnModels } from './pages/own-models.tsx'
-import { Playground } from './pages/playground.tsx'
+import { OwnRequests } from './pages/own-requests.tsx'
+import { OwnPlayground, Playground } from './pages/playground.tsx'
 import { Requests } from './pages/requests.tsx'
 import { SetUp } from './pages/set-up.tsx'
 import { SignIn } from './pages/sign-in.tsx'
@@ -20,7 +21,7 @@ import { Translate } from './pages/translate.tsx'
 import { Upstreams } from './pages/upstreams.tsx'
 import { Webhooks } from './pages/webhooks.tsx'
 import type { Page } from './pure/place.ts'
-import { audience, isOwner, lookWhoAsks, me } from './session.ts'
+import { audience, isOwner, lookWhoAsks, me, noteArrival } from './session.ts'
 import { focusPage } from './ui/focus.ts'
 import { Frame, titleOf } from './ui/frame.tsx'
 import { Palette } from './ui/palette.tsx'
@@ -49,7 +50,7 @@ const ofOperators: Record<Page, Shown> = {
 const pagesOf: Readonly<Record<ReturnType<typeof audience>, Partial<Record<Page, Shown>>>> = {
   operator: ofOperators,
   finance: { overview: Finance, finance: Finance },
-  owner: { overview: Own, models: OwnModels, setup: SetUp },
+  owner: { overview: Own, requests: OwnRequests, models: OwnModels, playground: OwnPlayground, setup: SetUp },
 }
 
 /** The pages that exist depend on who is signed in. */
@@ -65,7 +66,13 @@ export function App() {
       },
     )
   }
-  useEffect(look, [])
+  useEffect(() => {
+    if (place.peek().query['signed-in']) {
+      noteArrival()
+      setQuery({ 'signed-in': undefined }, 'replace')
+    }
+    look()
+  }, [])
   if (refusal)
     return (
       <main class="alone">
@@ -88,7 +95,8 @@ export function App() {
 
 function Shown() {
   const { page, id } = place.value
-  const Page = page && pagesOf[audience()][page]
+  const isTheirs = page && (me.value?.pages?.includes(page) ?? true)
+  const Page = isTheirs ? pagesOf[audience()][page] : undefined
   const isFirst = useRef(true)
   useEffect(() => {
     document.title = `${titleOf(place.value)} · triwire`

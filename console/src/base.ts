@@ -4,4 +4,9 @@
  */
 export const base = new URL('../../', import.meta.url).pathname
 export const consoleBase = `${base}console/`
-export const apiBase = `${base}api/v1`
+
+/** The path of the API, which differs by listener. Tests have no page. */
+const apiPath = globalThis.document?.querySelector('meta[name=api]')?.getAttribute('content') ?? 'api/v1'
+export const apiBase = `${base}${apiPath}`
+/** Whether this is the listener of clients, where owners of keys sign in and no operator does. */
+export const isForOwners = apiPath !== 'api/v1'

@@ -52,6 +52,11 @@ export async function loadStatus(): Promise<void> {
   }
 }
 
+/** Notes that the provider of identities has signed somebody in: it leads back to an address that says so. */
+export function noteArrival(): void {
+  remember(storedName, 'yes')
+}
+
 /** @throws Refusal */
 export async function signIn(token: string): Promise<void> {
   await ask<Session>('/session', { method: 'POST', body: { token } })
@@ -83,6 +88,6 @@ function forgetSignIn(): void {
 }
 
 /** The zone in which days begin. */
-export const reportingZone = () => status.value?.reporting.time_zone ?? 'UTC'
+export const reportingZone = () => status.value?.reporting.time_zone ?? me.value?.time_zone ?? 'UTC'
 export const viewerZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC'
 export const zones = () => ({ viewer: viewerZone, reporting: reportingZone() })

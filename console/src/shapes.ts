@@ -4,6 +4,7 @@ import type { lineShape } from '../../src/operations/entry-lines.ts'
 import type { keyShape } from '../../src/operations/keys.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from '../../src/operations/live-shapes.ts'
 import type { operatorShape } from '../../src/operations/operators.ts'
+import type { ownExplanation, ownModel, ownRow } from '../../src/operations/own.ts'
 import type { WebhookRow } from '../../src/operations/running.ts'
 import type { Explanation, ModelRow, UpstreamState } from '../../src/operations/shapes.ts'
 import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
@@ -38,6 +39,8 @@ export type Me =
       account: null
       key: null
       models: null
+      pages: null
+      time_zone: string
     }
   | {
       kind: 'owner'
@@ -47,7 +50,14 @@ export type Me =
       account: { id: string; name: string; state: Account['state']; balance: string }
       key: Key & { spent: string }
       models: readonly string[]
+      pages: readonly string[]
+      time_zone: string
     }
+
+/* The same as the owner of a key sees it. */
+export type OwnRequest = z.output<typeof ownRow>
+export type OwnExplanation = z.output<typeof ownExplanation>
+export type OwnModel = z.output<typeof ownModel>
 
 export type Session = { kind: 'operator' | 'owner'; name: string; role: OperatorRole | null; expires: string }
 

@@ -36,6 +36,7 @@ export const models = [
 export type RigOptions = {
   /** `api_url` of the configuration. */
   apiUrl?: string
+  ownPages?: boolean
   models?: readonly Record<string, unknown>[]
   upstream?: string
   /** The address of models that replace the simulator. */
@@ -45,7 +46,7 @@ export type RigOptions = {
 }
 
 export async function startRig(options: RigOptions = {}): Promise<Rig> {
-  const { models: more = [], upstream = 'sim', upstreamUrl, webhooks = [], prepare, apiUrl } = options
+  const { models: more = [], upstream = 'sim', upstreamUrl, webhooks = [], prepare, apiUrl, ownPages = false } = options
   const folder = mkdtempSync(join(tmpdir(), 'rig-'))
   const storePath = join(folder, 'triwire.db')
   const simulator = await startSimulator()
@@ -58,6 +59,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     store: storePath,
     config: {
       ...(apiUrl !== undefined && { api_url: apiUrl }),
+      own_pages: ownPages,
       catalog: {
         pinned: '2026-11-01',
         owner: 'triwire',

@@ -10,6 +10,7 @@ import { loadTrials } from './trials/load.ts'
 import { markupTrials } from './trials/markup.ts'
 import { needTrials } from './trials/needs.ts'
 import { outageTrials } from './trials/outage.ts'
+import { ownTrials } from './trials/own.ts'
 import { pictureTrials } from './trials/pictures.ts'
 import { pixelTrials } from './trials/pixels.ts'
 import { playgroundTrials } from './trials/playground.ts'
@@ -35,6 +36,7 @@ export const trials: readonly Trial[] = [
   ...figureTrials,
   ...listTrials,
   ...roleTrials,
+  ...ownTrials,
   ...markupTrials,
   ...pixelTrials,
   ...barrierTrials,

@@ -7,8 +7,12 @@ import { promisify } from 'node:util'
 
 /** The built web console: `npm run console` writes it, and the package contains it. */
 export type ConsoleFiles = {
-  /** The page. @param up the relative path from the requested page to the console, such as `../` */
-  page(up: string): string
+  /**
+   * The page.
+   * @param up the relative path from the requested page to the console, such as `../`
+   * @param api the path of the API that the page asks, relative to that of the listener
+   */
+  page(up: string, api: string): string
   read(name: string): Promise<Asset | undefined>
 }
 
@@ -55,7 +59,7 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
   const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as Manifest
   const names = new Set(manifest.files)
   const kept = new Map<string, Asset>()
-  return { page: (up) => pageOf(manifest, up), read }
+  return { page: (up, api) => pageOf(manifest, up, api), read }
 
   async function read(name: string): Promise<Asset | undefined> {
     if (!names.has(name)) return undefined
@@ -69,13 +73,14 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
 }
 
 /** All paths are relative to the page, so that the console works below any path of a proxy. */
-function pageOf({ script, style, icon }: Manifest, up: string): string {
+function pageOf({ script, style, icon }: Manifest, up: string, api: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="api" content="${api}">
 <title>triwire</title>
 <link rel="icon" type="image/svg+xml" href="${up}assets/${icon}">
 <link rel="stylesheet" href="${up}assets/${style}">

@@ -64,7 +64,9 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     if (below.startsWith('assets/')) return tellAsset(below.slice('assets/'.length), files)
     const depth = below.split('/').length - 1
     if (depth > 1) return tell(404, 'There is no such page.\n')
-    return tell(200, files.page('../'.repeat(depth)), { 'content-type': 'text/html; charset=utf-8' })
+    return tell(200, files.page('../'.repeat(depth), site.isForOwners ? 'console/api' : 'api/v1'), {
+      'content-type': 'text/html; charset=utf-8',
+    })
 
     async function tellAsset(name: string, { read }: ConsoleFiles): Promise<ApiAnswer> {
       const asset = await read(name)

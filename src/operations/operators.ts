@@ -163,7 +163,12 @@ const meShape = z.object({
     .nullable()
     .describe('the key that was shown, with its bounds'),
   models: z.array(z.string()).nullable().describe('ids that the key can name'),
+  pages: z.array(z.string()).nullable().describe('the pages that the console has for the owner of a key'),
+  time_zone: z.string().describe('whose days budgets and figures are of'),
 })
+
+/** The pages of the console for owners. */
+const ownPages = ['overview', 'requests', 'models', 'playground', 'setup']
 
 export const meOperations = [
   operation({
@@ -176,7 +181,7 @@ export const meOperations = [
       if (!who) throw new ProblemError('unauthenticated', 'Show a token or a key.')
       if (who.kind === 'operator') {
         const { name, role, expiresMs } = who
-        const none = { account: null, key: null, models: null }
+        const none = { account: null, key: null, models: null, pages: null, time_zone: calendar.timeZone }
         return { body: { kind: 'operator' as const, name, role, expires: field.formatTime(expiresMs), ...none } }
       }
       const { id, name, state, balanceNanos } = who.account
@@ -195,6 +200,8 @@ export const meOperations = [
             .listModels()
             .flatMap((model) => [model.id, ...model.also])
             .filter((model) => mayUse(key.bounds.models, model)),
+          pages: [...ownPages],
+          time_zone: calendar.timeZone,
         },
       }
     },

@@ -22,7 +22,7 @@ import { json } from './workbench.ts'
  */
 
 /** A request as its owner sees it. */
-const ownRow = requestRow.pick({
+export const ownRow = requestRow.pick({
   ...{ request_id: true, at: true, key: true, model: true, alias: true, outcome: true, status: true, code: true },
   ...{ credits: true, input_tokens: true, cache_read_tokens: true, cache_write_tokens: true, output_tokens: true },
   ...{ reasoning_tokens: true, first_byte_ms: true, total_ms: true },
@@ -30,7 +30,7 @@ const ownRow = requestRow.pick({
 
 const advice = z.string().nullable()
 
-const ownExplanation = explanation.pick({ request_id: true, model: true, alias: true }).extend({
+export const ownExplanation = explanation.pick({ request_id: true, model: true, alias: true }).extend({
   ...explanation.shape.settlement.pick({
     ...({ state: true, outcome: true, status: true, code: true, reason: true, message: true, param: true } as const),
   }).shape,
@@ -40,7 +40,7 @@ const ownExplanation = explanation.pick({ request_id: true, model: true, alias: 
   cure: advice.describe('what to do about it'),
 })
 
-const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
+export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
 
 const ownGroupings = ['model', 'key', 'outcome'] as const
 
@@ -155,7 +155,7 @@ export const ownOperations = [
     output: usageShape.omit({ folding: true }),
     problems: ['range_too_large'],
     text: 'show what the owner used and what it cost, as a time series',
-    atOnce: 2,
+    atOnce: 4,
     async run(context, input) {
       const { accountId, keyIds } = await keysOf(context)
       // Of a key that has no request yet there are no figures, and not those of everybody.

@@ -139,7 +139,7 @@ async function load(path: string, slot: Slot): Promise<void> {
   slot.run = run
   slot.state.value = { ...slot.state.peek(), isLoading: true }
   try {
-    const told = path.startsWith('/usage') ? await askFigures(path, run.signal) : await askNow(path, run.signal)
+    const told = /^(\/me)?\/usage/.test(path) ? await askFigures(path, run.signal) : await askNow(path, run.signal)
     if (told) slot.state.value = { ...told, atMs: Date.now(), refusal: undefined, isLoading: false }
   } catch (error) {
     if (!(error instanceof Refusal) || run.signal.aborted) return

@@ -4,7 +4,7 @@ import { liveState, useLive } from '../api/live.ts'
 import { refresh } from '../api/load.ts'
 import { place } from '../location.ts'
 import { type Range, type RangeName, readRange } from '../pure/range.ts'
-import { reportingZone } from '../session.ts'
+import { isOwner, reportingZone } from '../session.ts'
 import type { Dimension, Measure, Tick } from '../shapes.ts'
 
 export const dimensions: readonly (readonly [Dimension, string])[] = [
@@ -46,7 +46,7 @@ type Asked = {
 export function usagePath({ range, by, measures, top, only = {} }: Asked): string {
   const { from, to, bucket } = range
   const asked = { from, to, bucket, by, measures: measures.join(','), top: by ? top : undefined }
-  return withQuery('/usage', { ...asked, ...only })
+  return withQuery(isOwner() ? '/me/usage' : '/usage', { ...asked, ...only })
 }
 
 /** Loads figures and books again within two seconds of an event, if they end now. Loading takes at most a tenth of the time. */

@@ -1,23 +1,25 @@
-import { useEffect } from 'preact/hooks'
-import { useSteady } from '../api/load.ts'
-import { hrefOf } from '../location.ts'
-import { readCredits } from '../pure/format.ts'
-import type { Me } from '../shapes.ts'
+import { withQuery } from '../api/ask.ts'
+import { refresh, useSteady } from '../api/load.ts'
+import { go, hrefOf, pageHref } from '../location.ts'
+import { Plot } from '../plot/plot.tsx'
+import { readCredits, tellCount, tellCredits, tellPlotted } from '../pure/format.ts'
+import { spanOfBucket } from '../pure/range.ts'
+import { sumOf, sumOfCredits } from '../pure/usage.ts'
+import { zones } from '../session.ts'
+import type { Listed, Me, OwnRequest, Usage } from '../shapes.ts'
 import { AccountState, Expires } from '../ui/badges.tsx'
 import { Away, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
+import { Table } from '../ui/table.tsx'
+import { usagePath, useRange } from './figures.ts'
 import { Fact, LimitFacts } from './key-fields.tsx'
+import { ownColumns, rowHref, useAgain } from './own-requests.tsx'
+import { outcomeSeries, seriesOf } from './series.tsx'
 
-/** How often the figures are loaded, in ms: an owner may ask 60 times a minute. */
-const everyMs = 10_000
-
-/** The overview for the owner of a key: the balance, the key's spending and its limits. */
+/** The overview for the owner of a key: what is left, what they spent, and their last requests. */
 export function Own() {
   const told = useSteady<Me>('/me')
-  useEffect(() => {
-    const timer = window.setInterval(() => !document.hidden && told.reload(), everyMs)
-    return () => window.clearInterval(timer)
-  }, [])
+  useAgain(() => refresh('/me'))
   return (
     <Shown of={told} height={84} lines={2}>
       {(me) => (me.kind === 'owner' ? <OwnView me={me} /> : null)}
@@ -48,6 +50,8 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
           <dd class="change">credits in all</dd>
         </div>
       </dl>
+      <LastRequests />
+      <OwnPlots />
       <Panel title={`Key ${key.label ?? ''}`}>
         <dl class="facts">
           <Fact name="Begins with">
@@ -74,5 +78,68 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
         </a>
       </p>
     </>
+  )
+}
+
+/** The last requests. Each leads to its explanation. */
+function LastRequests() {
+  const list = useSteady<Listed<OwnRequest>>(withQuery('/me/requests', { limit: 5 }))
+  return (
+    <Panel title="Last requests" tools={<a href={pageHref('requests')}>All</a>}>
+      <Shown of={list} height={36} lines={5}>
+        {({ items }) =>
+          items.length === 0 ? (
+            <p class="pad">There was no request yet. They are listed as they end, those that are refused too.</p>
+          ) : (
+            <Table
+              label="Last requests"
+              rows={items}
+              columns={ownColumns}
+              keyOf={({ request_id }) => request_id}
+              hrefOf={({ request_id }) => rowHref(request_id)}
+            />
+          )
+        }
+      </Shown>
+    </Panel>
+  )
+}
+
+function OwnPlots() {
+  const range = useRange()
+  const spend = useSteady<Usage>(usagePath({ range, by: 'model', measures: ['credits', 'requests'], top: 6 }))
+  const outcomes = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: 9 }))
+  const frameOf = ({ buckets, bucket, complete_until }: Usage) => ({
+    ...{ buckets, bucket, zones: zones(), kind: 'bars' as const },
+    completeUntil: range.endsNow ? complete_until : undefined,
+    onPick: (at: number) => go(hrefOf({ page: 'requests', query: spanOfBucket(buckets, at, range.to) })),
+  })
+  return (
+    <div class="plots">
+      <Shown of={spend} height={262}>
+        {(shown) => (
+          <Plot
+            {...frameOf(shown)}
+            title="Credits"
+            unit={`credits per ${shown.bucket}, by model`}
+            series={seriesOf(shown, 'credits', {})}
+            total={`${tellCredits(sumOfCredits(shown.total))} credits`}
+            tell={tellPlotted}
+          />
+        )}
+      </Shown>
+      <Shown of={outcomes} height={262}>
+        {(shown) => (
+          <Plot
+            {...frameOf(shown)}
+            title="Requests"
+            unit={`requests per ${shown.bucket}, by outcome`}
+            series={outcomeSeries(shown)}
+            total={`${tellCount(sumOf(shown.total, 'requests'))} requests`}
+            tell={tellCount}
+          />
+        )}
+      </Shown>
+    </div>
   )
 }

@@ -31,6 +31,9 @@ const begun: Played = {
   refusal: undefined,
 }
 
+/** The account that pays, or the owner of the key. */
+export type Payer = { account: string } | 'self'
+
 /** Sends a request as an account and shows the answer while it arrives. The answer is only in memory, while the page is open. */
 export function usePlay() {
   const played = useSignal<Played | undefined>(undefined)
@@ -39,11 +42,11 @@ export function usePlay() {
   useEffect(() => stop, [])
   return {
     played: played.value,
-    play: (account: string, wire: ClientWire, body: string) => void play(account, wire, body),
+    play: (payer: Payer, wire: ClientWire, body: string) => void play(payer, wire, body),
     stop,
   }
 
-  async function play(account: string, wire: ClientWire, body: string): Promise<void> {
+  async function play(payer: Payer, wire: ClientWire, body: string): Promise<void> {
     stop()
     const own = new AbortController()
     run.current = own
@@ -54,7 +57,8 @@ export function usePlay() {
     }
     played.value = begun
     try {
-      const response = await send('/playground', { method: 'POST', body: { account, wire, body }, signal: own.signal })
+      const [path, paid] = payer === 'self' ? ['/me/playground', {}] : ['/playground', payer]
+      const response = await send(path, { method: 'POST', body: { ...paid, wire, body }, signal: own.signal })
       set({ status: response.status, requestId: response.headers.get('x-request-id') ?? undefined })
       const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
       if (isStream) await readStream(response, wire, since, set, () => played.peek()!)

@@ -5,8 +5,8 @@ import { pageHref, place, setQuery } from '../location.ts'
 import type { ToolCall } from '../pure/answer.ts'
 import { curlOf } from '../pure/curl.ts'
 import { type ClientWire, clientWireNames, questionBody, spread } from '../pure/wires.ts'
-import { isAdmin, me } from '../session.ts'
-import type { Account, Explanation, Listed, ModelRow, Setup } from '../shapes.ts'
+import { isAdmin, isOwner, me } from '../session.ts'
+import type { Account, Explanation, Listed, ModelRow, OwnModel, Setup } from '../shapes.ts'
 import { recall, remember } from '../store.ts'
 import { Code, Copy } from '../ui/copy.tsx'
 import { useDraft } from '../ui/draft.ts'
@@ -16,7 +16,8 @@ import { Count, Ms } from '../ui/numbers.tsx'
 import { type Choice, Pick } from '../ui/pick.tsx'
 import { Empty, Failure, Panel, Skeleton } from '../ui/states.tsx'
 import { Bill } from './explain.tsx'
-import { type Played, usePlay } from './play.ts'
+import { OwnCost } from './own-requests.tsx'
+import { type Payer, type Played, usePlay } from './play.ts'
 
 /** Sends a request to any model on any wire; shows the raw events, usage and cost. An account pays for it; no text is stored. */
 export function Playground() {
@@ -41,38 +42,84 @@ export function Playground() {
     )
   return (
     <div class="workbench">
-      <Composer
+      <OperatorsComposer
         models={models.data.items}
         only={accounts.data.items.length === 1 ? accounts.data.items[0] : undefined}
         play={play}
         stop={stop}
         isRunning={played?.state === 'running'}
       />
-      <div class="results">
-        {played ? <Result played={played} /> : <Empty>The answer comes here, with its events and its cost.</Empty>}
-      </div>
+      <Results played={played} />
     </div>
   )
 }
 
-type ComposerProps = {
+/** The same for the owner of a key, at their own cost. */
+export function OwnPlayground() {
+  const models = useLoad<Listed<OwnModel>>('/me/models')
+  const { played, play, stop } = usePlay()
+  if (models.refusal) return <Failure refusal={models.refusal} retry={models.reload} />
+  if (!models.data) return <Skeleton height={200} lines={2} />
+  if (models.data.items.length === 0) return <Empty>This key can name no model.</Empty>
+  return (
+    <div class="workbench">
+      <Composer
+        models={models.data.items}
+        payer="self"
+        send={(wire, body) => play('self', wire, body)}
+        stop={stop}
+        isRunning={played?.state === 'running'}
+      />
+      <Results played={played} />
+    </div>
+  )
+}
+
+function Results({ played }: { played: Played | undefined }) {
+  return (
+    <div class="results">
+      {played ? <Result played={played} /> : <Empty>The answer comes here, with its events and its cost.</Empty>}
+    </div>
+  )
+}
+
+type RunProps = { stop(): void; isRunning: boolean }
+
+/** @property only the account that pays if there is no other one */
+type OperatorsProps = RunProps & {
   models: readonly ModelRow[]
-  /** The account that pays if there is no other one. */
   only: Account | undefined
-  play(account: string, wire: ClientWire, body: string): void
-  stop(): void
-  isRunning: boolean
+  play(payer: Payer, wire: ClientWire, body: string): void
+}
+
+function OperatorsComposer({ only, play, ...props }: OperatorsProps) {
+  const payer = usePayer(only)
+  // Before it is known who pays, nothing can be sent.
+  if (payer.isLoading) return <Skeleton height={200} lines={2} />
+  const send = (wire: ClientWire, body: string) => {
+    if (payer.id !== undefined) play({ account: payer.id }, wire, body)
+    else payer.ask()
+    return payer.id !== undefined
+  }
+  return <Composer payer={payer} send={send} {...props} />
+}
+
+type ComposerProps = RunProps & {
+  /** An owner does not see which wire a model speaks. */
+  models: readonly { id: string; wire?: ClientWire }[]
+  payer: ReturnType<typeof usePayer> | 'self'
+  /** @returns false if nobody pays yet */
+  send(wire: ClientWire, body: string): boolean | void
 }
 
 /** @property own a body that was edited by hand and is sent as it is, with the model and the wire that were chosen then */
 type Draft = { question: string; isStream: boolean; own: string | undefined; model: string; wire: string }
 
-function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
+function Composer({ models, payer, send, stop, isRunning }: ComposerProps) {
   const { query } = place.value
   const model = query['model'] ?? models[0]?.id ?? ''
   const wire =
     clientWireNames.find((one) => one === query['wire']) ?? models.find(({ id }) => id === model)?.wire ?? 'messages'
-  const payer = usePayer(only)
   const [draft, change] = useDraft<Draft>(
     'playground',
     { question: 'Say hello in three languages.', isStream: true, own: undefined, model, wire },
@@ -83,8 +130,6 @@ function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
   useEffect(() => change({ model, wire }), [model, wire])
   const body = own ?? JSON.stringify(questionBody(wire, model, question, isStream), null, 2)
   const setup = useLoad<Setup>(withQuery('/setup/claude-code', { model: models[0]?.id }))
-  // Before it is known who pays, nothing can be sent.
-  if (payer.isLoading) return <Skeleton height={200} lines={2} />
   return (
     <form
       class="panel composer"
@@ -92,28 +137,27 @@ function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
         event.preventDefault()
         // The browser may submit a form that has no submit button: Enter in some fields does it.
         if (isRunning) return
-        if (payer.id === undefined) {
-          payer.ask()
-          event.currentTarget.querySelector<HTMLInputElement>('[role=combobox]')?.focus()
-        } else play(payer.id, wire, body)
+        if (send(wire, body) === false) event.currentTarget.querySelector<HTMLInputElement>('[role=combobox]')?.focus()
       }}
     >
       <header>
         <h2>Request</h2>
       </header>
       <div class="fields three">
-        <Pick<Account>
-          label="Account"
-          shown={payer.name}
-          pathOf={(q) => withQuery('/accounts', { q, state: 'active', sort: 'name', limit: 20 })}
-          choiceOf={({ id, name }) => ({ id, name, more: id })}
-          onPick={payer.choose}
-          error={payer.error}
-        />
+        {payer !== 'self' && (
+          <Pick<Account>
+            label="Account"
+            shown={payer.name}
+            pathOf={(q) => withQuery('/accounts', { q, state: 'active', sort: 'name', limit: 20 })}
+            choiceOf={({ id, name }) => ({ id, name, more: id })}
+            onPick={payer.choose}
+            error={payer.error}
+          />
+        )}
         <Select
           label="Model"
           value={model}
-          options={models.map(({ id, wire }) => [id, `${id} (${wire})`] as const)}
+          options={models.map(({ id, wire }) => [id, wire ? `${id} (${wire})` : id] as const)}
           onChange={(next) => setQuery({ model: next }, 'replace')}
         />
         <Select
@@ -161,7 +205,9 @@ function Composer({ models, only, play, stop, isRunning }: ComposerProps) {
             From the question again
           </button>
         )}
-        <span class="small">The account pays. The text is kept in this tab only.</span>
+        <span class="small">
+          {payer === 'self' ? 'You pay.' : 'The account pays.'} The text is kept in this tab only.
+        </span>
         <Copy text={() => curlOf(setup.data?.base_url, wire, body)} label="Copy as curl" />
         <SendOrStop isRunning={isRunning} stop={stop} />
       </div>
@@ -277,7 +323,7 @@ function Result({ played }: { played: Played }) {
         </div>
         {calls.length > 0 && <Calls calls={calls} />}
       </Panel>
-      {requestId && state !== 'running' && <Cost id={requestId} />}
+      {requestId && state !== 'running' && (isOwner() ? <OwnCost id={requestId} /> : <Cost id={requestId} />)}
       {events.length > 0 ? (
         <Panel title="Events" unit={`${events.length} as they came`}>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse */}

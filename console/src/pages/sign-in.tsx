@@ -1,4 +1,5 @@
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { isForOwners } from '../base.ts'
 import { signIn, signInNote } from '../session.ts'
 import { useForm } from '../ui/form.tsx'
 import { Logo } from '../ui/icons.tsx'
@@ -6,6 +7,9 @@ import { Logo } from '../ui/icons.tsx'
 /** One field, for the token of an operator or a key of an account. */
 export function SignIn() {
   const [token, setToken] = useState('')
+  const field = useRef<HTMLInputElement>(null)
+  // Signing out removes the button that had the focus (CON-7).
+  useEffect(() => field.current?.focus(), [])
   const { refusal, isBusy, send } = useForm()
   return (
     <main class="alone">
@@ -23,15 +27,14 @@ export function SignIn() {
         <h1>Sign in</h1>
         {signInNote.value && <p role="status">{signInNote.value}</p>}
         <div class="field">
-          <label for="token">Operator token or API key</label>
+          <label for="token">{isForOwners ? 'API key' : 'Operator token or API key'}</label>
           <input
             id="token"
             name="token"
             type="password"
             required
             maxLength={200}
-            // biome-ignore lint/a11y/noAutofocus: the only field of the page
-            autoFocus
+            ref={field}
             autocomplete="current-password"
             spellcheck={false}
             value={token}
@@ -40,8 +43,12 @@ export function SignIn() {
             onInput={(event) => setToken(event.currentTarget.value)}
           />
           <p id="token-hint" class="small">
-            An operator has one from <code>triwire operator create NAME --role admin</code>. With an API key you see
-            your own balance, spend and settings.
+            {!isForOwners && (
+              <>
+                An operator has one from <code>triwire operator create NAME --role admin</code>.{' '}
+              </>
+            )}
+            With an API key you see your own requests, what they cost, and the settings of your agent.
           </p>
           <p id="token-refusal" class="bad" role="alert">
             {refusal?.message}

@@ -57,7 +57,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
     return () => window.clearInterval(timer)
   }, [])
   const shown = shownGroups()
-  const first = audience() === 'operator' ? atHand : shown[0]!
+  const first = audience() === 'operator' ? atHand : shown.flat()
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
@@ -216,7 +216,7 @@ function TopBar() {
         )}
       </div>
       <div class="acts">
-        {isRanged && audience() === 'operator' && <RangePicker />}
+        {isRanged && audience() !== 'finance' && <RangePicker />}
         <span
           class="zones"
           title={`Your hours are ${tellZone(viewerZone, now)}. Days begin in ${tellZone(zone, now)}.`}

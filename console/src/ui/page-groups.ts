@@ -1,5 +1,5 @@
 import type { Page } from '../pure/place.ts'
-import { audience } from '../session.ts'
+import { audience, me } from '../session.ts'
 
 /** The pages of operators, in groups. */
 export const groups: readonly (readonly Page[])[] = [
@@ -7,13 +7,15 @@ export const groups: readonly (readonly Page[])[] = [
   ['playground', 'translate', 'setup'],
   ['webhooks', 'audit', 'operators'],
 ]
-/** The pages of the others, in groups. */
-const ofOthers = { finance: [['finance']], owner: [['overview', 'models', 'setup']] } as const
+/** The pages of finance, in groups. */
+const ofFinance: typeof groups = [['finance']]
 
-/** The pages of the person who is signed in, in groups. */
+/** The pages of the person who is signed in, in groups. The gateway says which ones the owner of a key has. */
 export function shownGroups(): readonly (readonly Page[])[] {
-  const who = audience()
-  return who === 'operator' ? groups : ofOthers[who]
+  const { pages } = me.value ?? {}
+  if (pages)
+    return groups.map((group) => group.filter((page) => pages.includes(page))).filter(({ length }) => length > 0)
+  return audience() === 'finance' ? ofFinance : groups
 }
 
 /** Whether the person who is signed in has a page. */

@@ -127,14 +127,14 @@ export const roleTrials: readonly Trial[] = [
       const asked = new Set<string>()
       page.on('request', (request) => {
         const { pathname } = new URL(request.url())
-        if (pathname.startsWith('/api/')) asked.add(pathname.replace(/^(\/api\/v1\/\w+).*/, '$1'))
+        if (pathname.startsWith('/api/')) asked.add(pathname.replace(/^(\/api\/v1(\/me)?\/\w+).*/, '$1'))
       })
       await signIn(view, rig, key)
       await page.waitForSelector('h2:text("acme")')
       await settle(page)
       assert.match((await page.textContent('.tiles'))!, /24\.99|25\.00/)
       const links = await page.locator('nav.rail li a').allTextContents()
-      assert.deepEqual(links, ['Overview', 'Models', 'Set up'])
+      assert.deepEqual(links, ['Overview', 'Requests', 'Models', 'Playground', 'Set up'])
       await page.click('nav.rail >> text=Models')
       await page.waitForSelector('td >> text=reasoner')
       await page.click('nav.rail >> text=Set up')
@@ -142,7 +142,10 @@ export const roleTrials: readonly Trial[] = [
       await visit(view, rig, 'accounts')
       await page.waitForSelector('text=This page is for operators.')
       assert.ok(!(await page.content()).includes('globex'))
-      assert.deepEqual([...asked].sort(), ['/api/v1/me', '/api/v1/session', '/api/v1/setup'])
+      assert.deepEqual([...asked].sort(), [
+        ...['/api/v1/me', '/api/v1/me/models', '/api/v1/me/requests', '/api/v1/me/usage'],
+        ...['/api/v1/session', '/api/v1/setup'],
+      ])
       await view.close()
       await rig.close()
     },

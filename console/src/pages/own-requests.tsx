@@ -1,0 +1,266 @@
+import { useEffect, useMemo } from 'preact/hooks'
+import { withQuery } from '../api/ask.ts'
+import { useList, useLoad, useSteady } from '../api/load.ts'
+import { go, hrefOf, pageHref, place, setQuery } from '../location.ts'
+import { me } from '../session.ts'
+import type { OwnExplanation, OwnRequest } from '../shapes.ts'
+import { Outcome } from '../ui/badges.tsx'
+import { Copy } from '../ui/copy.tsx'
+import { Select } from '../ui/form.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
+import { useEscape } from '../ui/shortcuts.tsx'
+import { Empty, Failure, Panel, Shown, Skeleton } from '../ui/states.tsx'
+import { type Column, furtherOf, Table } from '../ui/table.tsx'
+import { Fact } from './key-fields.tsx'
+import { Chip } from './overview.tsx'
+
+/** How often the list is loaded again, in ms. */
+const everyMs = 15_000
+
+/** Loads something again while the page is seen. */
+export function useAgain(reload: () => void): void {
+  useEffect(() => {
+    const timer = window.setInterval(() => !document.hidden && reload(), everyMs)
+    return () => window.clearInterval(timer)
+  }, [reload])
+}
+
+/** The owner's own requests, each with the reason of its refusal. */
+export function OwnRequests({ id }: { id: string | undefined }) {
+  const close = useMemo(
+    () => () => {
+      document.querySelector<HTMLElement>('tr.selected a')?.focus()
+      go(hrefOf({ page: 'requests', query: place.peek().query }))
+    },
+    [],
+  )
+  useEscape(id === undefined ? undefined : close)
+  return (
+    <div class={id === undefined ? 'split' : 'split open'}>
+      <div class="first">
+        <RequestList selected={id} />
+      </div>
+      {id !== undefined && (
+        <aside class="second" aria-label="Request explained">
+          <OwnExplain id={id} key={id} close={close} />
+        </aside>
+      )}
+    </div>
+  )
+}
+
+/** The first columns of a list of own requests. */
+export const ownColumns: Column<OwnRequest>[] = [
+  {
+    head: 'Over at',
+    kind: 'fit',
+    cell: ({ request_id, at }) => (
+      <a href={rowHref(request_id)}>
+        <Time iso={at} />
+      </a>
+    ),
+  },
+  { head: 'Ended', kind: 'fit', cell: ({ outcome, code }) => <Outcome outcome={outcome} code={code} /> },
+  { head: 'Model', cell: ({ model, alias }) => model ?? alias ?? '–' },
+  { head: 'Cost', unit: 'credits', kind: 'number', cell: ({ credits }) => <Credits value={credits} /> },
+]
+
+const allColumns: Column<OwnRequest>[] = [
+  ...ownColumns.slice(0, 3),
+  { head: 'Key', wide: true, cell: ({ key }) => key?.label ?? key?.prefix ?? '–' },
+  { head: 'In', unit: 'tokens', kind: 'number', wide: true, cell: (row) => <Count value={inputOf(row)} /> },
+  {
+    ...{ head: 'Out', unit: 'tokens', kind: 'number', wide: true },
+    cell: ({ output_tokens }) => <Count value={output_tokens} />,
+  },
+  { head: 'Total', kind: 'number', wide: true, cell: ({ total_ms }) => <Ms value={total_ms} /> },
+  ...ownColumns.slice(3),
+]
+
+function inputOf({ input_tokens, cache_read_tokens, cache_write_tokens }: OwnRequest): number | null {
+  return input_tokens === null ? null : input_tokens + (cache_read_tokens ?? 0) + (cache_write_tokens ?? 0)
+}
+
+export function rowHref(id: string): string {
+  const { page, query } = place.value
+  return hrefOf({ page: 'requests', id, query: page === 'requests' ? query : {} })
+}
+
+const endings = [
+  ['', 'ended in any way'],
+  ['refused', 'refused'],
+  ['ok', 'ok'],
+  ['upstream_error,upstream_cut,upstream_stall,internal_error,shutdown', 'failed'],
+  ['client_abort,client_stall,client_timeout', 'ended by the client'],
+] as const
+
+function RequestList({ selected }: { selected: string | undefined }) {
+  const { model, outcome, from, to } = place.value.query
+  const list = useList<OwnRequest>(withQuery('/me/requests', { model, outcome, from, to, limit: 50 }))
+  useAgain(list.reload)
+  const known = me.value?.models ?? []
+  const models = model && !known.includes(model) ? [model, ...known] : known
+  return (
+    <>
+      <div class="filters">
+        <Select
+          label="Model"
+          hidesLabel
+          value={model ?? ''}
+          options={[['', 'any model'], ...models.map((id) => [id, id] as const)]}
+          onChange={(next) => setQuery({ model: next || undefined })}
+        />
+        <Select
+          label="Ended"
+          hidesLabel
+          value={outcome ?? ''}
+          options={
+            endings.some(([value]) => value === outcome) || !outcome ? endings : [...endings, [outcome, outcome]]
+          }
+          onChange={(next) => setQuery({ outcome: next || undefined })}
+        />
+        {from && to && <Chip text="a time" drop={() => setQuery({ from: undefined, to: undefined })} />}
+      </div>
+      <Shown of={list} height={36} lines={10}>
+        {() =>
+          !list.items || list.items.length === 0 ? (
+            <Empty act={<a href={pageHref('setup')}>Set up an agent</a>}>
+              {model || outcome || from ? 'No request fits.' : 'There was no request yet. They are listed as they end.'}
+            </Empty>
+          ) : (
+            <Table
+              label="Requests"
+              rows={list.items}
+              columns={allColumns}
+              keyOf={({ request_id }) => request_id}
+              hrefOf={({ request_id }) => rowHref(request_id)}
+              selected={selected}
+              {...furtherOf(list)}
+            />
+          )
+        }
+      </Shown>
+    </>
+  )
+}
+
+function explainPath(id: string): string {
+  return `/me/requests/${encodeURIComponent(id)}/explain`
+}
+
+function OwnExplain({ id, close }: { id: string; close(): void }) {
+  const told = useSteady<OwnExplanation>(explainPath(id))
+  return (
+    <div class="panel explain">
+      <header>
+        <h2>Request</h2>
+        <code class="small">{id}</code>
+        <div class="tools">
+          <Copy text={id} label="Copy request id" quiet />
+          <button type="button" class="quiet" aria-label="Close" onClick={close}>
+            <Icon name="close" />
+          </button>
+        </div>
+      </header>
+      <Shown of={told} height={120} lines={3}>
+        {(one) => <OwnSteps of={one} />}
+      </Shown>
+    </div>
+  )
+}
+
+function OwnSteps({ of: told }: { of: OwnExplanation }) {
+  const { model, alias, outcome, status, code, message, param, why, cure } = told
+  return (
+    <ol class="steps">
+      <li>
+        <h3>Asked</h3>
+        <dl class="facts">
+          <Fact name="Model">
+            {model ?? 'none that is known'}
+            {alias && alias !== model && <span class="small"> asked for as {alias}</span>}
+          </Fact>
+        </dl>
+      </li>
+      <li>
+        <h3>Ended</h3>
+        <dl class="facts">
+          <Fact name="Outcome">
+            <Outcome outcome={outcome} />
+          </Fact>
+          {why && <Fact name="Why">{why}</Fact>}
+          {cure && <Fact name="What to do">{cure}</Fact>}
+          {status !== null && <Fact name="Status">{status}</Fact>}
+          {code && (
+            <Fact name="Code">
+              <code>{code}</code>
+            </Fact>
+          )}
+          {message && <Fact name="The client got">{message}</Fact>}
+          {param && (
+            <Fact name="Field">
+              <code>{param}</code>
+            </Fact>
+          )}
+        </dl>
+      </li>
+      <li>
+        <h3>Billed</h3>
+        <OwnBill of={told} />
+      </li>
+    </ol>
+  )
+}
+
+const kinds = [
+  ['input_tokens', 'Input'],
+  ['cache_read_tokens', 'From cache'],
+  ['cache_write_tokens', 'Into cache'],
+  ['output_tokens', 'Output'],
+  ['reasoning_tokens', 'Reasoning among it'],
+] as const
+
+function OwnBill({ of: { usage, credits } }: { of: Pick<OwnExplanation, 'usage' | 'credits'> }) {
+  if (!usage && credits === null) return <p class="small">Nothing.</p>
+  return (
+    <dl class="facts">
+      {usage &&
+        kinds
+          .filter(([name]) => usage[name] > 0)
+          .map(([name, label]) => (
+            <Fact key={name} name={label}>
+              <Count value={usage[name]} /> tokens
+            </Fact>
+          ))}
+      <Fact name="Credits">
+        <Credits value={credits} />
+      </Fact>
+    </dl>
+  )
+}
+
+/** Usage and cost of a request of the playground, once they are settled. */
+export function OwnCost({ id }: { id: string }) {
+  const told = useLoad<OwnExplanation>(explainPath(id))
+  return (
+    <Panel title="Usage and cost">
+      <div class="pad">
+        {told.data ? (
+          <>
+            {told.data.why && (
+              <p>
+                {told.data.why} {told.data.cure}
+              </p>
+            )}
+            <OwnBill of={told.data} />
+          </>
+        ) : told.refusal ? (
+          <Failure refusal={told.refusal} retry={told.reload} />
+        ) : (
+          <Skeleton height={60} />
+        )}
+      </div>
+    </Panel>
+  )
+}

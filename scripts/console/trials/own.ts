@@ -1,0 +1,158 @@
+import assert from 'node:assert/strict'
+import type { Page } from 'playwright-core'
+import { findBarriers, forgive, openPage, settle, visit } from '../browser.ts'
+import { type Rig, startRig } from '../rig.ts'
+import type { Trial } from '../trials.ts'
+
+/** The pages of the owner of a key, with the id of one request. */
+const pagesOf = (request: string) => [
+  '',
+  'requests',
+  `requests/${request}`,
+  'models',
+  'playground',
+  'setup/claude-code',
+]
+
+/** A gateway with own pages, whose console is that of the listener of clients. */
+async function startOwnRig(): Promise<Rig> {
+  const rig = await startRig({ ownPages: true })
+  return { ...rig, adminUrl: rig.url }
+}
+
+const focused = (page: Page) => page.evaluate('document.activeElement?.textContent')
+
+/** Presses Tab until an element has the focus. */
+async function tabTo(page: Page, selector: string): Promise<void> {
+  for (let presses = 0; presses < 60; presses++) {
+    await page.keyboard.press('Tab')
+    if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+  }
+  assert.fail(`no Tab leads to ${selector}`)
+}
+
+export const ownTrials: readonly Trial[] = [
+  {
+    name: 'own pages: by the keyboard alone an owner signs in, finds out why a request was refused, and tries a model',
+    async run() {
+      const rig = await startOwnRig()
+      const { id, key } = await rig.makeAccount('acme', '0.1')
+      await rig.makeAccount('globex')
+      await rig.ask(key, 'writer-mini')
+      await rig.ask(key, 'dear')
+      assert.equal(await rig.ask(key, 'writer-mini'), 402)
+      const view = await openPage(rig)
+      const { page } = view
+      await page.goto(`${rig.url}/console/`)
+      await page.waitForSelector('#token')
+      assert.equal(await page.textContent('label[for=token]'), 'API key')
+      // The field has the focus from the start.
+      await page.keyboard.type(key)
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('h2:text("acme")')
+      await settle(page)
+      assert.deepEqual(await page.locator('nav.rail li a').allTextContents(), [
+        ...['Overview', 'Requests', 'Models', 'Playground', 'Set up'],
+      ])
+      assert.match((await page.textContent('.tiles'))!, /no credit|-|−/)
+      const [cookie] = await page.context().cookies()
+      assert.deepEqual([cookie!.name, cookie!.secure, cookie!.httpOnly], ['__Host-triwire-own', true, true])
+      await page.keyboard.press('g')
+      await page.keyboard.press('r')
+      await page.waitForSelector('tr[data-row]')
+      await settle(page)
+      await page.keyboard.press('j')
+      const row = await focused(page)
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.explain >> text=The account has no credit left.')
+      await page.waitForSelector('.explain >> text=Ask the operator of the gateway to add credit.')
+      await page.waitForSelector('.explain >> text=credits left: add credit and try again')
+      await page.keyboard.press('Escape')
+      await page.waitForSelector('.explain', { state: 'detached' })
+      assert.equal(await focused(page), row, 'the focus returns to the row')
+      await rig.books.credit(id, 10_000_000_000n, 'more')
+      await page.keyboard.press('g')
+      await page.keyboard.press('p')
+      await page.waitForSelector('.composer')
+      await settle(page)
+      assert.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is at the new page')
+      await tabTo(page, '.composer button[type=submit]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.results .answer-text')
+      await page.waitForSelector('.panel:has(h2:text-is("Usage and cost")) >> text=tokens')
+      await settle(page)
+      assert.equal(await page.locator('text=globex').count(), 0)
+      assert.equal(await focused(page), 'Send', 'the focus stays with the button')
+      await tabTo(page, '.results a')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.explain dd >> text=ok')
+      const { keyId } = (await rig.books.listEntries({ accountId: id, limit: 1 }))[0]!.bill!
+      assert.equal(keyId, (await rig.books.listKeys(id))[0]!.id)
+      await page.keyboard.press('Escape')
+      await tabTo(page, '[aria-label^="Sign out"]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('text=You are signed out.')
+      assert.equal(await page.evaluate('document.activeElement.id'), 'token')
+      assert.deepEqual(await page.context().cookies(), [])
+      await view.close()
+      await rig.close()
+    },
+  },
+  {
+    name: 'own pages: axe finds no barrier on any page, light and dark, and nothing is wider than 360 px',
+    async run() {
+      const rig = await startOwnRig()
+      const { key } = await rig.makeAccount('acme')
+      await rig.ask(key, 'reasoner')
+      await rig.ask(key, 'nothing')
+      const list = await fetch(`${rig.url}/console/api/requests`, { headers: { authorization: `Bearer ${key}` } })
+      const [request] = ((await list.json()) as { items: { request_id: string }[] }).items
+      for (const theme of ['light', 'dark'] as const) {
+        const view = await openPage(rig, { theme })
+        await visit(view, rig, '')
+        assert.deepEqual(await findBarriers(view), [], 'sign-in')
+        await view.page.fill('#token', key)
+        await view.page.keyboard.press('Enter')
+        await view.page.waitForSelector('.frame')
+        for (const path of pagesOf(request!.request_id)) {
+          await visit(view, rig, path)
+          assert.deepEqual(await view.page.locator('.failure').allTextContents(), [], path)
+          for (const width of [1440, 360]) {
+            await view.page.setViewportSize({ width, height: 800 })
+            const over = await view.page.evaluate(
+              'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+            )
+            assert.equal(over, 0, `${path} at ${width} px`)
+            assert.deepEqual(await findBarriers(view), [], `${path} at ${width} px, ${theme}`)
+          }
+        }
+        await view.close()
+      }
+      await rig.close()
+    },
+  },
+  {
+    name: 'own pages: a wrong key and the token of an operator are refused in words, and the field keeps the focus',
+    async run() {
+      const rig = await startOwnRig()
+      const view = await openPage(rig)
+      const { page } = view
+      await page.goto(`${rig.url}/console/requests`)
+      await page.waitForSelector('#token')
+      for (const token of ['sk-tri-wrong', rig.admin]) {
+        await page.fill('#token', token)
+        await Promise.all([page.waitForResponse(/\/session$/), page.keyboard.press('Enter')])
+        await page.waitForSelector('text=This is no key, or no longer. Operators sign in on the admin listener.')
+        assert.equal(await page.evaluate('document.activeElement.id'), 'token')
+      }
+      forgive(view.faults, /401/)
+      const { key } = await rig.makeAccount('acme')
+      await page.fill('#token', key)
+      await page.keyboard.press('Enter')
+      // The address that was asked for is shown after signing in.
+      await page.waitForSelector('text=There was no request yet.')
+      await view.close()
+      await rig.close()
+    },
+  },
+]
