@@ -4,7 +4,14 @@ import { timeoutOption } from '../options.ts'
 import { clearProgress, formatTable, note, print, showProgress } from '../print.ts'
 import type { Probe, ProbedGateway, ProbeFinding } from './probe.ts'
 
-type DoctorOptions = { key?: string; model: string[]; modelsMax: number; baseUrl?: string; timeout: number }
+type DoctorOptions = {
+  key?: string
+  signIn?: true
+  model: string[]
+  modelsMax: number
+  baseUrl?: string
+  timeout: number
+}
 
 /** Adds `doctor`: it probes a running gateway as clients would (text, stream, tools, reasoning, cache, errors), on every wire. */
 export function addDoctorCommand(program: Command): void {
@@ -20,22 +27,44 @@ export function addDoctorCommand(program: Command): void {
     .option('--models-max <number>', 'how many of the listed models are asked', readCount, 10)
     .option('--base-url <url>', 'of any gateway (default: where the configured one listens)', readOrigin)
     .addOption(timeoutOption('of one request, such as 500ms, 60s or 2m', '60s'))
+    .option('--sign-in', 'check only what makes a sign-in fail: no key is needed, and nothing is billed')
     .action(async (options: DoctorOptions, command: Command) => {
-      const key = needKey(options.key, command)
-      const origin = options.baseUrl ?? (await findOrigin(command))
       const { modelsMax, timeout: timeoutMs } = options
+      if (options.signIn) return checkSignInOnly(options, command)
+      const key = needKey(options.key ?? (await findBearer(options)), command)
+      const origin = options.baseUrl ?? (await findOrigin(command))
       const { chooseModels } = await import('./choose-models.ts')
       const chosen = await chooseModels({ origin, key, named: options.model, modelsMax, timeoutMs })
       const { models, skipped, isPeer } = chosen
       if (skipped > 0) note(command, `${skipped} more models are listed: --models-max or --model asks them too`)
       const findings = await probeAll(models, { origin, key, timeoutMs, isPeer })
-      const isHealthy = findings.every(({ result }) => result !== 'failed')
-      const tokens = findings.reduce((sum, finding) => sum + finding.tokens, 0)
-      print(command, { ok: isHealthy, base_url: origin, models, tokens, findings: findings.map(toRow) }, () =>
-        describe(origin, tokens, findings),
-      )
-      if (!isHealthy) process.exitCode = 1
+      const { checkSignIn, offersSignIn } = await import('./sign-in.ts')
+      const place = { origin, timeoutMs }
+      if (!isPeer && (await offersSignIn(place))) findings.push(...(await checkSignIn(place)))
+      report(command, origin, models, findings)
     })
+}
+
+async function checkSignInOnly({ baseUrl, timeout: timeoutMs }: DoctorOptions, command: Command): Promise<void> {
+  const origin = baseUrl ?? (await findOrigin(command))
+  const { checkSignIn } = await import('./sign-in.ts')
+  report(command, origin, [], await checkSignIn({ origin, timeoutMs }))
+}
+
+/** A person who has signed in there needs no key. @returns undefined without a sign-in whose token works */
+async function findBearer({ baseUrl }: DoctorOptions): Promise<string | undefined> {
+  if (baseUrl === undefined) return undefined
+  const { readBearer } = await import('../login/bearer.ts')
+  return readBearer(baseUrl, () => {}).catch(() => undefined)
+}
+
+function report(command: Command, origin: string, models: readonly string[], findings: readonly ProbeFinding[]): void {
+  const isHealthy = findings.every(({ result }) => result !== 'failed')
+  const tokens = findings.reduce((sum, finding) => sum + finding.tokens, 0)
+  print(command, { ok: isHealthy, base_url: origin, models, tokens, findings: findings.map(toRow) }, () =>
+    describe(origin, tokens, findings),
+  )
+  if (!isHealthy) process.exitCode = 1
 }
 
 async function probeAll(models: readonly string[], target: ProbedGateway): Promise<ProbeFinding[]> {
@@ -67,7 +96,10 @@ const unservedStatuses = [404, 405, 501]
 
 /** Checks the characters here, because `fetch` and the parser of options would quote a wrong key. */
 function needKey(key: string | undefined, command: Command): string {
-  if (!key) command.error("error: a key is needed: give --key or set TRIWIRE_KEY ('triwire key create' makes one)")
+  if (!key)
+    command.error(
+      "error: a key is needed: give --key or set TRIWIRE_KEY ('triwire key create' makes one), or sign in with triwire login",
+    )
   if (!/^[\x21-\x7e]+$/.test(key))
     command.error('error: the key of --key or TRIWIRE_KEY has characters that no key has')
   return key
@@ -113,5 +145,6 @@ function describe(origin: string, tokens: number, findings: readonly ProbeFindin
   const rows = findings.map((finding) => Object.values(toRow(finding)).map((value) => String(value ?? '-')))
   const failed = findings.filter(({ result }) => result === 'failed').length
   const verdict = failed === 0 ? 'all is well' : `${failed} of ${findings.length} probes failed`
-  return `${origin}\n\n${formatTable(columns, rows)}\n\n${verdict}; the probes took ${tokens} tokens, billed to the key's account`
+  const bill = tokens === 0 ? '' : `; the probes took ${tokens} tokens, billed to the key's account`
+  return `${origin}\n\n${formatTable(columns, rows)}\n\n${verdict}${bill}`
 }
