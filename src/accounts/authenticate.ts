@@ -3,39 +3,56 @@ import { readKey } from './keys.ts'
 
 type Credentials = { authorization?: string | undefined; xApiKey?: string | undefined }
 
+/** Reads the access token of a session; undefined for any text that we have not made (`createTokens`). */
+export type AccessReader = (text: string) => { digest: string; expiresMs: number } | undefined
+
 type AuthenticationParts = {
   directory: Directory
   /** Unix milliseconds. */
   nowMs: number
   /** Asked before the store is, so that a throttled address waits for nothing (ruling R16). */
   isThrottled(): boolean
+  /** Undefined if there are no sessions. */
+  readAccess?: AccessReader | undefined
 }
 
 /**
  * Finds the key of a request (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure.
  * A key in memory is used without waiting for one that only the store may know (ruling R16). The caller checks whether
  * the account is active, since a suspended account is no failed authentication (ruling R4).
+ * @returns `ended` if nothing but tokens of ended sessions was shown, which is no failed authentication (ruling Y28)
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
   asking: AuthenticationParts,
   { authorization, xApiKey }: Credentials,
-): Promise<{ key: ApiKey } | 'missing' | 'invalid'> {
+): Promise<{ key: ApiKey } | 'missing' | 'invalid' | 'ended'> {
   if (!authorization && !xApiKey) return 'missing'
-  const unknown: string[] = []
-  for (const text of [readBearer(authorization), xApiKey?.trim()]) {
-    const reading = text ? readKey(text) : undefined
-    if (reading?.kind !== 'well_formed') continue
-    const key = asking.directory.findKnownKey(reading.digest)
-    if (key === undefined) unknown.push(reading.digest)
-    else if (isValid(key, asking.nowMs)) return { key }
+  const unknown: { digest: string; isOurs: boolean }[] = []
+  let [hasEndedToken, isFailure] = [false, false]
+  for (const text of [authorization && (readBearer(authorization) ?? ''), xApiKey?.trim()]) {
+    if (text === undefined) continue
+    const access = asking.readAccess?.(text)
+    // A token says itself when it ends, so one that was kept costs nobody a look into the store.
+    const isOver = access !== undefined && hasEnded(access.expiresMs, asking.nowMs)
+    const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text))
+    const key = digest === undefined ? undefined : asking.directory.findKnownKey(digest)
+    if (key && isValid(key, asking.nowMs)) return { key }
+    if (access) hasEndedToken = true
+    else if (text !== '') isFailure = true
+    if (digest !== undefined && !key) unknown.push({ digest, isOurs: access !== undefined })
   }
-  if (unknown.length === 0) return 'invalid'
-  // The store is asked only for a client that may still fail without being throttled.
-  if (asking.isThrottled()) return 'invalid'
-  const found = await Promise.all(unknown.map((digest) => asking.directory.findKey(digest)))
+  // Of a client that may not fail again without being throttled, the store is asked only for tokens that we have made.
+  const asked = asking.isThrottled() ? unknown.filter(({ isOurs }) => isOurs) : unknown
+  const found = await Promise.all(asked.map(({ digest }) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))
-  return key ? { key } : 'invalid'
+  if (key) return { key }
+  return hasEndedToken && !isFailure ? 'ended' : 'invalid'
+}
+
+function digestOfKey(text: string): string | undefined {
+  const reading = readKey(text)
+  return reading.kind === 'well_formed' ? reading.digest : undefined
 }
 
 function readBearer(authorization: string | undefined): string | undefined {

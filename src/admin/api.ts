@@ -30,8 +30,6 @@ export type ApiParts = IdentityParts & {
   running: Running
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
-  /** Unix milliseconds. */
-  nowMs(): number
   /** Whether the clock that dates entries is right (ruling Y15); undefined if this process does not judge it. */
   isClockRight?: (() => boolean) | undefined
   /** The address of a client, seen through a trusted proxy. */

@@ -1,3 +1,4 @@
+import type { AccessReader } from '../accounts/authenticate.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
@@ -13,6 +14,10 @@ export type IdentityParts = {
   books(): Promise<Books>
   /** Set for the listener of clients: only owners of keys sign in there, and only what serves them exists (ruling Y19). */
   isForOwners?: boolean
+  /** Unix milliseconds. */
+  nowMs(): number
+  /** Reads the tokens of sessions. */
+  readAccess?: AccessReader | undefined
   /** Counts wrong tokens. */
   throttle: LocalThrottle
   /** Count the requests of each operator, and of each owner of a key. */
@@ -41,9 +46,12 @@ export function createIdentity(parts: IdentityParts) {
           : 'Show a token: Authorization: Bearer tri-op-….',
         challenge,
       )
-    const digest = cookie === undefined ? digestOf(bearer ?? '') : digestOfCookie(cookie)
+    const access = bearer === undefined ? undefined : parts.readAccess?.(bearer)
+    if (access && parts.nowMs() >= access.expiresMs) throw sessionEnded()
+    const digest = cookie === undefined ? (access?.digest ?? digestOf(bearer ?? '')) : digestOfCookie(cookie)
     const kind = cookie === undefined ? 'bearer' : 'cookie'
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
+    if (access && !who) throw sessionEnded()
     if (digest === undefined || !who || (parts.isForOwners && who.kind !== 'owner')) throw failed(address)
     const place = takePlace(who)
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
@@ -79,6 +87,11 @@ const noToken = 'This is no token and no key, or no longer.'
 const noKey = 'This is no key, or no longer. Operators sign in on the admin listener.'
 
 const challenge = { headers: { 'www-authenticate': 'Bearer realm="triwire"' } }
+
+/** Such a refusal is no failed authentication (ruling Y28). */
+function sessionEnded(): ProblemError {
+  return new ProblemError('unauthenticated', 'Your session has ended, or its token has: sign in again.', challenge)
+}
 
 /** @throws ProblemError for an operation that does not exist, or that is not allowed. */
 export function permit(matched: Matched, who: Principal | undefined): Extract<Matched, { operation: unknown }> {

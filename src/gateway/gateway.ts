@@ -1,5 +1,6 @@
 import type { Directory } from '../accounts/account.ts'
 import type { Admission } from '../accounts/admission.ts'
+import type { AccessReader } from '../accounts/authenticate.ts'
 import type { Ledger } from '../accounts/ledger.ts'
 import type { Throttle } from '../accounts/limits.ts'
 import type { Sealer } from '../accounts/seal.ts'
@@ -48,6 +49,8 @@ export type Gateway = {
   /** True while new inference is refused to keep running requests alive (reliability §7). */
   isShedding(): boolean
   sealer: Sealer
+  /** Reads the tokens of sessions of people (ruling Y20). */
+  readAccess?: AccessReader | undefined
   /** Undefined if traces are off. */
   tracing?: Tracing | undefined
   /** Logs a bug of ours that no client's answer can report. */

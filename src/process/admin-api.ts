@@ -22,6 +22,7 @@ type AdminApiParts = {
   clockMs: () => number
   isClockRight?: ApiParts['isClockRight']
   play: ApiParts['play']
+  readAccess: ApiParts['readAccess']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
 }
@@ -58,7 +59,7 @@ export function openApi(parts: ApiParts): AdminHandler {
 
 /** The admin API and the console of a running gateway. The books are opened when the first request needs them. */
 export function createAdminApi(parts: AdminApiParts) {
-  const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies } = parts
+  const { config, operations, nowMs, clockMs, isClockRight, play, bodyBytesMax, bodies, readAccess } = parts
   let opened: Promise<OpenBooks> | undefined
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
@@ -73,7 +74,7 @@ export function createAdminApi(parts: AdminApiParts) {
     throttle: createThrottle({ limit: failuresMax, ...minute }),
     rates: createWindows({ limit: questionsMax, ...minute }),
     ownerRates: createWindows({ limit: ownersMax, ...minute }),
-    ...{ nowMs, isClockRight },
+    ...{ nowMs, isClockRight, readAccess },
     peerOf: (peer, forwarded) => readPeer(peer, forwarded),
     version,
     calendar: createCalendar(config.reporting),

@@ -105,7 +105,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   const operations = view?.operations ?? own
   const { play, playing } = createPlayground(gateway, parts.listeners, parts.isDraining)
   const adminApi = createAdminApi({
-    ...{ config, operations, nowMs, clockMs, play },
+    ...{ config, operations, nowMs, clockMs, play, readAccess: gateway.readAccess },
     isClockRight: () => store.clock.doubt === undefined,
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
     bodies: gateway.bodies,

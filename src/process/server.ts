@@ -4,6 +4,7 @@ import { createGranting } from '../accounts/granting.ts'
 import { blockTexts } from '../accounts/ledger.ts'
 import { createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
+import { createTokens } from '../accounts/sign-in/tokens.ts'
 import { createSide } from '../admin/side.ts'
 import type { Address, Config } from '../config/config.ts'
 import { ChainStays } from '../gateway/chain-stays.ts'
@@ -107,6 +108,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { config, store, log, nowMs = Date.now, clockMs = () => performance.now() } = parts
   // Steps that can fail come first: parts that were started would have to be ended again.
   const sealKey = readSealKey(config.sealKey, config.store)
+  const tokens = createTokens(sealKey)
   const memory = openMemory(parts, clockMs)
   const keyring = createKeyring(clockMs, log.event, nowMs, parts.env)
   const reportBug = (bug: Error, id?: string) => log.event('error', 'bug', { ...(id && { id }), error: bug.stack })
@@ -144,6 +146,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     flow: new Flow(),
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer: createSealer(sealKey),
+    readAccess: tokens.readAccess,
     tracing: telemetry.tracing,
     aheadMs: () => store.clock.aheadMs,
     ...{ nowMs, clockMs, stays: new ChainStays(clockMs), lastAnswers, scopeKey, reportBug },

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { type Books, createBooks } from '../../src/accounts/books.ts'
+import type { SignedIn, SignInRow } from '../../src/accounts/sign-in/rows.ts'
+import { createTokens } from '../../src/accounts/sign-in/tokens.ts'
+import { readSealKey } from '../../src/host/seal-key.ts'
+import { openStore } from '../../src/store/sqlite/store.ts'
+import { atEnd } from './at-end.ts'
+import type { TestGateway } from './gateway.ts'
+
+export const hourMs = 3_600_000
+export const lives = { accessMs: hourMs, idleMs: 720 * hourMs, absoluteMs: 2_160 * hourMs, offlineMs: 8 * hourMs }
+
+/** The books of a gateway's store by the gateway's clock, as another process has them. */
+export function booksOf({ storePath, nowMs }: TestGateway): Books {
+  const store = openStore(storePath, { nowMs })
+  atEnd(() => store.close())
+  return createBooks(store, nowMs, { actor: 'sign-in' })
+}
+
+/** The tokens of a gateway, which has made its seal key at its start. */
+export function tokensOf({ storePath }: TestGateway) {
+  return createTokens(readSealKey(undefined, { engine: 'sqlite', path: storePath, shown: storePath } as never))
+}
+
+export type TestSession = { access: string; refresh: string; session: SignInRow; books: Books }
+
+/** A person signs in without a browser: the grant is approved in the books. */
+export async function openTestSession(gateway: TestGateway, more: Partial<SignedIn> = {}): Promise<TestSession> {
+  const books = booksOf(gateway)
+  const { id, code } = await books.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })
+  await books.decideGrant(id, {
+    issuer: 'https://idp.example',
+    subject: 'u',
+    account: 'tester',
+    role: 'member',
+    ...more,
+  })
+  const issued = await books.pollGrant(code, lives)
+  assert.ok('session' in issued)
+  const tokens = tokensOf(gateway).issue(issued.secret!, issued.generation, issued.accessExpiresMs)
+  return { ...tokens, session: issued.session, books }
+}
