@@ -26,8 +26,35 @@ export function audience(): 'owner' | 'finance' | 'operator' {
 /** Notes that somebody has signed in in this browser. Scripts cannot see the cookie itself; without the note, no session is asked for. */
 const storedName = 'triwire.signed-in'
 
+/** The token of the link by which the page was opened, until it is used. */
+let linkToken: string | undefined
+
+/** Takes it out of the address: no history and no copied address has it from then on. */
+function takeLinkToken(): void {
+  const { hash, pathname, search } = window.location
+  if (!hash.startsWith('#t=')) return
+  window.history.replaceState(null, '', pathname + search)
+  linkToken = hash.slice(3)
+}
+
+/** Signs in by the link that the start of a server printed, if the page was opened by one. @throws Refusal */
+async function openLink(): Promise<void> {
+  takeLinkToken()
+  if (linkToken === undefined) return
+  try {
+    await ask<Session>('/session', { method: 'POST', body: { token: linkToken } })
+    remember(storedName, 'yes')
+  } catch (error) {
+    if (!(error instanceof Refusal) || mayPass(error.status)) throw error
+    signInNote.value =
+      'This link was used, or is older than ten minutes. Sign in with a token, or start the server again.'
+  }
+  linkToken = undefined
+}
+
 /** Loads who is signed in. @throws Refusal if the gateway does not answer. */
 export async function lookWhoAsks(): Promise<void> {
+  await openLink()
   if (recall(storedName) === undefined) {
     me.value = null
     return

@@ -5,6 +5,7 @@ import { figureTrials } from './trials/figures.ts'
 import { flowTrials } from './trials/flow.ts'
 import { foldingTrials } from './trials/folding.ts'
 import { keyboardTrials } from './trials/keyboard.ts'
+import { linkTrials } from './trials/link.ts'
 import { listTrials } from './trials/lists.ts'
 import { loadTrials } from './trials/load.ts'
 import { markupTrials } from './trials/markup.ts'
@@ -30,6 +31,7 @@ export const trials: readonly Trial[] = [
   ...foldingTrials,
   ...keyboardTrials,
   ...actTrials,
+  ...linkTrials,
   ...needTrials,
   ...outageTrials,
   ...playgroundTrials,

@@ -60,6 +60,8 @@ export type ChangeScope = {
   accounts?: readonly string[]
   /** Entries that are posted ahead of the clock, budgets of their accounts, and those whose windows begin ahead. No post is under way meanwhile. */
   ahead?: true
+  /** A session by its digest. */
+  session?: string
   /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
   /** A sign-in that was begun; with `account` unless the change names another one. */
@@ -86,6 +88,7 @@ export type Facts = {
   /** Grants of the accounts that have one among `ahead`, by their references. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]
   made: Made | undefined
+  session?: BookRow<'sessions'> | undefined
   grants: { taken: ReadonlySet<string>; spentNanos: bigint } | undefined
   /** `servers`: those that use the store now, by their names; of a file they are kept out by its lock. */
   reporting: { timeZone: string; isRecorded: boolean; servers: readonly string[] } | undefined

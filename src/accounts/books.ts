@@ -41,10 +41,13 @@ import {
   createOperator,
   type IssuedOperator,
   type IssuedSession,
+  isLink,
   makeCommandToken,
+  makeLinkToken,
   type OperatorRole,
   type OperatorRow,
   type OwnerRole,
+  openLink,
   operatorRoles,
   type PersonSession,
   revokeOperator,
@@ -216,6 +219,10 @@ export interface Books extends BookReadings {
   findPrincipal(digest: string, kind: 'bearer' | 'cookie'): Promise<Principal | undefined>
   signIn(whose: Principal): Promise<IssuedSession>
   signInPerson(whose: PersonSession): Promise<IssuedSession>
+  /** A token that signs in one browser as an admin, within ten minutes. */
+  makeLinkToken(): Promise<IssuedSession>
+  /** Signs in by such a token, which is over then. @returns undefined if it is no link, or no longer */
+  openLink(digest: string): Promise<IssuedSession | undefined>
   signOut(digest: string): Promise<void>
   /** Begins the sign-in of a program: `code` is redeemed once a person has approved it. */
   beginGrant(wishes: GrantWishes): Promise<BegunGrant>
@@ -391,6 +398,8 @@ export function createBooks(
     findPrincipal: (digest, kind) => findPrincipal(store, nowMs(), digest, kind),
     signIn: (whose) => change(signIn(ownerOfSession(whose), nowMs())),
     signInPerson: (whose) => change(signInPerson(whose, nowMs())),
+    makeLinkToken: () => change(makeLinkToken(act.actor, nowMs())),
+    openLink: (digest) => change(openLink(digest, nowMs())),
     signOut: (digest) => change(signOut(digest)),
     beginGrant: (wishes) => change(beginGrant(wishes)),
     holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
@@ -488,7 +497,7 @@ async function findPrincipal(
 ): Promise<Principal | undefined> {
   const session = await store.findSession(digest)
   if (session) {
-    if (session.kind !== (kind === 'cookie' ? 'cookie' : 'command')) return undefined
+    if (session.kind !== (kind === 'cookie' ? 'cookie' : 'command') || isLink(session)) return undefined
     const isOver = hasEnded(session.expiresMs, nowMs) || (kind === 'cookie' && nowMs >= session.seenMs + sessionIdleMs)
     if (isOver) return undefined
     if (nowMs - session.seenMs >= seenLagMs) await store.touchSession(digest, nowMs)

@@ -108,6 +108,35 @@ export function makeCommandToken(actor: string, nowMs: number) {
   return openSession({ kind: 'command', operatorId: undefined, keyId: undefined, actor, expiresMs }, nowMs)
 }
 
+/**
+ * Makes the token of a link that signs in one browser, for a person at the terminal of a server, who has the store itself.
+ * @param actor as the audit trail names that person
+ */
+export function makeLinkToken(actor: string, nowMs: number) {
+  const own = { kind: 'command', operatorId: undefined, keyId: undefined, actor } as const
+  const ofLink = { personId: undefined, role: linkRole, sealed: undefined }
+  return openSession({ ...own, expiresMs: nowMs + linkTokenMs }, nowMs, ofLink)
+}
+
+/** Opens the session of a link as an admin. The link is over with it. @returns undefined if it is over, or is no link */
+export function openLink(digest: string, nowMs: number): BookChange<IssuedSession | undefined> {
+  return {
+    about: { session: digest },
+    decide(facts) {
+      const link = facts.session
+      if (!link || !isLink(link) || hasEnded(link.expiresMs, nowMs)) return { writes: [], result: undefined }
+      const own = { kind: 'cookie', operatorId: undefined, keyId: undefined, actor: link.actor } as const
+      const opened = openSession({ ...own, expiresMs: nowMs + linkSessionMs }, nowMs).decide(facts)
+      return { ...opened, writes: [{ kind: 'delete_session', digest }, ...opened.writes] }
+    },
+  }
+}
+
+/** Whether a session is a link that no browser has opened. */
+export function isLink({ kind, role }: Pick<SessionRow, 'kind' | 'role'>): boolean {
+  return kind === 'command' && role === linkRole
+}
+
 export function signOut(digest: string): BookChange<void> {
   return { about: {}, decide: () => ({ writes: [{ kind: 'delete_session', digest }], result: undefined }) }
 }
@@ -164,6 +193,12 @@ export const sessionsMax = 20
 
 /** How long a token of the command line is valid, in ms; it makes one for each question. */
 const commandTokenMs = 60_000
+
+/** Marks the token of a link, which is good for nothing but `openLink`. */
+const linkRole = 'link'
+
+/** How long a link may be opened, and how long its session lasts at most, in ms: time to make an operator with a token. */
+export const [linkTokenMs, linkSessionMs] = [600_000, 86_400_000]
 
 /** How far `seenMs` may lag, in ms. Each write is a commit, so not every use of a token is written. */
 export const seenLagMs = 300_000

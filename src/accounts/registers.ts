@@ -134,7 +134,7 @@ export const registers = {
     seen_ms: number(),
     /** The session ends then, however often it is used. */
     expires_ms: number(),
-    /** The person who signed in at the identity provider, and their role there (ruling Y22). */
+    /** The person who signed in at the identity provider, and their role there (ruling Y22). `link`: see `makeLinkToken`. */
     person_id: optional(text()),
     role: optional(text()),
     /** Tokens of the provider, sealed. */

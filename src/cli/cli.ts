@@ -42,12 +42,16 @@ const serve = program
     'so many processes on one port; the store must be in PostgreSQL',
     numberFrom(1, 64, ': about one for each core'),
   )
+  .option(
+    '--link',
+    'print a link that signs in one browser to the console as an admin, although the output is no terminal',
+  )
   .action(async (_options, command: Command) => {
-    const { config, store, json, listen, adminListen, workers } = command.optsWithGlobals()
+    const { config, store, json, listen, adminListen, workers, link } = command.optsWithGlobals()
     const main = await import('../process/main.ts')
     // A server must not end when the reader of its first output does.
     process.stdout.off('error', endWithReader)
-    await main.serve({ config, store, json, listen, adminListen, workers })
+    await main.serve({ config, store, json, listen, adminListen, workers, link })
   })
 if (!asksToServe(process.argv.slice(2))) {
   const { addCommands } = await import('./commands.ts')

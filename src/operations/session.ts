@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { digestKey, readKey } from '../accounts/keys.ts'
-import { operatorRoles, readToken } from '../accounts/operators.ts'
+import { type IssuedSession, operatorRoles, readToken } from '../accounts/operators.ts'
 import * as field from './fields.ts'
 import { operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
@@ -16,6 +16,11 @@ export function digestOfCookie(value: string): string | undefined {
   return readToken(value) === undefined ? undefined : digestKey(value)
 }
 
+/** The answer to signing in, with the cookie. */
+function toldSession<Who extends object>({ session: { expiresMs }, token }: IssuedSession, who: Who) {
+  return { body: { ...who, expires: field.formatTime(expiresMs)! }, session: { token, expiresMs } }
+}
+
 /** Signing in and out for browsers, with a cookie that stands for the token or key. */
 export const sessionOperations = [
   operation({
@@ -23,7 +28,10 @@ export const sessionOperations = [
     http: 'POST /session',
     role: 'anyone',
     input: z.strictObject({
-      token: field.text('must be a text').max(200).describe('the token of an operator, or a key of an account'),
+      token: field
+        .text('must be a text')
+        .max(200)
+        .describe('the token of an operator or of a link, or a key of an account'),
     }),
     output: z.object({
       kind: z.enum(['operator', 'owner']),
@@ -36,15 +44,16 @@ export const sessionOperations = [
     async run({ books, isForOwners }, { token }) {
       const digest = digestOf(token.trim())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
+      if (!whose && digest !== undefined && !isForOwners) {
+        const opened = await books.openLink(digest)
+        if (opened)
+          return toldSession(opened, { kind: 'operator', name: opened.session.actor!, role: 'admin' } as const)
+      }
       if (!whose || (whose.kind === 'operator' && (isForOwners || whose.operatorId === undefined)))
         throw new ProblemError('unauthenticated', 'This is no token and no key, or no longer.')
-      const { session, token: cookie } = await books.signIn(whose)
       const name = whose.kind === 'operator' ? whose.name : whose.account.name
       const role = whose.kind === 'operator' ? whose.role : null
-      return {
-        body: { kind: whose.kind, name, role, expires: field.formatTime(session.expiresMs)! },
-        session: { token: cookie, expiresMs: session.expiresMs },
-      }
+      return toldSession(await books.signIn(whose), { kind: whose.kind, name, role })
     },
   }),
   operation({

@@ -13,6 +13,7 @@ import { missingDescriptors, watchDescriptors } from '../host/descriptors.ts'
 import { createLog, isPrettyOn, type Log } from '../log/log.ts'
 import type { Simulator } from '../simulator/simulator.ts'
 import { StoreError } from '../store/files/store-error.ts'
+import { findConsole, makeConsoleLink } from './console-link.ts'
 import { DemoBar, sayMade } from './demo.ts'
 import { prepareStoreOf } from './open-store.ts'
 import { createReloads } from './reloads.ts'
@@ -103,6 +104,7 @@ async function run(options: ServeOptions, role: WorkerRole | undefined): Promise
     ...originsOf(config, server),
     ...{ config, isStoreNew, demo },
     isDemoBarred: demoBar.barred.size > 0,
+    consoleUrl: role ? undefined : await makeConsoleLink(config, findConsole(config, server), options.link === true),
   }
   announce(log, { started, server, accounts: store.countAccounts() }, { role, json: options.json })
   let reloading = Promise.resolve()

@@ -15,6 +15,8 @@ export type Started = {
   demo: Demo | undefined
   /** The demo account is refused. */
   isDemoBarred: boolean
+  /** The console's address, with the token of a link if there is one. */
+  consoleUrl?: string | undefined
 }
 
 /** The origins of a server's listeners: for clients, and for operators. */
@@ -30,7 +32,7 @@ export function originsOf({ tls, adminTls }: Config, listening: { address: Addre
  * @param accounts undefined where the store does not say
  */
 export function sayStart(started: Started, accounts: number | undefined): string {
-  const { base, admin, config, isStoreNew, demo, isDemoBarred } = started
+  const { base, admin, config, isStoreNew, demo, isDemoBarred, consoleUrl } = started
   const facts = [
     `configuration ${config.file ?? 'none'}`,
     `store ${config.store.shown}${isStoreNew ? ' (new)' : ''}`,
@@ -39,6 +41,7 @@ export function sayStart(started: Started, accounts: number | undefined): string
   ]
   return [
     `triwire listens on ${base} (health and readiness on ${admin})`,
+    ...(consoleUrl ? [sayConsole(consoleUrl)] : []),
     facts.join(', '),
     ...(accounts === 0
       ? ['No account yet: triwire account create NAME --credit 10, then triwire key create NAME.']
@@ -48,11 +51,19 @@ export function sayStart(started: Started, accounts: number | undefined): string
   ].join('\n')
 }
 
+function sayConsole(url: string): string {
+  return `console ${url}${url.includes('#') ? ' (signs in one browser, once, within 10 minutes)' : ''}`
+}
+
 /** The same for programs, as one line of JSON. */
-export function startData({ base, admin, config, isStoreNew, demo }: Started, accounts: number | undefined): string {
+export function startData(
+  { base, admin, config, isStoreNew, demo, consoleUrl }: Started,
+  accounts: number | undefined,
+): string {
   return JSON.stringify({
     url: base,
     admin_url: admin,
+    console_url: consoleUrl ?? null,
     config: config.file ?? null,
     store: config.store.shown,
     store_is_new: isStoreNew,

@@ -10,12 +10,15 @@ import { formatAddress } from '../config/values.ts'
 import { listen } from '../host/listen.ts'
 import { createLog, isPrettyOn, type Log } from '../log/log.ts'
 import { StoreError } from '../store/files/store-error.ts'
+import { findConsole, makeConsoleLink } from './console-link.ts'
 import { WorkerFleet } from './fleet.ts'
 import { originsOf, sayStart, startData } from './say-start.ts'
 
 export type ServeOptions = ConfigOptions & {
   /** The start prints one line of JSON instead of words. */
   json?: boolean
+  /** The start prints a link that signs in, although its output is no terminal. */
+  link?: boolean | undefined
   /** The number of processes that serve on one port (ruling X7). */
   workers?: number | undefined
 }
@@ -64,6 +67,7 @@ export async function superviseWorkers(options: ServeOptions, count: number): Pr
     ...originsOf(config, { address, adminAddress }),
     ...{ config, isStoreNew: false, demo: undefined },
     isDemoBarred: first.isDemoBarred,
+    consoleUrl: await makeConsoleLink(config, findConsole(config, { adminAddress }), options.link === true),
   }
   const shown = { address: formatAddress(address), admin: formatAddress(adminAddress) }
   log.event('info', 'listening', { ...shown, workers: count })

@@ -49,6 +49,34 @@ onEachStore((engine) => {
     await assert.rejects(store.exec(engine.name === 'SQLite' ? 'DELETE FROM audit' : 'DELETE FROM triwire.audit'))
   })
 
+  test('CON-P7 a link signs in one browser, within ten minutes, and is good for nothing else', async () => {
+    const startMs = Date.parse('2026-11-27T12:00:00Z')
+    const store = await engine.open({ atMs: startMs })
+    const other = await store.beside()
+    const books = store.as({ actor: 'link:me@here' })
+    const { token, session } = await books.makeLinkToken()
+    assert.equal(session.expiresMs, startMs + 600_000)
+    const digest = digestKey(token)
+    for (const kind of ['bearer', 'cookie'] as const) assert.equal(await store.findPrincipal(digest, kind), undefined)
+    const opened = (await Promise.all([store, other, store].map((one) => one.openLink(digest)))).flatMap(
+      (one) => one ?? [],
+    )
+    assert.equal(opened.length, 1)
+    const cookie = digestKey(opened[0]!.token)
+    assert.deepEqual(await store.findPrincipal(cookie, 'cookie'), {
+      ...{ kind: 'operator', actor: 'link:me@here', name: 'link:me@here', role: 'admin', operatorId: undefined },
+      expiresMs: startMs + 86_400_000,
+    })
+    assert.equal(await store.findPrincipal(cookie, 'bearer'), undefined)
+    assert.equal(await store.openLink(digest), undefined)
+    // Neither a session nor a token of the command line is a link.
+    const command = await books.makeCommandToken()
+    for (const one of [cookie, digestKey(command.token)]) assert.equal(await store.openLink(one), undefined)
+    const late = await books.makeLinkToken()
+    await store.turn(startMs + 600_000)
+    assert.equal(await store.openLink(digestKey(late.token)), undefined)
+  })
+
   test('issue 13: the same creation asked again is made once, by two at once too, and shows no secret again', async () => {
     const store = await engine.open()
     const other = await store.beside()

@@ -29,6 +29,39 @@ test('X4 the first start prints a key once, with a call on each wire that works;
   assert.equal(await second.stop('SIGINT'), 0)
 })
 
+test('CON-16 a start says where the console is; a link that signs in once is only printed if it is asked for', async (t) => {
+  const folder = testFolder('console-link')
+  const first = runTriwire(t, start, folder)
+  const [, url] = await first.said(/\nconsole (\S+\/console\/)\n/)
+  assert.equal((await fetch(url!)).status, 200)
+  assert.doesNotMatch(first.stdout() + first.stderr(), /tri-op-/)
+  assert.equal(await first.stop(), 0)
+
+  const second = runTriwire(t, [...start, '--link', '--json'], folder)
+  await second.said(/}\n/)
+  const { console_url: link } = JSON.parse(second.stdout()) as { console_url: string }
+  const [page, token] = link.split('#t=')
+  const signIn = () =>
+    fetch(new URL('../api/v1/session', page), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token }),
+    })
+  const answer = await signIn()
+  assert.equal(answer.status, 200, await answer.clone().text())
+  assert.deepEqual(
+    Object.entries((await answer.json()) as object).filter(([name]) => name !== 'name' && name !== 'expires'),
+    [
+      ['kind', 'operator'],
+      ['role', 'admin'],
+    ],
+  )
+  const cookie = answer.headers.get('set-cookie')!.split(';')[0]!
+  assert.equal((await fetch(new URL('../api/v1/audit', page), { headers: { cookie } })).status, 200)
+  assert.equal((await signIn()).status, 401)
+  assert.equal(await second.stop(), 0)
+})
+
 test('F-P16 a second server on the same store refuses to start', async (t) => {
   const folder = testFolder('two-servers')
   const first = runTriwire(t, start, folder)

@@ -63,7 +63,7 @@ export function createQuestions(dialect: Dialect) {
     listOperators: () => all(selectRegister(dialect, 'operators', {}, { order: 'ORDER BY created_ms, id' })),
     findOperator: (by: { id: string } | { digest: string }) => first(selectRegister(dialect, 'operators', by)),
     findKeyByDigest: (digest: string) => first(selectKey(dialect, 'digest', digest)),
-    findSession: (digest: string) => first(selectRegister(dialect, 'sessions', { digest })),
+    findSession: (digest: string) => first(selectSession(dialect, digest)),
     touchSession: (digest: string, seenMs: number) =>
       runAll([update(dialect, 'sessions', { seen_ms: seenMs }, { digest })]),
     findOauthGrant: (by: { id: string } | { user_digest: string }) =>
@@ -137,6 +137,7 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     },
     ...(about.ahead && (yield* findAhead(dialect))),
     made: once && (yield* first(selectRegister(dialect, 'made', { actor: once.actor, once: once.key }))),
+    session: about.session === undefined ? undefined : yield* first(selectSession(dialect, about.session)),
     grants: about.grants && (yield* findGrants(dialect, about.grants)),
     reporting: about.reporting && (yield* findReporting(dialect)),
     clock: about.isDated && (yield* readClock(dialect)),
@@ -202,6 +203,10 @@ function* shiftEntries(
         CASE WHEN created_ms > ${put(nowMs)} THEN created_ms - ${put(shiftMs)} ELSE created_ms END
       FROM ${schema}.entries WHERE account_id = ${put(accountId)} AND seq >= ${put(fromSeq)} AND seq <= ${put(toSeq)}`,
   )
+}
+
+function selectSession(dialect: Dialect, digest: string) {
+  return selectRegister(dialect, 'sessions', { digest })
 }
 
 function namedOperators(dialect: Dialect, name: string): Query<OperatorRow> {

@@ -1,0 +1,57 @@
+import { hostname, userInfo } from 'node:os'
+import type { Address, Config } from '../config/config.ts'
+import { formatAddress, isLoopback } from '../config/values.ts'
+import { openBooks } from '../store/open-books.ts'
+
+type AdminPlaces = { adminAddress: Address; ownAddress?: Address | undefined }
+
+/**
+ * Finds the address at which operators open the console: the configured one, else one that this machine reaches.
+ * @returns undefined if tokens would go in clear, or the address is not known
+ */
+export function findConsole(config: Config, { adminAddress, ownAddress }: AdminPlaces): string | undefined {
+  const { adminUrl, adminTls } = config
+  if (adminUrl !== undefined) return `${adminUrl.replace(/\/$/, '')}/console/`
+  if (adminTls) return `https://${formatAddress(adminAddress)}/console/`
+  const own = isLoopback(adminAddress) ? adminAddress : ownAddress
+  return own && `http://${formatAddress(own)}/console/`
+}
+
+/**
+ * Makes a link that signs in one browser as an admin, once, within ten minutes. It is for the person who starts the server, so
+ * it is made only for a terminal, or if it is asked for. A program that collects the output must not get the session of an admin.
+ * @param url as `findConsole` returns it @returns the link, or the plain address if no token may be shown or made
+ */
+export async function makeConsoleLink(
+  config: Config,
+  url: string | undefined,
+  isAsked: boolean,
+): Promise<string | undefined> {
+  if (url === undefined || !(isAsked || process.stdout.isTTY) || !isPrivate(url)) return url
+  try {
+    const { books, close } = await openBooks(config.store, { create: false })
+    try {
+      const { token } = await books.as({ actor: `link:${nameUser()}@${hostname()}` }).makeLinkToken()
+      return `${url}#t=${token}`
+    } finally {
+      await close()
+    }
+  } catch {
+    // The start reports a store that does not answer. The console is there without the link.
+    return url
+  }
+}
+
+/** Whether what is sent to the address goes over TLS, or does not leave the machine. */
+function isPrivate(url: string): boolean {
+  const { protocol, hostname: host } = new URL(url)
+  return protocol === 'https:' || isLoopback({ host: host.replace(/^\[|\]$/g, ''), port: 0 })
+}
+
+function nameUser(): string {
+  try {
+    return userInfo().username
+  } catch {
+    return 'unknown'
+  }
+}
