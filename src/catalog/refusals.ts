@@ -21,6 +21,21 @@ const byCode = (about: Refusal['about'], ...codes: string[]): Refusal[] => codes
 const byText = (about: Refusal['about'], status: readonly number[], text: RegExp): Refusal => ({ about, status, text })
 const partly = (row: Refusal): Refusal => ({ ...row, isPartial: true })
 
+/**
+ * Codes by which AWS refuses a credential: it has ended, it is unknown, or the signature does not fit, as with another clock. The first
+ * is that of Bedrock (anthropics/claude-code#28032, 2026-02-24).
+ */
+export const awsKeyCodes: readonly string[] = [
+  'ExpiredTokenException',
+  'ExpiredToken',
+  'UnrecognizedClientException',
+  'InvalidClientTokenId',
+  'InvalidSignatureException',
+  'SignatureDoesNotMatch',
+  'RequestTimeTooSkewed',
+  'RequestExpired',
+]
+
 /** The rows by provider, with their sources. Pages were read on 2026-11-27; a thread has the day of the quoted text. */
 export const refusals = {
   // https://platform.claude.com/docs/en/api/errors; claude-code is anthropics/claude-code
@@ -92,4 +107,37 @@ export const refusals = {
     // BerriAI/litellm#1859 (2024-02-06): the user that the client names
     byText('request', [400, 429], /^ExceededBudget: End User=/),
   ],
+  // botocore 1.44.8, `bedrock-runtime`, and docs.aws.amazon.com/IAM/latest/APIReference/CommonErrors.html (2026-11)
+  aws: [
+    ...byCode('busy', 'ServiceQuotaExceededException', 'ThrottlingException', 'ModelNotReadyException'), // the first is a 400
+    ...byCode('key', ...awsKeyCodes), // 403
+    // a wrong id, or another region: 404
+    ...byCode('denied', 'ResourceNotFoundException').map(partly),
+    // aws-samples/sample-well-architected-acceleration-with-generative-ai#8 (2025-05-29), terricain/aioboto3#352 (2024-12-03)
+    byText(
+      'denied',
+      [400],
+      /^Invocation of model ID \S+ with on-demand throughput isn\Wt supported\. .* profile that contains this model\.?$/,
+    ),
+    byText('denied', [400], /^The provided model identifier is invalid\.$/),
+    // anthropic-on-aws#251 (2026-07-17): 403, also without the name of the exception
+    byText(
+      'denied',
+      [400, 403],
+      /^Model access is denied due to .* AWS Marketplace actions .* (?:this model|\d+ minutes)\.$/,
+    ),
+  ],
+  // github.com/googleapis/googleapis/blob/master/google/api/error_reason.proto (2026-11)
+  google: [
+    ...byCode('key', 'ACCESS_TOKEN_EXPIRED', 'ACCESS_TOKEN_TYPE_UNSUPPORTED', 'ACCOUNT_STATE_INVALID'),
+    ...byCode('spent', 'BILLING_DISABLED'),
+    ...byCode('denied', 'SERVICE_DISABLED', 'IAM_PERMISSION_DENIED', 'CONSUMER_INVALID', 'CONSUMER_SUSPENDED'),
+    // genkit-ai/genkit#4688, truefoundry/models#946: 404; yym68686/uni-api#41 (2024-11-11): 400
+    partly(
+      byText('denied', [404], /^Publisher Model `[^`]+` was not found or your project does not have access to it\..*$/),
+    ),
+    byText('denied', [400], /^Project `[^`]+` is not allowed to use Publisher Model `[^`]+`\.?$/),
+  ],
+  // OpenBMB/AgentVerse#140 (2024-09-09), MicrosoftDocs/azure-docs#114013 (2023-08-28): 404
+  azure: byCode('denied', 'DeploymentNotFound').map(partly),
 } satisfies Record<string, readonly Refusal[]>

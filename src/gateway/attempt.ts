@@ -88,6 +88,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   headMs: number | undefined
   /** The media type of its answer, `''` if it had none, for the log of one that cannot be read (ruling Y1). */
   contentType = ''
+  /** The `Date` of a refusal. */
+  refusedAt: string | undefined
   /** The HTTP status of the upstream; 0 before its head came. */
   status = 0
   readonly #parts: AttemptParts
@@ -106,6 +108,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   /** The first bytes have shown whether a stream or one body comes (ruling Y1). */
   #isFormKnown = false
   #retryAfterSeconds: number | undefined
+  /** The name of an exception of AWS, in the head of a refusal. */
+  #exception: string | undefined
   readonly #startedMs: number
   #lastByteMs: number
   #lastEventMs: number
@@ -243,6 +247,8 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
     if (status < 200 || status > 299) {
       this.#isPacked = coding !== 'identity'
       this.#retryAfterSeconds = readRetryAfter(headers, this.#parts.nowMs())
+      this.#exception = headers.get('x-amzn-errortype')
+      this.refusedAt = headers.get('date')
       this.#move('refusing')
       return
     }
@@ -385,7 +391,7 @@ export class Attempt implements UpstreamListener, Ticking, Held, Listed {
   #refuse(): void {
     const text = this.#isPacked ? '' : this.#takeChunks().toString('utf8')
     const { status } = this
-    const fault = status >= 400 ? this.#exchange!.readRefusal(status, text) : broken
+    const fault = status >= 400 ? this.#exchange!.readRefusal(status, text, this.#exception) : broken
     this.#fail(fault, status >= 300 && status < 400 ? 'upstream_redirect' : `upstream_${status}`)
   }
 

@@ -2,8 +2,9 @@ import type { ApiKey } from '../accounts/account.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
 import type { AnswerForm } from '../upstream/first-bytes.ts'
+import type { CloudCredential } from '../upstream/live-key.ts'
 import type { ChosenTarget, Search, Stay } from '../upstream/pool.ts'
-import { type Failure, judge, type Verdict } from '../upstream/verdict.ts'
+import { type Failure, isStale, judge, type Verdict } from '../upstream/verdict.ts'
 import { Attempt, type AttemptListener } from './attempt.ts'
 import type { Call } from './call.ts'
 import { type ChainWalk, causeOf } from './chain.ts'
@@ -52,6 +53,8 @@ export class Attempts {
   #isForgotten = false
   /** The time at which the only account is asked once more (ruling Y26), by the monotonic clock. */
   #againMs: number | undefined
+  /** The credential whose renewal is waited for, and until when, by the monotonic clock. */
+  #renewing: { credential: CloudCredential; untilMs: number } | undefined
   /** The record's entry of the newest attempt. */
   #tried: Try | undefined
 
@@ -98,7 +101,7 @@ export class Attempts {
 
   /** Whether nothing is under way, because an upstream asked for a short wait. Nobody works on the request meanwhile. */
   get isWaiting(): boolean {
-    return this.#againMs !== undefined
+    return this.#againMs !== undefined || this.#renewing !== undefined
   }
 
   /**
@@ -106,7 +109,12 @@ export class Attempts {
    * @returns the failure to report if it cannot be asked
    */
   tick(nowMs: number): Failed | undefined {
-    if (this.#againMs === undefined || nowMs < this.#againMs || this.#askOnly()) return undefined
+    if (this.#renewing) {
+      const { credential, untilMs } = this.#renewing
+      if (credential.isRenewing && nowMs < untilMs) return undefined
+      this.#renewing = undefined
+      if (this.#askRenewed()) return undefined
+    } else if (this.#againMs === undefined || nowMs < this.#againMs || this.#askOnly()) return undefined
     const told = this.#fallBack(this.#failover.told)
     if (told) this.#parts.record.stopped = this.#failover.stopped ?? 'final'
     return told
@@ -217,7 +225,27 @@ export class Attempts {
     if (elsewhere === 'any') return failover.mayAgain && this.#try(failover.again(), true)
     // The request may have been released when the head of an answer came.
     if (elsewhere !== 'another' || this.#isForgotten) return false
+    if (failover.isRenewed && this.#renew()) return true
     return this.#tryElsewhere() || this.#waitForOnly(failure, verdict)
+  }
+
+  /**
+   * A credential was refused as ended, or its signature for the time. The account is asked once more: at once if another signature is
+   * enough, and after the renewal if no other account can be tried meanwhile.
+   */
+  #renew(): boolean {
+    const { target, refusedAt } = this.newest!
+    const { credential } = target.key!
+    credential!.renew(refusedAt)
+    if (!credential!.isRenewing) return this.#askRenewed()
+    if (this.#tryElsewhere()) return true
+    this.#renewing = { credential: credential!, untilMs: this.#parts.gateway.clockMs() + renewMaxMs }
+    return true
+  }
+
+  #askRenewed(): boolean {
+    if (!this.#failover.mayAgain || this.newest?.target.key?.value === undefined) return false
+    return this.#try(this.#failover.again())
   }
 
   #waitForOnly(failure: Failure, verdict: Verdict): boolean {
@@ -314,6 +342,8 @@ const attemptsMax = 3
 
 /** The longest wait that the only account of a model may ask for before it is asked once more, in seconds (ruling Y26). */
 const waitMaxSeconds = 2
+/** The longest wait for a renewal of a credential, in ms. */
+const renewMaxMs = 10_000
 /** Refusals after which the account has surely not worked on the request. */
 const refusing: ReadonlySet<string> = new Set(['upstream_429', 'upstream_503', 'upstream_529'])
 
@@ -351,6 +381,9 @@ class Failover {
   #worst: Failed | undefined
   /** The value of `#worst` before the last failure. */
   #worstBefore: Failed | undefined
+  /** The newest failure was that of a credential, which is renewed once for a request. The account is not left alone for it. */
+  isRenewed = false
+  #hasRenewed = false
   /** A reused connection was closed while it was written to. Once can be chance; a second time counts as a failure. */
   #hasRaced = false
 
@@ -448,7 +481,11 @@ class Failover {
   /** The attempt under way failed. @returns the decision what to do about it */
   failed(failure: Failure): Verdict {
     const { target } = this.#choice!
-    const verdict = judge(failure, target.model)
+    const judged = judge(failure, target.model)
+    const isOurs = judged.tell === 'account' && judged.elsewhere === 'another' && target.key?.credential !== undefined
+    this.isRenewed = isOurs && !this.#hasRenewed && isStale(failure)
+    this.#hasRenewed ||= this.isRenewed
+    const verdict: Verdict = this.isRenewed ? { ...judged, cool: 'no' } : judged
     // A refusal of a faulty request shows that the account works.
     if (verdict.tell === 'rejected') this.stay?.refused()
     else this.#isFirst = this.stay?.failed(verdict, verdict.alarm ?? failure.cause, failure.retryAfterSeconds) ?? true

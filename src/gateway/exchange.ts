@@ -72,8 +72,8 @@ export type Exchange = Outgoing & {
   openFold(): StreamFold
   /** Rewrites the text of a refusal in the client's terms, if the model speaks another wire. */
   inClientWords?: (text: string) => string
-  /** Reads a refusal in the model's wire. */
-  readRefusal(status: number, bodyText: string): Fault
+  /** Reads a refusal in the model's wire. @param exception its name, if the head has one */
+  readRefusal(status: number, bodyText: string, exception?: string): Fault
 }
 
 /** A request as an upstream takes it, and a way to make it for another target with other quirks. */

@@ -21,7 +21,7 @@ const renewBeforeMs = 300_000
 /** A credential without an end is looked up again after so many ms, because its file may have changed. */
 const lookAgainMs = 600_000
 
-/** The clock of a cloud is believed to differ from ours from so many ms on: a `Date` is in whole seconds. */
+/** The clock of a cloud is believed to differ from ours from so many ms on. */
 const apartMinMs = 30_000
 
 /** The parts that the owner of all keys gives each. */
@@ -222,7 +222,8 @@ export class CloudKey implements LiveKey, CloudCredential {
   }
 
   #noteDate(date: string | undefined): void {
-    const aheadMs = Date.parse(date ?? '') - this.#parts.nowMs()
+    // A date is in whole seconds.
+    const aheadMs = Math.round((Date.parse(date ?? '') - this.#parts.nowMs()) / 1_000) * 1_000
     if (Number.isNaN(aheadMs)) return
     const believedMs = Math.abs(aheadMs) < apartMinMs ? 0 : aheadMs
     const isNews = Math.abs(believedMs - (this.#aheadMs ?? 0)) >= apartMinMs

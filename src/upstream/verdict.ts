@@ -1,4 +1,4 @@
-import type { Refusal } from '../catalog/refusals.ts'
+import { awsKeyCodes, type Refusal, refusals } from '../catalog/refusals.ts'
 import type { Fault } from '../inference/answer.ts'
 import { isOverLongCode } from './over-long.ts'
 
@@ -101,14 +101,25 @@ const accountTroubles = new Map<number, AccountTrouble>([
   [403, 'denied'],
 ])
 
-/** Rows that follow those of every profile: codes that mean 401, 402 or 403 in all dialects, under any status. */
+/** Rows that follow those of every profile: codes that mean the same in all dialects, under any status, and those of clouds. */
 export const commonRefusals: readonly Refusal[] = [
   { about: 'key', code: 'authentication_error' },
   { about: 'key', code: 'invalid_api_key' },
   { about: 'spent', code: 'billing_error' },
   { about: 'spent', code: 'insufficient_quota' },
   { about: 'denied', code: 'permission_error' },
+  // A cloud serves models of all profiles.
+  ...refusals.aws,
+  ...refusals.google,
+  ...refusals.azure,
 ]
+
+const staleCodes: ReadonlySet<string> = new Set(awsKeyCodes)
+
+/** Whether a refusal may mean that a credential has ended, or was signed by another clock: a new one may be taken. */
+export function isStale({ fault }: Failure): boolean {
+  return fault.status === 401 || fault.classes?.some((code) => staleCodes.has(code)) === true
+}
 
 /** The text by which servers report an unknown model with status 400 (LiteLLM). */
 const unknownModel = 'invalid model name passed in model='

@@ -9,6 +9,7 @@ import { startTestGateway, testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths } from '../support/native.ts'
 import { assertQuiet } from '../support/quiet.ts'
 import { type RawRequest, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
 
 /* Accounts of clouds with a whole gateway in between: what is sent is signed or has a bearer, on every wire. */
 
@@ -117,4 +118,125 @@ test('clouds 3.3 4 a token of Google or Entra is a bearer on every wire, is rene
     assert.deepEqual(cloud.mistakes, [])
     assert.doesNotMatch(JSON.stringify(await gateway.logLines()), /canary/)
   }
+})
+
+const expired = (status: number, name: string, headers: Record<string, string> = {}, body?: object) =>
+  whole(body ?? { message: 'The security token included in the request is expired' }, status, {
+    'x-amzn-errortype': `${name}:http://internal.amazon.com/coral/com.amazon.bedrock/`,
+    ...headers,
+  })
+
+test('clouds 5 a credential that is refused as ended is renewed once, and the request asked once more, unseen by its client', async () => {
+  const { upstream, cloud, gateway } = await open({ aws: { ...place, role: roleArn } }, keys)
+  for (const refusal of [
+    expired(403, 'ExpiredTokenException'),
+    expired(403, 'UnrecognizedClientException'),
+    whole({ __type: 'com.amazon.coral.service#ExpiredTokenException', message: 'x' }, 403),
+    whole({ message: 'Unauthorized' }, 401),
+  ]) {
+    gateway.advance(10_000)
+    const before = cloud.given
+    upstream.play(refusal, whole(answers.messages))
+    const asked = gateway.post(paths.messages, asks.messages)
+    await upstream.untilHeard(1)
+    await gateway.logWith({ event: 'key_renewed' })
+    await until(async () => {
+      gateway.advance(250)
+      return upstream.requests.length === 2
+    }, 'it is asked once more')
+    const response = await asked
+    assert.equal(response.status, 200)
+    const [one, two] = upstream.requests.map((request) => /Credential=(\w+)/.exec(request.header('authorization')!)![1])
+    assert.notEqual(one, two)
+    assert.equal(cloud.given, before + 1)
+    const { attempts } = await gateway.logOf(response.headers.get('x-request-id')!)
+    assert.equal(attempts, 2)
+  }
+  await assertQuiet(gateway)
+})
+
+test('clouds 5 many requests that meet one ended credential renew it once, and a credential that is refused for good is left alone', async () => {
+  const { upstream, cloud, gateway } = await open({ aws: { ...place, role: roleArn } }, keys)
+  gateway.advance(10_000)
+  upstream.play((socket, request) => {
+    const isOld = /ASIA1\//.test(request.header('authorization')!)
+    return (isOld ? expired(403, 'ExpiredTokenException') : whole(answers.messages))(socket, request)
+  })
+  const all = Array.from({ length: 10 }, () => gateway.post(paths.messages, asks.messages))
+  await upstream.untilHeard(10)
+  let isOver = false
+  const statuses = Promise.all(all).then((responses) => {
+    isOver = true
+    return responses.map(({ status }) => status)
+  })
+  await until(async () => {
+    gateway.advance(250)
+    return isOver
+  })
+  assert.deepEqual(new Set(await statuses), new Set([200]))
+  assert.equal(cloud.given, 2)
+  gateway.advance(10_000)
+  upstream.play(expired(403, 'UnrecognizedClientException'))
+  const refused = gateway.post(paths.messages, asks.messages)
+  await until(async () => {
+    gateway.advance(250)
+    return upstream.requests.length === 2
+  })
+  const response = await refused
+  assert.equal(response.status, 503)
+  assert.doesNotMatch(await response.text(), /token|expired|arn/i)
+  assert.equal(upstream.requests.length, 2)
+  await assertQuiet(gateway)
+})
+
+test('clouds 1.2 a signature of the wrong time is made anew once by the clock of the answer, and fetches no credential', async () => {
+  for (const name of ['InvalidSignatureException', 'RequestTimeTooSkewed', 'SignatureDoesNotMatch']) {
+    const { upstream, cloud, gateway } = await open({ aws: place }, keys)
+    for (const aheadSeconds of [3_600, -3_600]) {
+      const there = { nowMs: gateway.nowMs, aheadSeconds, host: '' }
+      upstream.play((socket, request) => {
+        const date = new Date(gateway.nowMs() + aheadSeconds * 1_000).toUTCString()
+        const answer = isSignedWell(there, request)
+          ? whole(answers.messages, 200, { date })
+          : expired(403, name, { date })
+        return answer(socket, request)
+      })
+      const response = await gateway.post(paths.messages, asks.messages)
+      assert.equal(response.status, 200, `${name} ${aheadSeconds}`)
+      assert.equal(upstream.requests.length, 2)
+      assert.equal((await gateway.post(paths.messages, asks.messages)).status, 200)
+      assert.equal(upstream.requests.length, 3, 'the difference is kept')
+    }
+    assert.equal(cloud.upstream.requests.length, 0)
+    await gateway.logWith({ event: 'clock_skew', account: 'far/a', ahead_ms: 3_600_000 })
+    await assertQuiet(gateway)
+  }
+})
+
+test('clouds 1.5 exceptions in the head are judged by their names, and a failure of the model by its own status', async () => {
+  const { upstream, gateway } = await open({ aws: place }, keys)
+  const cases: [status: number, name: string, body: object, told: number, cause: string][] = [
+    [400, 'ServiceQuotaExceededException', { message: 'quota' }, 429, 'upstream_400'],
+    [429, 'ThrottlingException', { message: 'slow' }, 429, 'upstream_429'],
+    [429, 'ModelNotReadyException', { message: 'loading' }, 429, 'upstream_429'],
+    [424, 'ModelErrorException', { message: 'x', originalStatusCode: 400 }, 400, 'upstream_424'],
+    [424, 'ModelErrorException', { message: 'x', originalStatusCode: 529 }, 429, 'upstream_424'],
+    [424, 'ModelErrorException', { message: 'x' }, 502, 'upstream_424'],
+    [400, 'ValidationException', { message: 'max_tokens: too many' }, 400, 'upstream_400'],
+    [
+      403,
+      'AccessDeniedException',
+      { message: 'User: arn:aws:iam::123456789012:role/x is not authorized' },
+      503,
+      'upstream_403',
+    ],
+  ]
+  for (const [status, name, body, told, cause] of cases) {
+    upstream.play(expired(status, name, {}, body))
+    const response = await gateway.post(paths.messages, asks.messages)
+    const log = await gateway.logOf(response.headers.get('x-request-id')!)
+    assert.deepEqual([response.status, log['cause']], [told, cause], name)
+    assert.doesNotMatch(await response.text(), /arn:|1234567/)
+  }
+  await assertQuiet(gateway)
 })

@@ -55,6 +55,16 @@ function liteLlm(
   return { profile: 'litellm', wires: ['messages', ...both], status, about, error, ...more }
 }
 
+function aws(about: Sample['about'], status: number, type: string, message: string, more: object = {}): Sample {
+  return { profile: 'anthropic', wires: ['messages'], status, about, error: { type, message, ...more } }
+}
+
+const reasons = (...words: string[]) => ({ details: words.map((reason) => ({ reason })) })
+
+const google = (about: Sample['about'], status: number, message: string, more: object = {}): Sample => ({
+  ...{ profile: 'default-chat', wires: ['chat'], status, about, error: { code: status, message, ...more } },
+})
+
 const verify = (what: string) =>
   `Your organization must be verified to ${what}. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization. If you just verified, it can take up to 15 minutes for access to propagate.`
 
@@ -256,6 +266,65 @@ export const samples: readonly Sample[] = [
     'budget_exceeded',
     'ExceededBudget: End User=ishaan3 over budget. Spend=0.0008, Budget=0.0001',
   ),
+
+  aws('busy', 400, 'ServiceQuotaExceededException', 'Refused.'),
+  aws('busy', 429, 'ThrottlingException', 'Too many tokens, please wait before trying again.'),
+  aws('busy', 429, 'ModelNotReadyException', 'Refused.'),
+  aws('key', 403, 'ExpiredTokenException', 'The security token included in the request is expired'),
+  aws('key', 403, 'UnrecognizedClientException', 'The security token included in the request is invalid.', {
+    ...reasons('ExpiredToken', 'InvalidClientTokenId', 'InvalidSignatureException', 'SignatureDoesNotMatch'),
+  }),
+  aws('key', 403, 'RequestTimeTooSkewed', 'Refused.', reasons('RequestExpired')),
+  { ...aws('denied', 404, 'ResourceNotFoundException', 'Could not resolve the foundation model.'), isPartial: true },
+  aws(
+    'denied',
+    400,
+    'ValidationException',
+    'Invocation of model ID anthropic.claude-3-5-sonnet-20240620-v1:0 with on-demand throughput isn’t supported. Retry your request with the ID or ARN of an inference profile that contains this model.',
+  ),
+  aws('denied', 400, 'ValidationException', 'The provided model identifier is invalid.'),
+  aws(
+    'denied',
+    403,
+    'AccessDeniedException',
+    'Model access is denied due to IAM user or service role is not authorized to perform the required AWS Marketplace actions (aws-marketplace:ViewSubscriptions, aws-marketplace:Subscribe) to enable access to this model.',
+  ),
+  google(
+    'key',
+    401,
+    'Refused.',
+    reasons('ACCESS_TOKEN_EXPIRED', 'ACCESS_TOKEN_TYPE_UNSUPPORTED', 'ACCOUNT_STATE_INVALID'),
+  ),
+  google('spent', 403, 'Refused.', reasons('BILLING_DISABLED')),
+  google(
+    'denied',
+    403,
+    'Refused.',
+    reasons('SERVICE_DISABLED', 'IAM_PERMISSION_DENIED', 'CONSUMER_INVALID', 'CONSUMER_SUSPENDED'),
+  ),
+  {
+    ...google(
+      'denied',
+      404,
+      'Publisher Model `projects/1/locations/global/publishers/anthropic/models/x` was not found or your project does not have access to it. Please ensure you are using a valid model version.',
+    ),
+    isPartial: true,
+  },
+  google(
+    'denied',
+    400,
+    'Project `1` is not allowed to use Publisher Model `projects/1/locations/asia-southeast1/publishers/anthropic/models/x`',
+  ),
+  {
+    ...openai(
+      'denied',
+      404,
+      'DeploymentNotFound',
+      'x',
+      'The API deployment for this resource does not exist. If you created the deployment within the last 5 minutes, please wait a moment and try again.',
+    ),
+    isPartial: true,
+  },
 
   // For every profile: a status alone, and the words that stand for one.
   {

@@ -87,11 +87,21 @@ function toStatus(value: unknown): number | undefined {
   return /^[45]\d\d$/.test(String(value)) ? Number(value) : undefined
 }
 
-/** Code and type, then members of single providers: Anthropic's details, Google's details, OpenRouter's metadata. */
-function classesOf({ code, type, details, metadata }: Record<string, unknown>): string[] {
+/** Code and type, then members of single providers: Anthropic's details, Google's details, OpenRouter's metadata, AWS's exception. */
+function classesOf({ code, type, details, metadata, __type: exception }: Record<string, unknown>): string[] {
   const reasons = Array.isArray(details) ? details.map((detail) => asObject(detail)?.['reason']) : []
-  const more = [asObject(details)?.['error_code'], asObject(metadata)?.['limit_source'], ...reasons]
+  const more = [
+    asObject(details)?.['error_code'],
+    asObject(metadata)?.['limit_source'],
+    ...reasons,
+    exceptionOf(exception),
+  ]
   return [code, type, ...more].filter((word) => typeof word === 'string' && word !== '') as string[]
+}
+
+/** The name of an exception of AWS, which may have its origin before `#`, or an address after `:`. */
+function exceptionOf(name: unknown): string | undefined {
+  return typeof name === 'string' ? name.slice(name.indexOf('#') + 1).split(':')[0] : undefined
 }
 
 /** Whose fault a status is, an HTTP refusal's or that of an error in a stream (ruling U2). */
@@ -151,15 +161,23 @@ export function plainEnvelope(facts: ErrorFacts): string {
 /**
  * Reads the fault of an HTTP refusal. Its body is JSON of any vendor's shape, or the server's sentence as plain text
  * (mlflow/mlflow#26036). Of a page in HTML or XML nothing is read.
+ * @param exception the name of an exception that stands in the head (`x-amzn-errortype`)
  */
-export function decodeRefusal(status: number, bodyText: string): Fault {
+export function decodeRefusal(status: number, bodyText: string, exception?: string): Fault {
+  const fault = readRefusal(status, bodyText)
+  const name = exceptionOf(exception)
+  if (!name || fault.classes?.includes(name)) return fault
+  return { ...fault, code: fault.code ?? name, classes: [...(fault.classes ?? []), name] }
+}
+
+function readRefusal(httpStatus: number, bodyText: string): Fault {
   let body: unknown
   try {
     body = parseUpstreamJson(bodyText)
   } catch {
     // JSON that is cut is no sentence. A router writes a 404 as plain text, and means our address.
-    const isSentence = status !== 404 && /^\s*[^\s<{["]/.test(bodyText)
-    return { kind: kindOfStatus(status), status, text: isSentence ? wordsOf(bodyText.trim()) : '' }
+    const isSentence = httpStatus !== 404 && /^\s*[^\s<{["]/.test(bodyText)
+    return { kind: kindOfStatus(httpStatus), status: httpStatus, text: isSentence ? wordsOf(bodyText.trim()) : '' }
   }
   const object = asErrorObject(body)
   const error =
@@ -169,6 +187,8 @@ export function decodeRefusal(status: number, bodyText: string): Fault {
     object ??
     body
   const { code, classes, threadCode } = faultOfError(error)
+  // Bedrock says 424 for a failure of the model, which has a status of its own (botocore 1.44.8, `ModelErrorException`).
+  const status = toStatus(asObject(error)?.['originalStatusCode']) ?? httpStatus
   const message = asObject(error)?.['message']
   const places = [
     message,
