@@ -208,7 +208,8 @@ test('clouds 1.2 a signature of the wrong time is made anew once by the clock of
       assert.equal(upstream.requests.length, 3, 'the difference is kept')
     }
     assert.equal(cloud.upstream.requests.length, 0)
-    await gateway.logWith({ event: 'clock_skew', account: 'far/a', ahead_ms: 3_600_000 })
+    const { ahead_ms } = await gateway.logWith({ event: 'clock_skew', account: 'far/a' })
+    assert.ok(Math.abs(Number(ahead_ms) - 3_600_000) <= 1_000)
     await assertQuiet(gateway)
   }
 })
