@@ -26,9 +26,10 @@ export type KeyRow = BookRow<'keys'> & {
   bounds: KeyBounds
   /** Of its budget, in the window of the last entry; none where it has none. */
   spend: Spend | undefined
-  /** Those of its person over all their keys, and what these have spent (ruling Y20). */
+  /** Those of its person over all their keys, and what these have spent and hold (ruling Y20). */
   personBounds: PersonBounds
   personSpend: Spend | undefined
+  personHeldNanos: bigint | undefined
   /** The sum of its holds of running requests, if the store knows it. */
   heldNanos: bigint | undefined
 }
@@ -122,16 +123,17 @@ export function readKeyRow(row: StoreRow): KeyRow {
   }
 }
 
-const noPerson = { personBounds: personBounds.none, personSpend: undefined }
+export const noPerson = { personBounds: personBounds.none, personSpend: undefined, personHeldNanos: undefined }
 
 /** Columns of a key's person beside those of the key begin so. */
 export const personPrefix = 'person_'
 
-function readPersonOf(row: StoreRow): Pick<KeyRow, 'personBounds' | 'personSpend'> {
+function readPersonOf(row: StoreRow): Pick<KeyRow, keyof typeof noPerson> {
   if (row.person === null) return noPerson
   const names = [...Object.keys(personBounds.columns), 'from_ms', 'until_ms', 'spent']
   const person = Object.fromEntries(names.map((name) => [name, row[personPrefix + name] ?? null]))
-  return { personBounds: personBounds.read(person), personSpend: readSpent(person) }
+  const heldNanos = (row.person_held as bigint | null | undefined) ?? undefined
+  return { personBounds: personBounds.read(person), personSpend: readSpent(person), personHeldNanos: heldNanos }
 }
 
 /** @param row of a key, an account or a person, with what it has spent. */

@@ -11,6 +11,7 @@ import {
   type IssuedKey,
   type KeyRow,
   newAccount,
+  noPerson,
   versionOfAccount,
   versionOfKey,
 } from './book-rows.ts'
@@ -21,14 +22,7 @@ import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
 import { type AheadEntry, isCorrectionReference, readReturnReference } from './entries.ts'
 import { type GrantBase, isOfGrant } from './grants.ts'
-import {
-  type AccountBounds,
-  accountBounds,
-  type KeyBounds,
-  keyBounds,
-  type PersonBounds,
-  personBounds,
-} from './key-bounds.ts'
+import { type AccountBounds, accountBounds, type KeyBounds, keyBounds, type PersonBounds } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
 import type { BookRow } from './registers.ts'
@@ -521,7 +515,6 @@ function issueKey(
   const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }
   const shown = { prefix, label, accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined }
   const session = undefined
-  const person = { personBounds: personBounds.none, personSpend: undefined }
-  const row: KeyRow = { id, accountId, digest, ...shown, ...person, ...times, scope, bounds, session }
+  const row: KeyRow = { id, accountId, digest, ...shown, ...noPerson, ...times, scope, bounds, session }
   return { write: { kind: 'insert_key', accountId, key: row }, issued: { key, id, prefix } }
 }

@@ -255,7 +255,7 @@ function fieldsOf(
 const nobody = {
   ...{ name: undefined, externalId: undefined, email: undefined, accountId: undefined },
   ...{ erasedMs: undefined, linkedId: undefined, issuer: undefined, subject: undefined },
-  ...{ bounds: personBounds.none, spend: undefined },
+  ...{ bounds: personBounds.none, spend: undefined, heldNanos: undefined },
 }
 
 /** Fields of a row, with the bounds that are wished. */

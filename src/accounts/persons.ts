@@ -6,12 +6,17 @@ import { type BookRow, readFields, registers } from './registers.ts'
 
 /* People who use keys: their rows, and how they are found. The rules are in person-rules.ts. */
 
-/** @property spend of its budget, as of a key */
-export type PersonRow = BookRow<'persons'> & { bounds: PersonBounds; spend: Spend | undefined }
+/** @property spend of its budget, as of a key @property heldNanos by running requests, if the store knows it */
+export type PersonRow = BookRow<'persons'> & {
+  bounds: PersonBounds
+  spend: Spend | undefined
+  heldNanos: bigint | undefined
+}
 
 /** @param row of the person's columns, with what they have spent */
 export function readPersonRow(row: StoreRow): PersonRow {
-  return { ...readFields(registers.persons, row), bounds: personBounds.read(row), spend: readSpent(row) }
+  const heldNanos = (row.held as bigint | null) ?? undefined
+  return { ...readFields(registers.persons, row), bounds: personBounds.read(row), spend: readSpent(row), heldNanos }
 }
 
 /** A page of people after a place. @property q a part of the name, external id or address, or the start of the id */

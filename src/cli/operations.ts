@@ -280,6 +280,7 @@ const unasked = {
   listWebhooks: async () => [],
   listNeeds: async () => [],
   heldOf: () => 0n,
+  heldByPeople: () => new Map(),
   readHolds: async () => new Map(),
   writeTraffic: async () => false,
 } as Partial<Running> as Running

@@ -5,6 +5,7 @@ import type { KeyDetails } from '../operations/keys.ts'
 import type { TotalRow } from '../operations/ledger.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import type { Need } from '../operations/needs.ts'
+import type { PersonDetails } from '../operations/persons.ts'
 import type { ModelRow, UpstreamState } from '../operations/shapes.ts'
 import type { ToldStatement } from '../operations/statement-shape.ts'
 import { describeExplanation } from './explanation.ts'
@@ -41,6 +42,8 @@ const keyColumns = [
   ],
 ]
 
+const personColumns = ['id', 'name', 'external_id', 'email', 'account', 'budget', 'spent', 'rpm', 'linked_to']
+
 const issued: PrintRule = {
   text: ({ key }: IssuedKey) => key,
   lost: ({ id }: IssuedKey) => `The new key was not shown: revoke it with triwire key revoke ${id}`,
@@ -48,7 +51,10 @@ const issued: PrintRule = {
 
 const steered: PrintRule = { text: ({ items }: { items: UpstreamState[] }) => formatUpstreams(items) }
 
-const person: PrintRule = { text: (row: PrintedRow) => formatFields(shown(row)) }
+const person: PrintRule = {
+  text: ({ budget, ...row }: PersonDetails) =>
+    formatFields(shown({ ...row, ...(budget && { ...sayBudget(budget), renews_at: budget.renews_at }) })),
+}
 
 const said: Record<string, PrintRule> = {
   'account.list': { text: table('id', 'name', 'state', 'balance') },
@@ -71,7 +77,13 @@ const said: Record<string, PrintRule> = {
   'key.show': { text: sayKey },
   'key.update': { text: sayKey },
   'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
-  'person.list': { text: table('id', 'name', 'external_id', 'email', 'account', 'linked_to') },
+  'person.list': {
+    text: (rows: readonly PersonDetails[]) =>
+      formatRows(
+        personColumns,
+        rows.map((row) => ({ ...row, ...sayBudget(row.budget) })),
+      ),
+  },
   'person.show': person,
   'person.update': person,
   'person.link': person,
@@ -152,7 +164,8 @@ function sayNeeds(needs: readonly Need[]): string {
   return needs.map(({ severity, text, command }) => `${signs[severity]} ${text}\n   ${command}`).join('\n')
 }
 
-type KeyAnswer = PrintedRow & Pick<KeyDetails, 'budget' | 'models' | 'person' | 'person_name' | 'labels' | 'may_choose'>
+type KeyAnswer = PrintedRow &
+  Pick<KeyDetails, 'budget' | 'models' | 'person' | 'person_name' | 'person_budget' | 'labels' | 'may_choose'>
 
 function sayBudget(budget: KeyDetails['budget']) {
   return { budget: budget && `${budget.credits}${budget.per === null ? '' : `/${budget.per}`}`, spent: budget?.spent }
@@ -188,10 +201,12 @@ function shown(fields: PrintedRow): PrintedRow {
 }
 
 /** Prints the parts of a key one by one. */
-function sayKey({ budget, ...row }: KeyAnswer): string {
+function sayKey({ budget, person_budget, ...row }: KeyAnswer): string {
   const { held, renews_at } = budget ?? {}
+  const { budget: ofPerson, spent: byPerson } = sayBudget(person_budget)
+  const person = person_budget && { person_budget: ofPerson, person_spent: byPerson }
   const own = sayBounds({ ...row, budget } as KeyAnswer)
-  return formatFields(shown({ ...row, ...own, ...(budget && { held, renews_at }) }))
+  return formatFields(shown({ ...row, ...own, ...(budget && { held, renews_at }), ...person }))
 }
 
 function table(...columns: readonly string[]): (rows: readonly PrintedRow[]) => string {

@@ -40,7 +40,13 @@ export function createOperations(parts: LiveParts): AdminOperations {
     explain,
     listWebhooks,
     listNeeds,
-    heldOf: (digest) => store.directory.findKnownKey(digest)?.bounds?.heldNanos ?? 0n,
+    heldOf: (digest, whose = 'bounds') => store.directory.findKnownKey(digest)?.[whose]?.heldNanos ?? 0n,
+    heldByPeople: () =>
+      new Map(
+        Array.from(store.directory.listKnownKeys(), ({ personBounds }) => personBounds)
+          .filter((bounds) => bounds !== undefined)
+          .map(({ scope, heldNanos }) => [scope, heldNanos]),
+      ),
     listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
     declaredLabels: () => config().labels,

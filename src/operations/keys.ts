@@ -24,6 +24,11 @@ export const keyShape = z.object({
   models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
   person: z.string().nullable().describe('the id of the person whose it is'),
   person_name: z.string().nullable(),
+  person_budget: field.budgetShape.nullable().describe('of that person over all their keys; null: none'),
+  person_rpm: z
+    .number()
+    .nullable()
+    .describe('requests per minute of that person with all their keys; null: any number'),
   labels: z
     .record(z.string(), z.string())
     .nullable()
@@ -46,6 +51,8 @@ const issuedShape = z.object({
 export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape> {
   const { id, prefix, label, accountId, accountName, personName, bounds, createdMs, expiresMs, revokedMs, lastUsedMs } =
     row
+  const ofPerson = row.personBounds.budget
+  const heldByPerson = row.personHeldNanos ?? context.running.heldOf(row.digest, 'personBounds')
   const held = row.heldNanos ?? context.running.heldOf(row.digest)
   return {
     id,
@@ -58,6 +65,8 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     models: bounds.models === undefined ? null : [...bounds.models],
     person: bounds.person ?? null,
     person_name: personName ?? null,
+    person_budget: ofPerson === undefined ? null : field.tellBudget(row.personSpend, ofPerson, heldByPerson, context),
+    person_rpm: row.personBounds.requestsPerMinute ?? null,
     labels: bounds.labels === undefined ? null : Object.fromEntries(bounds.labels.map((label) => label.split('='))),
     may_choose: bounds.mayChoose === undefined ? null : [...bounds.mayChoose],
     created: field.formatTime(createdMs)!,

@@ -142,8 +142,10 @@ export type Running = {
   readCreditWords(): Promise<CreditWords>
   listWebhooks(): Promise<readonly WebhookState[]>
   listNeeds(): Promise<readonly Need[]>
-  /** The nano-credits of a key's budget that running requests hold, as far as this process knows. */
-  heldOf(keyDigest: string): bigint
+  /** The nano-credits of a key's budget that running requests hold, as far as this process knows; or of its person's. */
+  heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
+  /** The same of people, by their ids; those of whom nothing is held may be missing. */
+  heldByPeople(): ReadonlyMap<string, bigint>
   /** Whether no other server uses the store, so that its own memory has the last requests. */
   isAlone: boolean
   /** Since this time, in Unix milliseconds, memory has all billed requests of this server. */

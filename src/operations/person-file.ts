@@ -1,10 +1,21 @@
 import type { z } from 'zod'
 import type { PersonLine } from '../accounts/person-rules.ts'
+import { budget, rate } from './fields.ts'
 
 /** The columns of a list of people, by the fields of a person. */
-const columns = { name: 'name', external_id: 'externalId', email: 'email', account: 'account' } as const
+const columns = {
+  name: 'name',
+  external_id: 'externalId',
+  email: 'email',
+  account: 'account',
+  budget: 'budget',
+  rpm: 'requestsPerMinute',
+} as const satisfies Record<string, keyof PersonLine>
 
 type ColumnName = keyof typeof columns
+
+/** Columns whose cells are more than texts. An empty cell leaves the bound as it is, and `none` takes it away. */
+const bounds = { budget, rpm: rate } as const
 
 /** Everybody of a list is changed in one transaction, while no other change of the books is made. */
 const linesMax = 10_000
@@ -30,7 +41,8 @@ export function readPersonLines(text: string, context: z.RefinementCtx): PersonL
     for (const { cells, line } of rows)
       if (cells.length !== names.length)
         mistakes.push(`line ${line}: has ${cells.length} cells, and the first line names ${names.length} columns`)
-  if (mistakes.length === 0) return rows.map(({ cells, line }) => ({ line, ...personOf(names as ColumnName[], cells) }))
+  const lines = mistakes.length > 0 ? [] : rows.map((row) => personOf(names as ColumnName[], row, mistakes))
+  if (mistakes.length === 0) return lines
   const more = mistakes.length - mistakesMax
   const told = mistakes.slice(0, mistakesMax).join('; ')
   context.addIssue({ code: 'custom', message: more > 0 ? `${told}; and ${more} more` : told })
@@ -38,9 +50,16 @@ export function readPersonLines(text: string, context: z.RefinementCtx): PersonL
 }
 
 /** An empty cell says nothing. */
-function personOf(names: readonly ColumnName[], cells: readonly string[]): Omit<PersonLine, 'line'> {
-  const said = names.map((name, at) => [columns[name], cells[at]!.trim() || undefined] as const)
-  return Object.fromEntries(said.filter(([, cell]) => cell !== undefined))
+function personOf(names: readonly ColumnName[], { cells, line }: CsvLine, mistakes: string[]): PersonLine {
+  const person: Record<string, unknown> = {}
+  for (const [at, name] of names.entries()) {
+    const cell = cells[at]!.trim()
+    if (cell === '') continue
+    const read = name === 'budget' || name === 'rpm' ? bounds[name].safeParse(cell) : { data: cell, error: undefined }
+    if (read.error) mistakes.push(`line ${line}: ${name} ${read.error.issues[0]!.message}`)
+    else person[columns[name]] = read.data
+  }
+  return { ...person, line }
 }
 
 type CsvLine = { cells: string[]; line: number }

@@ -4,7 +4,7 @@ import { type PersonRow, versionOfPerson } from '../accounts/persons.ts'
 import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { findAccountId } from './filter.ts'
-import { operation, page } from './operation.ts'
+import { type Context, operation, page } from './operation.ts'
 import { readPersonLines } from './person-file.ts'
 
 const personShape = z.object({
@@ -13,26 +13,38 @@ const personShape = z.object({
   external_id: z.string().nullable(),
   email: z.string().nullable(),
   account: z.string().nullable().describe('the id of the one account that keys of the person may be of; null: any'),
+  budget: field.budgetShape.nullable().describe('of all their keys together; null: none'),
+  rpm: z.number().nullable().describe('requests per minute of all their keys; null: any number'),
   linked_to: z.string().nullable().describe('the person that this second identity belongs to'),
   created: field.when,
   erased: field.when.nullable(),
 })
 
-function tellPerson(row: PersonRow): z.output<typeof personShape> {
-  const { id, name, externalId, email, accountId, linkedId, createdMs, erasedMs } = row
+export type PersonDetails = z.output<typeof personShape>
+
+type PersonView = Pick<Context, 'nowMs' | 'calendar'>
+
+function tellPerson(row: PersonRow, view: PersonView, holds: ReadonlyMap<string, bigint>): PersonDetails {
+  const { id, name, externalId, email, accountId, linkedId, createdMs, erasedMs, bounds } = row
+  const held = row.heldNanos ?? holds.get(id) ?? 0n
   return {
     id,
     name: name ?? null,
     external_id: externalId ?? null,
     email: email ?? null,
     account: accountId ?? null,
+    budget: bounds.budget === undefined ? null : field.tellBudget(row.spend, bounds.budget, held, view),
+    rpm: bounds.requestsPerMinute ?? null,
     linked_to: linkedId ?? null,
     created: field.formatTime(createdMs)!,
     erased: field.formatTime(erasedMs),
   }
 }
 
-const one = (row: PersonRow) => ({ body: tellPerson(row), version: versionOfPerson(row) })
+const one = (row: PersonRow, context: Context) => ({
+  body: tellPerson(row, context, context.running.heldByPeople()),
+  version: versionOfPerson(row),
+})
 
 const person = field
   .text('must name a person')
@@ -45,12 +57,26 @@ const fields = {
   external_id: text().describe('the id in a directory of yours, which only one person has; `none` takes it away'),
   email: text().describe('an address; `none` takes it away'),
   account: text().describe('the one account that keys of the person may be of, by name or id; `none`: any'),
+  budget: field.budget
+    .optional()
+    .describe('what all their keys may spend together, in their account: such as 50/month; `none`: no limit'),
+  rpm: field.rate.optional().describe('requests of all their keys in a minute; `none`: any number'),
 }
 
-const options = { external_id: '--external-id <text>', email: '--email <address>', account: '--account <account>' }
+const options = {
+  external_id: '--external-id <text>',
+  email: '--email <address>',
+  account: '--account <account>',
+  budget: '--budget <credits/period>',
+  rpm: '--rpm <count>',
+}
 
-function wishesOf({ external_id: externalId, ...rest }: z.output<z.ZodObject<typeof fields>>): PersonWishes {
-  return { externalId, ...rest }
+/** Every field is named, so that a bound of a person that is missing here does not compile. */
+type WholePersonWishes = { [Name in keyof Required<PersonWishes>]: PersonWishes[Name] }
+
+function wishesOf(asked: z.output<z.ZodObject<typeof fields>>): WholePersonWishes {
+  const { name, external_id: externalId, email, account, budget, rpm: requestsPerMinute } = asked
+  return { name, externalId, email, account, budget, requestsPerMinute }
 }
 
 export const personOperations = [
@@ -64,9 +90,9 @@ export const personOperations = [
     problems: ['not_found', 'conflict'],
     text: 'add a person who uses keys',
     cli: [{ command: 'person create', arguments: ['name?'], options }],
-    async run({ books }, asked) {
-      const { id } = await books.createPerson(wishesOf(asked))
-      return { ...one(await books.findPerson(id)), isNew: true }
+    async run(context, asked) {
+      const { id } = await context.books.createPerson(wishesOf(asked))
+      return { ...one(await context.books.findPerson(id), context), isNew: true }
     },
   }),
   operation({
@@ -88,11 +114,18 @@ export const personOperations = [
     problems: ['cursor_invalid'],
     text: 'list people, the oldest first; without those who were erased',
     cli: [{ command: 'person list', options: { account: '--account <account>', q: '--search <text>' }, rows: 'all' }],
-    async run({ books, beyond }, { account, q, limit }) {
+    async run(context, { account, q, limit }) {
+      const { books, beyond, running } = context
       const accountId = account === undefined ? undefined : await findAccountId(books, account)
       const place = readPlace(beyond, ['number', 'string'])
       const rows = await books.pagePersons({ accountId, q, beyond: place, limit: limit + 1 })
-      return page(rows, limit, tellPerson, (row) => [row.createdMs, row.id])
+      const holds = running.heldByPeople()
+      return page(
+        rows,
+        limit,
+        (row) => tellPerson(row, context, holds),
+        (row) => [row.createdMs, row.id],
+      )
     },
   }),
   operation({
@@ -104,7 +137,7 @@ export const personOperations = [
       csv: field
         .text('must be a text')
         .transform(readPersonLines)
-        .describe('a head with any of name, external_id, email, account, and a line for each person'),
+        .describe('a head with any of name, external_id, email, account, budget, rpm, and a line for each person'),
     }),
     output: z.object({ created: z.number(), changed: z.number(), unchanged: z.number() }),
     problems: ['not_found', 'conflict'],
@@ -121,7 +154,7 @@ export const personOperations = [
     problems: ['not_found'],
     text: 'show a person',
     cli: [{ command: 'person show', arguments: ['person'] }],
-    run: async ({ books }, { person }) => one(await books.findPerson(person)),
+    run: async (context, { person }) => one(await context.books.findPerson(person), context),
   }),
   operation({
     id: 'person.update',
@@ -131,9 +164,10 @@ export const personOperations = [
     input: z.strictObject({ person, ...fields }),
     output: personShape,
     problems: ['not_found', 'conflict'],
-    text: 'give a person another name, external id, address or account',
+    text: 'give a person another name, external id, address or account, or bounds over all their keys',
     cli: [{ command: 'person set', arguments: ['person'], options: { name: '--name <text>', ...options } }],
-    run: async ({ books }, { person, ...asked }) => one(await books.updatePerson(person, wishesOf(asked))),
+    run: async (context, { person, ...asked }) =>
+      one(await context.books.updatePerson(person, wishesOf(asked)), context),
   }),
   operation({
     id: 'person.link',
@@ -147,7 +181,7 @@ export const personOperations = [
     problems: ['not_found', 'conflict'],
     text: 'make another person a second identity of this one, with the keys and in reports',
     cli: [{ command: 'person link', arguments: ['person', 'other'] }],
-    run: async ({ books }, { person, other }) => one(await books.linkPersons(person, other)),
+    run: async (context, { person, other }) => one(await context.books.linkPersons(person, other), context),
   }),
   operation({
     id: 'person.erase',
@@ -158,6 +192,6 @@ export const personOperations = [
     problems: ['not_found'],
     text: 'take away all that is known of a person, for good; their keys stay, and entries keep the id',
     cli: [{ command: 'person erase', arguments: ['person'] }],
-    run: async ({ books }, { person }) => one(await books.erasePerson(person)),
+    run: async (context, { person }) => one(await context.books.erasePerson(person), context),
   }),
 ]

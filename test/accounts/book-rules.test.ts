@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { BookError } from '../../src/accounts/book-error.ts'
-import { type AccountRow, type KeyRow, newAccount } from '../../src/accounts/book-rows.ts'
+import { type AccountRow, type KeyRow, newAccount, noPerson } from '../../src/accounts/book-rows.ts'
 import {
   type BookChange,
   createAccount,
@@ -13,7 +13,7 @@ import {
   updateKey,
 } from '../../src/accounts/book-rules.ts'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
-import { keyBounds, personBounds } from '../../src/accounts/key-bounds.ts'
+import { keyBounds } from '../../src/accounts/key-bounds.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 
 const account: AccountRow = { ...newAccount('acct_1', 'one', 1), balanceNanos: 10n }
@@ -32,8 +32,7 @@ const key: KeyRow = {
   scope: 'key_1',
   bounds: keyBounds.none,
   spend: undefined,
-  personBounds: personBounds.none,
-  personSpend: undefined,
+  ...noPerson,
   heldNanos: undefined,
   revokedMs: undefined,
   lastUsedMs: undefined,

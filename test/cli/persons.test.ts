@@ -98,6 +98,49 @@ test('Y21 a list with a mistake is refused with the line and the cure, and nothi
   )
 })
 
+test('Y20 bounds of a person are set, listed, brought in by a list, shown with their keys, and taken away', async () => {
+  const { ask, json, importList } = await begin()
+  const bounded = ['--account', 'acme', '--budget', '50/month', '--rpm', '60']
+  const { id } = await json('person', 'create', 'Ada', ...bounded)
+  const shown = (await json('person', 'show', 'Ada')) as Record<string, unknown>
+  const { credits, per, spent, held } = shown['budget'] as Record<string, string>
+  assert.deepEqual([credits, per, spent, held, shown['rpm']], ['50', 'month', '0', '0', 60])
+  assert.match((await ask('person', 'show', id!)).stdout, /budget +50\/month\n.*spent +0\n/s)
+  const { id: keyId } = await json('key', 'create', 'acme', '--person', id!)
+  const key = (await json('key', 'show', keyId!)) as Record<string, unknown>
+  assert.deepEqual(
+    [(key['person_budget'] as typeof key)['credits'], key['person_rpm'], key['budget']],
+    ['50', 60, null],
+  )
+  assert.match((await ask('key', 'show', keyId!)).stdout, /person_budget +50\/month\n/)
+  const list = 'name,account,budget,rpm\nAda,,none,\nBo,acme,5/day,7\nCy,,,\n'
+  assert.equal((await importList(list)).stdout, '2 created, 1 changed, 0 unchanged\n')
+  assert.equal((await importList(list)).stdout, '0 created, 0 changed, 3 unchanged\n')
+  const rows = (await ask('person', 'list')).stdout.split('\n').map((line) => line.split(/ +/))
+  const columns = rows[0]!.map((name, at) => [name, at] as const)
+  const of = (name: string, row: readonly string[]) => row[columns.find(([column]) => column === name)![1]]
+  const told = rows.slice(1, 4).map((row) => ['name', 'budget', 'rpm'].map((name) => of(name, row)).join(' '))
+  assert.deepEqual(told.sort(), ['Ada - 60', 'Bo 5/day 7', 'Cy - -'])
+  const refusals: readonly [Promise<{ code: number | null; stderr: string }>, RegExp][] = [
+    [
+      ask('person', 'set', 'Bo', '--account', 'none'),
+      /with a budget or a limit of requests is of one account: name that/,
+    ],
+    [ask('person', 'set', 'Cy', '--budget', '5'), /is of one account: name that too/],
+    [ask('person', 'set', 'Bo', '--budget', '0'), /A budget is more than 0 credits/],
+    [ask('person', 'set', 'Bo', '--rpm', '0'), /--rpm/],
+    [importList('name,budget\nDi,5/day\n'), /line 2: A person with a budget .* is of one account/],
+    [importList('name,account,budget\nDi,acme,much\n'), /line 2: budget /],
+    [importList('name,account,rpm\nDi,acme,1e3\n'), /line 2: rpm /],
+  ]
+  for (const [asked, message] of refusals) {
+    const { code, stderr } = await asked
+    assert.notEqual(code, 0, String(message))
+    assert.match(stderr, message)
+  }
+  assert.equal((await json('person', 'set', 'Ada', '--rpm', 'none'))['rpm'], null)
+})
+
 test('Y21 a key has labels and dimensions to choose in that the configuration declares, and no others', async () => {
   const { ask, json } = await begin()
   const folder = dirname(createPath())

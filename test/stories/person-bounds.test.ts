@@ -73,6 +73,12 @@ test('Y20 a budget of a person is that of all their keys, of new ones too; the r
   await books.updatePerson(person, { budget: { nanos: 10n ** 12n, per: 'week' } })
   await until(() => liveOf(next.key)?.personBounds?.budget?.per === 'week', 'the gateway knows another budget')
   assert.equal((await ask(next.key)).status, 200)
+  liveOf(next.key)!.personBounds!.heldNanos = 5n * 10n ** 9n
+  const told = (await (await gateway.askAdmin(`/api/v1/persons/${person}`)).json()) as { budget: { held: string } }
+  const ofKey = (await (await gateway.askAdmin(`/api/v1/keys/${next.id}`)).json()) as { person_budget: object }
+  assert.equal(told.budget.held, '5')
+  assert.deepEqual(ofKey.person_budget, told.budget)
+  liveOf(next.key)!.personBounds!.heldNanos = 0n
   await books.updatePerson(person, { budget: null })
   await until(() => liveOf(next.key)?.personBounds === undefined, 'the gateway knows that there is none')
 })

@@ -88,13 +88,25 @@ function spellBudget(budget: Budget | null): string {
 }
 
 /** The limits of a key as its page and its owner's page show them. */
-export function LimitFacts({ of: { budget, rpm } }: { of: Pick<Key, 'budget' | 'rpm'> }) {
+type Limits = Pick<Key, 'budget' | 'rpm' | 'person_budget' | 'person_rpm'>
+
+export function LimitFacts({ of: { budget, rpm, person_budget, person_rpm } }: { of: Limits }) {
   return (
     <>
       <Fact name="Budget">
         <BudgetBar budget={budget} />
       </Fact>
       <Fact name="Requests per minute">{rpm == null ? 'as its account' : <Count value={rpm} />}</Fact>
+      {person_budget && (
+        <Fact name="Budget of the person">
+          <BudgetBar budget={person_budget} />
+        </Fact>
+      )}
+      {person_rpm != null && (
+        <Fact name="Requests per minute of the person">
+          <Count value={person_rpm} />
+        </Fact>
+      )}
     </>
   )
 }

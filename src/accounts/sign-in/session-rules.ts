@@ -1,9 +1,9 @@
 import { randomText } from '../../ids/base62.ts'
 import { hasEnded } from '../account.ts'
 import { BookError } from '../book-error.ts'
-import type { KeyRow } from '../book-rows.ts'
+import { type KeyRow, noPerson } from '../book-rows.ts'
 import type { BookChange, BookWrite, Facts } from '../book-rules.ts'
-import { keyBounds, personBounds } from '../key-bounds.ts'
+import { keyBounds } from '../key-bounds.ts'
 import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignInFacts, SignInRow } from './rows.ts'
 import { createSecret } from './tokens.ts'
 
@@ -40,7 +40,7 @@ export function openSession(facts: Facts, grant: GrantRow, { absoluteMs, accessM
     ...{ id: keyId, accountId, digest, prefix, label: agent, createdMs: nowMs, session: id, scope: keyId },
     ...{ expiresMs, ownExpiresMs: expiresMs, revokedMs: undefined, lastUsedMs: undefined },
     ...{ accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined },
-    ...{ personBounds: personBounds.none, personSpend: undefined },
+    ...noPerson,
     bounds: { ...keyBounds.none, person: personId, models: models?.split(',') },
   }
   const writes: BookWrite[] = [

@@ -31,7 +31,7 @@ import {
   statement,
   update,
 } from './dialect.ts'
-import { keysWithSpends } from './spends.ts'
+import { heldByReplicas, keysWithSpends } from './spends.ts'
 import { type Query, query } from './step.ts'
 
 /*
@@ -207,18 +207,19 @@ export function selectKey(dialect: Dialect, column: 'id' | 'digest', value: stri
 export function selectPersons(dialect: Dialect, asked: 'all' | readonly string[]): Query<PersonRow> {
   const { schema } = dialect
   return query(dialect, readPersonRow, (put) => {
-    if (asked === 'all') return personsWithSpends(schema)
+    if (asked === 'all') return personsWithSpends(dialect)
     const texts = asked.filter(isText)
     const is = (column: string) =>
       isOneOf(put, column, column === 'email' ? texts.map((one) => one.toLowerCase()) : texts)
     const found = ['id', 'external_id', 'email', 'name'].map(is).join(' OR ')
     return `WITH found AS (SELECT id, coalesce(linked_id, id) AS person FROM ${schema}.persons WHERE ${found})
-      ${personsWithSpends(schema)} WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`
+      ${personsWithSpends(dialect)} WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`
   })
 }
 
-function personsWithSpends(schema: string): string {
-  return `SELECT p.*, s.from_ms, s.until_ms, s.spent FROM ${schema}.persons p LEFT JOIN ${schema}.spends s ON s.scope = p.id`
+function personsWithSpends({ schema, isShared }: Dialect): string {
+  const held = isShared ? `CASE WHEN p.budget IS NOT NULL THEN ${heldByReplicas('p.id')} END` : 'NULL'
+  return `SELECT p.*, s.from_ms, s.until_ms, s.spent, ${held} AS held FROM ${schema}.persons p LEFT JOIN ${schema}.spends s ON s.scope = p.id`
 }
 
 /** The person of an identity at a provider, with all their identities. */
@@ -229,7 +230,7 @@ export function selectIdentity(dialect: Dialect, identity: { issuer: string; sub
     readPersonRow,
     (put) => `WITH found AS (SELECT coalesce(linked_id, id) AS person FROM ${schema}.persons
       WHERE subject = ${put(identity.subject)} AND issuer = ${put(identity.issuer)})
-      ${personsWithSpends(schema)} WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`,
+      ${personsWithSpends(dialect)} WHERE id IN (SELECT person FROM found) OR linked_id IN (SELECT person FROM found)`,
   )
 }
 
@@ -242,7 +243,7 @@ export function selectPersonPage(dialect: Dialect, { q, accountId, beyond, limit
     const fits = ([column, before]: [string, '' | '%']) => isLike(put, column, q!, before)
     if (q !== undefined) parts.push(`(${Object.entries(searched).map(fits).join(' OR ')})`)
     if (beyond) parts.push(`(created_ms, id) > (${beyond.map(put).join(', ')})`)
-    return `${personsWithSpends(dialect.schema)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
+    return `${personsWithSpends(dialect)} ${whereAll(parts)} ORDER BY created_ms, id LIMIT ${put(limit)}`
   })
 }
 

@@ -25,11 +25,13 @@ import { rearm } from './warnings.ts'
  * @param keys the table, or a SELECT in brackets of the keys that are wanted
  */
 export function keysWithSpends({ schema, isShared }: Dialect, keys = `${schema}.keys`): string {
-  const held = isShared ? heldByReplicas : 'NULL'
+  const held = isShared ? heldByReplicas('coalesce(k.scope, k.id)') : 'NULL'
+  const heldByPerson = isShared ? `CASE WHEN k.person IS NOT NULL THEN ${heldByReplicas('p.id')} END` : 'NULL'
   return `(SELECT k.*, s.from_ms, s.until_ms, s.spent, ${held} AS held,
       (SELECT a.name FROM ${schema}.accounts a WHERE a.id = k.account_id) AS account_name,
       p.name AS person_name, ${personColumns},
-      t.from_ms AS ${personPrefix}from_ms, t.until_ms AS ${personPrefix}until_ms, t.spent AS ${personPrefix}spent
+      t.from_ms AS ${personPrefix}from_ms, t.until_ms AS ${personPrefix}until_ms, t.spent AS ${personPrefix}spent,
+      ${heldByPerson} AS ${personPrefix}held
     FROM ${keys} k LEFT JOIN ${schema}.spends s ON s.scope = coalesce(k.scope, k.id)
       LEFT JOIN ${schema}.persons p ON p.id = k.person LEFT JOIN ${schema}.spends t ON t.scope = p.id) keys`
 }
@@ -53,8 +55,10 @@ export function wasSeen(seen: string, ms: number | string, nowMs = 'triwire.now_
 }
 
 /** Of all replicas that live, in PostgreSQL: as `admit` counts it. */
-const heldByReplicas = `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present p ON p.replica = h.replica
-  WHERE h.scope = coalesce(k.scope, k.id) AND ${wasSeen('p.seen_ms', leaseMs)})`
+export function heldByReplicas(scope: string): string {
+  return `(SELECT sum(h.held)::bigint FROM triwire.shares h JOIN triwire.present r ON r.replica = h.replica
+    WHERE h.scope = ${scope} AND ${wasSeen('r.seen_ms', leaseMs)})`
+}
 
 /** The keys of a scope, or an account or a person as a whole where the scope is its id, in a span of time. */
 type SpendOf = { accountId: string; scope: string } & TimeSpan
