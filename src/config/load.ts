@@ -228,7 +228,7 @@ type SecretPlace = readonly [place: RegExp, standIn: string]
 const keyPlaces: readonly SecretPlace[] = [
   [/^upstreams\..+\.accounts\[\d+\]\.(?:key(?:_file|_command\[\d+\])?|azure\.secret)$/, 'unset'],
   [/\.(?:headers|query)\..+$/, 'unset'],
-  [/^upstreams\..+\.proxy$/, 'http://unset.invalid'],
+  [/^(?:upstreams\..+|sign_in)\.proxy$/, 'http://unset.invalid'],
   [/^sign_in\.client_secret(?:_file)?$/, 'unset'],
   [/^seal_key$/, 'A'.repeat(43)],
 ]
@@ -378,7 +378,12 @@ function build(file: ConfigFile, origin: LoadOrigin): Config {
       ...readTls(file.admin.tls, origin),
       certFile: resolve(folder, file.admin.tls.cert),
     },
-    signIn: file.sign_in && readSignIn(file.sign_in, fileText(file.sign_in.client_secret_file, origin)),
+    signIn:
+      file.sign_in &&
+      readSignIn(file.sign_in, {
+        secret: fileText(file.sign_in.client_secret_file, origin),
+        ca: fileText(file.sign_in.ca_file, origin),
+      }),
     store: origin.store,
     earlierStore: origin.earlierStore,
     stateDir: origin.store.engine === 'sqlite' ? dirname(origin.store.path) : resolve(folder, file.state_dir ?? ''),

@@ -28,6 +28,7 @@ export function readNamedFiles(file: ConfigFile, folder: string, report: Report)
   check(['sign_in', 'client_secret_file'], file.sign_in?.client_secret_file, (text) =>
     text.trim() === '' ? 'holds no secret: it is empty' : undefined,
   )
+  check(['sign_in', 'ca_file'], file.sign_in?.ca_file, certificatesMistake)
   for (const [path, tls] of [
     [['tls'], file.tls],
     [['admin', 'tls'], file.admin.tls],

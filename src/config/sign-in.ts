@@ -3,6 +3,7 @@ import { type Budget, parseBudget } from '../accounts/budget.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
 import { type SignInRole, signInRoles } from '../accounts/sign-in/rows.ts'
 import { count, filled, flag, oneOf, text } from '../catalog/kinds.ts'
+import { noProxy, parseProxy } from './egress.ts'
 import * as field from './fields.ts'
 import { isLoopback, Secret } from './values.ts'
 
@@ -93,6 +94,14 @@ export const signInSchema = z
       .optional()
       .describe('Our secret there. Or `client_secret_file`, or none for a public client.'),
     client_secret_file: field.filePath.optional().describe('A file that holds the secret and nothing else.'),
+    proxy: field.proxyUrl
+      .optional()
+      .describe(
+        'The proxy through which the provider is asked, `http://user:password@host:port`; `none`: directly. Default: what `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` say.',
+      ),
+    ca_file: field.filePath
+      .optional()
+      .describe("Certificates in PEM that are trusted for it, and for a proxy before it, instead of the system's."),
     groups_claim: filled('must not be empty')
       .prefault('groups')
       .describe('The claim with the groups of a person. Dots lead into objects, such as `realm_access.roles`.'),
@@ -147,6 +156,10 @@ export type SignInSettings = {
   clientId: string
   /** Undefined for a public client. */
   clientSecret: Secret | undefined
+  /** `none`: without one. Undefined: as the environment says. */
+  proxy: Secret | 'none' | undefined
+  /** Certificates in PEM that are trusted instead of the system's. */
+  ca: string | undefined
   groupsClaim: string
   rules: readonly SignInRule[]
   offlineMs: number
@@ -158,13 +171,19 @@ export type SignInSettings = {
   showBalance: boolean
 }
 
-/** @param secret the content of `client_secret_file` */
-export function readSignIn(entry: SignInEntry, secret: string | undefined): SignInSettings {
+/** @param texts the contents of `client_secret_file` and `ca_file` */
+export function readSignIn(
+  entry: SignInEntry,
+  { secret, ca }: Record<'secret' | 'ca', string | undefined>,
+): SignInSettings {
+  const { proxy } = entry
   const { client_secret: written = secret?.trim() } = entry
   return {
     issuer: entry.issuer,
     clientId: entry.client_id,
     clientSecret: written === undefined ? undefined : new Secret(written),
+    proxy: proxy === undefined || proxy === noProxy ? proxy : new Secret(parseProxy(proxy)),
+    ca,
     groupsClaim: entry.groups_claim,
     rules: entry.rules.map(({ email_domains: emailDomains, requests_per_minute: requestsPerMinute, ...rest }) => ({
       groups: rest.groups,
@@ -186,8 +205,9 @@ export function readSignIn(entry: SignInEntry, secret: string | undefined): Sign
 
 /** Returns the settings that only the next start can change, as a text to compare. It contains a secret. */
 export function spellSignIn(settings: SignInSettings | undefined): string {
-  const { issuer, clientId, clientSecret, groupsClaim } = settings ?? {}
-  return JSON.stringify([issuer, clientId, clientSecret?.reveal(), groupsClaim])
+  const { issuer, clientId, clientSecret, proxy, ca, groupsClaim } = settings ?? {}
+  const way = typeof proxy === 'string' ? proxy : proxy?.reveal()
+  return JSON.stringify([issuer, clientId, clientSecret?.reveal(), way, ca, groupsClaim])
 }
 
 function issuerMistake(value: string): string | undefined {

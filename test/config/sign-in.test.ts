@@ -6,6 +6,7 @@ import type { Config } from '../../src/config/config.ts'
 import { needsRestart } from '../../src/config/differences.ts'
 import { loadText } from '../../src/config/load.ts'
 import { ConfigError } from '../../src/config/problem.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { testFolder } from '../support/folder.ts'
 
 const rule = { groups: ['dev'], account: 'acme' }
@@ -33,6 +34,7 @@ test('Y19 sign_in and own_pages are off by default, and their defaults are those
     issuer: 'https://login.example',
     clientId: 'triwire',
     clientSecret: undefined,
+    ...{ proxy: undefined, ca: undefined },
     groupsClaim: 'groups',
     rules: [
       {
@@ -115,6 +117,8 @@ test('Y19 mistakes of sign_in name the field and the cure', () => {
     [withRule({ email_domains: ['@a.example'] }), /email_domains\[0\] must be the part after the @/],
     [{ ...base, sign_in: { ...signIn, client_secret: 'a', client_secret_file: 'b' } }, /set one of them/],
     [{ ...base, sign_in: { ...signIn, client_secret_file: 'missing' } }, /client_secret_file names a file that cannot/],
+    [{ ...base, sign_in: { ...signIn, ca_file: 'missing' } }, /^sign_in.ca_file names a file that cannot/],
+    [{ ...base, sign_in: { ...signIn, proxy: 'proxy.example/x' } }, /^sign_in.proxy must be http:\/\/host:port/],
     [{ ...base, sign_in: { ...signIn, access: '5m' } }, /^sign_in.access must be a duration of 6m to 24h/],
     [{ ...base, sign_in: { ...signIn, access: '2h', idle: '1h' } }, /^sign_in.idle must be longer than `access`/],
     [{ ...base, sign_in: { ...signIn, absolute: '2d' } }, /^sign_in.absolute must not be shorter than `idle`/],
@@ -149,9 +153,25 @@ test('Y19 rules and limits change with a reload, the provider with a restart', (
     [{ client_id: 'other' }, ['sign_in']],
     [{ client_secret: 'a secret' }, ['sign_in']],
     [{ groups_claim: 'roles' }, ['sign_in']],
+    [{ proxy: 'none' }, ['sign_in']],
+    [{ proxy: 'http://proxy.example:3128' }, ['sign_in']],
   ]
   for (const [more, expected] of changes)
     assert.deepEqual(needsRestart(before, load({ ...base, sign_in: { ...signIn, ...more } })), expected)
   assert.deepEqual(needsRestart(before, load({ api_url: base.api_url })), ['sign_in'])
   assert.deepEqual(needsRestart(before, load({ ...base, own_pages: true })), [])
+})
+
+test('Y27 the provider is asked through a proxy of its own and with certificates of its own', () => {
+  const folder = testFolder('sign-in-reach')
+  const { ca } = createAuthority()
+  writeFileSync(join(folder, 'ca.pem'), ca)
+  const written = (more: object) => load({ ...base, sign_in: { ...signIn, ...more } }).signIn!
+  const far = written({ proxy: 'http://user:canary-pw@proxy.example:3128', ca_file: join(folder, 'ca.pem') })
+  assert.equal(far.ca, ca)
+  assert.equal(typeof far.proxy === 'object' && far.proxy.reveal(), 'http://user:canary-pw@proxy.example:3128')
+  assert.doesNotMatch(JSON.stringify(far), /canary-pw/)
+  assert.equal(written({ proxy: 'none' }).proxy, 'none')
+  writeFileSync(join(folder, 'key.pem'), 'not one')
+  assert.match(mistakes({ ...base, sign_in: { ...signIn, ca_file: join(folder, 'key.pem') } })[0]!, /ca_file must hold certificates/)
 })
