@@ -1,0 +1,132 @@
+import type * as OpenId from 'openid-client'
+import type { DialRoute } from '../upstream/dial.ts'
+import { fetchHttp } from '../upstream/http-fetch.ts'
+
+/* The library for OpenID Connect as we use it: who is believed, how the provider is reached, and what its errors mean (decision 64). */
+
+/** The identity provider of the configuration, and how it is reached. */
+export type ProviderSettings = {
+  /** The issuer, exactly as it writes itself. `http:` is for loopback alone. */
+  issuer: string
+  clientId: string
+  clientSecret: string | undefined
+  /** The claim with the groups; undefined if no rule reads groups. */
+  groupsClaim: string | undefined
+  /** The proxy and the certificates for one of its addresses. */
+  routeTo(url: URL): DialRoute
+}
+
+/**
+ * Why a question to the provider failed. `declined`: the browser came back with an error of it. `refused`: it takes the code or
+ * the refresh token no more. `invalid`: its answer is not to be trusted.
+ */
+export type ProviderProblem = 'declined' | 'refused' | 'unreachable' | 'invalid'
+
+/** @property message for the log, without secrets */
+export class ProviderError extends Error {
+  readonly problem: ProviderProblem
+
+  constructor(problem: ProviderProblem, message: string) {
+    super(message)
+    this.problem = problem
+  }
+}
+
+/** Algorithms of signatures that are believed. `none` and those by a shared secret are not (RFC 8725 3.1). */
+const algorithms = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']
+
+/** How far clocks may differ, in s. */
+export const skewSeconds = 60
+
+/** The most that a request of a sign-in may take. */
+const requestSeconds = 10
+
+/** An answer of a provider has some KB. */
+const answerBytesMax = 1_048_576
+
+/** Reads the provider's metadata, and sets what is believed. @throws ProviderError and the library's */
+export async function discover(openid: typeof OpenId, settings: ProviderSettings): Promise<OpenId.Configuration> {
+  const { issuer, clientId, clientSecret } = settings
+  const isLocal = new URL(issuer).protocol === 'http:'
+  const options = {
+    [openid.customFetch]: fetchBy(settings),
+    execute: isLocal ? [openid.allowInsecureRequests] : [],
+    timeout: requestSeconds,
+  }
+  const found = (await openid.discovery(new URL(issuer), clientId, undefined, openid.None(), options)).serverMetadata()
+  // The library takes a document of many tenants (Entra: `common`), whose every member could sign in.
+  if (found.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
+    throw new ProviderError('invalid', `the metadata is of ${found.issuer}: name that issuer, of one tenant`)
+  const signed = found.id_token_signing_alg_values_supported ?? ['RS256']
+  const believed = signed.filter((one) => algorithms.includes(one))
+  if (believed.length === 0)
+    throw new ProviderError('invalid', `it signs by ${signed.join(', ')}, and we believe ${algorithms.join(', ')}`)
+  const config = new openid.Configuration(
+    { ...found, id_token_signing_alg_values_supported: believed } as object as OpenId.ServerMetadata,
+    clientId,
+    { [openid.clockTolerance]: skewSeconds },
+    authenticate(openid, clientSecret, found.token_endpoint_auth_methods_supported),
+  )
+  config[openid.customFetch] = options[openid.customFetch]
+  config.timeout = requestSeconds
+  if (isLocal) openid.allowInsecureRequests(config)
+  openid.enableNonRepudiationChecks(config)
+  return config
+}
+
+/** `client_secret_basic` is the default (OpenID Connect Core 9). */
+function authenticate(openid: typeof OpenId, secret: string | undefined, methods = ['client_secret_basic']) {
+  if (secret === undefined) return openid.None()
+  return methods.includes('client_secret_basic') ? openid.ClientSecretBasic(secret) : openid.ClientSecretPost(secret)
+}
+
+/** Makes a `fetch` for the library, which follows no redirect, of the one for all that the gateway asks for itself. */
+function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
+  const ownHost = new URL(issuer).hostname
+  return async (address, { method, headers, body, signal }) => {
+    const url = new URL(address)
+    // Its metadata may name other hosts, but over TLS.
+    if (url.protocol !== 'https:' && url.hostname !== ownHost)
+      throw new ProviderError('invalid', `${url.origin} is not https:`)
+    const response = await fetchHttp(url, {
+      ...routeTo(url),
+      ...{ method, headers, body: body === undefined || body === null ? '' : `${body}` },
+      ...(signal && { signal }),
+    })
+    const text = await response.text(answerBytesMax)
+    const type = response.headers.get('content-type')
+    const kept = { ...(type !== undefined && { 'content-type': type }) }
+    const challenge = response.headers.get('www-authenticate')
+    if (challenge !== undefined) Object.assign(kept, { 'www-authenticate': challenge })
+    return new Response([204, 205, 304].includes(response.status) ? null : text, {
+      status: response.status,
+      headers: kept,
+    })
+  }
+}
+
+/** Makes an error of ours of the library's, without secrets. */
+export function judge(openid: typeof OpenId, error: unknown): ProviderError {
+  if (error instanceof ProviderError) return error
+  const { cause } = error as Error
+  if (cause instanceof ProviderError) return cause
+  if (error instanceof openid.AuthorizationResponseError)
+    return new ProviderError('declined', `it sent the browser back with ${word(error.error)}`)
+  // Other errors of the token endpoint are about our own settings (RFC 6749 5.2), and say nothing of the person.
+  if (error instanceof openid.ResponseBodyError)
+    return new ProviderError(
+      error.error === 'invalid_grant' ? 'refused' : 'unreachable',
+      `its token endpoint answers ${word(error.error)}`,
+    )
+  const { code, message } = error as NodeJS.ErrnoException
+  const isSilence = !(error instanceof openid.ClientError) || ['OAUTH_TIMEOUT', undefined].includes(error.code)
+  const isBroken = code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || code === 'OAUTH_RESPONSE_IS_NOT_JSON'
+  const { code: systemCode, message: inner } = (cause ?? {}) as NodeJS.ErrnoException
+  const text = [message, systemCode ?? inner].filter(Boolean).join(': ')
+  return new ProviderError(isSilence || isBroken ? 'unreachable' : 'invalid', text)
+}
+
+/** A word of the provider for the log. */
+function word(text: string): string {
+  return text.replace(/[^\w.-]/g, '?').slice(0, 60)
+}

@@ -1,0 +1,191 @@
+import type * as OpenId from 'openid-client'
+import { type Claims, readEmail, readGroups, readName } from './claims.ts'
+import type { PersonFacts } from './mapping.ts'
+import { discover, judge, ProviderError, type ProviderSettings, skewSeconds } from './provider-client.ts'
+
+/** A person as the provider knows them. The identity is `issuer` and `subject`; all else can change. */
+export type PersonIdentity = PersonFacts & {
+  issuer: string
+  subject: string
+  name: string | undefined
+  /** The source of the groups. A refresh without any is judged by it. */
+  groupsFrom: 'id_token' | 'userinfo' | undefined
+  /** Never shown or sent to a client. */
+  refreshToken: string | undefined
+  idToken: string | undefined
+}
+
+/** The part of an attempt that only we know, and that its answer must fit. */
+type Attempt = { state: string; nonce: string; verifier: string }
+
+/** @property clockMs monotonic. @property renewalMs the most that a whole refresh may take */
+type ProviderLimits = { clockMs: () => number; renewalMs?: number }
+
+/**
+ * The answer of the provider at a refresh. `silent`: it did not say anything that can be relied on.
+ * @property late the answer that comes after the limit: it may have another refresh token
+ */
+export type Renewal =
+  | { kind: 'yes'; identity: PersonIdentity }
+  | { kind: 'no'; why: string }
+  | { kind: 'silent'; why: string; late?: Promise<Renewal> }
+
+/** What was kept of somebody's sign-in, to ask again by. */
+export type RenewalBase = Pick<PersonIdentity, 'subject' | 'groupsFrom'> & { refreshToken: string }
+
+/** Metadata is read again after the first time, and after a failure that new metadata may cure not before the second, in ms. */
+const [metadataMs, pauseMs] = [3_600_000, 30_000]
+
+/**
+ * Speaks OpenID Connect with the provider: an authorization code with PKCE, `state` and `nonce`, and refreshes (decision 64).
+ * Metadata and keys are cached, and old ones serve while the provider is down.
+ * @param settings called for each request, so that a reload counts at once
+ */
+export function createProvider(settings: () => ProviderSettings, { clockMs, renewalMs = 3_000 }: ProviderLimits) {
+  let known: { by: ProviderSettings; config: OpenId.Configuration; sinceMs: number } | undefined
+  return { begin, finish, renew, endSessionUrl }
+
+  /** Begins an attempt. @returns the address to send the browser to. @throws ProviderError */
+  async function begin({ state, nonce, verifier }: Attempt, redirectUri: string): Promise<URL> {
+    const { openid, config } = await open()
+    const { scopes_supported: scopes } = config.serverMetadata()
+    const offers = (scope: string) => scopes?.includes(scope) === true
+    const wished = ['openid', 'profile', 'email']
+    if (offers('groups') && settings().groupsClaim !== undefined) wished.push('groups')
+    // Google issues refresh tokens by a parameter of its own (developers.google.com, Using OAuth 2.0 for Web Server Applications).
+    const isOffline = scopes === undefined || offers('offline_access')
+    if (isOffline) wished.push('offline_access')
+    return openid.buildAuthorizationUrl(config, {
+      ...{ redirect_uri: redirectUri, scope: wished.join(' '), state, nonce, response_mode: 'query' },
+      ...{ code_challenge: await openid.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      ...(!isOffline && { access_type: 'offline', prompt: 'consent' }),
+    })
+  }
+
+  /**
+   * Ends an attempt with the answer that the browser brought.
+   * @param answer the address of the callback with the answer's query
+   * @throws ProviderError
+   */
+  async function finish(attempt: Attempt, answer: URL): Promise<PersonIdentity> {
+    const opened = await open()
+    const { openid, config } = opened
+    return trust(openid, async () => {
+      const checks = { expectedState: attempt.state, expectedNonce: attempt.nonce, pkceCodeVerifier: attempt.verifier }
+      const tokens = await openid.authorizationCodeGrant(config, answer, { ...checks, idTokenExpected: true })
+      const claims = checkClaims(tokens.claims()!, settings().clientId)
+      return identify(opened, tokens, claims, claims.sub)
+    })
+  }
+
+  /** Asks whether somebody may go on, within 3 s. Never throws. */
+  async function renew(base: RenewalBase): Promise<Renewal> {
+    const limit = Promise.withResolvers<Renewal>()
+    const late = ask(base)
+    const silent = { kind: 'silent', why: `no answer in ${renewalMs} ms`, late } as const
+    const timer = setTimeout(() => limit.resolve(silent), renewalMs)
+    try {
+      return await Promise.race([late, limit.promise])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function ask(base: RenewalBase): Promise<Renewal> {
+    try {
+      const opened = await open()
+      const { openid, config } = opened
+      const identity = await trust(openid, async () => {
+        const tokens = await openid.refreshTokenGrant(config, base.refreshToken)
+        const claims = tokens.claims()
+        if (claims && checkClaims(claims, settings().clientId).sub !== base.subject)
+          throw new ProviderError('refused', 'the refreshed ID token is of another person')
+        return identify(opened, tokens, claims ?? {}, base.subject, base.groupsFrom)
+      })
+      return { kind: 'yes', identity: { ...identity, refreshToken: identity.refreshToken ?? base.refreshToken } }
+    } catch (error) {
+      if (!(error instanceof ProviderError)) return { kind: 'silent', why: 'a bug of ours' }
+      return { kind: error.problem === 'refused' ? 'no' : 'silent', why: error.message }
+    }
+  }
+
+  /** The address at which the provider ends its own session (RP-Initiated Logout 1.0); undefined if it has none. */
+  async function endSessionUrl(idToken: string | undefined, returnTo: string): Promise<URL | undefined> {
+    const { openid, config } = await open()
+    if (config.serverMetadata().end_session_endpoint === undefined) return undefined
+    return openid.buildEndSessionUrl(config, {
+      post_logout_redirect_uri: returnTo,
+      ...(idToken !== undefined && { id_token_hint: idToken }),
+    })
+  }
+
+  /** Calls the library. @throws ProviderError instead of its errors */
+  async function trust<T>(openid: typeof OpenId, act: () => Promise<T>): Promise<T> {
+    try {
+      return await act()
+    } catch (error) {
+      const judged = judge(openid, error)
+      // The provider may have other keys, or live elsewhere, since its metadata was read.
+      if (judged.problem === 'invalid' && known && clockMs() - known.sinceMs >= pauseMs) known = undefined
+      throw judged
+    }
+  }
+
+  async function open(): Promise<OpenProvider> {
+    const openid = await import('openid-client')
+    const by = settings()
+    const { groupsClaim } = by
+    if (known?.by === by && clockMs() - known.sinceMs < metadataMs) return { openid, config: known.config, groupsClaim }
+    try {
+      known = { by, config: await discover(openid, by), sinceMs: clockMs() }
+    } catch (error) {
+      if (known?.by !== by) throw judge(openid, error)
+      // The old metadata is good until the provider answers again.
+      known.sinceMs = clockMs() - metadataMs + pauseMs
+    }
+    return { openid, config: known.config, groupsClaim }
+  }
+}
+
+export type Provider = ReturnType<typeof createProvider>
+
+type OpenProvider = { openid: typeof OpenId; config: OpenId.Configuration; groupsClaim: string | undefined }
+
+/**
+ * Reads the rest of an identity: what the ID token does not say is asked for at userinfo.
+ * @param before where the groups came from when the person signed in
+ */
+async function identify(
+  { openid, config, groupsClaim }: OpenProvider,
+  tokens: OpenId.TokenEndpointResponse,
+  claims: Claims,
+  subject: string,
+  before?: PersonIdentity['groupsFrom'],
+): Promise<PersonIdentity> {
+  const groupsIn = (found: Claims) => (groupsClaim === undefined ? [] : readGroups(found, groupsClaim))
+  const { issuer, userinfo_endpoint: endpoint } = config.serverMetadata()
+  const own = groupsIn(claims)
+  const lacks = own === undefined || claims['email'] === undefined
+  const more: Claims =
+    lacks && endpoint !== undefined ? await openid.fetchUserInfo(config, tokens.access_token, subject) : {}
+  const others = own ?? groupsIn(more)
+  // Some providers send groups in the first ID token alone. Without another one, nothing is known of them.
+  if (others === undefined && before === 'id_token' && claims['sub'] === undefined)
+    throw new ProviderError('invalid', 'the refresh has no ID token, and userinfo has no groups')
+  return {
+    ...{ issuer, subject, groups: others ?? [] },
+    groupsFrom: own !== undefined ? 'id_token' : others !== undefined ? 'userinfo' : undefined,
+    email: readEmail(claims['email'] === undefined ? { ...more, ...claims } : claims),
+    name: readName(claims) ?? readName(more),
+    ...{ refreshToken: tokens.refresh_token, idToken: tokens.id_token },
+  }
+}
+
+/** Checks what the library leaves open (OpenID Connect Core 3.1.3.7, rules 5 and 10). @throws ProviderError */
+function checkClaims(claims: OpenId.IDToken, clientId: string): OpenId.IDToken {
+  if (claims.azp !== undefined && claims.azp !== clientId)
+    throw new ProviderError('invalid', 'the ID token was issued to another client')
+  if (claims.iat > Date.now() / 1_000 + skewSeconds)
+    throw new ProviderError('invalid', 'the ID token is of a later time: compare the clocks')
+  return claims
+}

@@ -1,0 +1,66 @@
+import { createServer } from 'node:http'
+import { Provider } from 'oidc-provider'
+import { listen } from './listen.ts'
+
+/** Somebody whom the provider knows. */
+export type ProviderPerson = { sub: string; email: string; name: string; groups: string[] }
+
+export const providerSecret = 'canary-provider-secret'
+
+/**
+ * Starts a real identity provider on loopback (oidc-provider), with one client, `triwire`. Whoever comes is signed in as `now`, and
+ * refresh tokens rotate.
+ */
+export async function startIdentityProvider(redirectUris: readonly string[], first: ProviderPerson) {
+  const people = new Map([[first.sub, first]])
+  const state = { now: first, isDown: false }
+  const server = createServer((request, response) => {
+    if (state.isDown) return void request.socket.destroy()
+    handle(request, response)
+  })
+  const port = await listen(server)
+  const issuer = `http://127.0.0.1:${port}`
+  const provider = new Provider(issuer, {
+    clients: [
+      {
+        ...{ client_id: 'triwire', client_secret: providerSecret, redirect_uris: [...redirectUris] },
+        post_logout_redirect_uris: redirectUris.map((uri) => uri.replace('/callback', '/signed-out')),
+        grant_types: ['authorization_code', 'refresh_token'],
+      },
+    ],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'], groups: ['groups'] },
+    scopes: ['openid', 'offline_access', 'email', 'profile', 'groups'],
+    conformIdTokenClaims: false,
+    cookies: { keys: ['canary-cookie-key'] },
+    pkce: { required: () => true },
+    rotateRefreshToken: true,
+    issueRefreshToken: async () => true,
+    findAccount: async (_, sub) => {
+      const person = people.get(sub)
+      return person && { accountId: sub, claims: async () => ({ ...person, email_verified: true }) }
+    },
+    interactions: { url: (_, { uid }) => `/interaction/${uid}` },
+    features: { devInteractions: { enabled: false }, rpInitiatedLogout: { enabled: true } },
+  })
+  const callback = provider.callback()
+
+  async function handle(...[request, response]: Parameters<typeof callback>): Promise<void> {
+    if (!request.url!.startsWith('/interaction/')) return callback(request, response)
+    const { prompt, params, session } = await provider.interactionDetails(request, response)
+    if (prompt.name === 'login') {
+      people.set(state.now.sub, state.now)
+      return provider.interactionFinished(request, response, { login: { accountId: state.now.sub } })
+    }
+    const grant = new provider.Grant({ accountId: session!.accountId, clientId: `${params['client_id']}` })
+    grant.addOIDCScope('openid email profile groups offline_access')
+    await provider.interactionFinished(request, response, { consent: { grantId: await grant.save() } })
+  }
+
+  return {
+    issuer,
+    state,
+    /** What the provider says of a person from now on; undefined: they are gone. */
+    set: (sub: string, person: ProviderPerson | undefined) =>
+      void (person ? people.set(sub, person) : people.delete(sub)),
+  }
+}
