@@ -91,7 +91,11 @@ const rules: Record<string, ImportRule> = {
     types: ['admin', 'inference'],
     outside: ['node:crypto'],
   },
-  'sign-in': {},
+  'sign-in': {
+    may: ['accounts', 'admin', 'ids', 'operations', 'upstream'],
+    types: ['config', 'http'],
+    outside: ['node:crypto', 'openid-client'],
+  },
   webhooks: {
     may: ['accounts', 'ids', 'telemetry', 'upstream'],
     types: ['config', 'gateway', 'log', 'operations'],
@@ -156,6 +160,7 @@ const rules: Record<string, ImportRule> = {
       'http',
       'live',
       'log',
+      'sign-in',
       'store',
       'store/files',
       'telemetry',

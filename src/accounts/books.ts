@@ -79,6 +79,7 @@ import {
   digestUserCode,
   type GrantWishes,
   holdGrant,
+  identifyOperator,
   pollGrant,
   type Redemption,
   redeemCode,
@@ -92,7 +93,14 @@ import type {
   SignedIn,
   SignInRow,
 } from './sign-in/rows.ts'
-import { endSession, type Refresh, refreshSession, type SessionEnd, settleRefresh } from './sign-in/session-rules.ts'
+import {
+  endSession,
+  keepAnswer,
+  type Refresh,
+  refreshSession,
+  type SessionEnd,
+  settleRefresh,
+} from './sign-in/session-rules.ts'
 import type { StatementHeader, StatementMonth, StatementSums } from './statement.ts'
 import { type Act, type AuditFilter, type AuditRow, digestAudit, type Trail } from './trail.ts'
 import type {
@@ -223,7 +231,12 @@ export interface Books extends BookReadings {
   makeLinkToken(): Promise<IssuedSession>
   /** Signs in by such a token, which is over then. @returns undefined if it is no link, or no longer */
   openLink(digest: string): Promise<IssuedSession | undefined>
-  signOut(digest: string): Promise<void>
+  /** Finds the person of an identity, or makes a new one. */
+  identifyOperator(who: Parameters<typeof identifyOperator>[0]): Promise<{ personId: string }>
+  /** Keeps a late answer of the provider about a session that goes on. */
+  keepAnswer(sessionId: string, sealed: string | undefined): Promise<void>
+  /** Ends the session of a browser, with its key if it is a person's. @returns it as it was */
+  signOut(digest: string): Promise<SessionRow | undefined>
   /** Begins the sign-in of a program: `code` is redeemed once a person has approved it. */
   beginGrant(wishes: GrantWishes): Promise<BegunGrant>
   /** @param asked the user code as a person types it, or the id. @returns undefined if it is unknown or has ended; its state may be any */
@@ -400,7 +413,15 @@ export function createBooks(
     signInPerson: (whose) => change(signInPerson(whose, nowMs())),
     makeLinkToken: () => change(makeLinkToken(act.actor, nowMs())),
     openLink: (digest) => change(openLink(digest, nowMs())),
-    signOut: (digest) => change(signOut(digest)),
+    identifyOperator: (who) => counting((counted) => identifyOperator(who, counted)),
+    keepAnswer: (sessionId, sealed) => change(keepAnswer(sessionId, sealed)),
+    signOut: async (digest) => {
+      const session = await store.findSession(digest)
+      const key = session?.personId === undefined ? undefined : await findKeyById(store, session.keyId)
+      if (key?.session !== undefined) await change(endSession({ keyId: key.id }, 'signed_out'))
+      if (session) await change(signOut(digest))
+      return session
+    },
     beginGrant: (wishes) => change(beginGrant(wishes)),
     holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
     findGrant: async (asked) => {

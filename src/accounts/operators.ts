@@ -1,7 +1,7 @@
 import { randomText } from '../ids/base62.ts'
 import { hasEnded } from './account.ts'
 import { BookError } from './book-error.ts'
-import type { BookChange, BookWrite } from './book-rules.ts'
+import type { BookChange, BookWrite, Facts } from './book-rules.ts'
 import { formatTime } from './calendar.ts'
 import { digestKey, mayHoldKey } from './keys.ts'
 import type { BookRow } from './registers.ts'
@@ -99,7 +99,9 @@ export type PersonSession = {
 export function signInPerson({ personId, role, keyId, sealed }: PersonSession, nowMs: number) {
   const expiresMs = nowMs + sessionIdleMs
   const own = { kind: 'cookie', operatorId: undefined, keyId, actor: undefined, expiresMs } as const
-  return openSession(own, nowMs, { personId, role, sealed })
+  const opened = openSession(own, nowMs, { personId, role, sealed })
+  const trail = { operation: 'session.browser', object: personId, after: { role } }
+  return { ...opened, decide: (facts: Facts) => ({ ...opened.decide(facts), trail }) }
 }
 
 /** Makes a token for the command line, which has the store itself and so needs no permission. */

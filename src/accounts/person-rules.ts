@@ -187,18 +187,20 @@ export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow>
 /**
  * Finds the person of an identity, or makes a new one. A name and an address that the operator has not given are taken from the
  * provider, if they can be shown. The rules of signing in decide the account of a person who has one, and bounds if they have any.
+ * @param accountId undefined for an operator who has none
  * @throws BookError `person_elsewhere` if the person has keys of another account
  */
 export function personOfIdentity(
   facts: Facts,
-  { issuer, subject, budget, requestsPerMinute, ...texts }: SignedIn,
-  accountId: string,
+  { issuer, subject, budget, requestsPerMinute, ...texts }: Omit<SignedIn, 'account' | 'role'>,
+  accountId: string | undefined,
   counting: PersonCounting,
 ): { person: PersonRow; writes: BookWrite[] } | { uncounted: Uncounted } {
   const identity = facts.persons.find((one) => one.issuer === issuer && one.subject === subject)
   const known = facts.persons.find(({ id }) => id === identity?.linkedId) ?? identity
   const bounds = { budget, requestsPerMinute }
-  const isBound = known?.accountId !== undefined || Object.values(bounds).some((one) => one !== undefined)
+  const hasBounds = known?.accountId !== undefined || Object.values(bounds).some((one) => one !== undefined)
+  const isBound = accountId !== undefined && hasBounds
   const fields: PersonFields = { wishes: bounds, ...(isBound && { accountId }) }
   for (const field of ['name', 'email'] as const) {
     const text = field === 'email' ? texts.email?.toLowerCase() : texts.name?.trim()

@@ -22,6 +22,7 @@ import type { Family } from '../telemetry/instruments.ts'
 import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import { createOwnPages } from './own-pages.ts'
+import { createSignIn } from './sign-in.ts'
 import type { Telemetry } from './telemetry.ts'
 import type { WorkerRole } from './worker-role.ts'
 
@@ -111,12 +112,16 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     bodies: gateway.bodies,
   })
   const ownPages = createOwnPages(config, adminApi.apiParts, { clockMs, isShedding: () => gateway.isShedding() })
+  const signIn = createSignIn({
+    ...{ sealKey: parts.sealKey, books: adminApi.books, api: adminApi.apiParts, clockMs, log: parts.log },
+    config: () => gateway.snapshots.current.config,
+  })
   const adminParts = {
     isReady: async () => {
       const [ready, note] = [isReady(), tellClock()]
       return ready === true && note !== undefined ? { note } : ready
     },
-    ...{ api: adminApi.api, pages: adminApi.pages },
+    ...{ api: adminApi.api, pages: signIn.admin(adminApi.apiParts.site ?? {}, adminApi.pages) },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(view && { door: view.door }),
     prefix: prefixOf(config),
@@ -148,7 +153,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       view?.tick()
       needs.tick()
     },
-    ...{ playing, sideRoutes: ownPages.routes },
+    ...{ playing, sideRoutes: [...ownPages.routes, ...signIn.routes(ownPages.site)] },
     adopt(next) {
       adminApi.adopt(next, edge)
       ownPages.adopt(next)

@@ -24,7 +24,7 @@ export function createOwnPages(
   config: Config,
   shared: ApiParts,
   { clockMs, isShedding }: OwnPagesParts,
-): { routes: readonly SideRoute[]; adopt(next: Config): void } {
+): { routes: readonly SideRoute[]; site: KnownSite; adopt(next: Config): void } {
   const site: KnownSite = { isForOwners: true }
   adopt(config)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
@@ -41,7 +41,7 @@ export function createOwnPages(
     { path: '/console/', answer: pages, isOn },
     { path: '/console/api/', answer: giveWay(api, atOnceMax, isShedding), isOn },
   ]
-  return { routes, adopt }
+  return { routes, site, adopt }
 
   /** A reload has put this configuration in force: hosts are checked by its `api_url` and certificate. */
   function adopt({ apiUrl, tls }: Config): void {

@@ -1,6 +1,6 @@
 import type { PersonFacts } from './mapping.ts'
 
-/** What a provider says of somebody, as JSON: the claims of an ID token or of userinfo. */
+/** The claims of an ID token or of userinfo, as JSON. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /**

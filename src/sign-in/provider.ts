@@ -30,7 +30,7 @@ export type Renewal =
   | { kind: 'no'; why: string }
   | { kind: 'silent'; why: string; late?: Promise<Renewal> }
 
-/** What was kept of somebody's sign-in, to ask again by. */
+/** The part of a sign-in that is kept, to ask again by. */
 export type RenewalBase = Pick<PersonIdentity, 'subject' | 'groupsFrom'> & { refreshToken: string }
 
 /** Metadata is read again after the first time, and after a failure that new metadata may cure not before the second, in ms. */

@@ -173,5 +173,8 @@ test('Y27 the provider is asked through a proxy of its own and with certificates
   assert.doesNotMatch(JSON.stringify(far), /canary-pw/)
   assert.equal(written({ proxy: 'none' }).proxy, 'none')
   writeFileSync(join(folder, 'key.pem'), 'not one')
-  assert.match(mistakes({ ...base, sign_in: { ...signIn, ca_file: join(folder, 'key.pem') } })[0]!, /ca_file must hold certificates/)
+  assert.match(
+    mistakes({ ...base, sign_in: { ...signIn, ca_file: join(folder, 'key.pem') } })[0]!,
+    /ca_file must hold certificates/,
+  )
 })

@@ -5,10 +5,10 @@ import { listen } from './listen.ts'
 /** Somebody whom the provider knows. */
 export type ProviderPerson = { sub: string; email: string; name: string; groups: string[] }
 
-export const providerSecret = 'canary-provider-secret'
+export const providerSecret = 'a-provider-secret-of-ours'
 
 /**
- * Starts a real identity provider on loopback (oidc-provider), with one client, `triwire`. Whoever comes is signed in as `now`, and
+ * Starts a real identity provider on loopback (oidc-provider), with one client, `triwire`. Each browser is signed in as `now`, and
  * refresh tokens rotate.
  */
 export async function startIdentityProvider(redirectUris: readonly string[], first: ProviderPerson) {
@@ -59,7 +59,7 @@ export async function startIdentityProvider(redirectUris: readonly string[], fir
   return {
     issuer,
     state,
-    /** What the provider says of a person from now on; undefined: they are gone. */
+    /** Changes what the provider says of a person; undefined: they are gone. */
     set: (sub: string, person: ProviderPerson | undefined) =>
       void (person ? people.set(sub, person) : people.delete(sub)),
   }

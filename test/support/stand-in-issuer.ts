@@ -21,13 +21,13 @@ export type Hostility = {
   /** The status and body of a refused question to the token endpoint. */
   refuse?: () => [number, Json] | undefined
   userinfo?: (honest: Json) => Json
-  /** It answers when this is over. */
+  /** The answer waits for this. */
   hold?: () => Promise<void>
   /** While it answers true, every connection is cut. */
   isDown?: () => boolean
 }
 
-export const standInSecret = 'canary-client-secret'
+export const standInSecret = 'a-client-secret-of-ours'
 
 /** Starts an identity provider of a few lines, which can be made to lie. Honest, it checks PKCE, codes and the client's secret. */
 export async function startStandIn(hostility: Hostility = {}) {

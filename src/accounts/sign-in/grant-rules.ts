@@ -157,6 +157,21 @@ function pendingGrant({ oauthGrant: grant, nowMs }: Facts, id: string): GrantRow
   return grant
 }
 
+/** Finds the person of an operator who has signed in, or makes a new one, without an account and bounds. */
+export function identifyOperator(
+  { issuer, subject, name, email }: Pick<SignedIn, 'issuer' | 'subject' | 'name' | 'email'>,
+  counting: PersonCounting,
+): BookChange<{ personId: string } | Uncounted> {
+  return {
+    about: { identity: { issuer, subject } },
+    decide(facts) {
+      const found = personOfIdentity(facts, { issuer, subject, name, email }, undefined, counting)
+      if ('uncounted' in found) return { writes: [], result: found.uncounted }
+      return { writes: found.writes, result: { personId: found.person.id } }
+    },
+  }
+}
+
 function sayWhere({ agent, address }: GrantRow) {
   return { agent: agent ?? null, from: address ?? null }
 }

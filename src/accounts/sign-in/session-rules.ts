@@ -201,3 +201,15 @@ export function endSession(name: SessionName, why: SessionEnd): BookChange<SignI
     },
   }
 }
+
+/** Keeps an answer of the provider that came after the limit of a refresh, because its token replaces the one that was kept. */
+export function keepAnswer(id: string, sealed: string | undefined): BookChange<void> {
+  return {
+    about: { signIn: { id } },
+    decide({ signIn: found, nowMs }) {
+      if (!found || found.signIn.endedMs !== undefined) return { writes: [], result: undefined }
+      const fields = { sealed: sealed ?? found.signIn.sealed, askedMs: nowMs }
+      return { writes: [{ kind: 'set_sign_in', signInId: id, fields }], result: undefined }
+    },
+  }
+}

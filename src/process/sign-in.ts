@@ -1,0 +1,123 @@
+import type { Books } from '../accounts/books.ts'
+import { createWindows } from '../accounts/limits.ts'
+import type { AdminHandler } from '../admin/answer.ts'
+import type { ApiParts } from '../admin/api.ts'
+import type { KnownSite } from '../admin/guard.ts'
+import type { SideRoute } from '../admin/side.ts'
+import type { Config, SignInSettings } from '../config/config.ts'
+import { environmentProxy, parseProxy } from '../config/egress.ts'
+import type { Log } from '../log/log.ts'
+import type { SignInPagesParts } from '../sign-in/pages.ts'
+import type { ProviderSettings } from '../sign-in/provider-client.ts'
+
+type SignInParts = {
+  /** The configuration in force. */
+  config(): Config
+  sealKey: Uint8Array
+  books(): Promise<Books>
+  api: Pick<ApiParts, 'peerOf' | 'nowMs' | 'isClockRight'>
+  /** Monotonic. */
+  clockMs: () => number
+  log: Pick<Log, 'event'>
+  env?: NodeJS.ProcessEnv
+}
+
+/** Wrong codes of an address are counted for so long, in ms (sign_in.limits). */
+const codesMs = 600_000
+
+/** The paths of signing in, on the public listener and on the one for operators. */
+const [publicNames, adminNames] = [
+  ['device', 'authorize', 'callback', 'sign-in', 'sign-out', 'signed-out'],
+  ['callback', 'sign-in', 'sign-out', 'signed-out'],
+].map((names) => names.map((name) => `/console/${name}`)) as [string[], string[]]
+
+/** Signing in at the identity provider of the configuration. Its modules are loaded with the first request that needs them. */
+export function createSignIn(parts: SignInParts) {
+  const { config, sealKey, api, clockMs, log } = parts
+  const { nowMs } = api
+  // The table of operations and configuration say that there are settings whenever this is called.
+  const settings = () => config().signIn!
+  const providerSettings = createProviderSettings(settings, parts.env ?? process.env)
+  const wrongCodes = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs: codesMs, clockMs, tableMax: 10_000 })
+  let opening: ReturnType<typeof open> | undefined
+  return { routes, admin, askAgain }
+
+  /** @param site of the public listener */
+  function routes(site: KnownSite): SideRoute[] {
+    const answer = pagesOf('public', site)
+    return publicNames.map((path) => ({ path, answer, isOn: ({ signIn }) => signIn !== undefined }))
+  }
+
+  /** Answers on the listener of operators what is of signing in, and lets `rest` answer all else. */
+  function admin(site: KnownSite, rest: AdminHandler): AdminHandler {
+    const answer = pagesOf('admin', site)
+    return (request) => (adminNames.includes(request.path) && config().signIn ? answer(request) : rest(request))
+  }
+
+  /** See `createAskAgain`. */
+  async function askAgain(...asked: Parameters<Awaited<ReturnType<typeof open>>['askAgain']>) {
+    return (await opened()).askAgain(...asked)
+  }
+
+  function pagesOf(place: SignInPagesParts['place'], site: KnownSite): AdminHandler {
+    let pages: ReturnType<Awaited<ReturnType<typeof open>>['createPages']> | undefined
+    return async (request) => {
+      const { createPages } = await opened()
+      pages ??= createPages(place, site)
+      return pages.get(request.path)?.(request)
+    }
+  }
+
+  function opened(): ReturnType<typeof open> {
+    opening ??= open().catch((error) => {
+      // The next request tries again.
+      opening = undefined
+      throw error
+    })
+    return opening
+  }
+
+  async function open() {
+    const [{ createProvider }, { createTickets }, { createAskAgain }, { createSignInPages }] = await Promise.all([
+      import('../sign-in/provider.ts'),
+      import('../sign-in/tickets.ts'),
+      import('../sign-in/signed-in.ts'),
+      import('../sign-in/pages.ts'),
+    ])
+    const provider = createProvider(providerSettings, { clockMs })
+    const tickets = createTickets(sealKey, nowMs)
+    const createPages = (place: SignInPagesParts['place'], site: KnownSite) =>
+      createSignInPages({
+        ...{ settings, provider, tickets, place, site, wrongCodes, nowMs },
+        books: async (address) =>
+          (await parts.books()).as({ actor: 'sign_in', address, isClockRight: api.isClockRight?.() }),
+        addressOf: ({ exchange }) =>
+          api.peerOf(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for')),
+        note: (event, fields) => log.event('info', event, fields),
+      })
+    return { createPages, askAgain: createAskAgain(settings, provider, tickets) }
+  }
+}
+
+/** The settings of the provider, the same object while the configuration is the same. */
+function createProviderSettings(settings: () => SignInSettings, env: NodeJS.ProcessEnv): () => ProviderSettings {
+  let made: { of: SignInSettings; settings: ProviderSettings } | undefined
+  return () => {
+    const of = settings()
+    if (made?.of !== of) made = { of, settings: toProvider(of, env) }
+    return made.settings
+  }
+}
+
+function toProvider(settings: SignInSettings, env: NodeJS.ProcessEnv): ProviderSettings {
+  const { issuer, clientId, clientSecret, proxy, ca, rules } = settings
+  return {
+    ...{ issuer, clientId, clientSecret: clientSecret?.reveal() },
+    groupsClaim: rules.some(({ groups }) => groups !== undefined) ? settings.groupsClaim : undefined,
+    routeTo: ({ href }) => {
+      const said =
+        proxy === undefined ? environmentProxy(href, env)?.value : proxy === 'none' ? undefined : proxy.reveal()
+      return { ca, proxy: said === undefined || said === 'none' ? undefined : new URL(parseProxy(said)) }
+    },
+  }
+}

@@ -1,0 +1,210 @@
+import type { Books } from '../accounts/books.ts'
+import type { Windows } from '../accounts/limits.ts'
+import type { AdminRequest, ApiAnswer } from '../admin/answer.ts'
+import type { SignInSettings } from '../config/config.ts'
+import { type Attempts, attemptMs, bindBrowser, isOwnPage, isSameBrowser, type Purpose } from './attempts.ts'
+import { redirect } from './page.ts'
+import type { PersonIdentity } from './provider.ts'
+import { isPaid, type RuledPerson, signInBy } from './signed-in.ts'
+import { approvePage, askPage, codePage, type NoteName, notePage, refusalPage } from './texts.ts'
+import type { Tickets } from './tickets.ts'
+
+type ApprovalParts = {
+  settings(): SignInSettings
+  tickets: Tickets
+  attempts: Attempts
+  /** The books on behalf of a person at an address. */
+  books(address: string): Promise<Books>
+  addressOf(request: AdminRequest): string
+  /** Counts wrong codes by address. */
+  wrongCodes: Windows
+  nowMs(): number
+  note(event: string, fields: Record<string, unknown>): void
+}
+
+/** A sign-in of a program. */
+type ProgramPurpose = Exclude<Purpose, { for: 'console' }>
+
+/** A person who has signed in at the provider and not decided yet. @property browser the digest of its mark */
+type HeldPerson = { browser: string; identity: PersonIdentity; userCode?: string; state?: string }
+
+/** Forms have a few short fields and a ticket. */
+const formBytesMax = 16_384
+
+const userCodeForm = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/
+
+/*
+ * The pages on which a person lets a program use the gateway in their name. There are two ways: a code (RFC 8628), and a redirect to
+ * a program on their own machine (RFC 8252). Both show who is about to be signed in, and wait for a click in the same browser.
+ */
+
+/** `/console/device`: the page of a code, and the clicks on all pages of programs. */
+export async function answerDevice(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
+  const { exchange, query } = request
+  if (exchange.method === 'POST') return decide(parts, request, base)
+  if (exchange.method !== 'GET' && exchange.method !== 'HEAD') return onlyMethods('GET, HEAD, POST')
+  const asked = new URLSearchParams(query)
+  const found = await findByCode(parts, request, asked.get('user_code'))
+  if ('status' in found) return found
+  const { grant, code } = found
+  // A page of another site may lead here, but the person sees the code before anything begins.
+  const isAnothers = /^(cross|same)-site$/.test(exchange.header('sec-fetch-site') ?? '')
+  if (asked.get('continue') !== 'yes' || isAnothers)
+    return askPage({ ...grant, code }, parts.nowMs(), new URL(parts.settings().issuer).origin)
+  const { address, header } = await parts.attempts.begin({ for: 'device', grantId: grant.id, userCode: code }, base)
+  return redirect(address.href, header)
+}
+
+/** `/console/authorize`: a program on the person's machine begins. */
+export async function answerAuthorize(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
+  if (request.exchange.method !== 'GET') return onlyMethods('GET')
+  const read = readAuthorization(new URLSearchParams(request.query))
+  if ('note' in read) return notePage(read.note)
+  if ('error' in read) return redirect(answerUri(read.redirectUri, base, read.state, { error: read.error }))
+  const { address, header } = await parts.attempts.begin(read, base)
+  return redirect(address.href, header)
+}
+
+/** The provider did not vouch for the person: the program is not left to wait. */
+export async function denyProgram(parts: ApprovalParts, request: AdminRequest, purpose: Purpose): Promise<void> {
+  if (purpose.for !== 'device') return
+  const books = await parts.books(parts.addressOf(request))
+  await books.decideGrant(purpose.grantId, 'denied')
+}
+
+/** The person has signed in at the provider. Keeps who they are with the grant, and asks them. */
+export async function askPerson(
+  parts: ApprovalParts,
+  request: AdminRequest,
+  purpose: ProgramPurpose,
+  identity: PersonIdentity,
+): Promise<ApiAnswer> {
+  const { tickets, nowMs } = parts
+  const signedIn = signInBy(parts.settings(), identity, tickets)
+  const who = nameOf(identity)
+  if (typeof signedIn === 'string') return refusalPage(signedIn, who)
+  if (!isPaid(signedIn)) return refusalPage(sayUnpaid(signedIn), who)
+  const { account } = signedIn
+  const address = parts.addressOf(request)
+  const books = await parts.books(address)
+  const { browser, header } = bindBrowser()
+  const held: HeldPerson = { browser, identity: { ...identity, idToken: undefined } }
+  const hidden: Record<string, string> = {}
+  if (purpose.for === 'device') {
+    hidden['grant'] = purpose.grantId
+    held.userCode = purpose.userCode
+  } else {
+    const { challenge, redirectUri, agent } = purpose
+    const { id, code } = await books.beginGrant({ kind: 'code', agent, address, challenge, redirectUri })
+    hidden['grant'] = id
+    hidden['code'] = tickets.seal('code', code, attemptMs)
+    held.state = purpose.state
+  }
+  const grant = await books.findGrant({ id: hidden['grant'] })
+  if (grant?.state !== 'pending') return notePage('used')
+  await books.holdGrant(grant.id, tickets.seal('held', held, attemptMs))
+  const formTargets = purpose.for === 'code' ? [targetOf(purpose.redirectUri)] : []
+  const approval = { who, account, hidden, formTargets }
+  return approvePage({ ...grant, code: held.userCode }, nowMs(), approval, header)
+}
+
+/** A click on Approve or Deny. */
+async function decide(parts: ApprovalParts, request: AdminRequest, base: string): Promise<ApiAnswer> {
+  const { exchange } = request
+  const { tickets } = parts
+  if (!isOwnPage(exchange, base)) return notePage('cross_site')
+  const form = new URLSearchParams((await request.readBody(formBytesMax)).toString('utf8'))
+  const action = form.get('action')
+  if (action !== 'approve' && action !== 'deny') return notePage('form')
+  const id = form.get('grant')
+  if (id === null) return denyByCode(parts, request, action, form.get('user_code'))
+  const books = await parts.books(parts.addressOf(request))
+  const grant = await books.findGrant({ id })
+  const held = tickets.open<HeldPerson>('held', grant?.sealed)
+  if (grant && grant.state !== 'pending') return notePage('used')
+  if (!grant || !held) return notePage('late')
+  if (!isSameBrowser(exchange, held.browser)) return notePage('other_browser')
+  // The rules may have changed since the page was shown.
+  const signedIn = signInBy(parts.settings(), held.identity, tickets)
+  if (typeof signedIn === 'string') return refusalPage(signedIn, nameOf(held.identity))
+  if (!isPaid(signedIn)) return refusalPage(sayUnpaid(signedIn), nameOf(held.identity))
+  const code = tickets.open<string>('code', form.get('code'))
+  if (grant.kind === 'code' && code === undefined) return notePage('late')
+  await books.decideGrant(id, action === 'approve' ? signedIn : 'denied')
+  if (code === undefined || grant.redirectUri === undefined)
+    return notePage(action === 'approve' ? 'approved' : 'denied')
+  const outcome: Record<string, string> = action === 'approve' ? { code } : { error: 'access_denied' }
+  return redirect(answerUri(grant.redirectUri, base, held.state ?? '', outcome))
+}
+
+export function sayUnpaid({ role }: RuledPerson): string {
+  return `Your role (${role}) opens the operators' console, and has no account that pays for requests.`
+}
+
+/** A person who has not signed in can only say no. */
+async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: string, typed: string | null) {
+  if (action === 'approve') return notePage('form')
+  const found = await findByCode(parts, request, typed)
+  if ('status' in found) return found
+  const books = await parts.books(parts.addressOf(request))
+  await books.decideGrant(found.grant.id, 'denied')
+  return notePage('denied')
+}
+
+/** @returns a pending grant and its code as people read it, or a page */
+async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: string | null) {
+  const address = parts.addressOf(request)
+  const most = parts.settings().limits.codes
+  if (typed === null || typed.trim() === '') return codePage()
+  if (parts.wrongCodes.isFull(address, most)) return notePage('throttled', undefined, { 'retry-after': '600' })
+  const letters = typed.toUpperCase().replace(/[^A-Z0-9]/g, '')
+  const grant = userCodeForm.test(letters) ? await (await parts.books(address)).findGrant(letters) : undefined
+  if (!grant) {
+    parts.wrongCodes.take(address, most)
+    parts.note('sign_in_code_wrong', { id: request.id, ip: address })
+    return codePage(typed.slice(0, 20))
+  }
+  if (grant.state !== 'pending') return notePage('used')
+  return { grant, code: `${letters.slice(0, 4)}-${letters.slice(4)}` }
+}
+
+export function onlyMethods(allow: string): ApiAnswer {
+  const page = notePage('form')
+  return { ...page, status: 405, headers: { ...page.headers, allow } }
+}
+
+/** The parameters of an authorization request of a program on the person's machine (RFC 6749 4.1.1, RFC 7636, RFC 8252 7.3). */
+function readAuthorization(
+  asked: URLSearchParams,
+): Extract<Purpose, { for: 'code' }> | { error: string; state: string; redirectUri: string } | { note: NoteName } {
+  const one = (name: string) => (asked.getAll(name).length > 1 ? '' : (asked.get(name) ?? ''))
+  const redirectUri = one('redirect_uri')
+  if (!isLoopbackUri(redirectUri)) return { note: 'redirect' }
+  const [state, challenge, agent] = [one('state'), one('code_challenge'), one('surface')]
+  const isWhole = /^[\w-]{43}$/.test(challenge) && one('code_challenge_method') === 'S256' && state.length <= 500
+  if (!isWhole) return { error: 'invalid_request', state: state.slice(0, 500), redirectUri }
+  if (one('response_type') !== 'code') return { error: 'unsupported_response_type', state, redirectUri }
+  return { for: 'code', redirectUri, challenge, state, agent: /^[\w.-]{1,40}$/.test(agent) ? agent : undefined }
+}
+
+/** Whether an address leads to a program on the browser's own machine. Names are not taken, because they may lead elsewhere. */
+function isLoopbackUri(text: string): boolean {
+  return (
+    text.length <= 300 && /^http:\/\/(127\.0\.0\.1|\[::1\]):[1-9]\d{0,4}\/[\w./-]*$/.test(text) && URL.canParse(text)
+  )
+}
+
+/** The address for `form-action`. A policy cannot name an address of IPv6 (CSP 3, 2.3.1). */
+function targetOf(redirectUri: string): string {
+  const { origin, hostname } = new URL(redirectUri)
+  return hostname.startsWith('[') ? 'http:' : origin
+}
+
+function answerUri(redirectUri: string, iss: string, state: string, outcome: Record<string, string>): string {
+  return `${redirectUri}?${new URLSearchParams({ ...outcome, state, iss })}`
+}
+
+export function nameOf({ name, email, subject }: PersonIdentity): string {
+  if (name !== undefined && email !== undefined) return `${name} (${email})`
+  return name ?? email ?? subject
+}

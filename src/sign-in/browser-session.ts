@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto'
+import type { Books } from '../accounts/books.ts'
+import { operatorRoles, sessionIdleMs } from '../accounts/operators.ts'
+import type { SignedIn } from '../accounts/sign-in/rows.ts'
+import type { AdminRequest, ApiAnswer } from '../admin/answer.ts'
+import { cookieName, formatCookie, type KnownSite, readCookie, siteOf } from '../admin/guard.ts'
+import type { SignInSettings } from '../config/config.ts'
+import { randomText } from '../ids/base62.ts'
+import { digestOfCookie } from '../operations/session.ts'
+import { nameOf, sayUnpaid } from './approval.ts'
+import { isOwnPage, type Place } from './attempts.ts'
+import { html, redirect } from './page.ts'
+import type { PersonIdentity, Provider } from './provider.ts'
+import { isPaid, type RuledPerson, signInBy } from './signed-in.ts'
+import { notePage, refusalPage } from './texts.ts'
+import type { Tickets } from './tickets.ts'
+
+/* Signing in to a console and out again: the cookie of a person, on either listener. */
+
+type BrowserSessionParts = {
+  settings(): SignInSettings
+  provider: Provider
+  tickets: Tickets
+  books(address: string): Promise<Books>
+  addressOf(request: AdminRequest): string
+  place: Place
+  site: KnownSite
+  nowMs(): number
+}
+
+/** The browser keeps the session as long as the store. */
+const lives = { accessMs: sessionIdleMs, idleMs: sessionIdleMs, absoluteMs: sessionIdleMs }
+
+/** The person has signed in at the provider: gives their browser a session. A new one every time, so none can be planted. */
+export async function openBrowserSession(
+  parts: BrowserSessionParts,
+  request: AdminRequest,
+  identity: PersonIdentity,
+): Promise<ApiAnswer> {
+  const { tickets, place } = parts
+  const person = signInBy(parts.settings(), identity, tickets)
+  const who = nameOf(identity)
+  if (typeof person === 'string') return refusalPage(person, who)
+  const address = parts.addressOf(request)
+  const books = await parts.books(address)
+  const whose = place === 'admin' ? await openOperator(books, person) : await openOwner(books, person, address)
+  if (typeof whose === 'string') return refusalPage(whose, who)
+  const sealed = identity.idToken && tickets.seal('id_token', identity.idToken)
+  const { token, session } = await books.signInPerson({ ...whose, sealed })
+  const lifeSeconds = (session.expiresMs - parts.nowMs()) / 1_000
+  const site = siteOf(request.exchange, parts.site)
+  // The location is relative, because the path that a proxy puts before ours is not known here.
+  return redirect('./?signed-in=1', { 'set-cookie': formatCookie(site, token, lifeSeconds) })
+}
+
+async function openOperator(books: Books, person: RuledPerson) {
+  const role = operatorRoles.find((one) => one === person.role)
+  if (!role)
+    return `Your role (${person.role}) is none of operators. Your own pages are where your programs reach the gateway.`
+  return { role, personId: (await books.identifyOperator(person)).personId }
+}
+
+/** Makes a session with a key, as a program has one, whose secret nobody keeps. */
+async function openOwner(books: Books, person: RuledPerson, address: string) {
+  if (!isPaid(person)) return sayUnpaid(person)
+  const verifier = randomText(43)
+  const challenge = createHash('sha256').update(verifier).digest('base64url')
+  const redirectUri = 'console'
+  const { id, code } = await books.beginGrant({ kind: 'code', agent: 'console', address, challenge, redirectUri })
+  await books.decideGrant(id, { ...person, sealed: undefined } satisfies SignedIn)
+  const issued = await books.redeemCode(code, { verifier, redirectUri }, lives)
+  if ('error' in issued) return 'The sign-in took too long. Start again.'
+  const { personId, keyId } = issued.session
+  return { role: person.role === 'lead' ? ('lead' as const) : ('member' as const), personId, keyId }
+}
+
+/** Ends the session here first, and offers to end the one at the provider. */
+export async function closeBrowserSession(
+  parts: BrowserSessionParts,
+  request: AdminRequest,
+  base: string,
+): Promise<ApiAnswer> {
+  const { exchange } = request
+  if (!isOwnPage(exchange, base)) return notePage('cross_site')
+  const site = siteOf(exchange, parts.site)
+  const cookie = readCookie(exchange, cookieName(site))
+  const digest = cookie === undefined ? undefined : digestOfCookie(cookie)
+  const ended = digest === undefined ? undefined : await (await parts.books(parts.addressOf(request))).signOut(digest)
+  const idToken = parts.tickets.open<string>('id_token', ended?.sealed)
+  // A provider that does not answer keeps nobody signed in here.
+  const there =
+    idToken === undefined
+      ? undefined
+      : await parts.provider.endSessionUrl(idToken, `${base}/console/signed-out`).catch(() => undefined)
+  const more = there && html`<p><a href="${there.href}">Sign out at your company as well</a></p>`
+  return notePage('signed_out', more, { 'set-cookie': formatCookie(site, '', 0) })
+}

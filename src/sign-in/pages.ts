@@ -1,0 +1,113 @@
+import { BookError } from '../accounts/book-error.ts'
+import type { Books } from '../accounts/books.ts'
+import type { Windows } from '../accounts/limits.ts'
+import type { AdminRequest, ApiAnswer } from '../admin/answer.ts'
+import type { KnownSite } from '../admin/guard.ts'
+import type { SignInSettings } from '../config/config.ts'
+import { problemOf } from '../operations/book-words.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { answerAuthorize, answerDevice, askPerson, denyProgram, onlyMethods } from './approval.ts'
+import { baseOf, createAttempts, type Place } from './attempts.ts'
+import { closeBrowserSession, openBrowserSession } from './browser-session.ts'
+import { redirect } from './page.ts'
+import type { Provider } from './provider.ts'
+import { ProviderError } from './provider-client.ts'
+import { type NoteName, notePage, problemPage } from './texts.ts'
+import type { Tickets } from './tickets.ts'
+
+export type SignInPagesParts = {
+  settings(): SignInSettings
+  provider: Provider
+  tickets: Tickets
+  /** The books on behalf of a person at an address. */
+  books(address: string): Promise<Books>
+  /** The listener: programs are approved on the public one alone. */
+  place: Place
+  site: KnownSite
+  addressOf(request: AdminRequest): string
+  /** Counts wrong codes by address. */
+  wrongCodes: Windows
+  nowMs(): number
+  /** Writes an event to the log. */
+  note(event: string, fields: Record<string, unknown>): void
+}
+
+type PageHandler = (request: AdminRequest) => Promise<ApiAnswer>
+
+/** Makes the pages of signing in, by their paths. */
+export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, PageHandler> {
+  const attempts = createAttempts(own.provider, own.tickets, own.place)
+  const parts = { ...own, attempts }
+  const pages: Record<string, (request: AdminRequest, base: string) => Promise<ApiAnswer>> = {
+    'sign-in': beginSession,
+    'sign-out': (request, base) => (isOf('POST', request) ? closeBrowserSession(parts, request, base) : refuse('POST')),
+    'signed-out': async () => notePage('signed_out'),
+    callback,
+    ...(own.place === 'public' && {
+      device: (request, base) => answerDevice(parts, request, base),
+      authorize: (request, base) => answerAuthorize(parts, request, base),
+    }),
+  }
+  return new Map(Object.entries(pages).map(([name, answer]) => [`/console/${name}`, guarded(answer)]))
+
+  async function beginSession(request: AdminRequest, base: string): Promise<ApiAnswer> {
+    if (!isOf('GET', request)) return refuse('GET')
+    const { address, header } = await attempts.begin({ for: 'console' }, base)
+    return redirect(address.href, header)
+  }
+
+  /** The browser comes back from the provider. */
+  async function callback(request: AdminRequest, base: string): Promise<ApiAnswer> {
+    if (!isOf('GET', request)) return refuse('GET')
+    const attempt = attempts.finish(request.exchange, request.query, base)
+    if (typeof attempt === 'string') return notePage(attempt)
+    const { purpose } = attempt
+    const identity = await attempt.read().catch(async (error: unknown) => {
+      const isBad = error instanceof ProviderError && (error.problem === 'refused' || error.problem === 'invalid')
+      if (isBad) await denyProgram(parts, request, purpose)
+      throw error
+    })
+    if (purpose.for === 'console') return openBrowserSession(parts, request, identity)
+    return askPerson(parts, request, purpose, identity)
+  }
+
+  /** Answers under an address of ours alone. Errors of the provider and of the books become pages. */
+  function guarded(answer: (request: AdminRequest, base: string) => Promise<ApiAnswer>): PageHandler {
+    return async (request) => {
+      const base = baseOf(request.exchange, own.site)
+      if (base === undefined) return notePage('misdirected')
+      try {
+        return await answer(request, base)
+      } catch (error) {
+        return pageOf(error, request)
+      }
+    }
+  }
+
+  /** @throws the error, if it is a bug of ours */
+  function pageOf(error: unknown, request: AdminRequest): ApiAnswer {
+    const where = { id: request.id, ip: own.addressOf(request) }
+    if (error instanceof ProviderError) {
+      const { problem, message } = error
+      own.note('sign_in_failed', { ...where, problem, cause: message })
+      return notePage(problem === 'refused' ? 'invalid' : problem)
+    }
+    const note = error instanceof BookError ? bookNotes[error.code] : undefined
+    if (note) return notePage(note)
+    const problem = problemOf(error)
+    if (!(problem instanceof ProblemError)) throw error
+    own.note('sign_in_failed', { ...where, problem: problem.problem, cause: problem.message })
+    return problemPage(problem.status, problem.message)
+  }
+}
+
+/** Refusals of the books that the person can do something about by themselves. */
+const bookNotes: Readonly<Partial<Record<BookError['code'], NoteName>>> = { no_grant: 'late', grant_decided: 'used' }
+
+function isOf(method: string, { exchange }: AdminRequest): boolean {
+  return exchange.method === method
+}
+
+async function refuse(allow: string): Promise<ApiAnswer> {
+  return onlyMethods(allow)
+}

@@ -1,0 +1,62 @@
+import type { Books } from '../accounts/books.ts'
+import type { SignedIn, SignInRow } from '../accounts/sign-in/rows.ts'
+import type { SignInSettings } from '../config/config.ts'
+import { mapPerson } from './mapping.ts'
+import type { PersonIdentity, Provider, Renewal, RenewalBase } from './provider.ts'
+import type { Tickets } from './tickets.ts'
+
+/** Somebody who has signed in, with what their rule gives them. @property account undefined for operators only */
+export type RuledPerson = Omit<SignedIn, 'account'> & { account: string | undefined }
+
+const kind = 'provider'
+
+/** Applies the rules. @returns a text for the person if none fits */
+export function signInBy({ rules }: SignInSettings, identity: PersonIdentity, tickets: Tickets): RuledPerson | string {
+  const found = mapPerson(rules, identity)
+  if ('why' in found) return found.text
+  const { account, role, models, budget, requestsPerMinute } = found.rule
+  const { issuer, subject, email, name, groupsFrom, refreshToken } = identity
+  const base: RenewalBase | undefined = refreshToken === undefined ? undefined : { subject, groupsFrom, refreshToken }
+  const sealed = base && tickets.seal(kind, base)
+  return { issuer, subject, email, name, account, role, models, budget, requestsPerMinute, sealed }
+}
+
+/** Narrows to a person whom an account pays for. */
+export function isPaid(person: RuledPerson): person is SignedIn {
+  return person.account !== undefined
+}
+
+/** The provider's word about somebody who goes on, for `settleRefresh`. @property why for the log */
+type Permission = { kind: 'yes'; signedIn: SignedIn } | { kind: 'no' | 'silent'; why: string }
+
+/**
+ * Asks the provider within 3 s whether the person of a session may go on, and applies the rules of now. Only the server that is
+ * about to refresh the session may ask, because most providers take a refresh token once. Never throws.
+ */
+export function createAskAgain(settings: () => SignInSettings, provider: Pick<Provider, 'renew'>, tickets: Tickets) {
+  return async ({ id, sealed }: SignInRow, books: Pick<Books, 'keepAnswer' | 'endSession'>): Promise<Permission> => {
+    const base = tickets.open<RenewalBase>(kind, sealed)
+    if (!base) return { kind: 'silent', why: 'the provider gave no token to ask it by, or seal_key is another one' }
+    const renewal = await provider.renew(base)
+    if (renewal.kind === 'silent') void renewal.late?.then((late) => settleLate(id, judge(late), books)).catch(() => {})
+    return judge(renewal)
+  }
+
+  function judge(renewal: Renewal): Permission {
+    if (renewal.kind !== 'yes') return { kind: renewal.kind, why: renewal.why }
+    const person = signInBy(settings(), renewal.identity, tickets)
+    if (typeof person === 'string') return { kind: 'no', why: person }
+    if (!isPaid(person)) return { kind: 'no', why: `the role ${person.role} has no account any more` }
+    return { kind: 'yes', signedIn: person }
+  }
+}
+
+/** The session has gone on meanwhile. What the provider says after all counts now. */
+async function settleLate(
+  id: string,
+  word: Permission,
+  books: Pick<Books, 'keepAnswer' | 'endSession'>,
+): Promise<void> {
+  if (word.kind === 'yes') await books.keepAnswer(id, word.signedIn.sealed)
+  else if (word.kind === 'no') await books.endSession({ id }, 'provider')
+}

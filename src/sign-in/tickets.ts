@@ -1,0 +1,41 @@
+import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+
+/**
+ * Seals what leaves this server and comes back, and what of the provider's is stored. A ticket of one kind does not open as another,
+ * a changed one does not open, and every server of the store opens it.
+ */
+export type Tickets = ReturnType<typeof createTickets>
+
+const [ivBytes, tagBytes] = [12, 16]
+
+type TicketContent = { value: unknown; untilMs: number | null }
+
+/** @param sealKey of the configuration. @param nowMs Unix milliseconds */
+export function createTickets(sealKey: Uint8Array, nowMs: () => number) {
+  const key = createHmac('sha256', sealKey).update('triwire sign-in').digest()
+  return { seal, open }
+
+  /** @param lifeMs for ever without it. @returns a text for a URL */
+  function seal(kind: string, value: unknown, lifeMs?: number): string {
+    const iv = randomBytes(ivBytes)
+    const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(kind))
+    const sealed: TicketContent = { value, untilMs: lifeMs === undefined ? null : nowMs() + lifeMs }
+    const text = Buffer.concat([cipher.update(JSON.stringify(sealed)), cipher.final()])
+    return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url')
+  }
+
+  /** @returns the value; undefined if it is not ours, of another kind, changed or too old */
+  function open<T>(kind: string, ticket: string | undefined | null): T | undefined {
+    const bytes = Buffer.from(ticket ?? '', 'base64url')
+    if (bytes.length <= ivBytes + tagBytes) return undefined
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, ivBytes)).setAAD(Buffer.from(kind))
+      decipher.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes))
+      const text = Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()])
+      const { value, untilMs } = JSON.parse(text.toString('utf8')) as TicketContent
+      return untilMs === null || nowMs() < untilMs ? (value as T) : undefined
+    } catch {
+      return undefined
+    }
+  }
+}
