@@ -23,6 +23,8 @@ export function readPersonRow(row: StoreRow): PersonRow {
 export type PersonPage = {
   q?: string | undefined
   accountId?: string | undefined
+  /** Those of this account, and all who have a key of it. */
+  usingAccountId?: string | undefined
   beyond?: readonly (string | number)[] | undefined
   limit: number
 }

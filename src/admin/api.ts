@@ -117,7 +117,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     { site, address }: { site: Site; address: string },
   ): Promise<ApiAnswer | undefined> {
     const { exchange, id: requestId } = request
-    const actor = who?.kind === 'operator' ? who.actor : 'nobody'
+    const actor = actorOf(who)
     const share = operation.isLarge ? parts.bodies.enter(actor) : undefined
     // The answer is as large as the body, and stays in memory until it has been read.
     if (share) exchange.whenOver(() => share.release())
@@ -184,6 +184,14 @@ export function createApi(parts: ApiParts): AdminHandler {
     if (session) headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
     return { status: isNew ? 201 : 200, headers, body: formatJson(body) }
   }
+}
+
+/** The name of a caller in the audit trail: an operator, or whose key was shown. */
+function actorOf(who: Principal | undefined): string {
+  if (who === undefined) return 'nobody'
+  if (who.kind === 'operator') return who.actor
+  const { id, bounds } = who.key
+  return bounds.person === undefined ? `key:${id}` : `person:${bounds.person}`
 }
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }

@@ -50,6 +50,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
     declaredLabels: () => config().labels,
+    sessionIdleMs: () => config().signIn?.idleMs ?? Number.MAX_SAFE_INTEGER,
     declaredPlans: () => config().plans,
     readCreditWords: async () => config().credits,
     isAlone: config().store.engine === 'sqlite',

@@ -136,6 +136,8 @@ export type Running = {
   listModels(): readonly ModelRow[]
   /** The labels of the configuration. */
   declaredLabels(): DeclaredLabels
+  /** How long a session of a person lives that nobody refreshes, in ms. */
+  sessionIdleMs(): number
   /** The names of its plans. */
   declaredPlans(): readonly string[]
   /** How credits are called on statements. */

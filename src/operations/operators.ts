@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { Principal } from '../accounts/books.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import { type OperatorRow, operatorRoles, ownerRoles, roleOf } from '../accounts/operators.ts'
@@ -167,8 +168,15 @@ const meShape = z.object({
   time_zone: z.string().describe('whose days budgets and figures are of'),
 })
 
-/** The pages of the console for owners. */
-const ownPages = ['overview', 'requests', 'models', 'playground', 'setup']
+/** The pages of the console for owners. Sessions are those of a person. */
+function pagesOf({ key, role }: Extract<Principal, { kind: 'owner' }>): string[] {
+  const ofPerson = key.bounds.person === undefined ? [] : ['sessions']
+  return [
+    ...['overview', 'requests', 'models', 'playground', 'setup'],
+    ...ofPerson,
+    ...(role === 'lead' ? ['people'] : []),
+  ]
+}
 
 export const meOperations = [
   operation({
@@ -200,7 +208,7 @@ export const meOperations = [
             .listModels()
             .flatMap((model) => [model.id, ...model.also])
             .filter((model) => mayUse(key.bounds.models, model)),
-          pages: [...ownPages],
+          pages: pagesOf(who),
           time_zone: calendar.timeZone,
         },
       }

@@ -1,12 +1,16 @@
 import { z } from 'zod'
 import { keysNamedMax } from '../accounts/book-rows.ts'
-import type { Principal } from '../accounts/books.ts'
+import type { Books, Principal } from '../accounts/books.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
+import type { PersonRow } from '../accounts/persons.ts'
+import type { ListedSession } from '../accounts/sign-in/rows.ts'
+import type { UsageGrouping } from '../accounts/usage/question.ts'
 import { clientWireNames } from '../catalog/wire-names.ts'
+import { readPlace } from './cursor.ts'
 import * as field from './fields.ts'
 import { readSpan } from './filter.ts'
 import { requestRow } from './live-shapes.ts'
-import { type Context, operation } from './operation.ts'
+import { type Context, type Operation, operation, page } from './operation.ts'
 import { adviceOf } from './own-advice.ts'
 import { ProblemError } from './problem.ts'
 import { listLast, requestId, words } from './requests.ts'
@@ -21,11 +25,28 @@ import { json } from './workbench.ts'
  * plans, wires of models, upstreams, or anything of other people.
  */
 
-/** A request as its owner sees it. */
-export const ownRow = requestRow.pick({
+const requestFields = requestRow.pick({
   ...{ request_id: true, at: true, key: true, model: true, alias: true, outcome: true, status: true, code: true },
   ...{ credits: true, input_tokens: true, cache_read_tokens: true, cache_write_tokens: true, output_tokens: true },
   ...{ reasoning_tokens: true, first_byte_ms: true, total_ms: true },
+})
+
+const personShown = z.object({ id: z.string(), name: z.string().nullable() })
+
+/** A request as its owner sees it. */
+export const ownRow = requestFields.extend({
+  person: personShown.nullable().describe('whose request it was, for a lead'),
+})
+
+/** A session of a person on a machine. */
+export const ownSession = z.object({
+  id: z.string(),
+  agent: z.string().nullable().describe('the program, as it called itself'),
+  address: z.string().nullable().describe('where it was asked from'),
+  created: field.when,
+  last_used: field.when.nullable(),
+  expires: field.when,
+  is_this: z.boolean().describe('whether this question was asked with it'),
 })
 
 const advice = z.string().nullable()
@@ -42,21 +63,31 @@ export const ownExplanation = explanation.pick({ request_id: true, model: true, 
 
 export const ownModel = modelRow.pick({ id: true, also: true, max_output_tokens: true, context_window: true })
 
-const ownGroupings = ['model', 'key', 'outcome'] as const
+/** The requests that a caller may see: those of an account, or of some of its keys only. */
+type OwnScope = { accountId: string; keyIds?: string[] }
 
-/** The keys whose requests the owner of one may see: those of its person in the account, else those it was rotated from and to. */
-async function keysOf({
-  books,
-  who,
-}: Pick<Context, 'books' | 'who'>): Promise<{ accountId: string; keyIds: string[] }> {
+/** Finds the scope of a caller. @param person of a lead: only this person of the account */
+type FindScope = (context: Pick<Context, 'books' | 'who'>, person?: string) => Promise<OwnScope>
+
+/** The keys of the owner's person in the account, and those that the shown key was rotated from and to. */
+const findOwn: FindScope = async ({ books, who }) => {
   const { key, account } = ownerOf(who)
-  const { person } = key.bounds
   const ofLine = await books.listLine(key.scope)
-  if (person === undefined) return { accountId: account.id, keyIds: ofLine }
-  // The newest ones, if sessions have become so many.
-  const page = { accountId: account.id, personId: person, sort: '-created', limit: keysNamedMax } as const
-  const ofPerson = (await books.pageKeys(page)).map(({ id }) => id)
-  return { accountId: account.id, keyIds: [...new Set([...ofLine, ...ofPerson])] }
+  const { person } = key.bounds
+  return { accountId: account.id, keyIds: [...new Set([...ofLine, ...(await keysOf(books, account.id, person))])] }
+}
+
+/** The account of a lead. */
+const findLed: FindScope = async ({ books, who }, person) => {
+  const { id: accountId } = ownerOf(who).account
+  return { accountId, ...(person !== undefined && { keyIds: await keysOf(books, accountId, person) }) }
+}
+
+/** The keys of a person, the newest ones if sessions have become so many. */
+async function keysOf(books: Books, accountId: string, personId: string | undefined): Promise<string[]> {
+  if (personId === undefined) return []
+  const keys = await books.pageKeys({ accountId, personId, sort: '-created', limit: keysNamedMax })
+  return keys.map(({ id }) => id)
 }
 
 /** @throws ProblemError for an operator, whom the table does not serve */
@@ -74,51 +105,130 @@ function select<Name extends string, Row extends Record<Name, unknown>>(
   return Object.fromEntries(names.map((name) => [name, row[name]])) as Pick<Row, Name>
 }
 
-export const ownOperations = [
-  operation({
-    id: 'own.requests',
-    http: 'GET /me/requests',
-    role: 'own',
-    kind: 'list',
-    input: z.strictObject({
-      model: words('models'),
-      outcome: field.outcome,
-      from: field.dayOrTime.optional().describe('over then or later: a day of the reporting zone, or a time'),
-      to: field.dayOrTime.optional().describe('over before then'),
-      ...field.paging,
+/** Operations that an owner has for what is theirs, and a lead for their whole account. */
+type Audience = {
+  group: 'own' | 'people'
+  http: '/me' | '/me/people'
+  role: 'own' | 'lead'
+  whose: string
+  find: FindScope
+  /** Only for a lead. */
+  person: { person?: typeof personId }
+  groupings: readonly UsageGrouping[]
+}
+
+const personId = field.text('must be the id of a person').optional().describe('only of this person, by id')
+
+const owners: Audience = {
+  ...{ group: 'own', http: '/me', role: 'own', whose: 'the owner', find: findOwn, person: {} },
+  groupings: ['model', 'key', 'outcome'],
+}
+const leads: Audience = {
+  ...{ group: 'people', http: '/me/people', role: 'lead', whose: 'all people of the account', find: findLed },
+  person: { person: personId },
+  groupings: ['person', 'model', 'key', 'outcome'],
+}
+
+function readingsOf({ group, http, role, whose, find, person, groupings }: Audience): Operation[] {
+  return [
+    operation({
+      id: `${group}.requests`,
+      http: `GET ${http}/requests`,
+      role,
+      kind: 'list',
+      input: z.strictObject({
+        ...person,
+        model: words('models'),
+        outcome: field.outcome,
+        from: field.dayOrTime.optional().describe('over then or later: a day of the reporting zone, or a time'),
+        to: field.dayOrTime.optional().describe('over before then'),
+        ...field.paging,
+      }),
+      output: ownRow,
+      problems: ['cursor_invalid', 'store_unavailable'],
+      text: `list the last requests of ${whose}, those that were refused too`,
+      asks: 'server',
+      async run(context, { limit, person, model, outcome, from, to }) {
+        const books = await context.openBooks()
+        const scope = await find({ ...context, books }, person as string | undefined)
+        const filter = { ...scope, models: model, outcomes: outcome, ...readSpan(context.calendar, { from, to }) }
+        const { items, next } = await listLast(context, filter, limit)
+        const named = role === 'lead' ? await namePeople(books, items) : undefined
+        return {
+          items: items.map((row) => ({ ...select(requestFields, row), person: named?.get(row.key?.id) ?? null })),
+          next,
+        }
+      },
     }),
-    output: ownRow,
-    problems: ['cursor_invalid', 'store_unavailable'],
-    text: "list the owner's last requests, those that were refused too",
-    asks: 'server',
-    async run(context, { limit, model, outcome, from, to }) {
-      const own = await keysOf({ ...context, books: await context.openBooks() })
-      const filter = { ...own, models: model, outcomes: outcome, ...readSpan(context.calendar, { from, to }) }
-      const { items, next } = await listLast(context, filter, limit)
-      return { items: items.map((row) => select(ownRow, row)), next }
-    },
-  }),
-  operation({
-    id: 'own.explain',
-    http: 'GET /me/requests/{request}/explain',
-    role: 'own',
-    input: z.strictObject({ request: requestId }),
-    output: ownExplanation,
-    problems: ['not_found', 'store_unavailable'],
-    text: "tell why one of the owner's requests was answered as it was: usage, credits, the reason of a refusal and its cure",
-    asks: 'server',
-    async run(context, { request }) {
-      const { accountId, keyIds } = await keysOf({ ...context, books: await context.openBooks() })
-      const found = await context.running.explain(request)
-      if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
-      // The request of another owner is as unknown as one that never was.
-      if (found === 'unknown' || found.account?.id !== accountId || !keyIds.includes(found.key?.id ?? ''))
-        throw new ProblemError('not_found', 'You have no such request, or it is no longer kept.')
-      const { amount, ...settlement } = found.settlement
-      const all = { ...found, ...settlement, credits: amount, ...adviceOf(settlement) }
-      return { body: select(ownExplanation, all) }
-    },
-  }),
+    operation({
+      id: `${group}.explain`,
+      http: `GET ${http}/requests/{request}/explain`,
+      role,
+      input: z.strictObject({ request: requestId }),
+      output: ownExplanation,
+      problems: ['not_found', 'store_unavailable'],
+      text: `tell why a request of ${whose} was answered as it was: usage, credits, the reason of a refusal and its cure`,
+      asks: 'server',
+      async run(context, { request }) {
+        const { accountId, keyIds } = await find({ ...context, books: await context.openBooks() })
+        const found = await context.running.explain(request)
+        if (found === 'silent') throw new ProblemError('store_unavailable', 'The ledger cannot be read now: try again.')
+        // The request of another owner is as unknown as one that never was.
+        const isTheirs =
+          found !== 'unknown' &&
+          found.account?.id === accountId &&
+          (keyIds === undefined || keyIds.includes(found.key?.id ?? ''))
+        if (!isTheirs)
+          throw new ProblemError('not_found', 'There is no such request of yours, or it is no longer kept.')
+        const { amount, ...settlement } = found.settlement
+        const all = { ...found, ...settlement, credits: amount, ...adviceOf(settlement) }
+        return { body: select(ownExplanation, all) }
+      },
+    }),
+    operation({
+      id: `${group}.usage`,
+      http: `GET ${http}/usage`,
+      role,
+      input: usageInput
+        .pick({ from: true, to: true, last: true, month: true, bucket: true, top: true, tz: true })
+        .extend({
+          ...person,
+          by: field
+            .someOf(groupings, 1, `must be one of ${groupings.join(', ')}`)
+            .optional()
+            .describe(`the grouping of the figures: one of ${groupings.join(', ')}`),
+          measures: field
+            .someOf(measures, measures.length, `must be any of ${measures.join(', ')}`)
+            .prefault('credits,requests,errors')
+            .describe(`any of ${measures.join(', ')}`),
+        }),
+      output: usageShape.omit({ folding: true }),
+      problems: ['range_too_large'],
+      text: `show what ${whose} used and what it cost, as a time series`,
+      atOnce: 4,
+      async run(context, { person, ...input }) {
+        const { accountId, keyIds } = await find(context, person as string | undefined)
+        const only = { account: [accountId], ...(keyIds && { key: keyIds }) }
+        const { folding: _, ...told } = await showUsage(context, input, only)
+        return { body: told }
+      },
+    }),
+  ]
+}
+
+/** Returns the people of the keys in rows, by the ids of the keys. */
+async function namePeople(books: Books, rows: readonly { key: { id: string | null } | null }[]) {
+  const ids = [...new Set(rows.flatMap(({ key }) => key?.id ?? []))]
+  const keys = ids.length > 0 ? await books.pageKeys({ ids, limit: ids.length }) : []
+  return new Map<string | null | undefined, z.output<typeof personShown>>(
+    keys.flatMap(({ id, bounds: { person }, personName }) =>
+      person === undefined ? [] : [[id, { id: person, name: personName ?? null }]],
+    ),
+  )
+}
+
+export const ownOperations = [
+  ...readingsOf(owners),
   operation({
     id: 'own.models',
     http: 'GET /me/models',
@@ -134,33 +244,6 @@ export const ownOperations = [
         also: row.also.filter((name) => mayUse(models, name)),
       }))
       return { items: rows.filter(({ id, also }) => mayUse(models, id) || also.length > 0) }
-    },
-  }),
-  operation({
-    id: 'own.usage',
-    http: 'GET /me/usage',
-    role: 'own',
-    input: usageInput
-      .pick({ from: true, to: true, last: true, month: true, bucket: true, top: true, tz: true })
-      .extend({
-        by: field
-          .someOf(ownGroupings, 1, `must be one of ${ownGroupings.join(', ')}`)
-          .optional()
-          .describe(`the grouping of the figures: one of ${ownGroupings.join(', ')}`),
-        measures: field
-          .someOf(measures, measures.length, `must be any of ${measures.join(', ')}`)
-          .prefault('credits,requests,errors')
-          .describe(`any of ${measures.join(', ')}`),
-      }),
-    output: usageShape.omit({ folding: true }),
-    problems: ['range_too_large'],
-    text: 'show what the owner used and what it cost, as a time series',
-    atOnce: 4,
-    async run(context, input) {
-      const { accountId, keyIds } = await keysOf(context)
-      // Of a key that has no request yet there are no figures, and not those of everybody.
-      const { folding: _, ...told } = await showUsage(context, input, { account: [accountId], key: keyIds })
-      return { body: told }
     },
   }),
   operation({
@@ -181,4 +264,77 @@ export const ownOperations = [
       return { play: { account: { id, name, state }, keyDigest: key.digest, wire, body } }
     },
   }),
+  operation({
+    id: 'own.sessions',
+    http: 'GET /me/sessions',
+    role: 'own',
+    kind: 'list',
+    output: ownSession,
+    text: 'list where the owner is signed in',
+    async run({ books, who, running, nowMs }) {
+      const { key, account } = ownerOf(who)
+      const { person } = key.bounds
+      if (person === undefined) return { items: [] }
+      const isLive = { nowMs, idleMs: running.sessionIdleMs() }
+      const rows = await books.pageSessions({
+        personId: person,
+        accountId: account.id,
+        isLive,
+        limit: sessionsShownMax,
+      })
+      return { items: rows.map((row) => tellSession(row, key.session)) }
+    },
+  }),
+  operation({
+    id: 'own.session.end',
+    http: 'POST /me/sessions/{session}/end',
+    role: 'own',
+    input: z.strictObject({ session: field.text('must be a text').max(100).describe('its id') }),
+    output: z.object({ id: z.string(), ended: field.when }),
+    problems: ['not_found'],
+    text: "end one of the owner's sessions: its tokens are good for nothing any more",
+    async run({ books, who, nowMs }, { session }) {
+      const { person } = ownerOf(who).key.bounds
+      const [found] = person === undefined ? [] : await books.pageSessions({ id: session, personId: person, limit: 1 })
+      if (!found) throw new ProblemError('not_found', 'You have no such session.')
+      const ended = await books.endSession({ id: session }, 'ended')
+      return { body: { id: session, ended: field.formatTime(ended?.endedMs ?? nowMs)! } }
+    },
+  }),
+  ...readingsOf(leads),
+  operation({
+    id: 'people.list',
+    http: 'GET /me/people',
+    role: 'lead',
+    kind: 'list',
+    input: z.strictObject(field.paging),
+    output: personShown.extend({ email: z.string().nullable() }),
+    problems: ['cursor_invalid'],
+    text: 'list the people of the account of a lead',
+    async run({ books, who, beyond }, { limit }) {
+      const accountId = ownerOf(who).account.id
+      const place = readPlace(beyond, ['number', 'string'])
+      const rows = await books.pagePersons({ usingAccountId: accountId, limit: limit + 1, beyond: place })
+      const tell = ({ id, name, email }: PersonRow) => ({ id, name: name ?? null, email: email ?? null })
+      return page(rows, limit, tell, ({ createdMs, id }) => [createdMs, id])
+    },
+  }),
 ]
+
+/** The most sessions that an owner is shown. */
+const sessionsShownMax = 100
+
+function tellSession(
+  { id, agent, address, createdMs, lastUsedMs, expiresMs }: ListedSession,
+  shown: string | undefined,
+) {
+  return {
+    id,
+    agent: agent ?? null,
+    address: address ?? null,
+    created: field.formatTime(createdMs)!,
+    last_used: field.formatTime(lastUsedMs),
+    expires: field.formatTime(expiresMs)!,
+    is_this: id === shown,
+  }
+}

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { request } from 'node:http'
 import test from 'node:test'
 import fc from 'fast-check'
+import type { Books } from '../../src/accounts/books.ts'
 import { allOperations, pathFields } from '../../src/operations/openapi.ts'
 import type { TestGateway, TestOptions } from '../support/gateway.ts'
 import { testModel } from '../support/gateway.ts'
@@ -83,7 +84,8 @@ test('Y19 the API of owners has exactly the operations that serve an owner, and 
     const path = `/console/api${one.path.replace(/\{\w+\}/g, 'x')}`
     const { status } = await own(path, { method: one.method, headers: bearer(keyA) })
     const isUnknown = status === 404 || status === 405
-    if (!served.includes(one.role)) assert.ok(isUnknown, `${one.id} ${status}`)
+    if (one.role === 'lead') assert.equal(status, 403, one.id)
+    else if (!served.includes(one.role)) assert.ok(isUnknown, `${one.id} ${status}`)
     else if (pathFields(one).length === 0) assert.ok(!isUnknown, `${one.id} ${status}`)
     gateway.advance(1_000)
   }
@@ -178,6 +180,88 @@ test('Y22 the owner of a key sees the requests of all keys of its person, and of
   )
 })
 
+type Rows = { items: { id: string; request_id: string; person: { name: string } | null; is_this: boolean }[] }
+
+/** Signs a person in on a machine. @returns the session, and the person of it */
+async function signInAgent(books: Books, account: string, name: string) {
+  const { id, code } = await books.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })
+  const whose = { issuer: 'https://idp.example', subject: name, name, account, role: 'member' } as const
+  const { personId } = await books.decideGrant(id, whose)
+  const lives = { accessMs: 3_600_000, idleMs: 30 * 86_400_000, absoluteMs: 90 * 86_400_000 }
+  const { session } = (await books.pollGrant(code, lives)) as { session: { id: string; keyId: string } }
+  return { personId: personId!, ...session }
+}
+
+test('Y20 Y22 a person sees their sessions and ends one of them, and none of another person', async () => {
+  const { own, books, gateway } = await startOwn()
+  const [ada, second, bo] = [
+    await signInAgent(books, 'b', 'Ada'),
+    await signInAgent(books, 'b', 'Ada'),
+    await signInAgent(books, 'b', 'Bo'),
+  ]
+  assert.equal(ada.personId, second.personId)
+  const { key } = await books.createKey('b', { person: ada.personId })
+  const shown = { headers: bearer(key!) }
+  const list = async () => ((await own('/console/api/sessions', shown)).body as Rows).items
+  assert.deepEqual((await list()).map(({ id }) => id).sort(), [ada.id, second.id].sort())
+  const end = (id: string) => own(`/console/api/sessions/${id}/end`, { method: 'POST', ...shown })
+  assert.deepEqual(
+    [(await end(bo.id)).status, (await end('ses_none')).status, (await end(ada.id)).status],
+    [404, 404, 200],
+  )
+  assert.deepEqual(
+    (await list()).map(({ id }) => id),
+    [second.id],
+  )
+  const [record] = gateway.store.listAudit({ limit: 1 })
+  assert.deepEqual(
+    [record!.actor, record!.operation, record!.object],
+    [`person:${ada.personId}`, 'session.end', ada.id],
+  )
+  assert.deepEqual(((await own('/console/api/me', shown)).body as { pages: string[] }).pages.at(-1), 'sessions')
+})
+
+test('Y22 a lead sees the requests of all people of the account, in the cookie of their sign-in alone', async () => {
+  const { gateway, own, books, keyB } = await startOwn()
+  const keyOf = async (account: string, name: string) => {
+    const { id: person } = await books.createPerson({ name })
+    const { key, id } = await books.createKey(account, { person })
+    await gateway.untilKnown(key!)
+    const answer = await gateway.post('/v1/chat/completions', question, bearer(key!))
+    await answer.text()
+    return { person, id, key: key!, request: answer.headers.get('x-request-id')! }
+  }
+  const [ada, bo, cy] = [await keyOf('b', 'Ada'), await keyOf('b', 'Bo'), await keyOf('tester', 'Cy')]
+  const signIn = async (role: 'lead' | 'member') => {
+    const { token } = await books.signInPerson({ personId: ada.person, role, keyId: ada.id })
+    return { headers: { cookie: `__Host-triwire-own=${token}` } }
+  }
+  const lead = await signIn('lead')
+  const rows = async (query: string) =>
+    ((await own(`/console/api/people/requests${query}`, lead)).body as Rows).items.map(({ person }) => person?.name)
+  assert.deepEqual((await rows('')).sort(), ['Ada', 'Bo'])
+  assert.deepEqual(await rows(`?person=${bo.person}`), ['Bo'])
+  assert.deepEqual(await rows(`?person=${cy.person}`), [])
+  const explain = (request: string) => own(`/console/api/people/requests/${request}/explain`, lead)
+  assert.deepEqual([(await explain(bo.request)).status, (await explain(cy.request)).status], [200, 404])
+  const people = (await own('/console/api/people', lead)).body as { items: { name: string }[] }
+  assert.deepEqual(people.items.map(({ name }) => name).sort(), ['Ada', 'Bo'])
+  const usage = (await own('/console/api/people/usage?by=person&bucket=all&measures=requests', lead)).body as {
+    series: { named: { person: string } }[]
+  }
+  assert.deepEqual(usage.series.flatMap(({ named }) => named.person ?? []).sort(), ['Ada', 'Bo'])
+  const me = (await own('/console/api/me', lead)).body as { pages: string[]; role: string }
+  assert.deepEqual([me.role, me.pages.includes('people')], ['lead', true])
+  // Their own list is still only theirs.
+  assert.deepEqual(
+    ((await own('/console/api/requests', lead)).body as Rows).items.map((row) => row.request_id),
+    [ada.request],
+  )
+  for (const shown of [await signIn('member'), { headers: bearer(ada.key) }, { headers: bearer(keyB) }])
+    for (const path of ['/people', '/people/requests', '/people/usage', `/people/requests/${bo.request}/explain`])
+      assert.equal((await own(`/console/api${path}`, shown)).status, 403, path)
+})
+
 /** Every text that an owner must never see, in the data of a gateway with many accounts. */
 const names = fc.uniqueArray(fc.stringMatching(/^[a-z]{9}$/), { minLength: 12, maxLength: 12 })
 
@@ -219,6 +303,8 @@ test('Y22 for random data of many accounts, no answer to an owner has a text of 
         foreign.push(name, account.id, id, issued.id, issued.prefix, issued.key!)
         keys.push(issued.key!)
       }
+      const foreignSession = await signInAgent(books, accounts[0]!, `${person}${other}`)
+      foreign.push(foreignSession.id, foreignSession.personId, foreignSession.keyId)
       const [own2] = [await books.createKey('tester', { label: `${label}two` })]
       foreign.push(own2.id, own2.prefix)
       keys.push(own2.key!)
@@ -239,12 +325,16 @@ test('Y22 for random data of many accounts, no answer to an owner has a text of 
       const cookie = (await api.signIn(keyA)).cookie
       for (const one of allOperations.filter(({ role }) => role === 'owner' || role === 'own')) {
         for (const request of [requestId, ...(one.path.includes('{request}') ? ids : [])]) {
-          const path = one.path.replace('{request}', request).replace(/\{\w+\}/, 'claude-code')
+          const session = foreignSession.id
+          const path = one.path
+            .replace('{request}', request)
+            .replace('{session}', session)
+            .replace('{client}', 'claude-code')
           for (const headers of [bearer(keyA), { cookie }]) {
             const query = one.id === 'own.usage' ? '?by=key&measures=credits,requests' : ''
             const body = one.id === 'own.playground' ? { wire: 'chat', body: question } : undefined
             const told = await own(`/console/api${path}${query}`, { method: one.method, headers, body })
-            const isForeign = request !== requestId
+            const isForeign = request !== requestId || path.includes(session)
             assert.equal(told.status, isForeign ? 404 : 200, `${one.id}: ${told.text}`)
             const all = told.text + JSON.stringify(told.headers)
             for (const text of foreign)

@@ -56,6 +56,12 @@ const samples: Record<string, (api: Api, key?: string) => Record<string, unknown
     'own.models': () => ({}),
     'own.usage': () => ({ by: 'model', measures: 'credits,requests' }),
     'own.playground': () => ({ wire: 'chat', body: question }),
+    'own.sessions': () => ({}),
+    'own.session.end': async (api, key) => ({ session: await signInAgent(api, key) }),
+    'people.requests': () => ({}),
+    'people.explain': async ({ gateway }) => ({ request: await paid(gateway) }),
+    'people.usage': () => ({ by: 'person' }),
+    'people.list': () => ({}),
     'ledger.show': async ({ gateway }) => ({ request: await paid(gateway) }),
     'model.list': () => ({}),
     'upstream.list': () => ({}),
@@ -93,8 +99,33 @@ type Asker = {
 
 const question = { model: 'native-chat', messages: [{ role: 'user', content: 'hi' }] }
 
-/** The token of those who may ask it and are not operators; undefined: an operator's will do. */
-const ownersToken = ({ role }: Operation, { keyA }: Api) => (role === 'own' ? keyA : undefined)
+type Identity = { token?: string | undefined; headers?: Record<string, string> }
+
+/** Shows whose question it is, for an operation that serves no operator; nothing: an admin's will do. */
+async function identityFor({ role }: Operation, api: Api): Promise<Identity> {
+  if (role === 'own') return { token: api.keyA }
+  if (role !== 'lead') return {}
+  const { id: personId } = await api.books.createPerson({ name: 'A lead' })
+  const { id: keyId } = await api.books.createKey('tester', { person: personId })
+  const { token } = await api.books.signInPerson({ personId, role: 'lead', keyId })
+  return { token: '', headers: { cookie: `triwire=${token}` } }
+}
+
+/** Signs the person of a key in on a machine. The key becomes one of that person. @returns the id of the session */
+async function signInAgent({ books, gateway, keyA }: Api, key = keyA): Promise<string> {
+  const { id: keyId, accountId } = gateway.store.listKeys().find(({ prefix }) => key.startsWith(prefix))!
+  const { id, code } = await books.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })
+  const whose = { issuer: 'https://idp.example', subject: `u-${++count}`, account: accountId, role: 'member' } as const
+  const { personId } = await books.decideGrant(id, whose)
+  const day = 86_400_000
+  const redeemed = await books.pollGrant(code, {
+    accessMs: day / 24,
+    idleMs: 30 * day,
+    absoluteMs: 90 * day,
+  })
+  await books.updateKey(keyId, { person: personId! })
+  return (redeemed as { session: { id: string } }).session.id
+}
 
 async function paid(gateway: Api['gateway'], key = gateway.key): Promise<string> {
   const answer = await gateway.post('/v1/chat/completions', question, { authorization: `Bearer ${key}` })
@@ -183,7 +214,16 @@ test('issue 13: every operation is asked by admin, viewer, finance, owners, nobo
 test('issue 13 Y22: an owner may sign in and out, see and try what is their own and the settings of agents, and nothing else', () => {
   const owners = allOperations.filter(({ role }) => ['anyone', 'owner', 'own'].includes(role)).map(({ id }) => id)
   assert.deepEqual(owners.sort(), [
-    ...['me', 'own.explain', 'own.models', 'own.playground', 'own.requests', 'own.usage'],
+    ...[
+      'me',
+      'own.explain',
+      'own.models',
+      'own.playground',
+      'own.requests',
+      'own.session.end',
+      'own.sessions',
+      'own.usage',
+    ],
     ...['session.create', 'session.end', 'setup.list', 'setup.show', 'statement.own'],
   ])
 })
@@ -263,7 +303,12 @@ test('operate §6 every operation that changes something leaves exactly one reco
   for (const one of allOperations) {
     const { path, ...options } = toAsked(one, await samples[one.id]!(api))
     const before = byAnn().length
-    const told = await ask(one.method, path, { ...options, token: ownersToken(one, api) })
+    const identity = await identityFor(one, api)
+    const told = await ask(one.method, path, {
+      ...options,
+      ...identity,
+      headers: { ...options.headers, ...identity.headers },
+    })
     assert.ok(told.status < 300, `${one.id}: ${told.text}`)
     const rows = byAnn()
     const made = rows.slice(0, rows.length - before)
@@ -282,13 +327,14 @@ type Told = { status: number; headers: Headers; body: never; text: string }
 
 const asked: (more?: Record<string, unknown>) => Provoke =
   (more = {}) =>
-  (api, one, fields) => {
+  async (api, one, fields) => {
     const { path, headers, ...options } = toAsked(one, fields)
+    const identity = 'token' in more ? {} : await identityFor(one, api)
     return api.ask(one.method, path, {
       ...options,
-      token: ownersToken(one, api),
+      ...identity,
       ...more,
-      headers: { ...headers, ...(more['headers'] as object) },
+      headers: { ...headers, ...identity.headers, ...(more['headers'] as object) },
     }) as never
   }
 
@@ -303,12 +349,10 @@ const ways: Partial<Record<ProblemName, Provoke>> = {
   unauthenticated: (api, one, fields) =>
     one.id === 'session.create' ? withFields({ token: 'x' })(api, one, fields) : asked({ token: '' })(api, one, fields),
   forbidden: (api, one, fields) =>
-    asked({ token: one.role === 'admin' || one.role === 'own' ? api.viewer : api.keyA })(api, one, fields),
+    asked({ token: ['admin', 'own', 'lead'].includes(one.role) ? api.viewer : api.keyA })(api, one, fields),
   cross_site: async (api, one, fields) => {
-    const { headers } = await api.ask('POST', '/session', {
-      token: '',
-      body: { token: ownersToken(one, api) ?? api.admin },
-    })
+    const { token = api.admin } = await identityFor(one, api)
+    const { headers } = await api.ask('POST', '/session', { token: '', body: { token } })
     const cookie = headers.get('set-cookie')!.split(';')[0]!
     return asked({ token: '', headers: { cookie, 'sec-fetch-site': 'cross-site' } })(api, one, fields)
   },
@@ -379,6 +423,7 @@ const ownWays: Record<string, Provoke> = {
   'own.usage range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
   'statement.show not_found': withFields({ account: 'nobody' }),
   'operator.create conflict': withFields({ name: 'ann' }),
+  'people.usage range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
 }
 
 async function takenPerson(api: Api, one: Operation, fields: Record<string, unknown>) {
@@ -390,12 +435,10 @@ async function takenPerson(api: Api, one: Operation, fields: Record<string, unkn
 /** As bytes, for what no client of ours would send. */
 async function byHand(api: Api, one: Operation, fields: Record<string, unknown>, lines: string[], host?: string) {
   const { path, headers } = toAsked(one, fields)
-  const own = [
-    `Host: ${host ?? new URL(api.gateway.adminUrl).host}`,
-    `Authorization: Bearer ${ownersToken(one, api) ?? api.admin}`,
-    ...lines,
-  ]
-  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  const { token = api.admin, headers: cookies } = await identityFor(one, api)
+  const shown = token === '' ? [] : [`Authorization: Bearer ${token}`]
+  const own = [`Host: ${host ?? new URL(api.gateway.adminUrl).host}`, ...shown, ...lines]
+  const more = Object.entries({ ...headers, ...cookies }).map(([name, value]) => `${name}: ${value}`)
   const head = [`${one.method} /api/v1${path} HTTP/1.1`, ...own, ...more, '', ''].join('\r\n')
   const [answer] = (await raw(api.gateway.adminUrl, head, { answers: 1 })).answers
   const { status, body } = answer!

@@ -235,10 +235,15 @@ export function selectIdentity(dialect: Dialect, identity: { issuer: string; sub
 }
 
 /** A page of people, the oldest first; those who were erased are left out. */
-export function selectPersonPage(dialect: Dialect, { q, accountId, beyond, limit }: PersonPage): Query<PersonRow> {
+export function selectPersonPage(dialect: Dialect, page: PersonPage): Query<PersonRow> {
+  const { q, accountId, usingAccountId: usedId, beyond, limit } = page
   return query(dialect, readPersonRow, (put) => {
     const parts = ['erased_ms IS NULL']
     if (accountId !== undefined) parts.push(`account_id = ${put(accountId)}`)
+    if (usedId !== undefined)
+      parts.push(
+        `(account_id = ${put(usedId)} OR id IN (SELECT person FROM ${dialect.schema}.keys WHERE account_id = ${put(usedId)}))`,
+      )
     const searched = { id: '', name: '%', external_id: '%', email: '%' } as const
     const fits = ([column, before]: [string, '' | '%']) => isLike(put, column, q!, before)
     if (q !== undefined) parts.push(`(${Object.entries(searched).map(fits).join(' OR ')})`)
