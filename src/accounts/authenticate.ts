@@ -20,16 +20,17 @@ type AuthenticationParts = {
  * Finds the key of a request (ruling R7). Of two credentials the first valid one counts; two bad ones are one failure.
  * A key in memory is used without waiting for one that only the store may know (ruling R16). The caller checks whether
  * the account is active, since a suspended account is no failed authentication (ruling R4).
- * @returns `ended` if nothing but tokens of ended sessions was shown, which is no failed authentication (ruling Y28)
+ * @returns `ended` if nothing but tokens of ended sessions was shown, and `expired` if one of them may be refreshed. Neither is a
+ * failed authentication (ruling Y28).
  * @throws StoreSilent, see `Directory.findKey`.
  */
 export async function authenticate(
   asking: AuthenticationParts,
   { authorization, xApiKey }: Credentials,
-): Promise<{ key: ApiKey } | 'missing' | 'invalid' | 'ended'> {
+): Promise<{ key: ApiKey } | 'missing' | 'invalid' | 'ended' | 'expired'> {
   if (!authorization && !xApiKey) return 'missing'
   const unknown: { digest: string; isOurs: boolean }[] = []
-  let [hasEndedToken, isFailure] = [false, false]
+  let [hasEndedToken, hasExpiredToken, isFailure] = [false, false, false]
   for (const text of [authorization && (readBearer(authorization) ?? ''), xApiKey?.trim()]) {
     if (text === undefined) continue
     const access = asking.readAccess?.(text)
@@ -38,6 +39,7 @@ export async function authenticate(
     const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text))
     const key = digest === undefined ? undefined : asking.directory.findKnownKey(digest)
     if (key && isValid(key, asking.nowMs)) return { key }
+    if (isOver) hasExpiredToken = true
     if (access) hasEndedToken = true
     else if (text !== '') isFailure = true
     if (digest !== undefined && !key) unknown.push({ digest, isOurs: access !== undefined })
@@ -47,7 +49,8 @@ export async function authenticate(
   const found = await Promise.all(asked.map(({ digest }) => asking.directory.findKey(digest)))
   const key = found.find((key) => key && isValid(key, asking.nowMs))
   if (key) return { key }
-  return hasEndedToken && !isFailure ? 'ended' : 'invalid'
+  if (isFailure || !hasEndedToken) return 'invalid'
+  return hasExpiredToken ? 'expired' : 'ended'
 }
 
 function digestOfKey(text: string): string | undefined {

@@ -28,6 +28,9 @@ export async function identify(gateway: Gateway, call: Call, record: CallRecord)
   const found = await authenticate(asking, credentials).catch(explainSilentKeys)
   if (typeof found === 'object') return welcome(gateway, record, found.key)
   if (found === 'ended') throw new GatewayError('invalid_api_key', texts.sessionEnded, { reason: 'session' })
+  // An agent whose command prints a new token runs it only if another try makes sense (Copilot CLI 1.0.102).
+  if (found === 'expired')
+    throw new GatewayError('invalid_api_key', texts.tokenExpired, { reason: 'session', shouldRetry: true })
   const { throttled, retryAfterSeconds } = await throttle.fail(call.ip)
   if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)
@@ -182,8 +185,9 @@ function explainSilence(error: Error): never {
 const texts = {
   missingKey: 'An API key is required: send it as authorization: Bearer, or in x-api-key.',
   unknownKey: 'The API key is not valid: check it for typing errors, or make a new one.',
-  sessionEnded:
-    'Your session has ended, or its token has: sign in again, with /login in Claude Code or triwire login elsewhere.',
+  sessionEnded: 'Your session has ended: sign in again, with /login in Claude Code or triwire login elsewhere.',
+  tokenExpired:
+    'The token has expired: triwire token prints a new one. If that fails, sign in again, with /login in Claude Code or triwire login elsewhere.',
   suspended: 'The account is not active: ask its operator to activate it.',
   noCredit: (account: string, balanceNanos: bigint) =>
     `Account "${account}" has ${formatCredits(balanceNanos)} credits left: add credit and try again.`,

@@ -24,8 +24,16 @@ function ask(headers: Record<string, string>, path = '/v1/messages'): Promise<Re
 
 const bearer = (token: string, from = '203.0.113.1') => ({ authorization: `Bearer ${token}`, 'x-forwarded-for': from })
 
-const ended =
-  'Your session has ended, or its token has: sign in again, with /login in Claude Code or triwire login elsewhere.'
+const ended = [
+  401,
+  'false',
+  'Your session has ended: sign in again, with /login in Claude Code or triwire login elsewhere.',
+]
+const past = [
+  401,
+  'true',
+  'The token has expired: triwire token prints a new one. If that fails, sign in again, with /login in Claude Code or triwire login elsewhere.',
+]
 
 async function refusalOf(answer: Response) {
   const { error } = (await answer.json()) as { error: { message: string } }
@@ -57,15 +65,19 @@ test('Y28 an ended or expired token gets 401 with the cure, is not counted, and 
   const expired = tokensOf(gateway).issue('A'.repeat(22), 0, gateway.nowMs() - 1_000).access
   const unknown = tokensOf(gateway).issue('A'.repeat(22), 0, gateway.nowMs() + hourMs).access
   for (let n = 0; n < 4; n++)
-    for (const token of [first.access, expired, unknown])
-      assert.deepEqual(await refusalOf(await count(token)), [401, 'false', ended])
+    for (const [token, refusal] of [
+      [first.access, ended],
+      [expired, past],
+      [unknown, ended],
+    ] as const)
+      assert.deepEqual(await refusalOf(await count(token)), refusal)
   const forged = createTokens(Buffer.alloc(32)).issue('A'.repeat(22), 0, gateway.nowMs() + hourMs)
   const wrong = [forged.access, forged.refresh, first.refresh, second.refresh, createKey().key]
   for (let n = 0; n < 10; n++) assert.equal((await count(wrong[n % 5]!)).status, 401)
   for (const token of wrong)
     assert.equal((await count(token)).status, 429, 'a wrong check value is an ordinary failure')
   assert.equal((await count(second.access)).status, 200, 'memory need not know it')
-  assert.deepEqual(await refusalOf(await count(first.access)), [401, 'false', ended])
+  assert.deepEqual(await refusalOf(await count(first.access)), ended)
   assert.equal((await ask({ ...bearer(expired, from), 'x-api-key': createKey().key })).status, 429)
 })
 
