@@ -89,9 +89,10 @@ async function runAll(): Promise<Cell[]> {
 
 async function runStories(): Promise<Story[]> {
   const { runStory, storyCount } = await import('./stories.ts')
+  const { runSignInStory, signInStoryCount } = await import('./sign-in.ts')
   const stories: Story[] = []
-  for (let at = 0; at < storyCount; at++) {
-    const story = await runStory(at)
+  for (let at = 0; at < storyCount + signInStoryCount; at++) {
+    const story = await (at < storyCount ? runStory(at) : runSignInStory(at - storyCount))
     stories.push(story)
     console.log([`${markOf(story)} ${story.name}`, ...story.failures.map(indent)].join('\n'))
   }

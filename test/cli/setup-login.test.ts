@@ -111,6 +111,26 @@ for (const [name, program] of Object.entries(programs))
     if (way === 'key') assert.equal(made[0]!.headers.authorization, `Bearer ${accessToken(1)}`)
   })
 
+test('issue 47 setup --login takes the way that it is given, if the client has it', async () => {
+  const { server, setup, keep } = await machine()
+  keep()
+  const { json, stderr } = await setup('claude-code', '--login', 'command', '--url', server.url, '--json')
+  assert.equal(json['sign_in'], 'command', stderr)
+  assert.ok(
+    JSON.stringify(json['file']).includes(`"apiKeyHelper\\": \\"triwire token '${server.url}'`.slice(1)),
+    JSON.stringify(json['file']),
+  )
+  const key = await setup('claude-code', '--login', 'key', '--url', server.url, '--json')
+  assert.deepEqual([key.json['sign_in'], key.json['key']], ['key', 'own-key-of-dev'])
+  for (const [client, way, said] of [
+    ['codex', 'itself', 'codex has no such way: with --login command or key'],
+    ['aider', 'command', 'aider has no such way: with --login key'],
+  ] as const) {
+    const wrong = await setup(client, '--login', way, '--url', server.url)
+    assert.deepEqual([wrong.code, wrong.stderr.includes(said)], [2, true], wrong.stderr)
+  }
+})
+
 test('issue 47 setup --login makes no key in a dry run, and prints why the gateway makes none', async () => {
   const { server, setup, keep } = await machine()
   keep()

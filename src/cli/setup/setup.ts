@@ -12,7 +12,7 @@ import type { SetupSignIn } from './sign-in.ts'
 type SetupOptions = AccessOptions & {
   wire?: ClientWire
   shell?: ShellName
-  login?: boolean
+  login?: SetupSignIn['way'] | true
   write?: boolean
   dryRun?: boolean
   yes?: boolean
@@ -43,9 +43,11 @@ export function addSetupCommand(root: Command): void {
       readUrl,
     )
     .option('--key <key>', 'API key, from triwire key create', readKey)
-    .option(
-      '--login',
-      'sign in instead of using a key: the client signs in by itself, runs triwire token, or gets a key of yours',
+    .addOption(
+      new Option(
+        '--login [way]',
+        'sign in instead of using a key: the client signs in by itself, runs triwire token, or gets a key of yours (default: the first that works)',
+      ).choices(['itself', 'command', 'key']),
     )
     .option('--model <id>', 'default: of the family for its main work, else the first on a wire that it speaks')
     .option(
@@ -71,7 +73,7 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   const { contextWindow = Infinity, maxOutput = 0 } = options
   if (contextWindow < maxOutput) throw usage('--max-output is a part of --context-window, and cannot be more')
   if (options.login && options.key !== undefined) throw usage('--login is for people without a key: leave out --key')
-  const signedIn = options.login ? await signInFor(name, program, options, command) : undefined
+  const signedIn = options.login ? await signInFor({ name, program }, options, command) : undefined
   const { url, bearer, way, tokenCommand } = signedIn ?? {}
   const wanted = { ...options, ...(url && { url }), ...(bearer && { bearer }) }
   const found = await findAccess(program, wanted, command)
@@ -88,7 +90,7 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
   const text = describe(settings, shell, isWriting)
   const window = describeWindow(program, name, found)
   for (const told of [...notes, ...(window ? [window] : [])]) note(command, told)
-  const colleague = isOperator ? colleagueLine(name, wire, found, options.login) : undefined
+  const colleague = isOperator ? colleagueLine(name, wire, found, options.login !== undefined) : undefined
   const { origin, model, small } = access
   const data = {
     ...{ client: name, wire, base_url: origin, key: way === 'itself' || way === 'command' ? null : key },
@@ -105,14 +107,13 @@ async function setUp(asked: string, options: SetupOptions, command: Command): Pr
 }
 
 async function signInFor(
-  name: string,
-  program: Program,
-  { url }: SetupOptions,
+  client: { name: string; program: Program },
+  { url, login = true }: SetupOptions,
   command: Command,
 ): Promise<SetupSignIn> {
   const { findSignIn } = await import('./sign-in.ts')
   const { glanceAtConfig } = await import('../../config/load.ts')
-  return findSignIn(name, program, url ?? glanceAtConfig(command.optsWithGlobals()).apiUrl, command)
+  return findSignIn(client, login, url ?? glanceAtConfig(command.optsWithGlobals()).apiUrl, command)
 }
 
 /** A dry run makes no key. */

@@ -8,13 +8,16 @@ import { makeOwnKey } from '../login/own-key.ts'
 import { findNetwork } from '../login/private-network.ts'
 import { signIn } from '../login/sign-in.ts'
 import { findTokenCommand } from '../login/token-command.ts'
+import { usage } from '../options.ts'
 import { note } from '../print.ts'
+
+/** The client signs in by itself, runs a command, or keeps a key that belongs to the person. */
+type SignInWay = 'itself' | 'command' | 'key'
 
 /** The way of a client to its tokens. @property bearer asks the gateway for its models; undefined if nobody is signed in yet */
 export type SetupSignIn = {
   url: string
-  /** The client signs in by itself, runs a command, or keeps a key that belongs to the person. */
-  way: 'itself' | 'command' | 'key'
+  way: SignInWay
   bearer: string | undefined
   tokenCommand?: readonly string[]
   /** Makes the key. It is called when settings are about to be shown or written. */
@@ -23,38 +26,56 @@ export type SetupSignIn = {
 
 /**
  * Decides how a client signs in, and signs the person in if the client needs a session of this machine.
+ * @param asked the way that the person asked for; true leaves it to the network and the client
  * @throws SignInFault if the gateway offers no sign-in, or the person is refused
  */
 export async function findSignIn(
-  name: string,
-  program: Program,
+  { name, program }: { name: string; program: Program },
+  asked: SignInWay | true,
   named: string | undefined,
   command: Command,
 ): Promise<SetupSignIn> {
+  const possible: readonly SignInWay[] = [
+    ...(program.signsIn ? (['itself'] as const) : []),
+    ...(program.runsTokenCommand ? (['command'] as const) : []),
+    'key',
+  ]
+  if (asked !== true && !possible.includes(asked))
+    throw usage(`${name} has no such way: with --login ${possible.join(' or ')}`)
   const url = chooseUrl(named)
   await discover(url)
   const tell = (line: string) => line !== '' && note(command, line.trim())
-  if (program.signsIn) {
-    const { isPrivate, reason } = await findNetwork(url).catch((error: NodeJS.ErrnoException) => {
-      throw new SignInFault(1, `${new URL(url).hostname} cannot be looked up (${error.code ?? error.message})`)
-    })
-    if (isPrivate) {
-      tell(`${name} signs in by itself, since ${reason}: it asks once whether to trust the gateway`)
-      return { url, way: 'itself', bearer: await ifSignedIn(url) }
-    }
-    tell(`${name} runs triwire token, since ${reason}: its own sign-in takes private ones only`)
-  }
+  const way = asked === true ? await chooseWay(name, possible, url, tell) : asked
+  if (way === 'itself') return { url, way, bearer: await ifSignedIn(url) }
   const bearer = (await ifSignedIn(url)) ?? (await signInNow(url, tell))
-  if (program.runsTokenCommand) {
-    const { words, note: more } = findTokenCommand(url)
-    if (more) tell(more)
-    return { url, way: 'command', bearer, tokenCommand: words }
-  }
-  tell(
-    `${name} runs no command for a token: it gets a key that is yours, ends with you, and pauses after seven days without an answer of the identity provider`,
-  )
-  return { url, way: 'key', bearer, makeKey: () => makeOwnKey(url, bearer, name) }
+  if (way === 'key') return { url, way, bearer, makeKey: () => makeOwnKey(url, bearer, name) }
+  const { words, note: more } = findTokenCommand(url)
+  if (more) tell(more)
+  return { url, way, bearer, tokenCommand: words }
 }
+
+/** Chooses the first way that can work, and says why. */
+async function chooseWay(
+  name: string,
+  possible: readonly SignInWay[],
+  url: string,
+  tell: (line: string) => void,
+): Promise<SignInWay> {
+  if (!possible.includes('itself')) {
+    const [way] = possible
+    tell(way === 'key' ? `${name} runs no command for a token: it ${ofKey}` : `${name} runs triwire token`)
+    return way!
+  }
+  const { isPrivate, reason } = await findNetwork(url).catch((error: NodeJS.ErrnoException) => {
+    throw new SignInFault(1, `${new URL(url).hostname} cannot be looked up (${error.code ?? error.message})`)
+  })
+  if (isPrivate) tell(`${name} signs in by itself, since ${reason}: it asks once whether to trust the gateway`)
+  else tell(`${name} runs triwire token, since ${reason}: its own sign-in takes private ones only`)
+  return isPrivate ? 'itself' : 'command'
+}
+
+const ofKey =
+  'gets a key that is yours, ends with you, and pauses after seven days without an answer of the identity provider'
 
 /** @returns undefined if a person is needed for a token */
 async function ifSignedIn(url: string): Promise<string | undefined> {
