@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import test from 'node:test'
+import type { Visit } from '../support/browser.ts'
+import { raw } from '../support/raw.ts'
+import { type SignInTest, startSignIn, TestBrowser } from './start.ts'
+
+/*
+ * Attacks on the pages of signing in (issue 47; RFC 8628 5, RFC 9700 4, RFC 8252 8). Each leaves the grant of the victim as it was,
+ * unless a second word says otherwise. Those on the answers of the provider are in provider.test.ts.
+ */
+
+const verifier = 'v'.repeat(50)
+const challenge = createHash('sha256').update(verifier).digest('base64url')
+const program = 'http://127.0.0.1:4711/callback'
+const isProgram = (url: URL) => url.port === '4711'
+
+type Attacked = SignInTest & { victim: { id: string; code: string; userCode: string }; browser: TestBrowser }
+
+/** @returns the page that the attacker got, with its expected status */
+type Attack = (on: Attacked) => Promise<readonly [Visit, number]>
+
+const another = async ({ ask }: Attacked) => (await ask('other')).userCode
+
+/** A page that the victim has come to, with what an attacker changes before the click. */
+const pressed =
+  (status: number, options: Parameters<TestBrowser['press']>[2], action = 'approve'): Attack =>
+  async ({ toApproval, browser, victim }) => {
+    const asked = await toApproval(browser, victim.userCode)
+    return [await browser.press(asked, action, options), status]
+  }
+
+/** The callback of the victim, as an attacker changes it. */
+const calledBack =
+  (status: number, change: (callback: URL, on: Attacked) => unknown, by?: (on: Attacked) => TestBrowser): Attack =>
+  async (on) => {
+    const { browser, page, victim } = on
+    const first = await browser.go(page(`device?user_code=${victim.userCode}`))
+    const { next } = await browser.follow(first, 'Continue', { until: (url) => url.pathname.endsWith('/callback') })
+    await change(next!, on)
+    return [await (by?.(on) ?? browser).go(next!, { from: 'http://idp.example/' }), status]
+  }
+
+const authorized =
+  (status: number, asked: Record<string, string>): Attack =>
+  async ({ authorize, browser }) => {
+    const visit = await browser.go(authorize({ redirect_uri: program, code_challenge: challenge, ...asked }), {
+      until: isProgram,
+    })
+    return [visit, status]
+  }
+
+const crossSite = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+
+const attacks: Readonly<Record<string, Attack>> = {
+  'approval by a page of another site': pressed(403, { headers: crossSite }),
+  'approval by a page of the same domain': pressed(403, { headers: { 'sec-fetch-site': 'same-site' } }),
+  'approval by a page of another site, in an old browser': pressed(403, {
+    headers: { 'sec-fetch-site': '', origin: 'https://evil.example' },
+  }),
+  'denial by a page of another site': pressed(403, { headers: crossSite }, 'deny'),
+  'approval without having signed in': async ({ browser, page, victim }) => {
+    const first = await browser.go(page(`device?user_code=${victim.userCode}`))
+    return [await browser.press(first, 'approve'), 400]
+  },
+  'approval of a grant by its id alone': async ({ browser, page, victim }) => {
+    const from = page('device')
+    const form = { grant: victim.id, action: 'approve' }
+    return [await browser.go(page('device'), { method: 'POST', form, from }), 400]
+  },
+  'approval by another browser, with all fields of the page': async ({ toApproval, browser, victim }) => {
+    const asked = await toApproval(browser, victim.userCode)
+    return [await new TestBrowser().press(asked, 'approve'), 400]
+  },
+  'approval in a browser with a cookie that an attacker planted': async ({ toApproval, browser, victim }) => {
+    const asked = await toApproval(browser, victim.userCode)
+    return [
+      await new TestBrowser().press(asked, 'approve', { headers: { cookie: '__Host-triwire-sign-in=planted' } }),
+      400,
+    ]
+  },
+  'approval of the grant of another page': async (on) => {
+    const { toApproval, browser, victim, ask } = on
+    const other = await ask('other')
+    const asked = await toApproval(browser, other.userCode)
+    return [await browser.press(asked, 'approve', { fields: { grant: victim.id } }), 400]
+  },
+  'approval after ten minutes': async ({ toApproval, browser, victim, gateway }) => {
+    const asked = await toApproval(browser, victim.userCode)
+    gateway.advance(600_000)
+    return [await browser.press(asked, 'approve'), 400]
+  },
+  'no action': pressed(400, {}, ''),
+  'an action that is none': pressed(400, {}, 'Approve'),
+  'another browser brings the answer of the provider': calledBack(
+    400,
+    () => {},
+    () => new TestBrowser(),
+  ),
+  'a browser with another mark brings it': calledBack(400, async (_, { browser, page, ...on }) => {
+    // A second attempt in the same browser: the first one is over.
+    const first = await browser.go(page(`device?user_code=${await another({ browser, page, ...on })}`))
+    await browser.follow(first, 'Continue', { until: () => true })
+  }),
+  'the answer of the provider after ten minutes': calledBack(400, (_, { gateway }) => gateway.advance(600_000)),
+  'the answer of the provider a second time': async (on) => {
+    let callback: URL | undefined
+    await calledBack(200, (url) => {
+      callback = new URL(url)
+    })(on)
+    return [await on.browser.go(callback!), 400]
+  },
+  'no state': calledBack(400, (url) => url.searchParams.delete('state')),
+  'a state of somebody': calledBack(400, (url) => url.searchParams.set('state', 'A'.repeat(200))),
+  'a state with one letter changed': calledBack(400, (url) => {
+    const state = url.searchParams.get('state')!
+    url.searchParams.set('state', `${state.slice(0, 50)}${state[50] === 'A' ? 'B' : 'A'}${state.slice(51)}`)
+  }),
+  'two states': calledBack(502, (url) => url.searchParams.append('state', 'x')),
+  'the state of an attempt on the other listener': calledBack(400, async (url, { browser, gateway }) => {
+    const { next } = await browser.go(`${gateway.adminUrl}/console/sign-in`, { until: () => true })
+    url.searchParams.set('state', next!.searchParams.get('state')!)
+  }),
+  'a link of another site that would begin at once shows the code first': async ({
+    browser,
+    page,
+    victim,
+    standIn,
+  }) => {
+    const from = 'https://evil.example/'
+    const before = standIn.asked.length
+    const visit = await browser.go(page(`device?user_code=${victim.userCode}&continue=yes`), { from })
+    assert.deepEqual([standIn.asked.length - before, browser.cookies(page('')).size], [0, 0])
+    return [visit, 200]
+  },
+  'a code with HTML in it': async ({ browser, page }) => {
+    const visit = await browser.go(page(`device?user_code=${encodeURIComponent('<script>alert(1)</script>')}`))
+    assert.doesNotMatch(visit.text, /<script/)
+    return [visit, 404]
+  },
+  'a redirect to a host of somebody': authorized(400, { redirect_uri: 'https://evil.example/callback' }),
+  'a redirect to a name that begins like loopback': authorized(400, {
+    redirect_uri: 'http://127.0.0.1.evil.example:4711/',
+  }),
+  'a redirect to localhost by name': authorized(400, { redirect_uri: 'http://localhost:4711/callback' }),
+  'a redirect to loopback in other digits': authorized(400, { redirect_uri: 'http://2130706433:4711/callback' }),
+  'a redirect with a user': authorized(400, { redirect_uri: 'http://127.0.0.1:4711@evil.example:80/' }),
+  'a redirect without a port': authorized(400, { redirect_uri: 'http://127.0.0.1/callback' }),
+  'a redirect with a fragment': authorized(400, { redirect_uri: `${program}#x` }),
+  'a redirect with a query': authorized(400, { redirect_uri: `${program}?x=1` }),
+  'a redirect by a script': authorized(400, { redirect_uri: 'javascript:alert(1)' }),
+  'no redirect': authorized(400, { redirect_uri: '' }),
+  'no challenge': authorized(303, { code_challenge: '' }),
+  'a plain challenge': authorized(303, { code_challenge_method: 'plain' }),
+  'a challenge that is too short': authorized(303, { code_challenge: 'x' }),
+  'an implicit answer': authorized(303, { response_type: 'token' }),
+  'a page of ours below another path': async ({ browser, gateway }) => [
+    await browser.go(`${gateway.url}/console/device/x/authorize`),
+    404,
+  ],
+  'signing out by a page of another site': async ({ browser, page }) => [
+    await browser.go(page('sign-out'), { method: 'POST', form: {}, headers: crossSite }),
+    403,
+  ],
+  'signing out by a link': async ({ browser, page }) => [await browser.go(page('sign-out')), 405],
+  'a callback by POST': async ({ browser, page }) => [
+    await browser.go(page('callback'), { method: 'POST', form: { state: 'x' }, from: page('') }),
+    405,
+  ],
+}
+
+test(`issue 47 ${Object.keys(attacks).length} attacks on the pages change nothing`, async () => {
+  const shared = await startSignIn({}, { limits: { codes: 99 } })
+  for (const [name, attack] of Object.entries(attacks)) {
+    const started = name.includes('after ten minutes') ? await startSignIn() : shared
+    const victim = await started.ask()
+    const [visit, status] = await attack({ ...started, victim, browser: new TestBrowser() })
+    assert.equal(visit.status, status, `${name}: ${visit.text}`)
+    const grant = await started.books.findGrant({ id: victim.id })
+    assert.equal(grant?.state ?? 'pending', name === 'two states' ? 'denied' : 'pending', name)
+    assert.equal((await started.books.pageSessions({ limit: 9 })).length, 0, name)
+    if (status === 303) {
+      assert.match(visit.next!.href, /^http:\/\/127\.0\.0\.1:4711\/callback\?error=/, name)
+      assert.equal(visit.next!.searchParams.get('code'), null, name)
+    }
+    assert.equal(visit.headers.get('cache-control'), 'no-store', name)
+  }
+})
+
+test('RFC 9700 4.16 no page can be stored, framed, or run a script, and none says where the person came from', async () => {
+  const { browser, ...started } = { browser: new TestBrowser(), ...(await startSignIn()) }
+  const { userCode } = await started.ask()
+  const first = await browser.go(started.page(`device?user_code=${userCode}`))
+  const asked = await browser.follow(first, 'Continue')
+  const approved = await browser.press(asked, 'approve')
+  const out = await browser.go(started.page('signed-out'))
+  const provider = new URL(started.standIn.issuer).origin
+  for (const [visit, targets] of [
+    [first, `'self' ${provider}`],
+    [asked, `'self'`],
+    [approved, `'self'`],
+    [out, `'self'`],
+  ] as const) {
+    const policy = visit.headers.get('content-security-policy')!
+    const style = /<style>([\s\S]*?)<\/style>/.exec(visit.text)![1]!
+    const digest = createHash('sha256').update(style).digest('base64')
+    assert.equal(
+      policy,
+      `default-src 'none'; style-src 'sha256-${digest}'; frame-ancestors 'none'; base-uri 'none'; form-action ${targets}`,
+    )
+    const headers = ['cache-control', 'x-content-type-options', 'referrer-policy', 'x-frame-options']
+    assert.deepEqual(
+      headers.map((name) => visit.headers.get(name)),
+      ['no-store', 'nosniff', 'no-referrer', 'DENY'],
+    )
+    assert.doesNotMatch(visit.text, /<script|onload=|style="|javascript:/)
+  }
+})
+
+test('RFC 9700 4.7 the mark of a browser is new with each attempt and each answer, and no script or other site gets it', async () => {
+  const { ask, page, toApproval, gateway } = await startSignIn()
+  const browser = new TestBrowser()
+  const marks = new Set<string>()
+  for (let count = 0; count < 2; count++) {
+    const first = await browser.go(page(`device?user_code=${(await ask()).userCode}`))
+    const { headers } = await browser.follow(first, 'Continue', { until: () => true })
+    assert.match(
+      headers.get('set-cookie')!,
+      /^__Host-triwire-sign-in=\w{43}; Path=\/; HttpOnly; Secure; SameSite=Lax; Max-Age=600$/,
+    )
+    marks.add(browser.cookies(gateway.url).get('__Host-triwire-sign-in')!)
+    await toApproval(browser, (await ask()).userCode)
+    marks.add(browser.cookies(gateway.url).get('__Host-triwire-sign-in')!)
+  }
+  assert.equal(marks.size, 4)
+})
+
+test('issue 47 a program that did not begin cannot redeem the code: verifier, address and number of times', async () => {
+  const { authorize, redeem } = await startSignIn()
+  const codeOf = async () => {
+    const browser = new TestBrowser()
+    const asked = await browser.go(authorize({ redirect_uri: program, code_challenge: challenge }))
+    return (await browser.press(asked, 'approve', { until: isProgram })).next!.searchParams.get('code')!
+  }
+  const [first, second] = [await codeOf(), await codeOf()]
+  assert.equal(await redeem(first, 'w'.repeat(50), program), 'invalid_grant')
+  assert.equal(await redeem(first, verifier, program), 'invalid_grant')
+  assert.equal(await redeem(second, verifier, 'http://127.0.0.1:4712/callback'), 'invalid_grant')
+  assert.equal(await redeem('x'.repeat(43), verifier, program), 'invalid_grant')
+})
+
+test('issue 47 codes are guessed: an address has its wrong ones counted, right ones not, and a million guesses find nothing', async () => {
+  const { ask, page, gateway } = await startSignIn({}, { limits: { codes: 3 } })
+  const browser = new TestBrowser()
+  const { userCode } = await ask()
+  const look = async (code: string) => (await browser.go(page(`device?user_code=${code}`))).status
+  for (let count = 0; count < 5; count++) assert.equal(await look(userCode), 200)
+  assert.deepEqual([await look('BBBB-BBBB'), await look('x'), await look('AEIO-UUUU')], [404, 404, 404])
+  // Even the right one is not looked at any more.
+  assert.deepEqual([await look('BBBB-BBBC'), await look(userCode)], [429, 429])
+  gateway.advance(600_000)
+  assert.equal(await look('BBBB-BBBB'), 404)
+  // 20 letters, 8 of them: so many guesses at the rate of the default from each of 1,000 addresses hit one of 100 codes
+  // with a probability below a hundredth.
+  const guesses = 1_000_000
+  assert.ok((guesses * 100) / 20 ** 8 < 0.01)
+})
+
+test('issue 47 no secret is in the log: codes, tokens of the provider, cookies, states', async () => {
+  const { ask, approve, poll, gateway, page, standIn } = await startSignIn()
+  const browser = new TestBrowser()
+  const grant = await ask()
+  await approve(browser, grant.userCode)
+  await poll(grant)
+  standIn.hostility.claims = (claims) => ({ ...claims, aud: 'other' })
+  const failed = await ask()
+  await browser.follow(await browser.go(page(`device?user_code=${failed.userCode}`)), 'Continue')
+  await browser.go(page('device?user_code=BBBB-BBBB'))
+  await gateway.logWith({ event: 'sign_in_code_wrong' })
+  const lines = JSON.stringify(await gateway.logLines())
+  const secrets = [
+    grant.code,
+    grant.userCode,
+    failed.userCode,
+    'canary-rt',
+    'eyJ',
+    'a-client-secret',
+    'state=',
+    'code=',
+    ...browser.cookies(gateway.url).values(),
+  ]
+  for (const secret of secrets) assert.ok(!lines.includes(secret), secret)
+  assert.match(lines, /"event":"sign_in_failed"/)
+})
+
+test('issue 47 a request by a host name that is not ours gets no page', async () => {
+  const { gateway } = await startSignIn()
+  const head = 'GET /console/sign-in HTTP/1.1\r\nHost: evil.example\r\n\r\n'
+  const { answers } = await raw(gateway.url, head, { answers: 1 })
+  assert.equal(answers[0]!.status, 421)
+})
+
+test('Y19 without sign_in none of the pages is there', async () => {
+  const { gateway } = await startSignIn()
+  gateway.reload({ sign_in: undefined })
+  const answer = await fetch(`${gateway.url}/console/device`)
+  assert.equal(answer.status, 404)
+})
