@@ -153,6 +153,16 @@ export const profileKeys = z.strictObject({
   request_faults: listOf(filled('must be a part of the text'), 'parts of texts').describe(
     "Parts of a 5xx's text that tell of a fault of the request, which is then a 400.",
   ),
+  envelope: z
+    .strictObject({
+      version: filled('must be a version').describe(
+        'What `anthropic_version` in the body says, in place of the header.',
+      ),
+      omits: listOf(oneOf(['model', 'stream']), 'model and stream').describe('Members that the body must not have.'),
+      betas: oneOf(['header', 'body']).describe('Where betas are sent; `body`: as the list `anthropic_beta`.'),
+    })
+    .optional()
+    .describe('messages: how a cloud takes the body whose path names the model, and whether a stream is asked for.'),
   prefer_stream: flag.describe('Ask for a stream even where the client wants JSON.'),
 })
 

@@ -51,6 +51,7 @@ export const keysOfWires = {
     'unprovenThought',
     'oneSamplingField',
     'costlyBetas',
+    'envelope',
   ],
   responses: ['developerRole', 'unprovenThought', 'toolSchemas'],
 } as const satisfies Partial<Record<ModelWire, readonly (keyof ProfileValues)[]>>

@@ -204,6 +204,13 @@ const anthropic: ProfileSetting = {
   refusals: refusals.anthropic,
 }
 
+const googleEnvelope: ProfileValues['envelope'] = { version: 'vertex-2023-10-16', omits: ['model'], betas: 'header' }
+const bedrockEnvelope: ProfileValues['envelope'] = {
+  version: 'bedrock-2023-05-31',
+  omits: ['model', 'stream'],
+  betas: 'body',
+}
+
 /** A server of the operator's own would fetch addresses of a client from inside the network (B13), and sends no bill. */
 const selfHosted: ProfileSetting = { remoteMedia: 'refuse', charges: [] }
 
@@ -283,6 +290,12 @@ const named: Record<string, Partial<Record<ModelWire, ProfileSetting>>> = {
   'anthropic-budget': {
     messages: { ...anthropic, reasoning: { ...anthropic.reasoning, style: 'budget' }, prefill: 'native' },
   },
+  // Claude at `rawPredict` of Google (@anthropic-ai/vertex-sdk 1.1.3; docs.cloud.google.com, 2026-11).
+  'anthropic-google': { messages: { ...anthropic, envelope: googleEnvelope } },
+  // Claude at `bedrock-mantle`, which refuses `output_config.format` (docs.aws.amazon.com/bedrock, 2026-11).
+  'anthropic-mantle': { messages: { ...anthropic, shape: 'none' } },
+  // Claude at `InvokeModel` of Bedrock (@anthropic-ai/bedrock-sdk 1.1.3; docs.aws.amazon.com/bedrock, 2026-11).
+  'anthropic-bedrock': { messages: { ...anthropic, envelope: bedrockEnvelope } },
 
   openai: { chat: openaiChat, responses: openaiTools },
   'openai-reasoning': {

@@ -3,11 +3,14 @@ import { type ModelWire, modelWireNames, wirePlaces } from '../catalog/wire-name
 /** By wire, the paths of an upstream's requests, and of those for a stream: from the host's root, with the query. */
 export type Endpoints = Readonly<Record<ModelWire, readonly [path: string, streamPath: string]>>
 
+/** A path for all requests of a wire, or one for each form of the answer. */
+type OwnPath = string | { whole: string; stream: string }
+
 export type EndpointSettings = {
   /** Without a slash at the end. */
   baseUrl: string
   /** Paths by wire that replace the base's path and the wire's. */
-  paths?: Partial<Record<ModelWire, string>>
+  paths?: Partial<Record<ModelWire, OwnPath>>
   query?: Readonly<Record<string, string>>
 }
 
@@ -18,8 +21,10 @@ export function endpointsOf({ baseUrl, paths = {}, query = {} }: EndpointSetting
   const withQuery = (path: string) => path + (fixed && `${path.includes('?') ? '&' : '?'}${fixed}`)
   const entries = modelWireNames.map((wire) => {
     const { path, streamPath = path, keepsVersion } = wirePlaces[wire]
-    const own = [path, streamPath].map((one) => withQuery(paths[wire] ?? joinPath(base, one, keepsVersion)))
-    return [wire, own] as const
+    const said = paths[wire]
+    const own = typeof said === 'object' ? [said.whole, said.stream] : [said, said]
+    const usual = [path, streamPath].map((one) => joinPath(base, one, keepsVersion))
+    return [wire, own.map((one, index) => withQuery(one ?? usual[index]!))] as const
   })
   return Object.fromEntries(entries) as unknown as Endpoints
 }

@@ -85,7 +85,18 @@ export const baseUrl = sound(values.baseUrlMistake).transform((value, context) =
   context.issues.length > 0 ? z.NEVER : values.parseBaseUrl(value),
 )
 /** A path from a host's root. */
-export const requestPath = sound(values.pathMistake)
+const requestPath = sound(values.pathMistake)
+/** A path, or one for whole answers and one for streams. */
+export const requestPaths = z.union(
+  [
+    requestPath,
+    z.strictObject({
+      whole: requestPath.describe('For answers in JSON.'),
+      stream: requestPath.describe('For streams.'),
+    }),
+  ],
+  { error: 'must be a path, or a map of `whole` and `stream`' },
+)
 export const proxyUrl = sound((value) => (value === noProxy ? undefined : proxyMistake(value)))
 export const publicUrl = sound(values.publicUrlMistake)
 export const clientUrl = sound(clientUrlMistake)

@@ -178,7 +178,6 @@ const account = z
       .duration('1s', '20d')
       .optional()
       .describe('How long a key of `key_command` is used before it is run again. Default: 10m.'),
-    ...cloudKeys,
     enabled: flag.prefault(true).describe('`false`: it is asked for nothing, and keeps its place in the pool.'),
     expected_tiers: z
       .array(oneOf(tiers), { error: `must be a list of ${tiers.join(', ')}` })
@@ -199,6 +198,7 @@ const account = z
       .describe(
         'Accounts of triwire, by name or id, that it is reserved for. Where a model has accounts that are reserved for a customer, the customer is served by those alone.',
       ),
+    ...cloudKeys,
   })
   .superRefine((account, context) => {
     const said = keySources.filter((source) => account[source] !== undefined)
@@ -214,10 +214,10 @@ const upstream = z
       "Where it is. A bare host gets the wire's whole path (`/v1/chat/completions`, …); a path in it is taken as it stands, and what is behind `/v1` is added to it. On messages `/v1` is added too where it does not end so.",
     ),
     paths: z
-      .partialRecord(z.enum(modelWireNames), field.requestPath, { error: 'must be a map of paths by wire' })
+      .partialRecord(z.enum(modelWireNames), field.requestPaths, { error: 'must be a map of paths by wire' })
       .prefault({})
       .describe(
-        "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model.",
+        "By wire: where its requests go, from the host's root, whatever path `base_url` has. `{model}` stands for what the upstream calls the model. A map of `whole` and `stream` has a path for each form of the answer.",
       ),
     query: field.textMap.prefault({}).describe('What is added to every path as a query, such as `api-version`.'),
     key_header: field.keyHeader

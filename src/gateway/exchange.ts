@@ -19,6 +19,7 @@ import type { NativeHead } from '../wires/answers/native-answer.ts'
 import type { StreamFold, StreamRelay, WholeAnswer } from '../wires/answers/relay.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { inClientWords } from '../wires/requests/client-words.ts'
+import { enclose } from '../wires/requests/envelope.ts'
 import type { HiddenReasoning } from '../wires/requests/reasoning-wish.ts'
 import type { AnswerHead, DecodeContext, Native, Sealing, VersionHeaders } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
@@ -93,12 +94,18 @@ export class Outgoing {
   #body: Buffer | undefined
   readonly #upstreamModel: string
   readonly #sealing: Sealing | undefined
+  readonly #betas: string | undefined
   /** Whether `unseal` has removed something. */
   isUnsealed = false
 
-  /** @param body the body, with the model's name as it is in the catalog entry. @param sealing undefined if nothing is sealed */
-  constructor(body: Buffer, { upstreamModel }: Model, sealing?: Sealing) {
+  /**
+   * @param body the body, with the model's name as it is in the catalog entry
+   * @param sealing undefined if nothing is sealed
+   * @param betas for targets that want them in the body
+   */
+  constructor(body: Buffer, { upstreamModel }: Model, sealing?: Sealing, betas?: string) {
     this.#body = body
+    this.#betas = betas
     this.#upstreamModel = upstreamModel
     this.#sealing = sealing
   }
@@ -106,6 +113,8 @@ export class Outgoing {
   /** @throws Error after `forget`. */
   bodyFor({ model }: Target): Buffer {
     if (this.#body === undefined) throw new Error('the request was let go: it cannot be sent again')
+    const { envelope } = model.profile.messages
+    if (envelope) return enclose(this.#body, envelope, this.#betas)
     const isItsName = model.upstreamModel === this.#upstreamModel
     return isItsName ? this.#body : renameModel(this.#body, model.upstreamModel)
   }
@@ -167,14 +176,14 @@ function renameModel(bytes: Buffer, name: string): Buffer {
 export function upstreamHeaders(
   call: Pick<Call, 'wire' | 'header'>,
   model: Model,
-): { headersFor: Exchange['headersFor']; losses: readonly Loss[] } {
+): { headersFor: Exchange['headersFor']; betas: string | undefined; losses: readonly Loss[] } {
   const { versionHeaders } = wires[model.wire].model
-  if (!versionHeaders) return { headersFor: () => [], losses: [] }
+  if (!versionHeaders) return { headersFor: () => [], betas: undefined, losses: [] }
   const isTheirs = call.wire === model.wire
   const version = (isTheirs && sent(call, versionHeaders, 'version')) || versionHeaders.versionDefault
   const betas = isTheirs ? sent(call, versionHeaders, 'beta') : undefined
   const kept = betas === undefined ? undefined : priced(betas, model)
-  return { headersFor: spell(version, kept), losses: kept === betas ? [] : [betaDropped] }
+  return { headersFor: spell(version, kept), betas: kept, losses: kept === betas ? [] : [betaDropped] }
 }
 
 const betaDropped: Loss = { field: 'beta', what: 'dropped', why: 'raises the price, or lets another model answer' }
@@ -197,9 +206,10 @@ const patterns = new WeakMap<readonly string[], RegExp>()
 
 /** Keeps two strings and not the call, because an attempt may outlive the call. */
 function spell(version: string, beta: string | undefined): Exchange['headersFor'] {
-  return ({ upstream: { messagesHeaders } }) => {
-    const headers: [string, string][] = [[`${messagesHeaders}-version`, version]]
-    if (beta) headers.push([`${messagesHeaders}-beta`, beta])
+  return ({ upstream: { messagesHeaders }, model }) => {
+    const { envelope } = model.profile.messages
+    const headers: [string, string][] = envelope ? [] : [[`${messagesHeaders}-version`, version]]
+    if (beta && envelope?.betas !== 'body') headers.push([`${messagesHeaders}-beta`, beta])
     return headers
   }
 }
@@ -214,12 +224,12 @@ export function exchangeNatively({ gateway, call, model, body, scopedKey, implic
   const nowMs = gateway.nowMs()
   const adapted = native.adaptRequest(body, model, { scopedKey, implicitKey, isOurSeal, nowMs })
   const { body: bytes, stream, service, outputTokensCap, choices, mayHideReasoning } = adapted
-  const { headersFor, losses } = upstreamHeaders(call, model)
+  const { headersFor, betas, losses } = upstreamHeaders(call, model)
   const inputTokensEstimate = estimateBytesTokens(body.bytes)
   const createdSeconds = Math.floor(nowMs / 1000)
   const head = { requestId: call.requestId, model, createdSeconds, inputTokensEstimate }
   const { openStream, openFold, readWhole } = answering(native, head)
-  return Object.assign(new Outgoing(bytes, model, native.sealing), {
+  return Object.assign(new Outgoing(bytes, model, native.sealing, betas), {
     service,
     outputTokensCap,
     choices,

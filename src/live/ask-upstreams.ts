@@ -7,6 +7,7 @@ import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
 import type { ResponseHeaders, Target, UpstreamRequest, Upstreams } from '../upstream/target.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
+import { enclose } from '../wires/requests/envelope.ts'
 import { wires } from '../wires/wires.ts'
 import { type Came, judgeAnswer, type Trouble } from './upstream-trouble.ts'
 
@@ -158,9 +159,11 @@ function requestFor(target: Target): UpstreamRequest {
   const body = new ClientBody(Buffer.from(JSON.stringify(question)))
   const asked = wires.messages.client.decodeRequest(body, context)
   const { messagesHeaders } = target.upstream
+  const { body: bytes } = encodeRequest(asked, target.model)
+  const { envelope } = target.model.profile.messages
   return {
-    body: encodeRequest(asked, target.model).body,
+    body: envelope ? enclose(bytes, envelope, undefined) : bytes,
     credential,
-    headers: versionHeaders ? [[`${messagesHeaders}-version`, versionHeaders.versionDefault]] : [],
+    headers: versionHeaders && !envelope ? [[`${messagesHeaders}-version`, versionHeaders.versionDefault]] : [],
   }
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { frameOfEvent } from './clouds.ts'
 import type { Frame } from './prompt.ts'
 import type { ScriptStep } from './script.ts'
 
@@ -19,12 +20,14 @@ export type Outlet = {
  * Writes the frames of a stream as the step says: delays, cuts, bytes per write, line ends. Waits for the client to read, and
  * returns as soon as it is gone.
  * @param fail makes the frames of `cut.how: error` from the number of frames sent before
+ * @param isFramed each event is sent in a frame of Amazon's
  */
 export async function playFrames(
   outlet: Outlet,
   step: ScriptStep,
   frames: Iterable<Frame>,
   fail: (sent: number) => Iterable<Frame>,
+  isFramed = false,
 ): Promise<void> {
   const { cut, sse } = step
   let all = frames
@@ -41,13 +44,14 @@ export async function playFrames(
     await pause(outlet, frame.delayMs ?? (sent === 0 ? step.first_delay_ms : step.delay_ms))
     // A blank line is sent with the next frame, in case the last one must have none.
     const { body, blank } = frameText(frame, sse?.crlf ? '\r\n' : '\n')
-    const isWhole = await write(held + body + (sse?.no_last_blank ? '' : blank))
+    const text = held + body + (sse?.no_last_blank ? '' : blank)
+    const isWhole = await write(isFramed ? frameOfEvent(text) : text)
     held = sse?.no_last_blank ? blank : ''
     sent++
-    if (!isWhole) return endCut(outlet, step, fail, sent)
+    if (!isWhole) return endCut(outlet, step, fail, sent, isFramed)
     if (outlet.gone.aborted) return
   }
-  if (sent >= eventsMax) return endCut(outlet, step, fail, sent)
+  if (sent >= eventsMax) return endCut(outlet, step, fail, sent, isFramed)
   outlet.response.end()
 }
 
@@ -67,10 +71,10 @@ export async function pause({ gone }: Outlet, delayMs = 0): Promise<void> {
 }
 
 /** Returns a function that writes a text, and returns false if the text was cut (`cut.after_bytes`). */
-function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string) => Promise<boolean> {
+function createWriter({ response, gone }: Outlet, step: ScriptStep): (text: string | Buffer) => Promise<boolean> {
   let left = step.cut?.after_bytes ?? Number.POSITIVE_INFINITY
   return async (text) => {
-    const bytes = Buffer.from(text)
+    const bytes = Buffer.from(text as string)
     const kept = bytes.length > left ? bytes.subarray(0, left) : bytes
     left -= kept.length
     const size = step.split ?? Math.max(1, kept.length)
@@ -89,6 +93,7 @@ async function endCut(
   step: ScriptStep,
   fail: (sent: number) => Iterable<Frame>,
   sent: number,
+  isFramed = false,
 ): Promise<void> {
   const { response, gone } = outlet
   if (gone.aborted) return
@@ -102,7 +107,7 @@ async function endCut(
     case 'error':
       for (const frame of fail(sent)) {
         const { body, blank } = frameText(frame, step.sse?.crlf ? '\r\n' : '\n')
-        response.write(body + blank)
+        response.write(isFramed ? frameOfEvent(body + blank) : body + blank)
       }
       response.end()
       return

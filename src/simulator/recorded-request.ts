@@ -54,6 +54,7 @@ export function parseOrNothing(text: string): unknown {
 
 /** Returns the key of a request. Any key is accepted, and each has a prompt cache of its own. */
 export function keyOf(request: IncomingMessage): string {
-  const bearer = /^bearer\s+(\S+)\s*$/i.exec(request.headers.authorization ?? '')?.[1]
+  const said = request.headers.authorization ?? ''
+  const [, bearer] = /^bearer\s+(\S+)\s*$/i.exec(said) ?? /^AWS4-HMAC-SHA256 Credential=([^/]+)\//.exec(said) ?? []
   return bearer ?? String(request.headers['x-api-key'] ?? request.headers['api-key'] ?? '').trim()
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { asObject } from '../bytes/json.ts'
 import { chat } from './chat/format.ts'
+import { type CloudPath, frameType, openEnvelope, readCloudPath } from './clouds.ts'
 import { messages } from './messages/format.ts'
 import { planReply } from './plan-reply.ts'
 import { type Outlet, pause, playBody, playFrames } from './play.ts'
@@ -115,29 +116,38 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     })
     for (const [name, value] of Object.entries(corsHeaders)) response.setHeader(name, value)
     if (request.method === 'OPTIONS') return answerPreflight(request, response)
-    const found = findWire(path)
+    const clouded = readCloudPath(path)
+    const found = clouded ? 'messages' : findWire(path, options.paths)
     const format = found ? wires[found] : path === countPath ? messages : chat
     try {
       recorded.body = await readText(request)
       recorded.json = parseOrNothing(recorded.body)
       const key = keyOf(request)
       if (key === '') throw new Rejection({ status: 401, message: 'No API key was sent.', code: 'invalid_api_key' })
-      if (path === '/v1/models' && request.method === 'GET') write(response, chat, listModels(scripts.keys()))
+      if (path === '/v1/models' && request.method === 'GET')
+        write(response, ownHeaders(chat), listModels(scripts.keys()))
       else if (path === countPath && request.method === 'POST')
-        write(response, messages, countInput(recorded.json, strict))
+        write(response, ownHeaders(messages), countInput(recorded.json, strict))
       else if (!found || request.method !== 'POST') throw unknownPath(`${request.method} ${path}`)
-      else await answer(outlet, found, format, recorded.json, key)
+      else
+        await answer(
+          outlet,
+          found,
+          format,
+          clouded ? openEnvelope(recorded.json, clouded) : recorded.json,
+          key,
+          clouded,
+        )
     } catch (error) {
       if (!(error instanceof Rejection)) throw error
-      writeRejection(response, format, error)
+      writeRejection(response, format, error, ownHeaders(format))
     } finally {
       recorded.status = response.headersSent ? response.statusCode : 0
     }
   }
 
-  function findWire(path: string): SimulatorWire | undefined {
-    if (options.paths) return options.paths[path]
-    return (Object.keys(wires) as SimulatorWire[]).find((wire) => wires[wire].path === path)
+  function ownHeaders(format: WireFormat): Record<string, string> {
+    return { [format.requestIdHeader]: newId('req_') }
   }
 
   async function answer(
@@ -146,6 +156,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     format: WireFormat,
     json: unknown,
     key: string,
+    clouded: CloudPath | undefined,
   ): Promise<void> {
     const body = bodyOf(json)
     if (strict) format.check(body)
@@ -168,32 +179,39 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     }
     const counts = cache.read(prompt, key, wire === 'messages' ? 'marked' : 'automatic')
     const reply = planReply(prompt, step, counts)
-    const type = isStream ? 'text/event-stream; charset=utf-8' : 'application/json'
+    const isFramed = isStream && clouded?.isFramed === true
+    const type = isFramed ? frameType : isStream ? 'text/event-stream; charset=utf-8' : 'application/json'
     outlet.response.writeHead(status, { ...ownHeaders(format), 'content-type': type, ...headers })
     if (isStream) {
       outlet.response.flushHeaders()
       const frames = step.events?.map((event) => scriptedFrame(event, wire)) ?? format.writeFrames(reply, head)
-      await playFrames(outlet, step, frames, (sent) => format.writeFailure(step.cut?.error ?? {}, head, sent))
+      await playFrames(outlet, step, frames, (sent) => format.writeFailure(step.cut?.error ?? {}, head, sent), isFramed)
     } else {
       const whole = step.body ?? format.writeJson(reply, head)
       await playBody(outlet, step, typeof whole === 'string' ? whole : JSON.stringify(whole))
     }
   }
+}
 
-  function writeRejection(response: ServerResponse, format: WireFormat, { problem }: Rejection): void {
-    const own = ownHeaders(format)
-    response.writeHead(problem.status, { ...own, 'content-type': 'application/json', ...problem.headers })
-    response.end(JSON.stringify(format.writeError(problem, own[format.requestIdHeader]!)))
-  }
+/** @param paths that are served instead of the wires' own */
+function findWire(path: string, paths: SimulatorOptions['paths']): SimulatorWire | undefined {
+  if (paths) return paths[path]
+  return (Object.keys(wires) as SimulatorWire[]).find((wire) => wires[wire].path === path)
+}
 
-  function write(response: ServerResponse, format: WireFormat, body: object): void {
-    response.writeHead(200, { ...ownHeaders(format), 'content-type': 'application/json' })
-    response.end(JSON.stringify(body))
-  }
+function writeRejection(
+  response: ServerResponse,
+  format: WireFormat,
+  { problem }: Rejection,
+  own: Record<string, string>,
+): void {
+  response.writeHead(problem.status, { ...own, 'content-type': 'application/json', ...problem.headers })
+  response.end(JSON.stringify(format.writeError(problem, own[format.requestIdHeader]!)))
+}
 
-  function ownHeaders(format: WireFormat): Record<string, string> {
-    return { [format.requestIdHeader]: newId('req_') }
-  }
+function write(response: ServerResponse, own: Record<string, string>, body: object): void {
+  response.writeHead(200, { ...own, 'content-type': 'application/json' })
+  response.end(JSON.stringify(body))
 }
 
 /** @param startedMs by the monotonic clock */

@@ -294,9 +294,14 @@ function watch(memory: PoolMemory, places: readonly RankedTarget[], place: Ranke
   if (isNew) memory.countCooldown(place.id, hangingCause)
 }
 
+/** Google has models with `@`, which a segment may have as it is (RFC 3986 3.3). */
+function segmentOf(upstreamModel: string): string {
+  return encodeURIComponent(upstreamModel).replaceAll('%40', '@')
+}
+
 function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<Target, 'path' | 'streamPath'> {
   const [path, streamPath] = endpoints[wire]
-  const fill = (template: string) => template.replaceAll(modelPlace, encodeURIComponent(upstreamModel))
+  const fill = (template: string) => template.replaceAll(modelPlace, () => segmentOf(upstreamModel))
   return { path: fill(path), streamPath: fill(streamPath) }
 }
 

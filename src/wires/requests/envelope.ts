@@ -1,0 +1,22 @@
+import { splice } from '../../bytes/json.ts'
+import { setMembers } from '../../bytes/json-edit.ts'
+import type { Profile } from '../../catalog/profile.ts'
+import { ClientBody } from './client-body.ts'
+
+type Envelope = NonNullable<Profile['messages']['envelope']>
+
+/**
+ * The body of the messages wire as a cloud takes it that names the model in the path. What a client wrote in these members does not
+ * count: a beta may raise the price (ruling C7).
+ * @param betas of the header, separated by commas
+ */
+export function enclose(bytes: Buffer, { version, omits, betas: where }: Envelope, betas: string | undefined): Buffer {
+  const body = new ClientBody(bytes)
+  const listed = (betas ?? '').split(',').flatMap((beta) => beta.trim() || [])
+  const values = new Map<string, string | undefined>([
+    ...omits.map((name) => [name, undefined] as const),
+    ['anthropic_version', JSON.stringify(version)],
+    ['anthropic_beta', where === 'body' && listed.length > 0 ? JSON.stringify(listed) : undefined],
+  ])
+  return splice(bytes, setMembers(body.range, body.members, values))
+}
