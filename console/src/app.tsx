@@ -13,8 +13,10 @@ import { Overview } from './pages/overview.tsx'
 import { Own } from './pages/own.tsx'
 import { OwnModels } from './pages/own-models.tsx'
 import { OwnRequests } from './pages/own-requests.tsx'
+import { People } from './pages/people.tsx'
 import { OwnPlayground, Playground } from './pages/playground.tsx'
 import { Requests } from './pages/requests.tsx'
+import { Sessions } from './pages/sessions.tsx'
 import { SetUp } from './pages/set-up.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { Translate } from './pages/translate.tsx'
@@ -31,7 +33,7 @@ import { Toasts } from './ui/toasts.tsx'
 
 type Shown = ComponentType<{ id: string | undefined }>
 
-const ofOperators: Record<Page, Shown> = {
+const ofOperators: Record<Exclude<Page, 'people' | 'sessions'>, Shown> = {
   overview: Overview,
   finance: Finance,
   requests: Requests,
@@ -50,7 +52,15 @@ const ofOperators: Record<Page, Shown> = {
 const pagesOf: Readonly<Record<ReturnType<typeof audience>, Partial<Record<Page, Shown>>>> = {
   operator: ofOperators,
   finance: { overview: Finance, finance: Finance },
-  owner: { overview: Own, requests: OwnRequests, models: OwnModels, playground: OwnPlayground, setup: SetUp },
+  owner: {
+    overview: Own,
+    requests: OwnRequests,
+    people: People,
+    models: OwnModels,
+    playground: OwnPlayground,
+    setup: SetUp,
+    sessions: Sessions,
+  },
 }
 
 /** The pages that exist depend on who is signed in. */

@@ -4,7 +4,7 @@ import type { lineShape } from '../../src/operations/entry-lines.ts'
 import type { keyShape } from '../../src/operations/keys.ts'
 import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from '../../src/operations/live-shapes.ts'
 import type { operatorShape } from '../../src/operations/operators.ts'
-import type { ownExplanation, ownModel, ownRow } from '../../src/operations/own.ts'
+import type { ledPerson, ownExplanation, ownModel, ownRow, ownSession } from '../../src/operations/own.ts'
 import type { WebhookRow } from '../../src/operations/running.ts'
 import type { Explanation, ModelRow, UpstreamState } from '../../src/operations/shapes.ts'
 import type { Measure, ToldUsage } from '../../src/operations/usage-shape.ts'
@@ -45,7 +45,8 @@ export type Me =
   | {
       kind: 'owner'
       name: string
-      role: null
+      /** Null for the owner of a key who has not signed in as a person. */
+      role: 'lead' | 'member' | null
       expires: string | null
       account: { id: string; name: string; state: Account['state']; balance: string }
       key: Key & { spent: string }
@@ -58,6 +59,8 @@ export type Me =
 export type OwnRequest = z.output<typeof ownRow>
 export type OwnExplanation = z.output<typeof ownExplanation>
 export type OwnModel = z.output<typeof ownModel>
+export type OwnSession = z.output<typeof ownSession>
+export type LedPerson = z.output<typeof ledPerson>
 
 export type Session = { kind: 'operator' | 'owner'; name: string; role: OperatorRole | null; expires: string }
 

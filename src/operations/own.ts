@@ -38,6 +38,9 @@ export const ownRow = requestFields.extend({
   person: personShown.nullable().describe('whose request it was, for a lead'),
 })
 
+/** A person as a lead sees them. */
+export const ledPerson = personShown.extend({ email: z.string().nullable() })
+
 /** A session of a person on a machine. */
 export const ownSession = z.object({
   id: z.string(),
@@ -308,7 +311,7 @@ export const ownOperations = [
     role: 'lead',
     kind: 'list',
     input: z.strictObject(field.paging),
-    output: personShown.extend({ email: z.string().nullable() }),
+    output: ledPerson,
     problems: ['cursor_invalid'],
     text: 'list the people of the account of a lead',
     async run({ books, who, beyond }, { limit }) {

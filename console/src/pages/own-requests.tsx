@@ -3,7 +3,7 @@ import { withQuery } from '../api/ask.ts'
 import { useList, useLoad, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { me } from '../session.ts'
-import type { OwnExplanation, OwnRequest } from '../shapes.ts'
+import type { LedPerson, Listed, OwnExplanation, OwnRequest } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
 import { Copy } from '../ui/copy.tsx'
 import { Select } from '../ui/form.tsx'
@@ -78,6 +78,11 @@ const allColumns: Column<OwnRequest>[] = [
   ...ownColumns.slice(3),
 ]
 
+const personColumn: Column<OwnRequest> = {
+  ...{ head: 'Person', wide: true },
+  cell: ({ person }) => person?.name ?? person?.id ?? '–',
+}
+
 function inputOf({ input_tokens, cache_read_tokens, cache_write_tokens }: OwnRequest): number | null {
   return input_tokens === null ? null : input_tokens + (cache_read_tokens ?? 0) + (cache_write_tokens ?? 0)
 }
@@ -95,15 +100,39 @@ const endings = [
   ['client_abort,client_stall,client_timeout', 'ended by the client'],
 ] as const
 
+const isLead = () => me.value?.role === 'lead'
+
+/** The path of a list of requests. @param whose of a lead: `all` for the whole account, or the id of a person */
+function listPath(whose: string | undefined, fields: Parameters<typeof withQuery>[1]): string {
+  if (!isLead() || whose === undefined) return withQuery('/me/requests', fields)
+  return withQuery('/me/people/requests', { ...fields, person: whose === 'all' ? undefined : whose })
+}
+
+/** A lead chooses whose requests are listed. */
+function Whose({ said }: { said: string | undefined }) {
+  const people = useLoad<Listed<LedPerson>>('/me/people')
+  const named = (people.data?.items ?? []).map(({ id, name, email }) => [id, name ?? email ?? id] as const)
+  return (
+    <Select
+      label="Whose"
+      hidesLabel
+      value={said ?? ''}
+      options={[['', 'my own'], ['all', 'of all people'], ...named]}
+      onChange={(next) => setQuery({ whose: next || undefined })}
+    />
+  )
+}
+
 function RequestList({ selected }: { selected: string | undefined }) {
-  const { model, outcome, from, to } = place.value.query
-  const list = useList<OwnRequest>(withQuery('/me/requests', { model, outcome, from, to, limit: 50 }))
+  const { model, outcome, from, to, whose } = place.value.query
+  const list = useList<OwnRequest>(listPath(whose, { model, outcome, from, to, limit: 50 }))
   useAgain(list.reload)
   const known = me.value?.models ?? []
   const models = model && !known.includes(model) ? [model, ...known] : known
   return (
     <>
       <div class="filters">
+        {isLead() && <Whose said={whose} />}
         <Select
           label="Model"
           hidesLabel
@@ -132,7 +161,9 @@ function RequestList({ selected }: { selected: string | undefined }) {
             <Table
               label="Requests"
               rows={list.items}
-              columns={allColumns}
+              columns={
+                isLead() && whose ? [...allColumns.slice(0, 3), personColumn, ...allColumns.slice(3)] : allColumns
+              }
               keyOf={({ request_id }) => request_id}
               hrefOf={({ request_id }) => rowHref(request_id)}
               selected={selected}
@@ -146,7 +177,7 @@ function RequestList({ selected }: { selected: string | undefined }) {
 }
 
 function explainPath(id: string): string {
-  return `/me/requests/${encodeURIComponent(id)}/explain`
+  return `/me${isLead() ? '/people' : ''}/requests/${encodeURIComponent(id)}/explain`
 }
 
 function OwnExplain({ id, close }: { id: string; close(): void }) {

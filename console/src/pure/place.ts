@@ -14,6 +14,8 @@ export const pages = [
   'webhooks',
   'audit',
   'operators',
+  'people',
+  'sessions',
 ] as const
 
 export type Page = (typeof pages)[number]

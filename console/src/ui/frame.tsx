@@ -29,6 +29,8 @@ export const titles: Readonly<Record<Page, string>> = {
   webhooks: 'Webhooks',
   audit: 'Audit',
   operators: 'Operators',
+  people: 'People',
+  sessions: 'Sessions',
 }
 
 /** The name of a page, after that of the object that it is about. */
@@ -41,7 +43,7 @@ export function titleOf({ page, id }: Place): string {
 const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
 
 /** Pages whose figures depend on the range of time. */
-const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests']
+const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests', 'people']
 /** Pages that depend on the range only if they show a single object, not the list. */
 const rangedOnes: readonly Page[] = ['accounts', 'keys']
 

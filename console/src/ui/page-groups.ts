@@ -7,6 +7,8 @@ export const groups: readonly (readonly Page[])[] = [
   ['playground', 'translate', 'setup'],
   ['webhooks', 'audit', 'operators'],
 ]
+/** The pages of owners, in groups. Those of a lead are among them. */
+const ofOwners: typeof groups = [['overview', 'requests', 'people', 'models'], ['playground', 'setup'], ['sessions']]
 /** The pages of finance, in groups. */
 const ofFinance: typeof groups = [['finance']]
 
@@ -14,7 +16,7 @@ const ofFinance: typeof groups = [['finance']]
 export function shownGroups(): readonly (readonly Page[])[] {
   const { pages } = me.value ?? {}
   if (pages)
-    return groups.map((group) => group.filter((page) => pages.includes(page))).filter(({ length }) => length > 0)
+    return ofOwners.map((group) => group.filter((page) => pages.includes(page))).filter(({ length }) => length > 0)
   return audience() === 'finance' ? ofFinance : groups
 }
 

@@ -28,6 +28,8 @@ const goes: Readonly<Record<string, Page>> = {
   w: 'webhooks',
   l: 'audit',
   n: 'operators',
+  e: 'people',
+  i: 'sessions',
 }
 
 let pending: number | undefined

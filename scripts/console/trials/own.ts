@@ -155,4 +155,82 @@ export const ownTrials: readonly Trial[] = [
       await rig.close()
     },
   },
+  {
+    name: 'own pages: a lead ends a session by the keyboard, and finds out why a request of a person was refused',
+    async run() {
+      const rig = await startOwnRig()
+      const { books } = rig
+      const { id: account } = await rig.makeAccount('acme')
+      const ada = await signInAgent(rig, account, 'Ada')
+      const bo = await signInAgent(rig, account, 'Bo')
+      const { key } = await books.createKey(account, { person: bo, models: ['reasoner'], label: 'ci' })
+      await rig.ask(key!, 'reasoner')
+      await rig.ask(key!, 'coder')
+      const { id: keyId } = await books.createKey(account, { person: ada, label: 'console' })
+      const { token } = await books.signInPerson({ personId: ada, role: 'lead', keyId })
+      const view = await openPage(rig)
+      const { page } = view
+      const cookie = { name: '__Host-triwire-own', value: token, path: '/', secure: true, httpOnly: true }
+      const { hostname } = new URL(rig.url)
+      await page.context().addCookies([{ ...cookie, domain: hostname, sameSite: 'Strict' }])
+      await page.goto(`${rig.url}/console/?signed-in=1`)
+      await page.waitForSelector('h2:text("acme")')
+      await settle(page)
+      assert.equal(new URL(page.url()).search, '')
+      assert.deepEqual(await page.locator('nav.rail li a').allTextContents(), [
+        ...['Overview', 'Requests', 'People', 'Models', 'Playground', 'Set up', 'Sessions'],
+      ])
+      assert.match((await page.textContent('.signed-in'))!, /lead/)
+      for (const path of ['people', 'requests?whose=all', 'sessions']) {
+        await visit(view, rig, path)
+        for (const width of [1440, 360]) {
+          await page.setViewportSize({ width, height: 800 })
+          assert.equal(
+            await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+            0,
+            `${path} at ${width} px`,
+          )
+          assert.deepEqual(await findBarriers(view), [], `${path} at ${width} px`)
+        }
+        await page.setViewportSize({ width: 1440, height: 900 })
+      }
+      // The session of Ada's program.
+      await tabTo(page, '[aria-label="End the session of claude code"]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('dialog[open]')
+      assert.deepEqual(await findBarriers(view), [])
+      await page.keyboard.press('Escape')
+      await page.waitForSelector('dialog[open]', { state: 'detached' })
+      assert.equal(await focused(page), 'End', 'the focus returns to the button')
+      await page.keyboard.press('Enter')
+      await tabTo(page, 'dialog button[type=submit]')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('text=You are signed in nowhere else.')
+      assert.equal(await page.evaluate('document.activeElement.id'), 'main', 'the focus is at the page')
+      await page.keyboard.press('g')
+      await page.keyboard.press('e')
+      await page.waitForSelector('td >> text=Bo')
+      await settle(page)
+      await page.keyboard.press('j')
+      await page.keyboard.press('j')
+      assert.equal(await focused(page), 'Bo')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('td >> text=model not found')
+      await settle(page)
+      await page.keyboard.press('j')
+      await page.keyboard.press('Enter')
+      await page.waitForSelector('.explain >> text=There is no such model, or this key may not name it.')
+      await view.close()
+      await rig.close()
+    },
+  },
 ]
+
+/** Signs a person in on a machine. @returns the id of the person */
+async function signInAgent({ books }: Rig, account: string, name: string): Promise<string> {
+  const { id, code } = await books.beginGrant({ kind: 'device', agent: 'claude_code', address: '192.0.2.9' })
+  const whose = { issuer: 'https://idp.example', subject: name, name, account, role: 'member' } as const
+  const { personId } = await books.decideGrant(id, whose)
+  await books.pollGrant(code, { accessMs: 3_600_000, idleMs: 30 * 86_400_000, absoluteMs: 90 * 86_400_000 })
+  return personId!
+}
