@@ -92,7 +92,7 @@ const rules: Record<string, ImportRule> = {
     outside: ['node:crypto'],
   },
   'sign-in': {
-    may: ['accounts', 'admin', 'ids', 'operations', 'upstream'],
+    may: ['accounts', 'admin', 'errors', 'gateway', 'ids', 'operations', 'upstream', 'wires'],
     types: ['config', 'http'],
     outside: ['node:crypto', 'openid-client'],
   },

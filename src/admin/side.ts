@@ -14,7 +14,7 @@ import {
 } from './answer.ts'
 
 /** A request on the public listener that is for no model. @property record takes the account, the key and the code of a refusal */
-type SideRequest = AdminRequest & { record: CallRecord }
+export type SideRequest = AdminRequest & { record: CallRecord }
 
 /** @returns undefined if the answer was or will be sent in another way */
 type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>

@@ -20,7 +20,11 @@ import type { CallRecord } from './record.ts'
  * Finds the key of a request (spec 5, rulings R4, R7, R16). Only failing requests are throttled, never one with a known key.
  * @throws GatewayError 401, 429; 500 if the store must be read and is silent, which does not count as a failure (ruling C5)
  */
-export async function identify(gateway: Gateway, call: Call, record: CallRecord): Promise<ApiKey> {
+export async function identify(
+  gateway: Gateway,
+  call: Pick<Call, 'header' | 'ip'>,
+  record: CallRecord,
+): Promise<ApiKey> {
   const credentials = { authorization: call.header('authorization'), xApiKey: call.header('x-api-key') }
   const { directory, throttle } = gateway
   const isThrottled = () => throttle.isThrottled(call.ip)

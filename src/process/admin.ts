@@ -23,6 +23,7 @@ import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
 import { createOwnPages } from './own-pages.ts'
 import { createSignIn } from './sign-in.ts'
+import { createSignInPaths } from './sign-in-paths.ts'
 import type { Telemetry } from './telemetry.ts'
 import type { WorkerRole } from './worker-role.ts'
 
@@ -116,6 +117,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     ...{ sealKey: parts.sealKey, books: adminApi.books, api: adminApi.apiParts, clockMs, log: parts.log },
     config: () => gateway.snapshots.current.config,
   })
+  const { askAgain } = signIn
+  const signInPaths = createSignInPaths({ gateway, sealKey: parts.sealKey, books: adminApi.books, askAgain })
   const adminParts = {
     isReady: async () => {
       const [ready, note] = [isReady(), tellClock()]
@@ -153,7 +156,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       view?.tick()
       needs.tick()
     },
-    ...{ playing, sideRoutes: [...ownPages.routes, ...signIn.routes(ownPages.site)] },
+    ...{ playing, sideRoutes: [...ownPages.routes, ...signIn.routes(ownPages.site), ...signInPaths] },
     adopt(next) {
       adminApi.adopt(next, edge)
       ownPages.adopt(next)

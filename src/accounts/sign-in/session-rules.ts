@@ -86,7 +86,7 @@ export function refreshSession({ digest, generation, isAsking }: Refreshing, liv
 }
 
 /** The provider's word about a person. @property signedIn how the rules map them now; undefined: as before */
-type ProviderWord = { kind: 'yes'; signedIn?: SignedIn | undefined } | { kind: 'no' } | { kind: 'silent' }
+export type ProviderWord = { kind: 'yes'; signedIn?: SignedIn | undefined } | { kind: 'no' } | { kind: 'silent' }
 
 /** Ends a refresh by what the provider said. Silence counts as a yes for `offlineMs` since its last good answer. */
 export function settleRefresh(

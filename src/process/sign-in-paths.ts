@@ -1,0 +1,45 @@
+import type { Books } from '../accounts/books.ts'
+import { createCalendar } from '../accounts/calendar.ts'
+import { createTokens } from '../accounts/sign-in/tokens.ts'
+import type { SideRequest, SideRoute } from '../admin/side.ts'
+import { findClientUrl } from '../config/client-url.ts'
+import type { Config } from '../config/config.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { createAgentPaths } from '../sign-in/agent-paths.ts'
+import { createSignInLimits } from '../sign-in/limits.ts'
+import { type AskAgain, createOAuth } from '../sign-in/oauth.ts'
+
+type SignInPathsParts = {
+  gateway: Gateway
+  sealKey: Uint8Array
+  books(): Promise<Books>
+  /** Asks the provider at a refresh; undefined: nobody is asked. */
+  askAgain?: AskAgain | undefined
+}
+
+/** The paths of programs that sign in (ruling Y19). */
+export function createSignInPaths({ gateway, sealKey, books, askAgain }: SignInPathsParts): readonly SideRoute[] {
+  const tokens = createTokens(sealKey)
+  const config = () => gateway.snapshots.current.config
+  const settings = () => config().signIn!
+  const limits = createSignInLimits({ limits: () => config().signIn?.limits ?? noLimits, clockMs: gateway.clockMs })
+  const baseOf = (request: SideRequest) => findBase(config(), request)
+  const oauth = createOAuth({ ...{ books, tokens, limits, settings, baseOf, askAgain }, nowMs: gateway.nowMs })
+  const calendar = createCalendar(config().reporting)
+  const agents = createAgentPaths({ gateway, books, calendar, config, baseOf })
+  const isOn = ({ signIn }: Config) => signIn !== undefined
+  return Object.entries({ ...oauth, ...agents }).map(([path, answer]) => ({ path, answer, isOn }))
+}
+
+/** Without `sign_in` nothing is limited, because nothing is served. */
+const noLimits = { codes: 1, grants: 1 }
+
+/** A loopback name with a port, which only a program on this machine sends. */
+const ownHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/
+
+/** The address at which this client reaches the gateway. Without `api_url` only this machine does (see `signInAddressMistake`). */
+function findBase(config: Config, { exchange }: SideRequest): string {
+  const host = exchange.header('host') ?? ''
+  if (config.apiUrl !== undefined || !ownHost.test(host)) return findClientUrl(config).url
+  return `${config.tls ? 'https' : 'http'}://${host}`
+}

@@ -1,0 +1,173 @@
+import type { Books } from '../accounts/books.ts'
+import { type Budget, renewsAt, spentAt } from '../accounts/budget.ts'
+import type { Calendar } from '../accounts/calendar.ts'
+import { createWindows } from '../accounts/limits.ts'
+import type { ApiAnswer } from '../admin/answer.ts'
+import type { SideRequest } from '../admin/side.ts'
+import type { Config } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
+import { identify } from '../gateway/admit.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { wires } from '../wires/wires.ts'
+import { oauthAnswer } from './oauth.ts'
+import { tellCapped, tellFree } from './usage.ts'
+
+/*
+ * The paths that agents ask beside those of models and tokens (ruling Y19): endpoints, managed settings, and the spending of a person.
+ */
+
+type AgentPathParts = {
+  gateway: Gateway
+  books(): Promise<Books>
+  /** Of the reporting zone. */
+  calendar: Calendar
+  config(): Config
+  baseOf(request: SideRequest): string
+}
+
+const quarterMs = 900_000
+
+/** How often a minute a client may ask for its use. Each time may read a ledger. */
+const usagesMax = 30
+
+/** Makes the handlers, by their paths. */
+export function createAgentPaths(parts: AgentPathParts) {
+  const { gateway, books, calendar, config, baseOf } = parts
+  const asked = createWindows({ limit: usagesMax, windowMs: 60_000, clockMs: gateway.clockMs })
+  return {
+    '/.well-known/oauth-authorization-server': read(async (request) => oauthAnswer(200, discover(baseOf(request)))),
+    '/.well-known/opencode': read(async (request) => oauthAnswer(200, setUpOpencode(config(), baseOf(request)))),
+    // A client that gets 404 asks for none; 401 would undo its sign-in. So nobody's token is looked at.
+    '/managed/settings': read(async () => {
+      throw new GatewayError('unknown_url', 'This gateway manages no settings.')
+    }),
+    '/api/oauth/usage': read(async (request) => oauthAnswer(200, await tellUse(request))),
+    '/v1/logs': drained,
+    '/v1/metrics': drained,
+    '/v1/traces': drained,
+  }
+
+  function read(answer: (request: SideRequest) => Promise<ApiAnswer>) {
+    return (request: SideRequest) =>
+      enveloped(request, () => {
+        const { method } = request.exchange
+        if (method !== 'GET' && method !== 'HEAD') throw new GatewayError('unknown_url', 'Use GET here.')
+        return answer(request)
+      })
+  }
+
+  /** Takes a client's telemetry, which may have prompts, and reads nothing of it. */
+  function drained(request: SideRequest): Promise<ApiAnswer> {
+    return enveloped(request, async () => {
+      if (request.exchange.method !== 'POST') throw new GatewayError('unknown_url', 'Use POST here.')
+      await identifyBearer(request)
+      return { status: 200, headers: { 'cache-control': 'no-store' } }
+    })
+  }
+
+  /** Throws what a request to a model would be refused with. */
+  function identifyBearer({ exchange, record }: SideRequest) {
+    return identify(gateway, { ip: record.ip, header: (name: string) => exchange.header(name) }, record)
+  }
+
+  async function tellUse(request: SideRequest): Promise<object> {
+    const key = await identifyBearer(request)
+    const place = asked.take(key.id)
+    if (!place.ok) {
+      const { retryAfterSeconds } = place
+      throw new GatewayError('rate_limit_exceeded', 'You ask for your use too often.', { retryAfterSeconds })
+    }
+    const { credits, signIn } = config()
+    // Another name than the code of a currency says nothing that a client could show.
+    if (!/^[A-Z]{3}$/.test(credits.name)) throw new GatewayError('unknown_url', 'No currency is configured here.')
+    const own = await books()
+    const nowMs = gateway.nowMs()
+    const [row] = (await own.findKeys(key.id)).filter(({ id }) => id === key.id)
+    const { personBounds, personSpend, bounds, spend } = row!
+    const bound = personBounds.budget
+      ? ([personBounds.budget, personSpend] as const)
+      : bounds.budget && ([bounds.budget, spend] as const)
+    if (bound) {
+      const [budget, spent] = bound
+      const resetsMs = renewsAt(calendar, budget, spent, nowMs)
+      return tellCapped(
+        { limitNanos: budget.nanos, spentNanos: spentAt(spent, nowMs), per: budget.per, resetsMs },
+        credits.name,
+      )
+    }
+    const { accountId, scope } = row!
+    if (signIn?.showBalance) {
+      const [sum] = await own.sumEntries({ accountId }, [])
+      const [spentNanos, { balanceNanos }] = [sum?.billedNanos ?? 0n, await own.findAccount(accountId)]
+      const limitNanos = balanceNanos + spentNanos
+      return tellCapped({ limitNanos, spentNanos, per: undefined, resetsMs: undefined }, credits.name)
+    }
+    const whose = bounds.person === undefined ? { key: [scope] } : { person: [bounds.person] }
+    const starts = (['month', 'week', 'day'] as const).map((per: NonNullable<Budget['per']>) =>
+      calendar.periodOf(nowMs, per),
+    )
+    const ends = [...new Set([...starts.map(({ startMs }) => startMs), starts[2]!.endMs])].sort((a, b) => a - b)
+    const { total } = await own.readUsage({
+      ...{ bounds: ends.map((ms) => ms / quarterMs), daysOf: undefined, by: [], times: [], top: 1 },
+      ...{ only: { account: [accountId], ...whose }, sums: ['cost'], sort: 'cost' },
+    })
+    const [monthNanos, weekNanos, dayNanos] = starts.map(({ startMs }) =>
+      total.sums[0]!.reduce((sum, cost, at) => (ends[at]! >= startMs ? sum + cost : sum), 0n),
+    ) as [bigint, bigint, bigint]
+    return tellFree({ dayNanos, weekNanos, monthNanos }, credits.name)
+  }
+}
+
+/** RFC 8414 in the form that the vendor's clients read, and RFC 8628 4. */
+function discover(base: string): object {
+  return {
+    issuer: base,
+    authorization_endpoint: `${base}/console/authorize`,
+    device_authorization_endpoint: `${base}/oauth/device_authorization`,
+    token_endpoint: `${base}/oauth/token`,
+    revocation_endpoint: `${base}/oauth/revoke`,
+    grant_types_supported: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token', 'authorization_code'],
+    token_endpoint_auth_methods_supported: ['none'],
+    revocation_endpoint_auth_methods_supported: ['none'],
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
+    gateway_protocol_version: 1,
+  }
+}
+
+/**
+ * Settings of opencode by one command, `opencode auth login URL`. It runs the command once and keeps what it prints, so that is a key
+ * with a name, and not a token of an hour.
+ */
+function setUpOpencode({ catalog }: Config, base: string): object {
+  const models = catalog.entries.map(({ id }) => [id, { name: id }])
+  const provider = {
+    npm: '@ai-sdk/openai-compatible',
+    name: 'triwire',
+    options: { baseURL: `${base}/v1`, apiKey: '{env:TRIWIRE_API_KEY}' },
+    models: Object.fromEntries(models),
+  }
+  return {
+    auth: { command: ['triwire', 'token', '--named', 'opencode', base], env: 'TRIWIRE_API_KEY' },
+    config: { $schema: 'https://opencode.ai/config.json', provider: { triwire: provider } },
+  }
+}
+
+/** Answers a refusal in the envelope of the messages wire, whose clients ask these paths. */
+async function enveloped(request: SideRequest, answer: () => Promise<ApiAnswer>): Promise<ApiAnswer> {
+  const id = { 'x-request-id': request.id, 'request-id': request.id }
+  try {
+    const answered = await answer()
+    return { ...answered, headers: { ...id, ...answered.headers } }
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error
+    const { status, code, message, shouldRetry, retryAfterSeconds } = error
+    Object.assign(request.record, { code, message })
+    const headers = {
+      ...{ ...id, 'content-type': 'application/json', 'cache-control': 'no-store', 'x-should-retry': `${shouldRetry}` },
+      ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
+      ...(status === 401 && { 'www-authenticate': 'Bearer error="invalid_token"' }),
+    }
+    return { status, headers, body: wires.messages.client.envelope(error, request.id) }
+  }
+}

@@ -1,0 +1,78 @@
+import type { Budget } from '../accounts/budget.ts'
+
+/*
+ * The use of a person as agents show it, in the form of `GET /api/oauth/usage` of the vendor's clients. Amounts are in
+ * hundredths of the currency.
+ */
+
+/** Spending against a bound. @property per undefined: in total @property resetsMs undefined: never */
+type CappedUse = { limitNanos: bigint; spentNanos: bigint; per: Budget['per']; resetsMs: number | undefined }
+
+/** Spending of a person who has no bound. */
+type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
+
+const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const
+
+/** The shares of a bound from which on clients warn, the highest first. */
+const thresholds = [0.95, 0.75] as const
+
+export function tellCapped({ limitNanos, spentNanos, per, resetsMs }: CappedUse, currency: string) {
+  const percent = shareOf({ limitNanos, spentNanos }) * 100
+  return {
+    extra_usage: {
+      ...{ is_enabled: true, monthly_limit: cents(limitNanos), used_credits: cents(spentNanos) },
+      ...{ utilization: Math.min(100, Math.floor(percent)), currency },
+    },
+    limits: [
+      {
+        kind: 'spend',
+        // Clients say neither period nor reset of a bound that never renews.
+        group: per === undefined ? 'credit' : groups[per],
+        percent: Math.min(100, Math.floor(percent)),
+        resets_at: resetsMs === undefined ? null : new Date(resetsMs).toISOString(),
+        severity: 'normal',
+        is_active: true,
+      },
+    ],
+  }
+}
+
+export function tellFree({ dayNanos, weekNanos, monthNanos }: FreeUse, currency: string) {
+  return {
+    extra_usage: {
+      ...{ is_enabled: true, monthly_limit: null, used_credits: cents(monthNanos), utilization: null, currency },
+      daily: { limit: null, used_credits: cents(dayNanos) },
+      weekly: { limit: null, used_credits: cents(weekNanos) },
+    },
+    limits: [],
+  }
+}
+
+/** Hundredths, rounded to the nearest. Clients take nothing below 0, which returns of an earlier period could make. */
+function cents(nanos: bigint): number {
+  return Math.max(0, Number((nanos + 5_000_000n) / 10_000_000n))
+}
+
+function shareOf({ limitNanos, spentNanos }: Pick<CappedUse, 'limitNanos' | 'spentNanos'>): number {
+  return limitNanos === 0n ? 1 : Number((spentNanos * 10_000n) / limitNanos) / 10_000
+}
+
+/** The headers that an answer to a person with a budget has, so that their client warns. @returns lines with their ends */
+export function spendLines(use: CappedUse): string {
+  const share = Math.min(0.9999, Math.max(0, shareOf(use)))
+  const passed = thresholds.find((threshold) => share >= threshold)
+  const status = passed === undefined ? 'allowed' : 'allowed_warning'
+  const reset = use.resetsMs === undefined ? undefined : Math.ceil(use.resetsMs / 1000)
+  const headers: Record<string, string | number | undefined> = {
+    status,
+    'representative-claim': 'overage',
+    'overage-status': status,
+    'overage-utilization': share.toFixed(2) === '1.00' ? '0.99' : share.toFixed(2),
+    'overage-surpassed-threshold': passed,
+    reset,
+    'overage-reset': reset,
+  }
+  return Object.entries(headers)
+    .flatMap(([name, value]) => (value === undefined ? [] : `anthropic-ratelimit-unified-${name}: ${value}\r\n`))
+    .join('')
+}

@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import test, { before } from 'node:test'
+import { spendLines, tellCapped, tellFree } from '../../src/sign-in/usage.ts'
+import { startTestGateway, type TestGateway } from '../support/gateway.ts'
+import { openTestSession, type TestSession } from '../support/sessions.ts'
+import { until } from '../support/waiting.ts'
+
+const signIn = { issuer: 'https://idp.example', client_id: 'triwire', rules: [{ groups: ['dev'], account: 'tester' }] }
+const config = { sign_in: signIn, credits: { name: 'EUR' } }
+let gateway: TestGateway
+before(async () => {
+  gateway = await startTestGateway({ config })
+})
+
+const credit = 1_000_000_000n
+
+async function usageOf({ access }: TestSession) {
+  const answer = await fetch(`${gateway.url}/api/oauth/usage`, { headers: { authorization: `Bearer ${access}` } })
+  return { status: answer.status, body: (await answer.json()) as Record<string, never> }
+}
+
+/** @returns what the ledger has of it, in hundredths */
+async function spend({ access, session, books }: TestSession): Promise<number> {
+  const sum = async () => (await books.sumEntries({ accountId: session.accountId }, []))[0]?.billedNanos ?? 0n
+  const was = await sum()
+  const body = JSON.stringify({
+    model: 'native-messages',
+    max_tokens: 8000,
+    messages: [{ role: 'user', content: 'canary '.repeat(40_000) }],
+  })
+  const answer = await fetch(`${gateway.url}/v1/messages`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${access}` },
+    body,
+  })
+  assert.equal(answer.status, 200)
+  await answer.text()
+  await until(async () => (await sum()) > was, 'it is in the ledger')
+  return Math.round(Number((await sum()) - was) / 10_000_000)
+}
+
+test('Y19 the use of a person is what the ledger has, to the cent, of a budget or of the day, week and month', async () => {
+  const budget = { nanos: 50n * credit, per: 'month' as const }
+  const bounded = await openTestSession(gateway, { subject: 'bounded', budget })
+  const used = await spend(bounded)
+  assert.ok(used > 0)
+  const { body } = await usageOf(bounded)
+  const [limit] = body['limits'] as unknown as { group: string; resets_at: string }[]
+  assert.deepEqual(
+    [body['extra_usage'], limit?.group],
+    [
+      {
+        is_enabled: true,
+        monthly_limit: 5000,
+        used_credits: used,
+        utilization: Math.floor(used / 50),
+        currency: 'EUR',
+      },
+      'monthly',
+    ],
+  )
+  assert.ok(Date.parse(limit!.resets_at) > gateway.nowMs())
+  const free = await openTestSession(gateway, { subject: 'free' })
+  const own = await spend(free)
+  assert.deepEqual(
+    (await usageOf(free)).body,
+    tellFree(
+      {
+        dayNanos: BigInt(own) * 10_000_000n,
+        weekNanos: BigInt(own) * 10_000_000n,
+        monthNanos: BigInt(own) * 10_000_000n,
+      },
+      'EUR',
+    ),
+  )
+  gateway.reload({ sign_in: { ...signIn, show_balance: true } })
+  const { body: shared } = await usageOf(free)
+  const { monthly_limit, used_credits } = shared['extra_usage'] as unknown as {
+    monthly_limit: number
+    used_credits: number
+  }
+  assert.deepEqual([monthly_limit, Math.abs(used_credits - used - own) <= 1], [10_000, true])
+  assert.deepEqual((await usageOf(bounded)).body['extra_usage'], body['extra_usage'])
+  gateway.reload({ credits: { name: 'credits' } })
+  assert.equal((await usageOf(free)).status, 404)
+  gateway.reload({})
+  for (let n = 0; n < 26; n++) assert.notEqual((await usageOf(free)).status, 429)
+  for (let n = 0; n < 2; n++) await usageOf(free)
+  assert.equal((await usageOf(free)).status, 429)
+  const nobody = await fetch(`${gateway.url}/api/oauth/usage`)
+  assert.deepEqual([nobody.status, nobody.headers.get('x-should-retry')], [401, 'false'])
+})
+
+test('Y19 a budget is told in the form of the vendor, whatever its period and however much of it is spent', () => {
+  const use = (limit: bigint, spent: bigint) => ({ limitNanos: limit * credit, spentNanos: spent * credit })
+  const resetsMs = Date.parse('2026-12-01T00:00:00Z')
+  assert.deepEqual(tellCapped({ ...use(500n, 410n), per: 'month', resetsMs }, 'USD'), {
+    extra_usage: { is_enabled: true, monthly_limit: 50_000, used_credits: 41_000, utilization: 82, currency: 'USD' },
+    limits: [
+      {
+        kind: 'spend',
+        group: 'monthly',
+        percent: 82,
+        resets_at: '2026-12-01T00:00:00.000Z',
+        severity: 'normal',
+        is_active: true,
+      },
+    ],
+  })
+  const groupOf = (per: 'day' | 'week' | undefined) =>
+    tellCapped({ ...use(5n, 9n), per, resetsMs: undefined }, 'EUR').limits[0]
+  assert.deepEqual(
+    [
+      groupOf('day')?.group,
+      groupOf('week')?.group,
+      groupOf(undefined)?.group,
+      groupOf(undefined)?.percent,
+      groupOf(undefined)?.resets_at,
+    ],
+    ['daily', 'weekly', 'credit', 100, null],
+  )
+  assert.equal(tellCapped({ ...use(0n, 0n), per: 'day', resetsMs }, 'EUR').limits[0]?.percent, 100)
+  assert.equal(tellCapped({ ...use(5n, -1n), per: 'day', resetsMs }, 'EUR').extra_usage.used_credits, 0)
+})
+
+test('Y19 headers warn from 75 and 95 per cent, and never say that all is spent while answers come', () => {
+  const linesOf = (spent: bigint, resetsMs?: number) =>
+    Object.fromEntries(
+      spendLines({ limitNanos: 100n * credit, spentNanos: spent * credit, per: 'month', resetsMs })
+        .trim()
+        .split('\r\n')
+        .map((line) => line.replace('anthropic-ratelimit-unified-', '').split(': ')),
+    )
+  assert.deepEqual(linesOf(82n, 1_796_083_200_000), {
+    status: 'allowed_warning',
+    'representative-claim': 'overage',
+    'overage-status': 'allowed_warning',
+    'overage-utilization': '0.82',
+    'overage-surpassed-threshold': '0.75',
+    reset: '1796083200',
+    'overage-reset': '1796083200',
+  })
+  const rows: [bigint, string, string, string | undefined][] = [
+    [-5n, 'allowed', '0.00', undefined],
+    [0n, 'allowed', '0.00', undefined],
+    [74n, 'allowed', '0.74', undefined],
+    [75n, 'allowed_warning', '0.75', '0.75'],
+    [95n, 'allowed_warning', '0.95', '0.95'],
+    [100n, 'allowed_warning', '0.99', '0.95'],
+    [300n, 'allowed_warning', '0.99', '0.95'],
+  ]
+  for (const [spent, status, utilization, threshold] of rows) {
+    const lines = linesOf(spent)
+    assert.deepEqual(
+      [lines['status'], lines['overage-utilization'], lines['overage-surpassed-threshold'], lines['reset']],
+      [status, utilization, threshold, undefined],
+    )
+  }
+})
