@@ -79,3 +79,29 @@ test('R16 an account may have any number of keys', () => {
   for (let at = 0; at < 2; at++) tell('acct', ids)
   assert.equal([...directory.listKnownKeys()].length, ids.length)
 })
+
+test('Y20 the bounds of a person are known while a key is theirs, by all their keys alike, and forgotten with the last', () => {
+  const { book, directory } = rig()
+  const budget = { nanos: 5n, per: 'day' } as const
+  const tell = (keys: Record<string, string | undefined>) =>
+    directory.apply({
+      accounts: [newAccount('acct_1', 'one', 1)],
+      keys: Object.entries(keys).map(([id, person]) => ({
+        ...{ id, accountId: 'acct_1', digest: id, prefix: id, label: undefined, expiresMs: undefined, scope: id },
+        ...{ bounds: { ...keyBounds.none, person }, spend: undefined, personHeldNanos: undefined },
+        ...{ personBounds: { budget, requestsPerMinute: undefined }, personSpend: undefined },
+      })),
+    })
+  const liveOf = (id: string) => directory.findKnownKey(id)?.personBounds
+  tell({ key_1: 'per_1', key_2: 'per_1', key_3: undefined })
+  assert.equal(liveOf('key_1'), liveOf('key_2'))
+  assert.equal(liveOf('key_3'), undefined)
+  tell({ key_2: 'per_1' })
+  assert.equal(book.of('per_1'), liveOf('key_2'))
+  liveOf('key_2')!.heldNanos = 3n
+  tell({})
+  assert.equal(book.of('per_1')?.heldNanos, 3n, 'its requests run')
+  book.of('per_1')!.heldNanos = 0n
+  book.forget([])
+  assert.equal(book.of('per_1'), undefined)
+})

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
+import { StatementSync } from 'node:sqlite'
 import test from 'node:test'
 import fc from 'fast-check'
 import { BookError } from '../../src/accounts/book-error.ts'
 import type { Zone } from '../../src/accounts/calendar.ts'
 import { personBounds } from '../../src/accounts/key-bounds.ts'
+import { atEnd } from '../support/at-end.ts'
+import { openStore } from '../support/operator.ts'
 import { onEachStore, type TestStore } from './engines.ts'
-import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
+import { costNanos, createDebitRow, createPath, verifyOptions } from './fixtures.ts'
 
 /* Bounds of a person over all their keys (ruling Y20), on both stores. */
 
@@ -96,6 +99,7 @@ onEachStore((engine) => {
     await post(1, person, two)
     await rejects(store.updatePerson(person, { account: null }), 'person_unbound')
     await rejects(store.createPerson({ name: 'Cy', requestsPerMinute: 3 }), 'person_unbound')
+    await store.createPerson({ name: 'Di', account: 'one', budget: monthly })
     await store.updatePerson(person, { account: 'two' })
     assert.equal((await spent())?.spentNanos, costNanos)
     await post(1)
@@ -231,4 +235,40 @@ onEachStore((engine) => {
       { numRuns: engine.name === 'SQLite' ? 20 : 8 },
     )
   })
+})
+
+test('Y20 a debit of a person runs as many statements as one without a person, while nobody of the account has a budget', () => {
+  const store = openStore(createPath())
+  atEnd(() => store.close())
+  const { id } = store.createAccount('one', 10n ** 12n)
+  let [count, statements] = [0, 0]
+  const methods = StatementSync.prototype as unknown as Record<string, (...values: unknown[]) => unknown>
+  for (const name of ['run', 'get', 'all']) {
+    const plain = methods[name]!
+    methods[name] = function (this: StatementSync, ...values) {
+      statements++
+      return plain.apply(this, values)
+    }
+    atEnd(() => {
+      methods[name] = plain
+    })
+  }
+  const cost = (details: object) => {
+    store.postDebits([{ ...createDebitRow(`req_${++count}`, id), ...details }])
+    const before = statements
+    store.postDebits([{ ...createDebitRow(`req_${++count}`, id), ...details }])
+    return statements - before
+  }
+  const [labeled, owned] = [cost({ details: { labels: 'a=b' } }), cost({ details: { person: 'per_1', labels: 'a=b' } })]
+  assert.ok(labeled > 0)
+  assert.equal(owned, labeled)
+  // Another writer makes this connection read all anew, which is dearer for both.
+  const other = store.createAccount('two')
+  const anew = (details: object) => {
+    store.updateAccount(other.id, { name: `n${++count}` })
+    const before = statements
+    store.postDebits([{ ...createDebitRow(`req_${++count}`, id), details }])
+    return statements - before
+  }
+  assert.equal(anew({ person: 'per_2', labels: 'a=b' }), anew({ labels: 'a=b' }))
 })
