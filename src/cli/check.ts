@@ -117,7 +117,19 @@ function describe(asked: readonly UpstreamAnswered[]): string {
   const rows = asked.map(({ upstream, account, model, wire, ok, ms, note }) => {
     return [upstream, account ?? '-', model, wire, ok ? 'ok' : 'failed', `${ms}`, note]
   })
+  const credentials = asked.flatMap(({ upstream, account, credential }) =>
+    credential ? [[upstream, account ?? '-', ...sayCredential(credential)]] : [],
+  )
+  const owned = credentials.length > 0 ? `\n\n${formatTable(credentialColumns, credentials)}` : ''
   const failed = asked.filter(({ ok }) => !ok).length
   const verdict = failed === 0 ? 'every account answers' : `${failed} of ${asked.length} questions failed`
-  return `${formatTable(columns, rows)}\n\n${verdict}`
+  return `${formatTable(columns, rows)}${owned}\n\n${verdict}`
+}
+
+const credentialColumns = ['upstream', 'account', 'credential', 'identity', 'ends in', "cloud's clock"]
+
+function sayCredential(credential: NonNullable<UpstreamAnswered['credential']>): string[] {
+  const { source, identity, ends_in_seconds: ends, clock_ahead_seconds: ahead } = credential
+  const clock = ahead === null ? '-' : ahead === 0 ? 'as ours' : `${Math.abs(ahead)} s ${ahead > 0 ? 'ahead' : 'late'}`
+  return [source ?? '-', identity ?? '-', ends === null ? 'never' : `${Math.floor(ends / 60)} min`, clock]
 }

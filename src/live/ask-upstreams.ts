@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts'
 import { within } from '../host/timers.ts'
 import { createUpstreams } from '../upstream/http-way.ts'
 import { createKeyring } from '../upstream/keyring.ts'
+import type { CloudCredential } from '../upstream/live-key.ts'
 import { createPool } from '../upstream/pool.ts'
 import { createPoolMemory } from '../upstream/pool-memory.ts'
 import type { ResponseHeaders, Target, UpstreamRequest, Upstreams } from '../upstream/target.ts'
@@ -26,6 +27,19 @@ export type UpstreamAnswered = {
   ms: number
   /** One sentence for the operator: what is wrong, and the cure. Never a key. */
   note: string
+  /** Of an account at a cloud. */
+  credential?: AskedCredential
+}
+
+/** A credential of a cloud, for the operator. */
+type AskedCredential = {
+  source: string | null
+  /** The identity that it stands for, such as the ARN of a role. */
+  identity: string | null
+  /** Null: it has no end. */
+  ends_in_seconds: number | null
+  /** How far the clock of the cloud is ahead of this machine's; null if no answer has shown it. */
+  clock_ahead_seconds: number | null
 }
 
 type AskOptions = {
@@ -118,7 +132,18 @@ async function ask(
   const answer = await send(upstreams, target, requestFor(target), timeoutMs)
   const verdict = judgeAnswer(answer, target)
   const ms = Math.round(performance.now() - started)
-  return { ...whole, ok: verdict.trouble === null, ms, ...verdict }
+  const credential = key?.credential && (await describeCredential(key.credential))
+  return { ...whole, ok: verdict.trouble === null, ms, ...verdict, ...(credential && { credential }) }
+}
+
+async function describeCredential(credential: CloudCredential): Promise<AskedCredential> {
+  const identity = await credential.identify()
+  const { source, leftMs, aheadMs } = credential.state
+  const inSeconds = (ms: number | undefined) => (ms === undefined ? null : Math.round(ms / 1_000))
+  return {
+    ...{ source: source ?? null, identity: identity || null },
+    ...{ ends_in_seconds: inSeconds(leftMs), clock_ahead_seconds: inSeconds(aheadMs) },
+  }
 }
 
 function send(upstreams: Upstreams, target: Target, request: UpstreamRequest, timeoutMs: number): Promise<Came> {

@@ -20,6 +20,7 @@ export const labelSources = {
   reason: 'our own word for why; empty where the code says it all',
   kind: '`input`, `cache_read`, `cache_write`, `cache_write_1h`, `output`: no token is counted twice',
   upstream: 'its name in the configuration',
+  upstream_account: 'the name of the account in the configuration of its upstream',
   result: 'what became of it: see below',
   cause:
     'what it was left alone for, in the same words; of a chain `capacity`, `unavailable`, `over_long`, `budget`, or `fit`',
@@ -89,6 +90,11 @@ export const families = {
     'How often this process has left a service of a model by an upstream account alone, or for longer, or put it on trial.',
   ),
   unasked: counter('triwire_upstream_unasked_total', ['upstream'], 'Connections with bytes that nobody had asked for.'),
+  credential: gauge(
+    'triwire_credential_expires_seconds',
+    ['upstream', 'upstream_account'],
+    'Time until the credential of an account at a cloud ends; 0 if there is none. Credentials without an end have no value.',
+  ),
   available: gauge(
     'triwire_model_upstreams_available',
     ['model'],

@@ -26,6 +26,14 @@ export function serviceFigures(gateway: Gateway): Family[] {
     byResult(families.cooling, () => readInState(gateway, 'cooling')),
     byResult(families.onTrial, () => readInState(gateway, 'trial')),
     byResult(families.cooldowns, () => readCooldowns(gateway)),
+    new Reading(families.credential, (set) => {
+      const { config, keyOf } = snapshots.current
+      for (const { name, accounts } of config.upstreams.values())
+        for (const account of accounts) {
+          const leftMs = keyOf(account).credential?.state.leftMs
+          if (leftMs !== undefined) set(leftMs / 1_000, name, account.name)
+        }
+    }),
     new Reading(families.available, (set) => {
       for (const [model, count] of countAvailable(gateway)) set(count, model)
     }),

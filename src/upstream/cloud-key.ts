@@ -101,7 +101,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   }
 
   get state(): CredentialState {
-    const leftMs = this.#endMs - this.#parts.clockMs()
+    const leftMs = this.#token ? this.#endMs - this.#parts.clockMs() : 0
     return {
       source: this.#token?.source,
       identity: this.#token?.identity,

@@ -34,7 +34,7 @@ export interface CloudCredential {
 export type CredentialState = {
   source: string | undefined
   identity: string | undefined
-  /** The rest of its life, in ms; undefined: it has no end, or there is none. */
+  /** The rest of its life, in ms, 0 if there is none; undefined: it has no end. */
   leftMs: number | undefined
   /** How far the clock of the cloud is ahead of ours, in ms; undefined before it was seen. */
   aheadMs: number | undefined

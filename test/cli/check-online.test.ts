@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
@@ -9,6 +9,7 @@ import { presets } from '../../src/catalog/presets.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { atEnd } from '../support/at-end.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { canary, roleArn, startCloud } from '../support/clouds.ts'
 import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { listen } from '../support/listen.ts'
@@ -17,12 +18,25 @@ import { type Run, run, runWarm } from './run.ts'
 
 /* What `triwire check --online` says of what an upstream does: each row is an upstream with one mistake in it. */
 
-type Told = { upstream: string; account: string; model: string; ok: boolean; trouble: string | null; note: string }
+type Told = {
+  upstream: string
+  account: string
+  model: string
+  ok: boolean
+  trouble: string | null
+  note: string
+  credential?: object
+}
 
 const folder = testFolder('online')
 
 /** A model for each upstream, named as it is. */
-async function check(upstreams: Record<string, Record<string, unknown>>, args: string[] = [], how = runWarm) {
+async function check(
+  upstreams: Record<string, Record<string, unknown>>,
+  args: string[] = [],
+  how = runWarm,
+  env: Record<string, string> = {},
+) {
   const models = Object.entries(upstreams).map(([name, { model }]) => ({
     id: name,
     wire: 'chat',
@@ -39,7 +53,7 @@ async function check(upstreams: Record<string, Record<string, unknown>>, args: s
   const limits = { catalog: { pinned: '2026-11-01', models }, upstreams: Object.fromEntries(entries), timeouts }
   writeFileSync(file, stringify(limits))
   const done = await how(['check', '--online', '--json', ...args, '--config', file], {
-    env: { NO_PROXY: '', no_proxy: '' },
+    env: { NO_PROXY: '', no_proxy: '', ...env },
   })
   return { done, told: rowsOf(done) }
 }
@@ -366,4 +380,40 @@ test('P8 N-F3 every preset of the catalog is asked where its provider is, and fi
     told.map(({ upstream, trouble }) => [upstream, trouble]),
     Object.keys(presets).flatMap((name) => mistakes.map(([mistake, trouble]) => [`${name}-${mistake}`, trouble])),
   )
+})
+
+test('clouds check --online shows whom a credential stands for, when it ends, and the difference of the clocks, and no secret', async () => {
+  const simulator = await startSimulator({ record: true })
+  atEnd(simulator.close)
+  const cloud = await startCloud(Date.now)
+  cloud.aheadSeconds = 7_200
+  const place = { region: 'eu-central-1', service: 'bedrock' }
+  const account = (more: object) => ({ base_url: simulator.url, accounts: [{ name: 'a', ...more }] })
+  const env = {
+    ...{ AWS_ACCESS_KEY_ID: 'AKIAENV', AWS_SECRET_ACCESS_KEY: `${canary}-file`, AWS_ENDPOINT_URL_STS: cloud.url },
+    ...{ AZURE_AUTHORITY_HOST: cloud.url, AZURE_TENANT_ID: 'the-tenant', AZURE_CLIENT_ID: 'the-client' },
+  }
+  const upstreams = {
+    keys: account({ aws: place }),
+    role: account({ aws: { ...place, role: roleArn } }),
+    entra: account({ azure: { secret: `${canary}-client` } }),
+    wrong: account({ azure: { secret: 'canary-wrong' } }),
+  }
+  const { done, told } = await check(upstreams, [], runWarm, env)
+  rmSync(join(folder, 'triwire.yaml'))
+  const found = Object.fromEntries(told.map(({ upstream, credential }) => [upstream, credential]))
+  const arn = 'arn:aws:sts::123456789012:assumed-role/llm/triwire'
+  const seen = { clock_ahead_seconds: 7_200 }
+  const rounded = (value: unknown) =>
+    JSON.parse(JSON.stringify(value), (_, one) => (typeof one === 'number' ? Math.round(one / 60) * 60 : one))
+  assert.deepEqual(rounded(found), {
+    keys: { source: 'environment', identity: arn, ends_in_seconds: null, ...seen },
+    role: { source: 'role over environment', identity: arn, ends_in_seconds: 3_600, ...seen },
+    entra: { source: 'client secret', identity: 'client the-client', ends_in_seconds: 3_600, ...seen },
+  })
+  const wrong = told.find(({ upstream }) => upstream === 'wrong')!
+  assert.equal(wrong.trouble, 'no_key')
+  assert.match(wrong.note, /has no key to send: 127\.0\.0\.1:\d+ answers 401 invalid/)
+  assert.doesNotMatch(`${done.stdout}${done.stderr}`, /canary/)
+  cloud.aheadSeconds = 0
 })

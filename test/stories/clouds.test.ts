@@ -109,7 +109,10 @@ test('clouds 3.3 4 a token of Google or Entra is a bearer on every wire, is rene
       const project = 'google' in account ? [['x-goog-user-project', 'p-1']] : []
       assert.deepEqual(sent, [['authorization', `Bearer ${canary}-token-1`], ...project])
     }
-    gateway.advance(2_880_000)
+    gateway.advance(2_000_000)
+    const metrics = await (await gateway.askAdmin('/metrics')).text()
+    assert.match(metrics, /^triwire_credential_expires_seconds\{upstream="far",upstream_account="a"\} 1600$/m)
+    gateway.advance(880_000)
     await gateway.logWith({ event: 'key_renewed', account: 'far/a' })
     upstream.play(whole({ error: { message: `wrong key ${canary}-token-2 or ${canary}-token-1` } }, 400))
     const refused = await gateway.post(paths.chat, asks.chat)
