@@ -1,4 +1,4 @@
-/** A browser of the kind that signs in: it keeps cookies by origin, follows redirects, and says where a request comes from. */
+/** A browser of the kind that signs in: it keeps cookies by host (ports share them), follows redirects, and says where a request comes from. */
 export class TestBrowser {
   readonly #cookies = new Map<string, Map<string, string>>()
   /** Sent with every request unless a request has its own. */
@@ -68,9 +68,9 @@ export class TestBrowser {
     return this.#jar(new URL(origin))
   }
 
-  #jar({ host }: URL): Map<string, string> {
-    const jar = this.#cookies.get(host) ?? new Map<string, string>()
-    this.#cookies.set(host, jar)
+  #jar({ hostname }: URL): Map<string, string> {
+    const jar = this.#cookies.get(hostname) ?? new Map<string, string>()
+    this.#cookies.set(hostname, jar)
     return jar
   }
 
