@@ -5,8 +5,13 @@
 export const base = new URL('../../', import.meta.url).pathname
 export const consoleBase = `${base}console/`
 
-/** The path of the API, which differs by listener. Tests have no page. */
-const apiPath = globalThis.document?.querySelector('meta[name=api]')?.getAttribute('content') ?? 'api/v1'
+/** A word of the server in the page. Tests have no page. */
+const wordOf = (name: string) => globalThis.document?.querySelector(`meta[name=${name}]`)?.getAttribute('content')
+
+/** The path of the API, which differs by listener. */
+const apiPath = wordOf('api') ?? 'api/v1'
 export const apiBase = `${base}${apiPath}`
 /** Whether this is the listener of clients, where owners of keys sign in and no operator does. */
 export const isForOwners = apiPath !== 'api/v1'
+/** Whether people sign in at an identity provider. */
+export const hasSignIn = wordOf('sign-in') === 'yes'

@@ -2,6 +2,7 @@ import { signal } from '@preact/signals'
 import { ask, failingModels, Refusal } from './api/ask.ts'
 import { forget } from './api/load.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
+import { consoleBase, hasSignIn } from './base.ts'
 import type { Me, Session, Status } from './shapes.ts'
 import { forgetTab, recall, remember } from './store.ts'
 
@@ -93,9 +94,21 @@ export async function signIn(token: string): Promise<void> {
 }
 
 export async function signOut(): Promise<void> {
+  if (hasSignIn) {
+    forgetSignIn()
+    leave()
+    return
+  }
   await ask('/session', { method: 'DELETE' }).catch(() => {})
   forgetSignIn()
   signInNote.value = 'You are signed out.'
+}
+
+/** Ends the session by a page of the server, which also leads to signing out at the provider. */
+function leave(): void {
+  const form = Object.assign(document.createElement('form'), { method: 'post', action: `${consoleBase}sign-out` })
+  document.body.append(form)
+  form.submit()
 }
 
 /** Called when the session has ended: data on the page belongs to the person who was signed in, and is deleted. */

@@ -11,8 +11,9 @@ export type ConsoleFiles = {
    * The page.
    * @param up the relative path from the requested page to the console, such as `../`
    * @param api the path of the API that the page asks, relative to that of the listener
+   * @param hasSignIn whether people sign in at an identity provider, and not with keys and tokens alone
    */
-  page(up: string, api: string): string
+  page(up: string, api: string, hasSignIn?: boolean): string
   read(name: string): Promise<Asset | undefined>
 }
 
@@ -59,7 +60,7 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
   const manifest = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8')) as Manifest
   const names = new Set(manifest.files)
   const kept = new Map<string, Asset>()
-  return { page: (up, api) => pageOf(manifest, up, api), read }
+  return { page: (up, api, hasSignIn = false) => pageOf(manifest, up, { api, hasSignIn }), read }
 
   async function read(name: string): Promise<Asset | undefined> {
     if (!names.has(name)) return undefined
@@ -73,14 +74,18 @@ async function openFolder(folder: string): Promise<ConsoleFiles> {
 }
 
 /** All paths are relative to the page, so that the console works below any path of a proxy. */
-function pageOf({ script, style, icon }: Manifest, up: string, api: string): string {
+function pageOf(
+  { script, style, icon }: Manifest,
+  up: string,
+  { api, hasSignIn }: { api: string; hasSignIn: boolean },
+): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="api" content="${api}">
+<meta name="api" content="${api}">${hasSignIn ? '\n<meta name="sign-in" content="yes">' : ''}
 <title>triwire</title>
 <link rel="icon" type="image/svg+xml" href="${up}assets/${icon}">
 <link rel="stylesheet" href="${up}assets/${style}">

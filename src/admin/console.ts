@@ -64,7 +64,7 @@ export function createConsole({ site: known, open }: ConsoleParts): AdminHandler
     if (below.startsWith('assets/')) return tellAsset(below.slice('assets/'.length), files)
     const depth = below.split('/').length - 1
     if (depth > 1) return tell(404, 'There is no such page.\n')
-    return tell(200, files.page('../'.repeat(depth), site.isForOwners ? 'console/api' : 'api/v1'), {
+    return tell(200, files.page('../'.repeat(depth), site.isForOwners ? 'console/api' : 'api/v1', site.hasSignIn), {
       'content-type': 'text/html; charset=utf-8',
     })
 

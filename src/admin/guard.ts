@@ -12,6 +12,8 @@ export type KnownSite = {
   publicUrl?: URL | undefined
   /** Set for the listener of clients. Browsers send cookies to all ports of a host, so its cookie has a name of its own. */
   isForOwners?: boolean
+  /** Whether people sign in there at an identity provider (ruling Y19). */
+  hasSignIn?: boolean
   /** Whether the certificate covers a name or address. A name that an attacker points at this address is not in it. */
   names?: ((host: string) => boolean) | undefined
 }

@@ -64,6 +64,7 @@ export function createAdminApi(parts: AdminApiParts) {
   const site = {
     publicUrl: config.adminUrl === undefined ? undefined : new URL(config.adminUrl),
     names: namesOf(config.adminTls),
+    hasSignIn: config.signIn !== undefined,
   }
   let readPeer = createPeerReader(config.trustedProxies)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }

@@ -25,7 +25,7 @@ export function createOwnPages(
   shared: ApiParts,
   { clockMs, isShedding }: OwnPagesParts,
 ): { routes: readonly SideRoute[]; site: KnownSite; adopt(next: Config): void } {
-  const site: KnownSite = { isForOwners: true }
+  const site: KnownSite = { isForOwners: true, hasSignIn: config.signIn !== undefined }
   adopt(config)
   const minute = { windowMs: 60_000, clockMs, tableMax: 10_000 }
   const api = openApi({

@@ -9,10 +9,10 @@ import { randomText } from '../ids/base62.ts'
 import { digestOfCookie } from '../operations/session.ts'
 import { nameOf, sayUnpaid } from './approval.ts'
 import { isOwnPage, type Place } from './attempts.ts'
-import { html, redirect } from './page.ts'
+import { redirect } from './page.ts'
 import type { PersonIdentity, Provider } from './provider.ts'
 import { isPaid, type RuledPerson, signInBy } from './signed-in.ts'
-import { notePage, refusalPage } from './texts.ts'
+import { notePage, refusalPage, signedOutPage } from './texts.ts'
 import type { Tickets } from './tickets.ts'
 
 /* Signing in to a console and out again: the cookie of a person, on either listener. */
@@ -92,6 +92,5 @@ export async function closeBrowserSession(
     idToken === undefined
       ? undefined
       : await parts.provider.endSessionUrl(idToken, `${base}/console/signed-out`).catch(() => undefined)
-  const more = there && html`<p><a href="${there.href}">Sign out at your company as well</a></p>`
-  return notePage('signed_out', more, { 'set-cookie': formatCookie(site, '', 0) })
+  return signedOutPage(there?.href, { 'set-cookie': formatCookie(site, '', 0) })
 }

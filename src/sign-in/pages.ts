@@ -12,7 +12,7 @@ import { closeBrowserSession, openBrowserSession } from './browser-session.ts'
 import { redirect } from './page.ts'
 import type { Provider } from './provider.ts'
 import { ProviderError } from './provider-client.ts'
-import { type NoteName, notePage, problemPage } from './texts.ts'
+import { type NoteName, notePage, problemPage, signedOutPage } from './texts.ts'
 import type { Tickets } from './tickets.ts'
 
 export type SignInPagesParts = {
@@ -41,7 +41,7 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
   const pages: Record<string, (request: AdminRequest, base: string) => Promise<ApiAnswer>> = {
     'sign-in': beginSession,
     'sign-out': (request, base) => (isOf('POST', request) ? closeBrowserSession(parts, request, base) : refuse('POST')),
-    'signed-out': async () => notePage('signed_out'),
+    'signed-out': async () => signedOutPage(),
     callback,
     ...(own.place === 'public' && {
       device: (request, base) => answerDevice(parts, request, base),

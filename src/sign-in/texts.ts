@@ -78,6 +78,12 @@ export function notePage(name: NoteName, more?: Html, headers: Readonly<Record<s
   return formPage({ status, title, headers, body: html`<p>${text}</p>${more}` })
 }
 
+/** @param there where the provider ends its own session, if it does */
+export function signedOutPage(there?: string, headers?: Readonly<Record<string, string>>): ApiAnswer {
+  const provider = there && html`<p><a href="${there}">Sign out at your company as well</a></p>`
+  return notePage('signed_out', html`${provider || undefined}<p><a href="./">Sign in again</a></p>`, headers)
+}
+
 /** Says why somebody may not sign in, and whom to ask. */
 export function refusalPage(why: string, who: string | undefined): ApiAnswer {
   const body = html`<p>${who === undefined ? 'You' : `You signed in as ${who}, but you`} may not use this gateway yet.</p>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import test from 'node:test'
+import { startTestGateway } from '../support/gateway.ts'
 import { startSignIn, TestBrowser } from './start.ts'
 
 const verifier = 'v'.repeat(50)
@@ -187,4 +188,17 @@ test('Y22 a person signs in to their own pages: a session with a key of their ow
   assert.match(out.text, new RegExp(`<a href="${standIn.issuer}/end\\?[^"]*id_token_hint=`))
   assert.equal(await own(), 401)
   assert.equal((await books.pageSessions({ limit: 9 }))[0]?.endedWhy, 'signed_out')
+})
+
+test('issue 47 the console says on its sign-in page that people sign in with their organisation, and only with sign_in', async () => {
+  const { gateway } = await startSignIn()
+  const without = await startTestGateway({ config: { own_pages: true } })
+  for (const [one, says] of [
+    [gateway, true],
+    [without, false],
+  ] as const)
+    for (const url of [one.url, one.adminUrl]) {
+      const page = await (await fetch(`${url}/console/`)).text()
+      assert.equal(page.includes('<meta name="sign-in" content="yes">'), says, url)
+    }
 })

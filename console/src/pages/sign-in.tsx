@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { isForOwners } from '../base.ts'
+import { consoleBase, hasSignIn, isForOwners } from '../base.ts'
 import { signIn, signInNote } from '../session.ts'
 import { useForm } from '../ui/form.tsx'
 import { Logo } from '../ui/icons.tsx'
@@ -26,6 +26,15 @@ export function SignIn() {
         </p>
         <h1>Sign in</h1>
         {signInNote.value && <p role="status">{signInNote.value}</p>}
+        {hasSignIn && (
+          <>
+            {/* The target makes it a page of the server. */}
+            <a class="button primary" href={`${consoleBase}sign-in`} target="_self">
+              Sign in with your organisation
+            </a>
+            <p class="small">Or, without it:</p>
+          </>
+        )}
         <div class="field">
           <label for="token">{isForOwners ? 'API key' : 'Operator token or API key'}</label>
           <input
@@ -54,7 +63,7 @@ export function SignIn() {
             {refusal?.message}
           </p>
         </div>
-        <button type="submit" class="primary" aria-disabled={isBusy}>
+        <button type="submit" class={hasSignIn ? undefined : 'primary'} aria-disabled={isBusy}>
           {isBusy ? 'Signing in' : 'Sign in'}
         </button>
       </form>
