@@ -70,10 +70,10 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     let isInference = false
     const route = findRoute(method, path)
     const answerAside = route ? undefined : side?.find(path, config)
-    const { finish, refuse, follow } = endRecord({
-      ...{ exchange, record, sinceMs, answer: sendRefusal, ownPage: config.ownPage },
-      listeners: answerAside ? side!.listeners : listeners,
-    })
+    const told = answerAside ? side!.listeners : listeners
+    const { ownPage } = config
+    const ending = { exchange, record, listeners: told, sinceMs, answer: sendRefusal, ownPage }
+    const { finish, refuse, follow } = endRecord(ending)
     if (isDeclaredTooLarge(exchange, limits.bodyBytesMax)) {
       refuse(tooLarge(limits.bodyBytesMax))
       return

@@ -26,7 +26,7 @@ const { fetch } = globalThis
 // Other files share the process, so the browser's globals are there only while these tests run.
 before(() => {
   const standIn: typeof fetch = async (url) => api(String(url).replace(/^.*\/api\/v1/, ''))
-  Object.assign(globalThis, { window: { localStorage }, fetch: standIn })
+  Object.assign(globalThis, { window: { localStorage, location: { hash: '' } }, fetch: standIn })
 })
 after(() => {
   globalThis.fetch = fetch
