@@ -500,13 +500,13 @@ function checkReference(reference: string): void {
 }
 
 /** A refusal names the account and not the label, which may be a key. */
-function checkLabel(label: string, accountId: string): void {
+export function checkLabel(label: string, accountId: string): void {
   if (!isShownWhole(label)) throw new BookError('label_invalid', accountId)
   if (mayHoldKey(label)) throw new BookError('label_secret', accountId)
 }
 
 /** @param like the key that it follows, or what is wished of the first of a line. */
-function issueKey(
+export function issueKey(
   like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
   nowMs: number,
 ): { write: BookWrite; issued: IssuedKey } {

@@ -84,6 +84,7 @@ import {
   type Redemption,
   redeemCode,
 } from './sign-in/grant-rules.ts'
+import { createOwnKey } from './sign-in/own-keys.ts'
 import type {
   GrantRow,
   ListedSession,
@@ -249,6 +250,8 @@ export interface Books extends BookReadings {
   redeemCode(code: string, shown: { verifier: string; redirectUri: string }, lives: SessionLives): Promise<Redemption>
   refreshSession(...asked: Parameters<typeof refreshSession>): Promise<Refresh>
   settleRefresh(...asked: Parameters<typeof settleRefresh>): Promise<Refresh>
+  /** Makes a key for an agent of the person of a session. @throws BookError `no_session` */
+  createOwnKey(sessionKeyId: string, name: string): Promise<IssuedKey | 'unconfirmed' | 'many'>
   /** For good, on all replicas, and again without harm. */
   endSession(name: SessionName, why: SessionEnd): Promise<SignInRow | undefined>
   /** Confirms that the clock of the store is right now (ruling Y15). The audit trail keeps that. */
@@ -434,6 +437,7 @@ export function createBooks(
     redeemCode: (code, shown, lives) => change(redeemCode(code, shown, lives)),
     refreshSession: (...asked) => change(refreshSession(...asked)),
     settleRefresh: (...asked) => change(settleRefresh(...asked)),
+    createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name)),
     endSession: (name, why) => change(endSession(name, why)),
     confirmClock: () => change(confirmClock()),
     correctAhead: (lastMs) => change(correctAhead(lastMs, calendar)),

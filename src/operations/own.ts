@@ -3,6 +3,7 @@ import { keysNamedMax } from '../accounts/book-rows.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import { mayUse } from '../accounts/key-bounds.ts'
 import type { PersonRow } from '../accounts/persons.ts'
+import { ownKeysMax } from '../accounts/sign-in/own-keys.ts'
 import type { ListedSession } from '../accounts/sign-in/rows.ts'
 import type { UsageGrouping } from '../accounts/usage/question.ts'
 import { clientWireNames } from '../catalog/wire-names.ts'
@@ -302,6 +303,35 @@ export const ownOperations = [
       if (!found) throw new ProblemError('not_found', 'You have no such session.')
       const ended = await books.endSession({ id: session }, 'ended')
       return { body: { id: session, ended: field.formatTime(ended?.endedMs ?? nowMs)! } }
+    },
+  }),
+  operation({
+    id: 'own.key.create',
+    http: 'POST /me/keys',
+    role: 'own',
+    kind: 'creates',
+    input: z.strictObject({ name: field.text('must be a text').max(100).describe('the agent and its machine') }),
+    output: z.object({
+      key: z.string().optional().describe('the key itself, this once'),
+      id: z.string(),
+      name: z.string(),
+    }),
+    problems: ['conflict'],
+    text: 'make a key for an agent that runs no command for a token; it ends with the person',
+    async run({ books, who }, { name }) {
+      const { key: shown } = ownerOf(who)
+      if (shown.session === undefined)
+        throw new ProblemError('forbidden', 'This is for people who have signed in: run triwire login.')
+      const made = await books.createOwnKey(shown.id, name)
+      if (made === 'many')
+        throw new ProblemError('conflict', `You have ${ownKeysMax} such keys: let an operator revoke some.`)
+      if (made === 'unconfirmed')
+        throw new ProblemError(
+          'forbidden',
+          'Your identity provider has not confirmed you for seven days: sign in again.',
+        )
+      const { key, id } = made
+      return { body: { ...(key !== undefined && { key }), id, name }, isNew: key !== undefined }
     },
   }),
   ...readingsOf(leads),

@@ -16,7 +16,7 @@ import { runWarm } from './run.ts'
 async function machine() {
   const server = await startSignInServer()
   server.script('/v1/models', { status: 200, body: { data: [{ id: 'large' }] } })
-  server.script('/console/api/keys', { status: 201, body: { id: 'key_1', name: 'x', key: 'own-key-of-dev' } })
+  server.script('/console/api/me/keys', { status: 201, body: { id: 'key_1', name: 'x', key: 'own-key-of-dev' } })
   const home = testFolder('home')
   const [bin, state] = [join(home, 'bin'), join(home, 'state')]
   mkdirSync(bin)
@@ -83,7 +83,7 @@ test('issue 47 setup --login: Codex and Copilot run triwire token with the URL, 
     [`triwire token '${server.url}'`, undefined],
   )
   assert.equal(asked(server, '/v1/models')[0]!.headers.authorization, `Bearer ${accessToken(1)}`)
-  assert.equal(asked(server, '/console/api/keys').length, 0)
+  assert.equal(asked(server, '/console/api/me/keys').length, 0)
   // To a key and back: neither way leaves a setting of the other.
   const key = await setup('codex', '--key', 'other-key', '--url', server.url, '--write', '--yes')
   assert.equal(key.code, 0, key.stderr)
@@ -106,7 +106,7 @@ for (const [name, program] of Object.entries(programs))
     const text = JSON.stringify(json)
     assert.equal(text.includes('own-key-of-dev'), way === 'key')
     assert.ok(!text.includes('YOUR-KEY') && !text.includes('tri-at-'))
-    const made = asked(server, '/console/api/keys')
+    const made = asked(server, '/console/api/me/keys')
     assert.equal(made.length, way === 'key' ? 1 : 0)
     if (way === 'key') assert.equal(made[0]!.headers.authorization, `Bearer ${accessToken(1)}`)
   })
@@ -136,14 +136,14 @@ test('issue 47 setup --login makes no key in a dry run, and prints why the gatew
   keep()
   const dry = await setup('qwen-code', '--login', '--url', server.url, '--dry-run')
   assert.equal(dry.code, 0, dry.stderr)
-  assert.equal(asked(server, '/console/api/keys').length, 0)
+  assert.equal(asked(server, '/console/api/me/keys').length, 0)
   for (const [status, body, said] of [
     [403, { detail: 'you may have five keys' }, /makes no key for qwen-code \(status 403\): you may have five keys/],
     [404, {}, /makes no key for qwen-code \(status 404\)/],
     [201, { key: 'a b' }, /makes no key for qwen-code \(status 201\)/],
     [201, '<html>', /makes no key/],
   ] as const) {
-    server.script('/console/api/keys', { status, body })
+    server.script('/console/api/me/keys', { status, body })
     const { code, stderr } = await setup('qwen-code', '--login', '--url', server.url)
     assert.equal(code, 1)
     assert.match(stderr, said)

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { createKey } from '../../src/accounts/keys.ts'
 import type { Redemption } from '../../src/accounts/sign-in/grant-rules.ts'
 import type { IssuedTokens, SignedIn } from '../../src/accounts/sign-in/rows.ts'
 import { createTokens } from '../../src/accounts/sign-in/tokens.ts'
@@ -338,6 +339,68 @@ onEachStore((engine) => {
     assert.deepEqual(answer, { kind: 'ended', why: 'provider' })
     const left = await signIn(store)
     assert.deepEqual(await settle(left.refresh, { kind: 'no' }), { kind: 'ended', why: 'provider' })
+  })
+
+  test('Y20 a key that a person made ends a week after the last good answer of the provider, and pauses until the next', async () => {
+    const { store, pass } = await open()
+    const first = await signIn(store, { sealed: 'sealed 1', models: ['large'] })
+    const keyOf = async (id: string) => (await store.listKeys('one')).find((key) => key.id === id)!
+    const settle = async (token: string, kind: 'yes' | 'no' | 'silent') => {
+      const { secret, ...shown } = tokens.readRefresh(token)!
+      const settled = await store.settleRefresh(shown, { kind }, lives)
+      return settled.kind === 'issued' ? tokensOf(settled, secret).refresh : settled
+    }
+    const made = await store.createOwnKey(first.session.keyId, 'qwen-code on laptop')
+    assert.ok(typeof made === 'object')
+    const key = await keyOf(made.id)
+    assert.deepEqual(
+      [key.label, key.bounds.person, key.bounds.models, key.session, key.expiresMs],
+      ['own: qwen-code on laptop', first.session.personId, ['large'], undefined, startMs + 7 * day],
+    )
+    const operators = await store.createKey('one', {
+      person: first.session.personId,
+      label: 'ci',
+      expiresMs: startMs + day,
+    })
+    await pass(day / 2)
+    const second = await settle(first.refresh, 'yes')
+    assert.equal((await keyOf(made.id)).expiresMs, startMs + 7 * day, 'an end is moved once a day at most')
+    await pass(8 * day)
+    const third = await settle(second as string, 'yes')
+    assert.equal((await keyOf(made.id)).expiresMs, startMs + 15.5 * day, 'a key that had paused goes on')
+    assert.equal((await keyOf(operators.id)).expiresMs, startMs + day, 'the end that an operator gave stays')
+    await settle(third as string, 'no')
+    assert.equal((await keyOf(made.id)).expiresMs, startMs + 8.5 * day, 'the provider knows the person no more')
+    const again = await signIn(store, { sealed: 'x' })
+    await settle(again.refresh, 'yes')
+    assert.equal((await keyOf(made.id)).expiresMs, startMs + 15.5 * day)
+    const rotated = await store.rotateKey(made.id, day)
+    await pass(2 * day)
+    await settle((await signIn(store, { sealed: 'x' })).refresh, 'yes')
+    assert.equal((await keyOf(made.id)).expiresMs, startMs + 9.5 * day, 'a key that was rotated ends with its grace')
+    assert.equal((await keyOf(rotated.id)).expiresMs, startMs + 17.5 * day)
+    await store.erasePerson(first.session.personId)
+    assert.equal((await keyOf(rotated.id)).revokedMs, startMs + 10.5 * day)
+    assert.equal((await keyOf(operators.id)).revokedMs, undefined)
+    await assert.rejects(store.createOwnKey(again.session.keyId, 'x'), { code: 'no_session' })
+  })
+
+  test('Y20 keys that a person made: so many, with a label that is shown whole, and while the provider has answered', async () => {
+    const { store, pass } = await open()
+    const { session } = await signIn(store)
+    for (const [name, code] of [
+      ['a\u0007b', 'label_invalid'],
+      [createKey().key, 'label_secret'],
+    ] as const)
+      await assert.rejects(store.createOwnKey(session.keyId, name), { code })
+    for (let n = 0; n < 20; n++) assert.ok(typeof (await store.createOwnKey(session.keyId, `a ${n}`)) === 'object')
+    assert.equal(await store.createOwnKey(session.keyId, 'b'), 'many')
+    const other = await signIn(store, { subject: 'u-2' })
+    assert.ok(typeof (await store.createOwnKey(other.session.keyId, 'c')) === 'object')
+    await pass(7 * day)
+    assert.equal(await store.createOwnKey(session.keyId, 'b'), 'unconfirmed')
+    await store.endSession({ id: other.session.id }, 'signed_out')
+    await assert.rejects(store.createOwnKey(other.session.keyId, 'd'), { code: 'no_session' })
   })
 
   test('Y20 law: whatever is refreshed when, the newest token works, and one reused after its grace ends the session for all', async () => {

@@ -31,8 +31,11 @@ export type SignInRow = BookRow<'sign_ins'>
 /** A sign-in that was begun. */
 export type GrantRow = BookRow<'oauth_grants'>
 
-/** A session with its key. */
-export type SignInFacts = { signIn: SignInRow; key: KeyRow }
+/** The beginning of the labels of keys that people made for their agents (own-keys.ts). */
+export const ownKeyMark = 'own: '
+
+/** A session with its key. @property ownKeys keys that its person made in the account, paused ones too */
+export type SignInFacts = { signIn: SignInRow; key: KeyRow; ownKeys: readonly KeyRow[] }
 
 /** Finds a session by its id, its key's id, or the digest of its tokens. */
 export type SessionName = { id: string } | { keyId: string } | { digest: string }

@@ -4,6 +4,7 @@ import { BookError } from '../book-error.ts'
 import { type KeyRow, noPerson } from '../book-rows.ts'
 import type { BookChange, BookWrite, Facts } from '../book-rules.ts'
 import { keyBounds } from '../key-bounds.ts'
+import { confirmOwnKeys, pauseOwnKeys } from './own-keys.ts'
 import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignInFacts, SignInRow } from './rows.ts'
 import { createSecret } from './tokens.ts'
 
@@ -109,7 +110,8 @@ export function settleRefresh(
         const { role, sealed = signIn.sealed } = signedIn ?? signIn
         const fields = { askedMs: nowMs, sealed, role }
         const advanced = advance(signIn, generation, nowMs, lives, fields)
-        return signedIn ? { ...advanced, writes: [...advanced.writes, ...narrow(key, signedIn)] } : advanced
+        const narrowed = signedIn ? [key, ...found.ownKeys].flatMap((one) => narrow(one, signedIn)) : []
+        return { ...advanced, writes: [...advanced.writes, ...narrowed, ...confirmOwnKeys(found, nowMs)] }
       }
       if (nowMs < signIn.askedMs + lives.offlineMs) return advance(signIn, generation, nowMs, lives, {})
       const writes: BookWrite[] = [{ kind: 'set_sign_in', signInId: signIn.id, fields: { claimedMs: undefined } }]
@@ -172,6 +174,7 @@ function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
 
 function ended(found: SignInFacts, why: SessionEnd, nowMs: number): RefreshDecision {
   const { writes, trail } = endWrites(found, why, nowMs)
+  if (why === 'provider') writes.push(...pauseOwnKeys(found, nowMs))
   return { writes, result: { kind: 'ended', why }, trail }
 }
 

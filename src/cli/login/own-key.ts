@@ -12,7 +12,7 @@ const patienceMs = 10_000
  * @throws SignInFault with the gateway's reason
  */
 export async function makeOwnKey(url: string, bearer: string, agent: string): Promise<string> {
-  const place = `${url}/console/api/keys`
+  const place = `${url}/console/api/me/keys`
   let [status, text] = [0, '']
   try {
     const response = await ask(place, {

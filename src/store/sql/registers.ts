@@ -19,6 +19,7 @@ import {
   readFields,
   registers,
 } from '../../accounts/registers.ts'
+import { ownKeyMark, type SignInRow } from '../../accounts/sign-in/rows.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
 import {
   type Dialect,
@@ -164,7 +165,7 @@ function endSessionsOf(dialect: Dialect, personId: string, endedMs: number): Sta
     statement(
       dialect,
       (put) => `UPDATE ${schema}.keys SET ${end(put, 'revoked_ms')}
-        WHERE person = ${put(personId)} AND session IS NOT NULL`,
+        WHERE person = ${put(personId)} AND (session IS NOT NULL OR label LIKE ${put(`${ownKeyMark}%`)})`,
     ),
   ]
 }
@@ -199,6 +200,15 @@ export function selectRegister<N extends RegisterName>(
 export function selectKey(dialect: Dialect, column: 'id' | 'digest', value: string): Query<KeyRow> {
   return query(dialect, readKeyRow, (put) => {
     const found = `(SELECT * FROM ${dialect.schema}.keys WHERE ${column} = ${put(value)})`
+    return `SELECT * FROM ${keysWithSpends(dialect, found)}`
+  })
+}
+
+/** Keys that a person made for their agents in an account. */
+export function selectOwnKeys(dialect: Dialect, { personId, accountId }: SignInRow): Query<KeyRow> {
+  return query(dialect, readKeyRow, (put) => {
+    const found = `(SELECT * FROM ${dialect.schema}.keys WHERE person = ${put(personId)} AND account_id = ${put(accountId)}
+      AND revoked_ms IS NULL AND label LIKE ${put(`${ownKeyMark}%`)})`
     return `SELECT * FROM ${keysWithSpends(dialect, found)}`
   })
 }

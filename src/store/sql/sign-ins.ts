@@ -2,16 +2,16 @@ import type { ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import { readFields, registers } from '../../accounts/registers.ts'
 import type { ListedSession, SessionName, SessionPage, SignInRow } from '../../accounts/sign-in/rows.ts'
 import type { Dialect } from './dialect.ts'
-import { selectKey, selectRegister, whereAll } from './registers.ts'
+import { selectKey, selectOwnKeys, selectRegister, whereAll } from './registers.ts'
 import { all, first, query, type StoreStep } from './step.ts'
 
 /* Questions of changes and lists of sign-ins to the store (src/accounts/sign-in). */
 
-/** Finds a session with its key. */
+/** Finds a session with its key, and the keys that its person made. */
 export function* findSignIn(dialect: Dialect, name: SessionName): StoreStep<Facts['signIn']> {
   const signIn = yield* first(selectSignIn(dialect, name))
   const key = signIn && (yield* first(selectKey(dialect, 'id', signIn.keyId)))
-  return signIn && key && { signIn, key }
+  return signIn && key && { signIn, key, ownKeys: yield* all(selectOwnKeys(dialect, signIn)) }
 }
 
 function selectSignIn(dialect: Dialect, name: SessionName) {

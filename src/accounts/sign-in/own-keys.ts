@@ -1,0 +1,62 @@
+import { hasEnded } from '../account.ts'
+import { BookError } from '../book-error.ts'
+import type { IssuedKey, KeyRow } from '../book-rows.ts'
+import type { BookChange, BookWrite } from '../book-rules.ts'
+import { checkLabel, issueKey } from '../book-rules.ts'
+import { ownKeyMark, type SignInFacts } from './rows.ts'
+
+/*
+ * Keys that people make for agents which run no command for a token (ruling Y20). The mark at the beginning of their label tells
+ * them from other keys of the person. Each ends seven days after the last good answer of the identity provider. A good answer moves
+ * that end, also of a key that it has passed: so the key pauses. A no pauses it at once.
+ */
+
+const dayMs = 86_400_000
+const ownKeyMs = 7 * dayMs
+
+/** A person may have so many that work, in one account. */
+export const ownKeysMax = 20
+
+/**
+ * Makes a key with the person, the account and the models of a session.
+ * @param name of the agent and its machine
+ * @returns `unconfirmed` if the provider's last good answer is too old, and `many` if the person has as many as they may
+ * @throws BookError `no_session`, `label_invalid`, `label_secret`
+ */
+export function createOwnKey(sessionKeyId: string, name: string): BookChange<IssuedKey | 'unconfirmed' | 'many'> {
+  return {
+    about: { signIn: { keyId: sessionKeyId } },
+    decide({ signIn: found, nowMs }) {
+      if (!found || found.signIn.endedMs !== undefined) throw new BookError('no_session', sessionKeyId)
+      const { signIn, key, ownKeys } = found
+      const ownExpiresMs = signIn.askedMs + ownKeyMs
+      if (hasEnded(ownExpiresMs, nowMs)) return { writes: [], result: 'unconfirmed' }
+      if (ownKeys.filter(({ expiresMs }) => !hasEnded(expiresMs, nowMs)).length >= ownKeysMax)
+        return { writes: [], result: 'many' }
+      const { accountId } = signIn
+      const bounds = { ...key.bounds }
+      const label = ownKeyMark + name
+      checkLabel(label, accountId)
+      const { write, issued } = issueKey({ accountId, label, ownExpiresMs, bounds }, nowMs)
+      const after = { account: accountId, prefix: issued.prefix, label, person: signIn.personId, session: signIn.id }
+      return { writes: [write], result: issued, trail: { operation: 'key.create', object: issued.id, after } }
+    },
+  }
+}
+
+/** Moves the ends of a person's own keys after a good answer of the provider, at most once a day. */
+export function confirmOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite[] {
+  const isDue = ({ expiresMs, ownExpiresMs }: KeyRow) =>
+    // A key that was rotated ends with its grace.
+    expiresMs !== undefined && expiresMs === ownExpiresMs && expiresMs < nowMs + ownKeyMs - dayMs
+  return ownKeys.filter(isDue).map((key) => setEnd(key, nowMs + ownKeyMs))
+}
+
+/** Pauses a person's own keys, since the provider knows them no more. */
+export function pauseOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite[] {
+  return ownKeys.flatMap((key) => (hasEnded(key.expiresMs, nowMs) ? [] : [setEnd(key, nowMs)]))
+}
+
+function setEnd({ accountId, id: keyId }: KeyRow, endMs: number): BookWrite {
+  return { kind: 'set_key', accountId, keyId, fields: { expiresMs: endMs, ownExpiresMs: endMs } }
+}
