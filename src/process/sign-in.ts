@@ -95,7 +95,7 @@ export function createSignIn(parts: SignInParts) {
           api.peerOf(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for')),
         note: (event, fields) => log.event('info', event, fields),
       })
-    return { createPages, askAgain: createAskAgain(settings, provider, tickets) }
+    return { createPages, askAgain: createAskAgain(settings, provider, tickets, nowMs) }
   }
 }
 

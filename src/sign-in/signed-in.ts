@@ -33,10 +33,22 @@ type Permission = { kind: 'yes'; signedIn: SignedIn } | { kind: 'no' | 'silent';
  * Asks the provider within 3 s whether the person of a session may go on, and applies the rules of now. Only the server that is
  * about to refresh the session may ask, because most providers take a refresh token once. Never throws.
  */
-export function createAskAgain(settings: () => SignInSettings, provider: Pick<Provider, 'renew'>, tickets: Tickets) {
-  return async ({ id, sealed }: SignInRow, books: Pick<Books, 'keepAnswer' | 'endSession'>): Promise<Permission> => {
+export function createAskAgain(
+  settings: () => SignInSettings,
+  provider: Pick<Provider, 'renew'>,
+  tickets: Tickets,
+  nowMs: () => number,
+) {
+  return async (
+    { id, sealed, askedMs }: SignInRow,
+    books: Pick<Books, 'keepAnswer' | 'endSession'>,
+  ): Promise<Permission> => {
     const base = tickets.open<RenewalBase>(kind, sealed)
-    if (!base) return { kind: 'silent', why: 'the provider gave no token to ask it by, or seal_key is another one' }
+    if (!base) {
+      // Nobody will ever be asked, so the person signs in again.
+      const isOver = nowMs() >= askedMs + settings().offlineMs
+      return { kind: isOver ? 'no' : 'silent', why: 'there is no token of the provider, or seal_key is another one' }
+    }
     const renewal = await provider.renew(base)
     if (renewal.kind === 'silent') void renewal.late?.then((late) => settleLate(id, judge(late), books)).catch(() => {})
     return judge(renewal)
