@@ -1,24 +1,49 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { generateKeyPairSync } from 'node:crypto'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EventFrames } from '../src/clouds/event-frames.ts'
+import { signJwt } from '../src/clouds/jwt.ts'
 import { mintBearer, signRequest } from '../src/clouds/sigv4.ts'
+import { Secret } from '../src/config/config.ts'
+import { takeAws } from '../src/upstream/clouds/aws.ts'
+import { takeAzure } from '../src/upstream/clouds/azure.ts'
+import { takeGoogle } from '../src/upstream/clouds/google.ts'
+import type { SourceAround } from '../src/upstream/clouds/sources.ts'
 
 // node bin/node.mjs scripts/cloud-oracles.ts [count] [part]
 //
 // Compares our code for clouds with implementations that share no code with it, over random inputs from a seed. Signatures and minted
-// keys of AWS are those of botocore and of AWS's generator. Frames are written by the codec of AWS's SDK and read by botocore as well.
+// keys of AWS are those of botocore and of AWS's generator. Google-auth verifies and reads tokens. Token requests have the fields of those of
+// google-auth, msal and botocore. Frames are written by the codec of AWS's SDK and read by botocore as well.
 // Takes Python with pip, and npm; or a folder of installed packages in ORACLES.
 
 const count = Number(process.argv[2] ?? 10_000)
 const part = process.argv[3]
-const packages = ['botocore==1.44.8', 'aws-bedrock-token-generator==1.1.0']
+const packages = [
+  'botocore==1.44.8',
+  'aws-bedrock-token-generator==1.1.0',
+  'google-auth==2.63.0',
+  'cryptography',
+  'requests',
+  'msal==1.39.0',
+]
 const folder = process.env['ORACLES'] ?? mkdtempSync(join(tmpdir(), 'triwire-oracle-'))
 
-const parts: Record<string, () => void | Promise<void>> = { signatures: compareSignatures, frames: compareFrames }
+/** Fields by which libraries count themselves. */
+const countingFields = new Set(['client_info'])
+
+const parts: Record<string, () => void | Promise<void>> = {
+  signatures: compareSignatures,
+  frames: compareFrames,
+  jwts: compareJwts,
+  tokens: compareTokens,
+}
 
 try {
   if (process.env['ORACLES'] === undefined) {
@@ -120,6 +145,147 @@ async function compareFrames(): Promise<void> {
     assert.equal(delivered, 0, 'a frame with a flipped bit')
   }
   console.log(`${frames.length} frames: no difference to the codec and to botocore; no flipped bit was delivered`)
+}
+
+/** JSON Web Tokens of random claims, which google-auth verifies and reads. */
+function compareJwts(): void {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+  const file = join(folder, 'public.pem')
+  writeFileSync(file, publicKey.export({ type: 'spki', format: 'pem' }))
+  const random = createRandom(11)
+  const seconds = Math.floor(Date.now() / 1_000)
+  const cases = Array.from({ length: count }, (_, i) => {
+    const aud = `https://oauth2.googleapis.com/token/${random(1_000)}`
+    const claims = {
+      iss: `é${random(1_000)}@p.iam.gserviceaccount.com`,
+      scope: `a b ${i}`,
+      aud,
+      iat: seconds - random(60),
+    }
+    return [{ kid: `${random(1_000_000)}` }, { ...claims, exp: seconds + 600 + random(3_000) }] as const
+  })
+  const tokens = cases.map(([header, claims]) => signJwt(header, claims, key))
+  const expected = cases.map(([header, claims]) => [{ alg: 'RS256', typ: 'JWT', ...header }, claims])
+  assert.deepEqual(run('jwts.py', [file], tokens.join('\n')), expected)
+  console.log(`${count} tokens: verified and read by google-auth, without a difference`)
+}
+
+type TokenRequest = {
+  name: string
+  method: string
+  path: string
+  query: Record<string, string>
+  fields: Record<string, unknown>
+  headers: Record<string, string>
+}
+
+/** The token requests of each source, beside those of the vendors' libraries for the same settings. */
+async function compareTokens(): Promise<void> {
+  const seen: TokenRequest[] = []
+  let name = ''
+  const server = createServer(async (request, response) => {
+    const body = (await request.setEncoding('utf8').toArray()).join('')
+    const { pathname: path, searchParams } = new URL(request.url!, 'http://host')
+    const fields = body.startsWith('{') ? JSON.parse(body) : Object.fromEntries(new URLSearchParams(body))
+    const headers = request.headers as Record<string, string>
+    const about = path.endsWith('generateAccessToken') ? `${name} impersonation` : name
+    seen.push({ name: about, method: request.method!, path, query: Object.fromEntries(searchParams), fields, headers })
+    const end = '2099-01-01T00:00:00Z'
+    const xml = `<AccessKeyId>a</AccessKeyId><SecretAccessKey>b</SecretAccessKey><SessionToken>c</SessionToken><Expiration>${end}</Expiration><Arn>d</Arn>`
+    response.end(
+      path === '/' ? xml : JSON.stringify({ access_token: 't', expires_in: 3_600, accessToken: 't', expireTime: end }),
+    )
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const written = (file: string, value: unknown) => {
+    writeFileSync(join(folder, file), typeof value === 'string' ? value : JSON.stringify(value))
+    return join(folder, file)
+  }
+  const key = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({ type: 'pkcs8', format: 'pem' })
+  const account = { type: 'service_account', client_email: 'llm@p.iam', private_key: key, private_key_id: 'key-1' }
+  const subject = written('subject', 'subject-word')
+  const external = {
+    ...{ type: 'external_account', audience: '//iam.googleapis.com/pool', credential_source: { file: subject } },
+    ...{ subject_token_type: 'urn:ietf:params:oauth:token-type:jwt' },
+  }
+  const taking = '/v1/projects/-/serviceAccounts/sa@p.iam:generateAccessToken'
+  // For the libraries, at the addresses of production.
+  written('service-account.json', { ...account, token_uri: 'https://oauth2.googleapis.com/token' })
+  const theirs = {
+    token_url: 'https://sts.googleapis.com/v1/token',
+    service_account_impersonation_url: `https://iamcredentials.googleapis.com${taking}`,
+  }
+  written('external-account.json', { ...external, ...theirs })
+  const expected = run('tokens.py', [folder]) as TokenRequest[]
+  const aws = { kind: 'aws', region: 'eu-central-1', service: 'bedrock', sign: 'request' } as const
+  const azure = { kind: 'azure', client: 'the-client', scope: 'https://ai.azure.com/.default' } as const
+  const role = 'arn:aws:iam::123456789012:role/llm'
+  const own = { token_url: `${url}/v1/token`, service_account_impersonation_url: url + taking }
+  const keys = { AWS_ACCESS_KEY_ID: 'AKIA', AWS_SECRET_ACCESS_KEY: 's' }
+  const sources: Record<string, [take: (around: SourceAround) => Promise<unknown>, env?: Record<string, string>]> = {
+    'service account': [
+      (around) =>
+        takeGoogle(
+          { kind: 'google', credentialsFile: written('own.json', { ...account, token_uri: `${url}/token` }) },
+          around,
+        ),
+    ],
+    federation: [
+      (around) => takeGoogle({ kind: 'google', credentialsFile: written('own.json', { ...external, ...own }) }, around),
+    ],
+    'client secret': [
+      (around) => takeAzure({ ...azure, tenant: 'the-tenant', secret: new Secret('the-secret') }, around),
+    ],
+    'workload identity': [
+      (around) => takeAzure({ ...azure, tenant: 'the-tenant' }, around),
+      { AZURE_FEDERATED_TOKEN_FILE: written('federated', 'federated-word') },
+    ],
+    'managed identity of the machine': [(around) => takeAzure(azure, around)],
+    'managed identity of the service': [
+      (around) => takeAzure(azure, around),
+      { IDENTITY_ENDPOINT: `${url}/msi/token`, IDENTITY_HEADER: 'identity-word' },
+    ],
+    role: [(around) => takeAws({ ...aws, role, externalId: 'ext' }, around), keys],
+    'web identity': [
+      (around) => takeAws(aws, around),
+      { AWS_WEB_IDENTITY_TOKEN_FILE: written('web', 'web-word-1'), AWS_ROLE_ARN: role },
+    ],
+  }
+  for (const [source, [take, env = {}]] of Object.entries(sources)) {
+    name = source
+    const places = { AZURE_AUTHORITY_HOST: url, AZURE_POD_IDENTITY_AUTHORITY_HOST: url, AWS_ENDPOINT_URL_STS: url }
+    const { signal } = new AbortController()
+    await take({
+      env: { ...places, HOME: folder, ...env },
+      nowMs: Date.now,
+      noteDate() {},
+      routeTo: () => ({}),
+      signal,
+    })
+  }
+  server.close()
+  const plain = ({ name, method, path, query, fields }: TokenRequest) => {
+    const kept = Object.entries(fields).filter(([field]) => !countingFields.has(field))
+    const claims = kept.map(([field, value]) =>
+      field === 'assertion' ? [field, claimsOf(`${value}`)] : [field, value],
+    )
+    return { name, method, path, query, fields: Object.fromEntries(claims) }
+  }
+  assert.deepEqual(seen.map(plain), expected.map(plain))
+  for (const [index, { headers }] of seen.entries())
+    for (const header of ['metadata', 'x-identity-header', 'authorization'])
+      if (headers[header] !== undefined && seen[index]!.name !== 'role')
+        assert.equal(headers[header], expected[index]!.headers[header], `${seen[index]!.name}: ${header}`)
+  console.log(`${seen.length} token requests: the fields of google-auth, msal and botocore`)
+}
+
+/** The head and the claims of a token, with its life in place of its times, and without the host that it is for. */
+function claimsOf(token: string): unknown[] {
+  const [head, claims] = token.split('.').map((part) => Buffer.from(part, 'base64url').toString())
+  const { iat, exp, aud, ...rest } = JSON.parse(claims!)
+  return [JSON.parse(head!), rest, exp - iat, new URL(aud).pathname]
 }
 
 /** Whole numbers below a bound, from a seed. */

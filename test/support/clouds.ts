@@ -99,7 +99,7 @@ const endpoints: Record<string, Endpoint> = {
       fields['grant_type'] === 'urn:ietf:params:oauth:grant-type:token-exchange' &&
       fields['audience'] === '//iam.googleapis.com/pool' &&
       fields['requested_token_type'] === 'urn:ietf:params:oauth:token-type:access_token' &&
-      fields['scope'] === 'https://www.googleapis.com/auth/cloud-platform'
+      /^https:\/\/www\.googleapis\.com\/auth\/(?:cloud-platform|iam)$/.test(fields['scope'] ?? '')
     return isExchange && isGoodSubject(fields['subject_token'] ?? '') ? oauth(cloud) : undefined
   },
   '/google/serviceAccounts/': (cloud, { header, json }) => {

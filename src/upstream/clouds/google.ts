@@ -14,6 +14,8 @@ import {
 } from './sources.ts'
 
 const scope = 'https://www.googleapis.com/auth/cloud-platform'
+/** The scope of a token that only takes that of a service account (google-auth 2.63). */
+const takingScope = 'https://www.googleapis.com/auth/iam'
 const metadataHosts = new Set(['metadata.google.internal', '169.254.169.254', '[fd20:ce::254]'])
 /** The longest life that Google gives a token, in seconds. */
 const lifeSeconds = 3_600
@@ -108,21 +110,21 @@ async function takeFederated(said: CredentialsFile, around: SourceAround): Promi
   const where = 'the file of the external account'
   const file = readMembers(JSON.stringify(said), where, ['audience', 'subject_token_type', 'token_url'])
   const subject = await takeSubject(file, where, around)
+  const address = file['service_account_impersonation_url']
   const form = formOf({
     grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
     requested_token_type: 'urn:ietf:params:oauth:token-type:access_token',
     audience: file.audience,
     subject_token: subject,
     subject_token_type: file.subject_token_type,
-    scope,
+    scope: typeof address === 'string' ? takingScope : scope,
   })
   const { text } = await askSource(around, file.token_url, form)
   const { bearer, lifeMs } = readOAuth(text, 'the answer of the token exchange')
   const source = 'workload identity federation'
-  const address = file['service_account_impersonation_url']
   if (typeof address !== 'string') return { use: { bearer }, source, identity: file.audience, lifeMs }
   const headers = { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' }
-  const body = JSON.stringify({ delegates: [], scope: [scope], lifetime: `${lifeSeconds}s` })
+  const body = JSON.stringify({ delegates: null, scope: [scope], lifetime: `${lifeSeconds}s` })
   const answer = await askSource(around, address, { method: 'POST', headers, body })
   const token = readMembers(answer.text, 'the answer of the service account', ['accessToken', 'expireTime'])
   const [, email = address] = /serviceAccounts\/([^:/]+)/.exec(address) ?? []
