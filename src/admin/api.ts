@@ -1,4 +1,4 @@
-import type { Principal } from '../accounts/books.ts'
+import type { Books, Principal } from '../accounts/books.ts'
 import type { Calendar } from '../accounts/calendar.ts'
 import type { Bodies, BodyShare } from '../gateway/fairness/places.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
@@ -28,6 +28,8 @@ import { createUnderWay } from './under-way.ts'
 
 export type ApiParts = IdentityParts & {
   running: Running
+  /** The books of the demo, which are only read. The operators who ask are those of `books`. */
+  demoBooks?: (() => Promise<Books>) | undefined
   /** Logs a bug of ours. */
   reportBug(bug: Error): void
   /** Whether the clock that dates entries is right (ruling Y15); undefined if this process does not judge it. */
@@ -71,15 +73,8 @@ export function createApi(parts: ApiParts): AdminHandler {
       const answer = await judge(request)
       return answer && guard(answer, request.id)
     } catch (error) {
-      return guard(tellProblem(asProblem(error), request.id), request.id)
+      return guard(tellProblem(asProblem(error, parts.reportBug), request.id), request.id)
     }
-  }
-
-  function asProblem(error: unknown): ProblemError {
-    const problem = problemOf(error)
-    if (problem instanceof ProblemError) return problem
-    parts.reportBug(error as Error)
-    return new ProblemError('internal', 'A bug of ours: the log has it.')
   }
 
   async function judge(request: AdminRequest): Promise<ApiAnswer | undefined> {
@@ -95,6 +90,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const isSafe = operation.operation.method === 'GET'
     if (!isSafe && shown.isCookie && isCrossSite(exchange, site))
       throw new ProblemError('cross_site', 'This comes from a page of another site.')
+    if (parts.demoBooks) refuseInDemo(operation.operation)
     // Signing in needs a limit, because each success is a commit.
     const place = isOpen ? parts.ownerRates.take(address) : undefined
     if (place && !place.ok) throw tooMany('Your address asks too often.', place.retryAfterSeconds)
@@ -137,7 +133,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       version: versionOf(exchange, operation),
       isClockRight: parts.isClockRight?.(),
     }
-    const openBooks = async () => (await parts.books()).as(act)
+    const openBooks = async () => (await (parts.demoBooks ?? parts.books)()).as(act)
     const context: Context = {
       // Operations that only read memory are answered even if the store is silent.
       books: operation.asks === undefined ? await openBooks() : (undefined as never),
@@ -192,6 +188,19 @@ function actorOf(who: Principal | undefined): string {
   if (who.kind === 'operator') return who.actor
   const { id, bounds } = who.key
   return bounds.person === undefined ? `key:${id}` : `person:${bounds.person}`
+}
+
+function asProblem(error: unknown, reportBug: ApiParts['reportBug']): ProblemError {
+  const problem = problemOf(error)
+  if (problem instanceof ProblemError) return problem
+  reportBug(error as Error)
+  return new ProblemError('internal', 'A bug of ours: the log has it.')
+}
+
+/** @throws ProblemError for what is not a question about the books of the demo: nothing happens in it, and nobody signs in */
+function refuseInDemo({ method, role, id }: Operation): void {
+  if (method !== 'GET' || role === 'anyone' || id === 'events')
+    throw new ProblemError('forbidden', 'This is the demo, which is only read. Leave it to change something.')
 }
 
 type ShownCredential = { who: Principal | undefined; isCookie: boolean; isStillGood: () => Promise<boolean> }

@@ -27,6 +27,8 @@ export type AdminOperations = Running & {
 type AdminParts = {
   isReady: () => Promise<Readiness>
   api: AdminHandler
+  /** Answers about the demo, below a path of its own. */
+  demoApi?: AdminHandler
   metrics: AdminHandler
   /** The web console. */
   pages: AdminHandler
@@ -45,6 +47,8 @@ type AdminParts = {
 }
 
 const apiPrefix = '/api/v1/'
+/** Stands before it for the demo. */
+const demoPath = '/demo'
 
 /** True, or the reason why not, or a note although it is ready. All are fixed words, because anyone may read them. */
 export type Readiness = boolean | string | { note: string }
@@ -70,7 +74,7 @@ const ampleRoom = { take: () => true }
  * In clear from other machines only health and metrics are answered, because tokens and cookies would be read on the way.
  */
 export function createAdmin(parts: AdminParts): Edge {
-  const { isReady, api, metrics, pages, door, tls, besideOf, prefix = '', reportBug } = parts
+  const { isReady, api, demoApi, metrics, pages, door, tls, besideOf, prefix = '', reportBug } = parts
   const limits = { ...adminLimits, ...parts.limits }
   return createEdge({ limits, tls, handle: (exchange, id) => void serve(exchange, id), formError: formProblem })
 
@@ -102,6 +106,8 @@ export function createAdmin(parts: AdminParts): Edge {
     if (path === '/metrics') return metrics
     if (besideOf) return (path === '/healthz' || path === '/readyz') && isRead(method) ? answerInAWord : refuse
     if (path.startsWith(apiPrefix)) return api
+    if (demoApi && path.startsWith(demoPath + apiPrefix))
+      return (request) => demoApi({ ...request, path: path.slice(demoPath.length) })
     if (path === '/console' || path.startsWith(consolePrefix)) return pages
     return door && path.startsWith(door.path) ? door.answer : answerProbe
   }

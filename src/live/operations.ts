@@ -29,17 +29,19 @@ type LiveParts = {
   /** Webhooks are opened after the parts that report to them. */
   listWebhooks: AdminOperations['listWebhooks']
   listNeeds: AdminOperations['listNeeds']
+  demo: AdminOperations['demo']
   reportBug: (bug: Error) => void
 }
 
 /** Creates the operations that need a running server. */
 export function createOperations(parts: LiveParts): AdminOperations {
-  const { gateway, recents, store, watch, readStatus, listWebhooks, listNeeds, reportBug } = parts
+  const { gateway, recents, store, watch, readStatus, listWebhooks, listNeeds, demo, reportBug } = parts
   const config = () => gateway.snapshots.current.config
   return {
     explain,
     listWebhooks,
     listNeeds,
+    demo,
     heldOf: (digest, whose = 'bounds') => store.directory.findKnownKey(digest)?.[whose]?.heldNanos ?? 0n,
     heldByPeople: () =>
       new Map(

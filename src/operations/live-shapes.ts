@@ -102,6 +102,22 @@ export const statusShape = z.object({
 
 export type Status = z.output<typeof statusShape>
 
+export const demoShape = z.object({
+  offered: z.boolean().describe('it can be made, or is there: no request was billed yet'),
+  made: z.boolean().describe('its file is there'),
+  making: z.boolean().describe('it is being made now, which takes some seconds'),
+})
+
+export type DemoState = z.output<typeof demoShape>
+
+/** The demo of a running server. */
+export type DemoDesk = {
+  state(): Promise<DemoState>
+  /** @throws ProblemError while it is not offered */
+  make(): Promise<DemoState>
+  remove(): Promise<DemoState>
+}
+
 const loss = z.object({ field: z.string(), what: z.string(), why: z.string() })
 
 const refusal = z.object({

@@ -5,7 +5,7 @@ import type { DeclaredLabels } from '../accounts/labels.ts'
 import type { OperatorRole, OwnerRole } from '../accounts/operators.ts'
 import type { CreditWords } from '../accounts/statement.ts'
 import type { ClientWire } from '../catalog/wire-names.ts'
-import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
+import type { ClientRow, DemoDesk, RequestRow, Setup, Status, TranslationTold } from './live-shapes.ts'
 import type { Need } from './needs.ts'
 import type { ProblemName } from './problem.ts'
 import type { Holds, RequestFilter, RequestPlace, SteeringWord, UpstreamPlace } from './rows.ts'
@@ -144,6 +144,8 @@ export type Running = {
   readCreditWords(): Promise<CreditWords>
   listWebhooks(): Promise<readonly WebhookState[]>
   listNeeds(): Promise<readonly Need[]>
+  /** The demo of the console. */
+  demo: DemoDesk
   /** The nano-credits of a key's budget that running requests hold, as far as this process knows; or of its person's. */
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
   /** The same of people, by their ids; those of whom nothing is held may be missing. */

@@ -1,4 +1,5 @@
 import { accountOperations } from './accounts.ts'
+import { demoOperations } from './demo.ts'
 import { keyOperations } from './keys.ts'
 import { ledgerOperations } from './ledger.ts'
 import type { Operation } from './operation.ts'
@@ -17,6 +18,7 @@ import { workbenchOperations } from './workbench.ts'
 export const operations: readonly Operation[] = [
   ...sessionOperations,
   ...meOperations,
+  ...demoOperations,
   ...ownOperations,
   ...accountOperations,
   ...keyOperations,

@@ -25,6 +25,8 @@ type AdminApiParts = {
   readAccess: ApiParts['readAccess']
   bodyBytesMax: () => number
   bodies: ApiParts['bodies']
+  /** The demo, whose API stands beside. */
+  demo: { books(): Promise<Books>; view: ApiParts['running'] }
 }
 
 /** At most so many wrong tokens of an address, questions of an operator, and questions of an owner, in a minute. */
@@ -85,7 +87,8 @@ export function createAdminApi(parts: AdminApiParts) {
     bodies,
   }
   const pages = createConsole({ site })
-  return { api: openApi(apiParts), pages, books, adopt, close, apiParts }
+  const demoApi = openApi({ ...apiParts, running: parts.demo.view, demoBooks: parts.demo.books })
+  return { api: openApi(apiParts), demoApi, pages, books, adopt, close, apiParts }
 
   /**
    * A reload has put this configuration in force. From now on the listener presents the certificate of this configuration

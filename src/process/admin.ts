@@ -21,6 +21,7 @@ import type { Log } from '../log/log.ts'
 import type { Family } from '../telemetry/instruments.ts'
 import { openWebhooks, type Webhooks } from '../webhooks/webhooks.ts'
 import { createAdminApi, prefixOf } from './admin-api.ts'
+import { openDemo } from './demo-store.ts'
 import { createOwnPages } from './own-pages.ts'
 import { createSignIn } from './sign-in.ts'
 import { createSignInPaths } from './sign-in-paths.ts'
@@ -92,10 +93,12 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     ...{ gateway, reportBug, tellClock, books: ownBooks, listWebhooks: () => webhooks.list() },
     isTelling: config.webhooks.some(({ events }) => events.has('needs_changed')),
   })
+  const demo = openDemo({ config, isWorker: role !== undefined, books: ownBooks, gateway, reportBug })
   const own = createOperations({
     ...{ gateway, recents, store, traffic: parts.traffic, reportBug },
     listWebhooks: async () => webhooks.list(),
     listNeeds: () => needs.list(),
+    demo: demo.desk,
     watch: events.watch,
     readStatus: () => {
       const [lagMs, clock] = [telemetry.readLagMs(), tellClock() ?? null]
@@ -107,6 +110,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
   const operations = view?.operations ?? own
   const { play, playing } = createPlayground(gateway, parts.listeners, parts.isDraining)
   const adminApi = createAdminApi({
+    demo: { books: demo.desk.books, view: demo.viewOf(own) },
     ...{ config, operations, nowMs, clockMs, play, readAccess: gateway.readAccess },
     isClockRight: () => store.clock.doubt === undefined,
     bodyBytesMax: () => gateway.snapshots.current.config.limits.bodyBytesMax,
@@ -124,7 +128,11 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       const [ready, note] = [isReady(), tellClock()]
       return ready === true && note !== undefined ? { note } : ready
     },
-    ...{ api: adminApi.api, pages: signIn.admin(adminApi.apiParts.site ?? {}, adminApi.pages) },
+    ...{
+      api: adminApi.api,
+      demoApi: adminApi.demoApi,
+      pages: signIn.admin(adminApi.apiParts.site ?? {}, adminApi.pages),
+    },
     metrics: telemetry.watch(gateway, [...parts.families, ...webhooks.families]),
     ...(view && { door: view.door }),
     prefix: prefixOf(config),
@@ -170,6 +178,7 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
       }
       await webhooks.close()
       await needs.close()
+      await demo.close()
       await adminApi.close()
     },
   }

@@ -71,6 +71,9 @@ const samples: Record<string, (api: Api, key?: string) => Record<string, unknown
     'upstream.enable': () => ({ upstream: 'sim', account: 'a', model: 'native-messages' }),
     status: () => ({}),
     needs: () => ({}),
+    'demo.show': () => ({}),
+    'demo.make': () => ({}),
+    'demo.remove': () => ({}),
     'clock.confirm': () => ({}),
     'webhook.list': () => ({}),
     events: () => ({}),
@@ -447,6 +450,10 @@ const ownWays: Record<string, Provoke> = {
   'usage.show range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
   'own.usage range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
   'statement.show not_found': withFields({ account: 'nobody' }),
+  'demo.make conflict': async (api, one, fields) => {
+    await paid(api.gateway)
+    return asked()(api, one, fields)
+  },
   'operator.create conflict': withFields({ name: 'ann' }),
   'people.usage range_too_large': withFields({ bucket: 'quarter', from: '2020-01-01', to: '2026-01-01' }),
 }

@@ -1,42 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { utc } from '../../src/accounts/calendar.ts'
 import { nanosPerCredit } from '../../src/accounts/credit.ts'
-import type { Gateway } from '../../src/gateway/gateway.ts'
-import { NeedWatch } from '../../src/live/needs.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { createDebitRow } from './fixtures.ts'
+import { watchNeeds } from './need-watch.ts'
 
 const [hourMs, dayMs] = [3_600_000, 86_400_000]
 const startMs = Date.parse('2026-08-20T10:05:00Z')
-
-/** A server's list of its store, at a time that the test turns. */
-function watch(store: TestStore, isTelling = false) {
-  const now = { ms: startMs }
-  const config = { catalog: { entries: [] }, reporting: utc, tls: undefined, adminTls: undefined }
-  const gateway = {
-    nowMs: () => now.ms,
-    clockMs: () => now.ms,
-    snapshots: { current: { pool: { list: () => [] }, config } },
-    ledger: { whyBlocked: () => undefined, backlog: () => ({ blockedAccounts: 0 }) },
-    lastAnswers: {},
-  } as unknown as Gateway
-  const needs = new NeedWatch({
-    ...{ gateway, isTelling, reportBug: assert.ifError, books: async () => store, listWebhooks: () => [] },
-    tellClock: () => undefined,
-  })
-  return {
-    async turn(ms: number) {
-      now.ms = ms
-      await store.turn(ms)
-    },
-    async texts() {
-      await needs.look()
-      return (await needs.list()).map(({ text }) => text)
-    },
-    needs,
-  }
-}
 
 onEachStore((engine) => {
   let requests = 0
@@ -48,7 +18,7 @@ onEachStore((engine) => {
     const store = await engine.open({ atMs: startMs })
     const { id: accountId } = await store.createAccount('acme', 100n * nanosPerCredit)
     const { id: keyId } = await store.createKey(accountId, { label: 'ci' })
-    return { store, accountId, keyId, ...watch(store) }
+    return { store, accountId, keyId, ...watchNeeds(store, startMs) }
   }
 
   test('CON-P3 an account that runs dry by its spend of a week appears, and vanishes with credit, or if it is suspended', async () => {
@@ -141,7 +111,7 @@ test('CON-P3 keys that are more than one look reads are found in turns, and forg
     },
     noteNeeds: async () => new Map(),
   } as unknown as TestStore
-  const { texts } = watch(store)
+  const { texts } = watchNeeds(store, startMs)
   for (const key of keys.slice(3, -1)) key.revokedMs = 1
   const line = (at: number) => `Key k${at} of many was not used for 100 days.`
   assert.deepEqual(await texts(), [0, 1, 2].map(line))

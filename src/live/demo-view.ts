@@ -1,0 +1,68 @@
+import type { Books } from '../accounts/books.ts'
+import type { DemoDesk, DemoState } from '../operations/live-shapes.ts'
+import type { Running } from '../operations/operation.ts'
+import { ProblemError } from '../operations/problem.ts'
+import { explainDebit } from './explanation.ts'
+
+/** The file of the demo. */
+export type DemoFile = {
+  state(): Promise<DemoState>
+  /** @returns false if it is not offered */
+  make(): Promise<boolean>
+  remove(): Promise<void>
+  /** @returns undefined if it is not there */
+  books(): Promise<Books | undefined>
+}
+
+/** The demo as operators use it, with its books. @throws ProblemError if it is not offered, or not there */
+export function openDemoDesk(file: DemoFile): DemoDesk & { books(): Promise<Books> } {
+  return {
+    state: () => file.state(),
+    async make() {
+      if (await file.make()) return file.state()
+      throw new ProblemError(
+        'conflict',
+        'A demo is made only while no request was billed, and if no other file has its name.',
+      )
+    },
+    async remove() {
+      await file.remove()
+      return file.state()
+    },
+    async books() {
+      const books = await file.books()
+      if (books) return books
+      throw new ProblemError('not_found', 'There is no demo here, or no longer.')
+    },
+  }
+}
+
+/** The answers of a server about its demo: everything is in the store of the demo, and nothing is under way. */
+export function viewDemo(
+  own: Running,
+  { books, listNeeds, nowMs }: { books(): Promise<Books>; listNeeds: Running['listNeeds']; nowMs(): number },
+): Running {
+  return {
+    ...own,
+    isAlone: true,
+    heldOf: () => 0n,
+    heldByPeople: () => new Map(),
+    rememberedSinceMs: nowMs,
+    listUnreached: () => [],
+    async listNeeds() {
+      await books()
+      return listNeeds()
+    },
+    listRequests: async () => [],
+    findRequests: async () => new Set(),
+    readHolds: async () => new Map(),
+    listUpstreams: async () => [],
+    listWebhooks: async () => [],
+    writeTraffic: async () => true,
+    readStatus: async () => ({ ...(await own.readStatus()), failing: [], heard: [] }),
+    async explain(requestId) {
+      const debit = await (await books()).findDebit(requestId)
+      return debit ? explainDebit(debit) : 'unknown'
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import { demoShape } from './live-shapes.ts'
+import { operation } from './operation.ts'
+
+/** The demo of the console, which the real store has no part in but for the records of these acts. */
+export const demoOperations = [
+  operation({
+    id: 'demo.show',
+    http: 'GET /demo',
+    role: 'viewer',
+    output: demoShape,
+    text: 'tell whether there is a demo, or one is offered',
+    asks: 'server',
+    run: async ({ running }) => ({ body: await running.demo.state() }),
+  }),
+  operation({
+    id: 'demo.make',
+    http: 'POST /demo',
+    role: 'admin',
+    output: demoShape,
+    problems: ['conflict'],
+    text: 'make the demo: 30 days of made-up life in a store of its own, which is read below `/demo/api/v1`',
+    asks: 'server',
+    async run({ running, openBooks }) {
+      const body = await running.demo.make()
+      await (await openBooks()).noteAct({ operation: 'demo.make', object: 'demo' })
+      return { body }
+    },
+  }),
+  operation({
+    id: 'demo.remove',
+    http: 'DELETE /demo',
+    role: 'admin',
+    output: demoShape,
+    problems: ['invalid_request'],
+    text: 'leave the demo, and remove its file',
+    asks: 'server',
+    async run({ running, openBooks }) {
+      const body = await running.demo.remove()
+      await (await openBooks()).noteAct({ operation: 'demo.remove', object: 'demo' })
+      return { body }
+    },
+  }),
+]

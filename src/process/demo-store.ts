@@ -1,0 +1,141 @@
+import { existsSync, renameSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Books } from '../accounts/books.ts'
+import type { Config } from '../config/config.ts'
+import type { Gateway } from '../gateway/gateway.ts'
+import { type DemoFile, openDemoDesk, viewDemo } from '../live/demo-view.ts'
+import { NeedWatch } from '../live/needs.ts'
+import { type OpenBooks, openServingBooks } from '../store/open-books.ts'
+
+type DemoStoreParts = {
+  config: Pick<Config, 'store' | 'stateDir' | 'reporting'>
+  /** Whether this process is one of several that share a folder. */
+  isWorker: boolean
+  /** The books of the real store, which are only read. */
+  books(): Promise<Books>
+  nowMs(): number
+}
+
+/** The demo of a server: what operators do with it, and the view of it. */
+export function openDemo({
+  gateway,
+  reportBug,
+  ...parts
+}: Omit<DemoStoreParts, 'nowMs'> & { gateway: Gateway; reportBug(bug: Error): void }) {
+  const { nowMs } = gateway
+  const file = new DemoStore({ ...parts, nowMs })
+  const desk = openDemoDesk(file)
+  const needs = new NeedWatch({
+    ...{ gateway, reportBug, books: desk.books, listWebhooks: () => [], tellClock: () => undefined, isTelling: false },
+  })
+  return {
+    desk,
+    viewOf: (own: Parameters<typeof viewDemo>[0]) =>
+      viewDemo(own, { books: desk.books, listNeeds: () => needs.list(), nowMs }),
+    async close(): Promise<void> {
+      await needs.close()
+      await file.close()
+    },
+  }
+}
+
+/** A file and what SQLite keeps beside it. */
+const endings = ['', '-wal', '-shm', '.lock']
+
+/**
+ * The demo of the console: a store of its own in a file beside the real one, offered while no request was billed there. With
+ * PostgreSQL it is a file in the state folder of the server. Leaving it removes the file.
+ */
+class DemoStore implements DemoFile {
+  readonly #parts: DemoStoreParts
+  readonly #path: string
+  #opened: Promise<OpenBooks> | undefined
+  #making: Promise<boolean> | undefined
+  /** The file was looked at, or made, by this process. */
+  #isKnown = false
+
+  constructor(parts: DemoStoreParts) {
+    this.#parts = parts
+    const { store, stateDir } = parts.config
+    const folder = parts.isWorker ? dirname(stateDir) : stateDir
+    const path = join(folder, 'demo.db')
+    this.#path = store.engine === 'sqlite' && store.path === path ? join(folder, 'demo-life.db') : path
+  }
+
+  async state() {
+    const isMade = await this.#isOurs()
+    const isFree = isMade || !existsSync(this.#path)
+    const models = isFree ? await (await this.#parts.books()).listModels() : []
+    return { offered: isFree && models.length === 0, made: isMade, making: this.#making !== undefined }
+  }
+
+  make(): Promise<boolean> {
+    this.#making ??= this.#make().finally(() => {
+      this.#making = undefined
+    })
+    return this.#making
+  }
+
+  async remove(): Promise<void> {
+    await this.#making?.catch(() => {})
+    if (!(await this.#isOurs())) return
+    await this.close()
+    for (const ending of endings) rmSync(this.#path + ending, { force: true })
+  }
+
+  async books(): Promise<Books | undefined> {
+    return (await this.#isOurs()) ? this.#openBooks() : undefined
+  }
+
+  async #openBooks(): Promise<Books> {
+    const { nowMs, config } = this.#parts
+    const place = { engine: 'sqlite', path: this.#path, shown: this.#path } as const
+    this.#opened ??= openServingBooks(place, nowMs, config.reporting)
+    return (await this.#opened).books
+  }
+
+  async close(): Promise<void> {
+    const opened = this.#opened
+    this.#opened = undefined
+    await (await opened)?.close()
+  }
+
+  async #make(): Promise<boolean> {
+    const { offered, made } = await this.state()
+    if (made || !offered) return made
+    // A file with the name of the demo is always a whole one.
+    const path = `${this.#path}.new`
+    const removeParts = () => {
+      for (const ending of endings) rmSync(path + ending, { force: true })
+    }
+    removeParts()
+    try {
+      const { makeDemoLife } = await import('../store/demo-life.ts')
+      await makeDemoLife(path, { nowMs: this.#parts.nowMs(), reporting: this.#parts.config.reporting })
+      renameSync(path, this.#path)
+      return true
+    } finally {
+      removeParts()
+    }
+  }
+
+  /** Whether the file is a demo: a store of somebody's with that name is neither shown nor removed. */
+  async #isOurs(): Promise<boolean> {
+    if (!existsSync(this.#path)) {
+      // Another worker may have removed it.
+      this.#isKnown = false
+      await this.close()
+      return false
+    }
+    if (this.#isKnown) return true
+    try {
+      const { demoActor } = await import('../store/demo-life.ts')
+      const books = await this.#openBooks()
+      this.#isKnown = (await books.listAudit({ limit: 1, actor: demoActor, operation: 'account.create' })).length > 0
+    } catch {
+      // The file is no store.
+    }
+    if (!this.#isKnown) await this.close()
+    return this.#isKnown
+  }
+}
