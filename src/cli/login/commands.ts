@@ -22,9 +22,10 @@ export function addLoginCommands(program: Command): void {
     .description(
       'print a token for an agent that asks for one: no browser is opened, exit code 3 if a person is needed',
     )
-    .action(async (named: string | undefined) => {
+    .option('--named <agent>', 'print a key of yours for an agent that keeps it, such as opencode')
+    .action(async (url: string | undefined, { named }: { named?: string }) => {
       const { printToken } = await import('./print-token.ts')
-      await printToken(named)
+      await printToken(url, named)
     })
   program
     .command('logout')
