@@ -1,3 +1,4 @@
+import type { HttpExchange } from '../http/http-exchange.ts'
 import type { AdminHandler, AdminRequest, ApiAnswer } from './answer.ts'
 import type { ConsoleFiles, OpenConsole } from './console-files.ts'
 import { isOurHost, type KnownSite, siteOf } from './guard.ts'
@@ -29,6 +30,20 @@ const guard = {
 
 /** A file of a page may be cached for ever, because its name is a digest of its content. */
 const immutable = 'public, max-age=31536000, immutable'
+
+/** Whether a browser asks for a page, and not a program for data. */
+export function isBrowsing(exchange: HttpExchange): boolean {
+  return exchange.method === 'GET' && /\btext\/html\b/.test(exchange.header('accept') ?? '')
+}
+
+/**
+ * The answer at `/` to people, who type the address alone (CON-16). The location is relative, because a proxy may put a path
+ * before ours.
+ */
+export const toConsole: ApiAnswer = {
+  status: 307,
+  headers: { ...guard, 'cache-control': 'no-store', location: 'console/' },
+}
 
 type ConsoleParts = {
   /** The names under which people reach the listener. */

@@ -16,7 +16,7 @@ import {
   send,
   tellProblem,
 } from './answer.ts'
-import { consolePrefix } from './console.ts'
+import { consolePrefix, isBrowsing, toConsole } from './console.ts'
 
 /** The operations that need a running server. */
 export type AdminOperations = Running & {
@@ -112,7 +112,9 @@ export function createAdmin(parts: AdminParts): Edge {
     return door && path.startsWith(door.path) ? door.answer : answerProbe
   }
 
-  async function answerProbe({ exchange: { method }, path }: AdminRequest): Promise<ApiAnswer> {
+  async function answerProbe({ exchange, path }: AdminRequest): Promise<ApiAnswer> {
+    const { method } = exchange
+    if (path === '/' && isBrowsing(exchange)) return toConsole
     if (isRead(method) && path === '/healthz') return tell(200, { status: 'ok' })
     if (isRead(method) && path === '/readyz') {
       const ready = await isReady()

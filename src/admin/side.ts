@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
 import { readBody } from '../http/body.ts'
+import type { HttpExchange } from '../http/http-exchange.ts'
 import type { Side, SideAnswer } from '../http/routes.ts'
 import { ProblemError } from '../operations/problem.ts'
 import {
@@ -21,11 +22,11 @@ type SideHandler = (request: SideRequest) => Promise<ApiAnswer | undefined>
 
 /** A row of the table of paths beside those of models. */
 export type SideRoute = {
-  /** The whole path; with a slash at its end, all paths below it that have no row of their own. */
+  /** The whole path; with a slash at its end, all paths below it that have no row of their own. `/` is a whole path. */
   path: string
   answer: SideHandler
-  /** Whether the configuration in force has it. Without it the path is unknown. */
-  isOn(config: Config): boolean
+  /** Whether the configuration in force has it for such a request. Without it the path is unknown. */
+  isOn(config: Config, exchange: HttpExchange): boolean
 }
 
 /** Limits for the bodies of such requests, which are small and arrive quickly, in ms. */
@@ -37,12 +38,14 @@ const ampleRoom = { take: () => true }
 /** Makes the paths beside those of models from their table. The longest path that fits a request answers it. */
 export function createSide(routes: readonly SideRoute[], listeners: readonly RecordListener[]): Side {
   const whole = new Map(routes.map((route) => [route.path, route]))
-  const below = routes.filter(({ path }) => path.endsWith('/')).sort((a, b) => b.path.length - a.path.length)
+  const below = routes
+    .filter(({ path }) => path.endsWith('/') && path !== '/')
+    .sort((a, b) => b.path.length - a.path.length)
   return { listeners, find }
 
-  function find(path: string, config: Config): SideAnswer | undefined {
+  function find(path: string, config: Config, asked: HttpExchange): SideAnswer | undefined {
     const route = whole.get(path) ?? below.find((one) => path.startsWith(one.path))
-    return route?.isOn(config) ? (exchange, record) => answer(route, exchange, record) : undefined
+    return route?.isOn(config, asked) ? (exchange, record) => answer(route, exchange, record) : undefined
   }
 
   async function answer({ answer }: SideRoute, ...[exchange, record]: Parameters<SideAnswer>) {

@@ -23,7 +23,7 @@ type Router = (exchange: HttpExchange, requestId: string) => void
 export type Side = {
   readonly listeners: readonly RecordListener[]
   /** @returns undefined if the path is not served, by this configuration */
-  find(path: string, config: Config): SideAnswer | undefined
+  find(path: string, config: Config, exchange: HttpExchange): SideAnswer | undefined
 }
 
 /**
@@ -69,7 +69,7 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     const { lingerMs } = limits
     let isInference = false
     const route = findRoute(method, path)
-    const answerAside = route ? undefined : side?.find(path, config)
+    const answerAside = route ? undefined : side?.find(path, config, exchange)
     const told = answerAside ? side!.listeners : listeners
     const { ownPage } = config
     const ending = { exchange, record, listeners: told, sinceMs, answer: sendRefusal, ownPage }

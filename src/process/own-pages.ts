@@ -1,9 +1,10 @@
 import { createThrottle, createWindows } from '../accounts/limits.ts'
 import type { ApiParts } from '../admin/api.ts'
-import { createConsole } from '../admin/console.ts'
+import { createConsole, isBrowsing, toConsole } from '../admin/console.ts'
 import type { KnownSite } from '../admin/guard.ts'
 import { giveWay, type SideRoute } from '../admin/side.ts'
 import type { Config } from '../config/config.ts'
+import type { HttpExchange } from '../http/http-exchange.ts'
 import { namesOf, openApi } from './admin-api.ts'
 
 /** At most so many wrong keys of an address, and questions of an owner, in a minute; and questions of all of them at once. */
@@ -37,6 +38,10 @@ export function createOwnPages(
   const pages = createConsole({ site })
   const isOn = ({ ownPages, signIn }: Config) => ownPages || signIn !== undefined
   const routes = [
+    {
+      ...{ path: '/', answer: async () => toConsole },
+      isOn: (config: Config, exchange: HttpExchange) => isOn(config) && isBrowsing(exchange),
+    },
     { path: '/console', answer: pages, isOn },
     { path: '/console/', answer: pages, isOn },
     { path: '/console/api/', answer: giveWay(api, atOnceMax, isShedding), isOn },

@@ -37,6 +37,20 @@ test('Y19 pages exist only with own_pages, and a reload turns them on and off', 
   }
 })
 
+test('CON-16 people who type the address alone come to the console, on both listeners; programs get what they got', async () => {
+  gateway.reload({ own_pages: true })
+  for (const url of [gateway.url, gateway.adminUrl]) {
+    const ask = (accept: string, method = 'GET') =>
+      fetch(`${url}/`, { method, headers: { accept }, redirect: 'manual' })
+    const page = await ask('text/html,application/xhtml+xml,*/*;q=0.8')
+    assert.deepEqual([page.status, page.headers.get('location')], [307, 'console/'])
+    assert.equal((await ask('*/*')).status, 404)
+    assert.equal((await ask('text/html', 'POST')).status, 404)
+  }
+  gateway.reload({ own_pages: false })
+  assert.equal((await fetch(`${gateway.url}/`, { headers: { accept: 'text/html' } })).status, 404)
+})
+
 test('Y19 the longest path that fits answers; paths of models, and those that are off, never reach it', async () => {
   const tell = (body: string) => async (): Promise<ApiAnswer> => ({ status: 200, headers: {}, body })
   const isOn = () => true

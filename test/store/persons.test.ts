@@ -25,6 +25,23 @@ onEachStore((engine) => {
     return { store, books: store.as(act) }
   }
 
+  test('Y22 the people of an account are those that it is named for, and all who have a key of it', async () => {
+    const { store, books } = await open()
+    const [one, two] = [await store.createAccount('one'), await store.createAccount('two')]
+    const make = async (name: string, account?: string) =>
+      (await books.createPerson({ name, ...(account && { account }) })).id
+    const [keyed, both] = [await make('Keyed'), await make('Both')]
+    await make('Named', one.id)
+    await make('Nobody')
+    await books.createKey(one.id, { person: keyed })
+    await books.createKey(one.id)
+    for (const account of [one, two]) await books.createKey(account.id, { person: both })
+    const namesOf = async (usingAccountId: string) =>
+      (await store.pagePersons({ usingAccountId, limit: 9 })).map(({ name }) => name).sort()
+    assert.deepEqual(await namesOf(one.id), ['Both', 'Keyed', 'Named'])
+    assert.deepEqual(await namesOf(two.id), ['Both'])
+  })
+
   test('Y21 a person is found by id, external id, and an address or a name that only one has', async () => {
     const { books } = await open()
     const ada = await books.createPerson({ name: 'Ada L', externalId: 'u-1', email: 'Ada@Example.COM' })

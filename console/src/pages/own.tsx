@@ -7,8 +7,8 @@ import { spanOfBucket } from '../pure/range.ts'
 import { sumOf, sumOfCredits } from '../pure/usage.ts'
 import { zones } from '../session.ts'
 import type { Listed, Me, OwnRequest, Usage } from '../shapes.ts'
-import { AccountState, Expires } from '../ui/badges.tsx'
-import { Away, Credits } from '../ui/numbers.tsx'
+import { AccountState, BudgetBar, Expires } from '../ui/badges.tsx'
+import { Away, Count, Credits } from '../ui/numbers.tsx'
 import { Panel, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { usagePath, useRange } from './figures.ts'
@@ -58,6 +58,16 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
             <code>{key.prefix}…</code>
           </Fact>
           <LimitFacts of={key} />
+          {key.person !== null && (
+            <Fact name="Your own budget">
+              <BudgetBar budget={key.person_budget} />
+            </Fact>
+          )}
+          {key.person_rpm !== null && (
+            <Fact name="Your requests per minute">
+              <Count value={key.person_rpm} />
+            </Fact>
+          )}
           <Fact name="Models">
             {key.models ? key.models.join(', ') : 'all'} ·{' '}
             <a href={hrefOf({ page: 'models' })}>{models.length} names</a>
