@@ -38,6 +38,6 @@ function modelOf(wire: ClientWire): Model {
     prices: createPriceList([{ fromMs: 0, bands: [], sets: [new Map([[' ', set]])] }]),
     expectedTiers: [],
     profile: resolveProfile(wire),
-    ...{ hostedTools: 'pass', implicitKey: 'off', remoteMedia: 'pass', storedFiles: 'pass' },
+    ...{ hostedTools: 'pass', implicitKey: 'off', affinity: 'alike', remoteMedia: 'pass', storedFiles: 'pass' },
   }
 }

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createHmac, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, createHmac, type Hash, randomBytes } from 'node:crypto'
 import type { Sealed } from '../inference/request.ts'
 
 /** Makes and opens envelopes for a provider's signatures (ruling T7). */
@@ -39,6 +39,12 @@ export function createSealer(key: Buffer) {
     },
     isOurs: (text: string) => text.startsWith(envelopePrefix),
   }
+}
+
+/** Begins digests of requests, keyed by a secret that all replicas have, and by the account (ruling Y24). */
+export function createDigests(sealKey: Buffer): (accountId: string) => Hash {
+  const key = createHmac('sha256', sealKey).update('likeness').digest('base64url')
+  return (accountId) => createHash('sha256').update(`${key} ${accountId}`)
 }
 
 function binding(accountId: string, modelId: string): Buffer {

@@ -138,6 +138,8 @@ export type Model = Serving & {
   allowedFields: ReadonlySet<string>
   /** The key that is sent for the provider's prompt cache where the client sends none (ruling Y18). */
   implicitKey: ImplicitKey
+  /** How requests that name no conversation find their account (ruling Y24): by what they have in common, or at random. */
+  affinity: (typeof affinities)[number]
   /** Whether hosted tools pass on the model's own wire (spec 2.7) or are refused (ruling C7). */
   hostedTools: Passage
   /** Set for the name of a chain. All else is that of the first entry, but for the figures that agents are given. */
@@ -168,6 +170,8 @@ type Passage = 'pass' | 'refuse'
 /** `account`: one key for all requests of a customer. `conversation`: one for each opening of a conversation of a customer. */
 export const implicitKeys = ['off', 'account', 'conversation'] as const
 type ImplicitKey = (typeof implicitKeys)[number]
+
+export const affinities = ['alike', 'named'] as const
 
 /** Fields of requests that cost beyond the price of their tokens (ruling C7). */
 export const costFieldNames = [

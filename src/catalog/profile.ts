@@ -69,6 +69,11 @@ type SpelledInCode<Value> = Value extends readonly (infer Item)[]
     ? { [Key in keyof Value as CamelCase<Key>]: SpelledInCode<Value[Key]> }
     : Value
 
+/** How long the prompt cache of a model lives after its last use, in ms. */
+export function cacheLifeMs({ cacheLife }: Pick<ProfileValues, 'cacheLife'>): number {
+  return { '5m': 300_000, '30m': 1_800_000, '1h': 3_600_000 }[cacheLife]
+}
+
 /** A profile with the keys that a single wire reads under the name of that wire. */
 export function groupByWire(values: ProfileValues): Profile {
   const grouped: Record<string, unknown> = { ...values }

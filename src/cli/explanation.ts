@@ -17,6 +17,7 @@ export function describeExplanation(explanation: Explanation): string {
     model,
     alias,
     fell_back: hops,
+    moved,
     wire,
     attempts,
     stopped,
@@ -32,6 +33,7 @@ export function describeExplanation(explanation: Explanation): string {
     key: named(key?.prefix, key?.id),
     model: model === null ? '-' : alias === null ? model : `${model} (asked for as ${alias})`,
     wires: wires.filter(Boolean).join(', ') || '-',
+    ...(moved && { moved: `${moved.why}${moved.cost === null ? '' : `, which cost ${moved.cost} credits at most`}` }),
     ...(hops?.length && { 'fell back': hops.map(({ from, to, cause }) => `${from} to ${to} (${cause})`).join(', ') }),
   }
   return [

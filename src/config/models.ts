@@ -31,6 +31,7 @@ export function readModel(entry: ModelEntry, file: PricedBy = {}): Model {
     allowedFields: new Set(entry.allow.map(foldName)),
     hostedTools: entry.hosted_tools,
     implicitKey: entry.implicit_key,
+    affinity: entry.affinity,
   }
 }
 
@@ -151,6 +152,7 @@ export function builtInCatalog(): Catalog {
       allow: [],
       hosted_tools: 'pass',
       implicit_key: 'off',
+      affinity: 'alike',
     }),
   )
   return createCatalog(models, Date.UTC(2026, 10, 1) / 1000, 'triwire')

@@ -4,7 +4,7 @@ import { labelValuesMax, labelWord, labelWordCure } from '../accounts/labels.ts'
 import { isShownWhole } from '../accounts/shown-text.ts'
 import { webhookEvents } from '../accounts/warnings.ts'
 import { count, filled, flag, oneOf, passage, text } from '../catalog/kinds.ts'
-import { costFieldNames, fallbackCauses, implicitKeys, tiers } from '../catalog/model.ts'
+import { affinities, costFieldNames, fallbackCauses, implicitKeys, tiers } from '../catalog/model.ts'
 import { longestTimeout } from '../catalog/price-list.ts'
 import type { CamelCase } from '../catalog/profile.ts'
 import { profileNames } from '../catalog/profiles.ts'
@@ -112,6 +112,11 @@ const model = z.strictObject({
     .optional()
     .describe(
       "Ids of files and prompts that the provider stores, in requests of this model's own wire. Default: the profile's, `pass`.",
+    ),
+  affinity: oneOf(affinities)
+    .prefault('alike')
+    .describe(
+      'How requests that name no conversation find one of several upstream accounts: by what they have in common, so that prompt caches are used (`alike`), or at random (`named`: only named conversations stay).',
     ),
   implicit_key: oneOf(implicitKeys)
     .prefault('off')

@@ -1,6 +1,7 @@
 import type { ApiKey } from '../accounts/account.ts'
 import type { Model } from '../catalog/model.ts'
 import { GatewayError } from '../errors.ts'
+import type { Likeness } from '../inference/likeness.ts'
 import type { AnswerForm } from '../upstream/first-bytes.ts'
 import type { CloudCredential } from '../upstream/live-key.ts'
 import type { ChosenTarget, Search, Stay } from '../upstream/pool.ts'
@@ -28,6 +29,8 @@ export type AttemptsParts = {
   chain?: ChainWalk | undefined
   /** The conversation key scoped to the account; picks the upstream account (ruling P6). */
   affinity: string | undefined
+  /** Chooses it for a request without one (ruling Y24). */
+  likeness?: Likeness | undefined
   /** The memory that the body counts for, until the body is released. */
   share: BodyShare
 }
@@ -318,13 +321,14 @@ export class Attempts {
   }
 
   /** Records the target and why it was chosen. @returns the trace header for the upstream, if any */
-  #note({ target, why }: ChosenTarget): string | undefined {
+  #note({ target, why, moved }: ChosenTarget): string | undefined {
     const { gateway, record } = this.#parts
     const [upstream, account] = [target.upstream.name, target.account?.name]
     record.attempts = this.#attemptsBefore + this.#failover.attempts
     record.upstream = upstream
     record.upstreamAccount = account
     record.why = why
+    record.moved = moved
     const startedMs = gateway.clockMs()
     const tried: Try = {
       ...(this.#parts.chain && { model: this.model.entryId }),
@@ -390,10 +394,18 @@ class Failover {
   readonly #attemptsMax: number
 
   constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
-    const { call, key, affinity } = parts
+    const { call, key, affinity, likeness } = parts
     this.#parts = parts
     this.#attemptsMax = attemptsMax
-    this.#search = { requestId: call.requestId, customer: key.account, affinity, tried: [], isLast: false, form }
+    this.#search = {
+      requestId: call.requestId,
+      customer: key.account,
+      affinity,
+      likeness,
+      tried: [],
+      isLast: false,
+      form,
+    }
   }
 
   /** Call before the first attempt. @param request has the history in which a sealed item is looked for */

@@ -1,4 +1,5 @@
 import type { Chain, FallbackCause, Model } from '../catalog/model.ts'
+import { cacheLifeMs } from '../catalog/profile.ts'
 import { GatewayError } from '../errors.ts'
 import { readOverLong } from '../upstream/over-long.ts'
 import type { PassedOverFor, Stays } from './chain-stays.ts'
@@ -78,14 +79,8 @@ export class ChainWalk {
     const { fellBack } = this.#record
     const first = this.#chain.entries[0]!.entryId
     const stay = entryId === first || !fellBack ? undefined : { entryId, cause: fellBack.cause }
-    this.#stays?.note(stay, this.#chain.returnMs ?? lifeMs[profile.cacheLife])
+    this.#stays?.note(stay, this.#chain.returnMs ?? cacheLifeMs(profile))
   }
-}
-
-const lifeMs: Readonly<Record<Model['profile']['cacheLife'], number>> = {
-  '5m': 300_000,
-  '30m': 1_800_000,
-  '1h': 3_600_000,
 }
 
 function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor): void {

@@ -9,6 +9,7 @@ import type { Listed, Roster } from '../registers.ts'
 import type { KeyFinder } from '../upstream/live-key.ts'
 import type { Pool } from '../upstream/pool.ts'
 import type { Upstreams } from '../upstream/target.ts'
+import type { RunningDigest } from '../wires/requests/likeness.ts'
 import type { ChainStays } from './chain-stays.ts'
 import type { Bodies, Counting, Flow, Readers } from './fairness/places.ts'
 import type { Turns } from './fairness/turns.ts'
@@ -55,6 +56,8 @@ export type Gateway = {
   tracing?: Tracing | undefined
   /** Logs a bug of ours that no client's answer can report. */
   reportBug(bug: Error, requestId?: string): void
+  /** Begins a digest by which requests of an account are alike (ruling Y24), the same in all replicas. */
+  openDigest(accountId: string): RunningDigest
   /** Scopes a conversation key to an account. The result goes upstream, and picks the upstream account (ruling P6). */
   scopeKey(accountId: string, key: string): string
 }

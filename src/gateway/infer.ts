@@ -42,13 +42,26 @@ async function walk(
     await gateway.turns.take(account.id, bytes.length)
     if (call.isGone) throw new ClientGone()
     const { config } = snapshot
-    const who = { accountId: account.id, bounds: key.bounds, plan: account.plan }
+    const { pool } = snapshot
+    const who = { accountId: account.id, customer: account, pool, bounds: key.bounds, plan: account.plan }
     const asked = readRequest({ gateway, config, call, record, ...who }, bytes)
-    const { model, affinity, asking, chain } = asked
+    const { model, affinity, likeness, asking, chain } = asked
     const release = await takeHold(config, key, entered, asked, record)
     // The model's body is made, and the client's is needed again only if another target needs a new one.
     if (asking.exchangeFor === undefined && chain === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
-    const parts = { gateway, snapshot, call, record, key, model, chain, affinity, release, share: share.handOn() }
+    const parts = {
+      gateway,
+      snapshot,
+      call,
+      record,
+      key,
+      model,
+      chain,
+      affinity,
+      likeness,
+      release,
+      share: share.handOn(),
+    }
     return new Delivery(parts, asking).run()
   } catch (error) {
     throw await inOrder(entered, key, error)

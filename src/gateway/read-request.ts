@@ -1,3 +1,4 @@
+import type { Account } from '../accounts/account.ts'
 import type { Budget } from '../accounts/budget.ts'
 import { type KeyBounds, mayUse } from '../accounts/key-bounds.ts'
 import { labelsOfRequest } from '../accounts/labels.ts'
@@ -6,9 +7,13 @@ import type { Chain, Model } from '../catalog/model.ts'
 import { findNearIds } from '../catalog/near-ids.ts'
 import type { Config } from '../config/config.ts'
 import { GatewayError } from '../errors.ts'
+import { estimateBytesTokens } from '../inference/estimate.ts'
+import type { Likeness } from '../inference/likeness.ts'
+import type { Pool } from '../upstream/pool.ts'
 import { checkFields, readModelId } from '../wires/requests/checks.ts'
 import { ClientBody } from '../wires/requests/client-body.ts'
 import { readConversationKey, readOpening } from '../wires/requests/conversation-key.ts'
+import { readLikeness } from '../wires/requests/likeness.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 import { wires } from '../wires/wires.ts'
 import { holdOf } from './admit.ts'
@@ -21,7 +26,7 @@ import type { CallRecord } from './record.ts'
 
 export type ReadRequestParts = {
   /** Without admission and stays, nobody pays and nothing is remembered. */
-  gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission'>>
+  gateway: Pick<Gateway, 'sealer' | 'nowMs' | 'scopeKey'> & Partial<Pick<Gateway, 'stays' | 'admission' | 'openDigest'>>
   config: Pick<Config, 'catalog' | 'labels' | 'billing'>
   call: Pick<Call, 'wire' | 'requestId' | 'header'>
   record: CallRecord
@@ -29,12 +34,17 @@ export type ReadRequestParts = {
   /** The limits of the key that asks; undefined if it may name every model. */
   bounds?: (Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> & Partial<LiveBounds>) | undefined
   plan?: string | undefined
+  /** Tells whether a model has several accounts for the customer; undefined if nobody chooses one. */
+  pool?: Pick<Pool, 'sizeOf'> | undefined
+  customer?: Pick<Account, 'id' | 'name'> | undefined
 }
 
 export type ReadRequest = {
   model: Model
   /** The conversation key scoped to the account. */
   affinity: string | undefined
+  /** The digests of an unnamed request that it shares with others, if that chooses its account (ruling Y24). */
+  likeness?: Likeness | undefined
   asking: UpstreamRequests
   /** The further entries of a chain (ruling Y23); undefined for a plain model. */
   chain?: ChainWalk | undefined
@@ -57,7 +67,16 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
   if (model.chain) return readChain(model.chain, model.id)
   const asking = ask(model)
   noteExchange(record, asking.exchange)
-  return { model, affinity: scopedKey, asking }
+  const likeness = scopedKey === undefined && isPooled(model) ? likenessOf() : undefined
+  return { model, affinity: scopedKey, likeness, asking }
+
+  function isPooled(model: Model): boolean {
+    return model.affinity === 'alike' && reading.pool !== undefined && reading.pool.sizeOf(model, reading.customer) > 1
+  }
+
+  function likenessOf(): Likeness {
+    return readLikeness(client, body, gateway.openDigest!(accountId), estimateBytesTokens(body.bytes))
+  }
 
   function ask(model: Model): UpstreamRequests {
     const implicitKey = implicitKeyOf(model, client, body, scopedKey, (key) => gateway.scopeKey(accountId, key))
@@ -70,12 +89,22 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
 
   function readChain(chain: Chain, id: string): ReadRequest {
     const { stays, admission } = gateway
-    const conversation = scopedKey === undefined ? undefined : stays?.of(`${id} ${scopedKey}`)
+    const isAlike = scopedKey === undefined && chain.entries.some(({ affinity }) => affinity === 'alike')
+    const likeness = isAlike ? likenessOf() : undefined
+    const conversation = scopedKey ?? likeness?.opener
     const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)
     const leftNanos = bounds?.budget && admission?.lookBudget(bounds as LiveBounds & { budget: Budget })
-    const { first, walk } = openChain({ chain, plan, record, ask, holdOf: estimate, leftNanos, stays: conversation })
+    const { first, walk } = openChain({
+      chain,
+      plan,
+      record,
+      ask,
+      holdOf: estimate,
+      leftNanos,
+      stays: conversation === undefined ? undefined : stays?.of(`${id} ${conversation}`),
+    })
     noteExchange(record, first.asked.exchange)
-    return { model: first.model, affinity: scopedKey, asking: first.asked, chain: walk }
+    return { model: first.model, affinity: scopedKey, likeness, asking: first.asked, chain: walk }
   }
 }
 

@@ -5,7 +5,7 @@ import type { ClientWire, ModelWire } from '../catalog/wire-names.ts'
 import type { StopReason as FinishReason } from '../inference/answer.ts'
 import type { Loss } from '../inference/request.ts'
 import type { Calls, Usage, UsageSource } from '../inference/usage.ts'
-import type { ChoiceReason } from '../upstream/pool.ts'
+import type { ChoiceReason, MovedFor } from '../upstream/pool.ts'
 import type { PassedOverFor } from './chain-stays.ts'
 
 /** The trace that a request belongs to, as far as the caller has given it. */
@@ -98,6 +98,8 @@ export type CallRecord = {
   upstreamAccount?: string | undefined
   attempts?: number
   why?: ChoiceReason
+  /** Why the conversation left the account that it is remembered to be with (ruling Y24). */
+  moved?: MovedFor | undefined
   /** All tries in their order. The last one is in the fields above too. */
   tries?: Try[]
   /** Set if the last attempt failed. */

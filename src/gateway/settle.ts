@@ -120,7 +120,7 @@ type Billed = Pick<Debit, 'requestId' | 'clientWire' | 'createdMs'> & {
   target: Target
   bill: Bill
   /** Whose request it was, and what for (ruling Y21). */
-  who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack'>
+  who: Pick<CallRecord, 'personId' | 'labels' | 'alias' | 'hops' | 'fellBack' | 'moved'>
   /** The form of the ledger that is asked for; undefined: form 3 if the entry needs it. */
   form: 3 | undefined
 }
@@ -154,16 +154,16 @@ export function debitOf({ requestId, key, clientWire, model, target, bill, creat
 function detailsOf(
   kept: Model['prices']['kept'],
   { set: { band, tier, geo }, cost, costReported }: Bill,
-  { personId: person, labels, alias, hops, fellBack }: Billed['who'],
+  { personId: person, labels, alias, hops, fellBack, moved }: Billed['who'],
   form: 3 | undefined,
 ): DetailedDebit | undefined {
   const isDetailed = kept !== undefined || cost !== undefined || (person ?? labels ?? hops) !== undefined
-  // A bill that an answer reports begins form 3 only if the operator says so.
-  if (!isDetailed && (form === undefined || costReported === undefined)) return undefined
+  // A bill that an answer reports, or a conversation that moved, begins form 3 only if the operator says so.
+  if (!isDetailed && (form === undefined || (costReported ?? moved) === undefined)) return undefined
   const chosen = kept && { list: kept.digest, band: band ?? undefined, tier: tier ?? undefined, geo: geo ?? undefined }
   const costs = cost && { costVersion: cost.set.version, costNanos: cost.nanos }
   return {
-    details: { ...chosen, person, labels, ...costs, costReported, ...(hops && chainOf(alias, fellBack)) },
+    details: { ...chosen, person, labels, ...costs, costReported, moved, ...(hops && chainOf(alias, fellBack)) },
     listText: kept?.text,
     costPrices: cost?.set.prices,
   }

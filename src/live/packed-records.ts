@@ -15,6 +15,7 @@ const keptNames = [
     'model',
     'alias',
     'hops',
+    'moved',
   ] as const),
   ...(['modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos'] as const),
   ...([

@@ -86,6 +86,7 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     attempts: record.attempts,
     // With one account there was nothing to choose.
     why: record.why === 'only' ? undefined : record.why,
+    moved: record.moved,
     status: record.status,
     code: record.code,
     cause: record.cause,

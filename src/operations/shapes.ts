@@ -128,6 +128,12 @@ export const explanation = z.object({
     .array(z.object({ from: z.string(), to: z.string(), cause: z.string() }))
     .nullable()
     .describe('each step of a chain to a further model, and why; null where the request named no chain'),
+  moved: z
+    .object({ why: z.string(), cost: amount.nullable() })
+    .nullable()
+    .describe(
+      'why a conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`), and the most that this cost: its fresh input at the price of a cache read less',
+    ),
   wire: z.object({ client: z.string().nullable(), model: z.string().nullable() }),
   attempts: z.array(attempt).nullable().describe('null where only the ledger knows of the request'),
   stopped: z.enum(['seen', 'final', 'attempts', 'budget', 'nobody']).nullable(),

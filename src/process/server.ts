@@ -2,7 +2,7 @@ import type { Books } from '../accounts/books.ts'
 import { createCalendar } from '../accounts/calendar.ts'
 import { createGranting } from '../accounts/granting.ts'
 import { blockTexts } from '../accounts/ledger.ts'
-import { createSealer, scopeKey } from '../accounts/seal.ts'
+import { createDigests, createSealer, scopeKey } from '../accounts/seal.ts'
 import type { ServerStore } from '../accounts/server-store.ts'
 import { createTokens } from '../accounts/sign-in/tokens.ts'
 import { createSide } from '../admin/side.ts'
@@ -147,6 +147,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     counting: createCounting(clockMs, () => gateway.deliveries.size > 0),
     sealer: createSealer(sealKey),
     readAccess: tokens.readAccess,
+    openDigest: createDigests(sealKey),
     tracing: telemetry.tracing,
     aheadMs: () => store.clock.aheadMs,
     ...{ nowMs, clockMs, stays: new ChainStays(clockMs), lastAnswers, scopeKey, reportBug },

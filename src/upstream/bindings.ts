@@ -15,7 +15,7 @@ type Binding = {
   readonly slow: number
 }
 
-type KeptBinding = { place: string; isMixed: boolean; misses: number; slow: number }
+type KeptBinding = { place: string; isMixed: boolean; misses: number; slow: number; usedMs: number }
 
 /** Whether the conversation may leave its account because that is slow. */
 export function mayLeave({ slow }: Pick<Binding, 'slow'>): boolean {
@@ -28,9 +28,17 @@ export function mayLeave({ slow }: Pick<Binding, 'slow'>): boolean {
  */
 export class Bindings {
   readonly #kept = new Map<string, KeptBinding>()
+  readonly #clockMs: () => number
 
-  find(conversation: string): Binding | undefined {
-    return this.#kept.get(conversation)
+  /** @param clockMs monotonic */
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs
+  }
+
+  /** @param lifeMs of the prompt cache: after that there is no reason to go to that account; undefined: however long ago it was */
+  find(conversation: string, lifeMs = Number.POSITIVE_INFINITY): Binding | undefined {
+    const kept = this.#kept.get(conversation)
+    return kept && this.#clockMs() - kept.usedMs <= lifeMs ? kept : undefined
   }
 
   /**
@@ -40,12 +48,14 @@ export class Bindings {
   answered(conversation: string, place: string, isUnsealed: boolean, isSlow: boolean): void {
     const kept = this.#kept.get(conversation)
     this.#kept.delete(conversation)
-    this.#kept.set(conversation, move(kept, place, isUnsealed, isSlow))
+    this.#kept.set(conversation, { ...move(kept, place, isUnsealed, isSlow), usedMs: this.#clockMs() })
     if (this.#kept.size > conversationsMax) this.#kept.delete(this.#kept.keys().next().value!)
   }
 }
 
-function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean, isSlow: boolean): KeptBinding {
+type MovedBinding = Omit<KeptBinding, 'usedMs'>
+
+function move(kept: KeptBinding | undefined, place: string, isUnsealed: boolean, isSlow: boolean): MovedBinding {
   if (kept === undefined) return { place, isMixed: isUnsealed, misses: 0, slow: Number(isSlow) }
   const isAway = kept.place !== place
   if (isAway && mayLeave(kept)) return { place, isMixed: true, misses: 0, slow: Number(isSlow) }

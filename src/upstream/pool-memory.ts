@@ -5,6 +5,7 @@ import type { Upstream, UpstreamAccount } from '../config/config.ts'
 import { Bindings } from './bindings.ts'
 import { Health, maySpare } from './health.ts'
 import { sourceOf } from './keyring.ts'
+import { Widths } from './widths.ts'
 import { covers, type Meant, type Service, type Steering, Wishes } from './wishes.ts'
 
 /** @property by a replica, for people @property waitMs undefined if an operator has disabled the place there */
@@ -41,7 +42,8 @@ export function createPoolMemory(clockMs: () => number, random: () => number = M
         })
       }),
     budgetOf: (upstream: string): RetryBudget => findOrMake(budgets, upstream, () => new RetryBudget(clockMs)),
-    bindings: new Bindings(),
+    bindings: new Bindings(clockMs),
+    widths: new Widths(clockMs),
     /** The number of cooldowns that this process started, by upstream and then by cause. */
     cooldowns: cooldowns as ReadonlyMap<string, ReadonlyMap<string, number>>,
     /** Sets the enabled places of one model: not all of them may cool at the same time for failures that may pass (ruling U1). */

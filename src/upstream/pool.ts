@@ -1,6 +1,8 @@
 import type { Model, Route } from '../catalog/model.ts'
+import { cacheLifeMs } from '../catalog/profile.ts'
 import { modelPlace } from '../catalog/wire-names.ts'
 import type { Upstream, UpstreamAccount } from '../config/config.ts'
+import type { Likeness } from '../inference/likeness.ts'
 import { hashText, mayLeave, scoreOf } from './bindings.ts'
 import { type AnswerForm, type FirstBytes, Usual, type Wait } from './first-bytes.ts'
 import { type Health, type HealthState, hangingCause, maySpare, type Visit } from './health.ts'
@@ -9,6 +11,7 @@ import type { KeyFinder } from './live-key.ts'
 import { type Heard, type PoolMemory, placeOf, type RetryBudget } from './pool-memory.ts'
 import type { Target } from './target.ts'
 import type { Verdict } from './verdict.ts'
+import type { Width } from './widths.ts'
 import { covers, type Meant, type Steering } from './wishes.ts'
 
 /** A request that needs a target. */
@@ -18,6 +21,10 @@ export type Search = {
   affinity: string | undefined
   /** For a conversation without a key: the digest of the item sealed last. Its account, if known, is chosen (ruling U13). */
   sealed?: string | undefined
+  /** The digests that a request without a name shares with others, if the model has several accounts (ruling Y24). */
+  likeness?: Likeness | undefined
+  /** Set by the pool when it has counted the request. */
+  width?: Width
   /** The account of ours whose request it is; undefined for nobody's (ruling Y18). */
   customer?: Customer | undefined
   /** Targets that were tried for this request and must not be tried again. */
@@ -32,7 +39,7 @@ export type Search = {
 type Customer = { readonly id: string; readonly name: string }
 
 /** The names by which a conversation is known, the form of the answer, and whose it is. */
-type Named = Pick<Search, 'affinity' | 'sealed' | 'form' | 'customer'>
+type Named = Pick<Search, 'affinity' | 'sealed' | 'likeness' | 'form' | 'customer'>
 
 /** The reason why a request goes to an account. */
 export type ChoiceReason =
@@ -42,6 +49,8 @@ export type ChoiceReason =
   | 'bound'
   /** The conversation's key hashes to this account, and nothing else is known. */
   | 'hashed'
+  /** The request names no conversation, and the account is one of those that requests like it go to (ruling Y24). */
+  | 'alike'
   /** The request names no conversation, so the account is chosen at random, by weight. */
   | 'spread'
   /** The account that it would have gone to was tried, is disabled, cooling or on trial, or has become slow. */
@@ -52,7 +61,12 @@ export type ChosenTarget = {
   why: ChoiceReason
   /** The account can open the items that this conversation's answers sealed (ruling U13). */
   isHome: boolean
+  /** Why a conversation that is remembered goes to another account than before. */
+  moved?: MovedFor | undefined
 }
+
+/** `failed`: the account was tried for this request. `off`: it is disabled, or has no key. */
+export type MovedFor = 'failed' | 'off' | 'cooling' | 'hanging' | 'slow'
 
 /** The client's error if no target can be tried. */
 type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
@@ -106,10 +120,9 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     choose(model: Model, search: Search): ChosenTarget | undefined {
       const places = servedBy(placesOf(model), search.customer)
       if (places.length === 1) return chooseOnly(places[0]!, search)
-      const { affinity, sealed } = search
-      // A sealed digest does not help if the account that sealed it is not known.
-      const isKnown = affinity !== undefined || (sealed !== undefined && memory.bindings.find(nameOf(model, sealed)))
-      const conversation = isKnown ? conversationOf(model, search) : undefined
+      const conversation = recall(memory, model, search)
+      if (conversation?.isNamed === false && search.likeness?.isSmall === false)
+        search.width ??= memory.widths.count(model, search.likeness, places.filter(isOn).length)
       // A trial never keeps requests away from the last account in use (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
@@ -121,11 +134,12 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
     /** An attempt at the target begins. Report exactly one result to the returned `Stay`; `left` may always be called after it. */
     enter({ target }: ChosenTarget, search: Named, isRetry: boolean): Stay {
       const place = placesByTarget.get(target)!
+      const { form = 'json', likeness, customer } = search
       place.budget.note(isRetry)
-      const places = servedBy(placesOf(target.model), search.customer)
+      const places = servedBy(placesOf(target.model), customer)
       const isRemembered = places.length > 1
-      const conversation = isRemembered ? conversationOf(target.model, search) : undefined
-      return new Stay({ place, places, conversation, isRemembered, memory, isRetry, form: search.form ?? 'json' })
+      const conversation = isRemembered ? recall(memory, target.model, search)?.name : undefined
+      return new Stay({ place, places, conversation, likeness, isRemembered, memory, isRetry, form })
     },
     /** Whether the upstream's traffic allows another retry (ruling U1). */
     mayRetry: (target: Target): boolean => placesByTarget.get(target)!.budget.left > 0,
@@ -231,18 +245,22 @@ function chooseAmong(
   memory: PoolMemory,
   places: readonly RankedTarget[],
   search: Search,
-  conversation: string | undefined,
+  conversation: Recalled | undefined,
   isAnyTried: boolean,
 ): ChosenTarget | undefined {
   const { form = 'json', tried } = search
   const isFree = (place: RankedTarget) => isOpen(place) && (isAnyTried || !isHeldBack(memory, places, place, form))
   const isSlow = ({ usual, health }: RankedTarget) => usual.isSlowAt(form, health.firstBytes)
-  const binding = conversation === undefined ? undefined : memory.bindings.find(conversation)
+  const lifeMs = conversation?.isNamed === false ? cacheLifeMs(places[0]!.target.model.profile) : undefined
+  const binding = conversation && memory.bindings.find(conversation.name, lifeMs)
+  /** Nothing keeps a conversation without a name where it is, unless it is remembered. */
+  const isFresh = conversation?.isNamed !== true && binding === undefined
   const isLeaving =
     binding !== undefined &&
     mayLeave(binding) &&
     places.some((place) => place.priority === places[0]!.priority && !isSlow(place) && isFree(place))
-  const key = hashText(conversation ?? search.requestId)
+  const key = hashText(conversation?.name ?? search.requestId)
+  const rank = isFresh && search.width ? rankBy(search.width, places) : undefined
   const floor = search.isLast ? furtherPriority(places, tried, isFree) : undefined
   let chosen: RankedTarget | undefined
   let chosenScore = 0
@@ -252,9 +270,9 @@ function chooseAmong(
   for (const place of places) {
     const { target, priority } = place
     if (chosen !== undefined && priority > chosen.priority) break
-    const isAvoided = (conversation === undefined || isLeaving) && isSlow(place)
+    const isAvoided = (isFresh || isLeaving) && isSlow(place)
     const isBound = binding?.place === place.id && !isAvoided
-    let score = isBound ? Number.POSITIVE_INFINITY : scoreOf(key, place.hash, place.weight)
+    let score = isBound ? Number.POSITIVE_INFINITY : (rank?.(place) ?? scoreOf(key, place.hash, place.weight))
     if (isAvoided) score *= avoidedShare
     if (priority === places[0]!.priority && score > homeScore) {
       home = place
@@ -268,11 +286,41 @@ function chooseAmong(
   }
   if (chosen === undefined) return undefined
   // Without a key the history may be any account's. On the last attempt no other could follow that drops the sealed items.
-  if (conversation === undefined) return { target: chosen.target, why: 'spread', isHome: !search.isLast }
-  const isHome = binding ? chosen.id === binding.place : chosen === home
-  const why = !isHome ? 'diverted' : binding ? 'bound' : 'hashed'
-  return { target: chosen.target, why, isHome: isHome && binding?.isMixed !== true }
+  if (isFresh) {
+    const why = chosen === home ? 'alike' : 'diverted'
+    return { target: chosen.target, why: rank ? why : 'spread', isHome: !search.isLast }
+  }
+  if (binding === undefined)
+    return { target: chosen.target, why: chosen === home ? 'hashed' : 'diverted', isHome: chosen === home }
+  if (chosen.id === binding.place) return { target: chosen.target, why: 'bound', isHome: !binding.isMixed }
+  const before = places.find(({ id }) => id === binding.place)
+  return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, tried, isLeaving) }
 }
+
+/** @param before the place where the conversation is remembered to be; undefined if it is not configured any more */
+function movedFor(before: RankedTarget | undefined, tried: readonly Target[], isLeaving: boolean): MovedFor {
+  if (before !== undefined && tried.includes(before.target)) return 'failed'
+  if (before === undefined || !isOn(before)) return 'off'
+  return !isOpen(before) ? 'cooling' : isLeaving ? 'slow' : 'hanging'
+}
+
+/** A conversation by the name under which it is remembered. @property isNamed whether its client gave it one, or its seal does */
+type Recalled = { name: string; isNamed: boolean }
+
+/**
+ * Ranks the places of requests that are alike. The key ranks those of their width; the others follow if none of them can be used.
+ * @returns undefined for a place that the key ranks
+ */
+function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
+  const name = hashText(width.name)
+  const scores = places.map((place) => ({ place, score: scoreOf(name, place.hash, place.weight) }))
+  scores.sort((one, other) => one.place.priority - other.place.priority || other.score - one.score)
+  const outside = new Map(scores.slice(width.places).map(({ place, score }) => [place, score * outsideShare]))
+  return (place) => outside.get(place)
+}
+
+/** Scores are all within a factor of some billions. One that is slow as well comes last. */
+const outsideShare = 1e-12
 
 /** Whether another request tries the account now, which hangs, so that this one goes elsewhere (ruling Y25). */
 function isHeldBack(
@@ -305,9 +353,15 @@ function pathsOf({ endpoints }: Upstream, { wire, upstreamModel }: Model): Pick<
   return { path: fill(path), streamPath: fill(streamPath) }
 }
 
-function conversationOf(model: Model, { affinity, sealed }: Named): string | undefined {
-  const name = affinity ?? sealed
-  return name === undefined ? undefined : nameOf(model, name)
+/**
+ * The name under which a conversation is remembered. It is that of its request, or of what was sealed last if its account is known
+ * (ruling U13), or of its opening (Y24).
+ */
+function recall({ bindings }: PoolMemory, model: Model, { affinity, sealed, likeness }: Named): Recalled | undefined {
+  const isKnown = affinity !== undefined || (sealed !== undefined && bindings.find(nameOf(model, sealed)))
+  const name = isKnown ? (affinity ?? sealed) : undefined
+  if (name !== undefined) return { name: nameOf(model, name), isNamed: true }
+  return likeness && { name: nameOf(model, likeness.opener), isNamed: false }
 }
 
 /** The name under which a conversation with a model is remembered. */
@@ -391,6 +445,7 @@ type StayParts = {
   place: RankedTarget
   places: readonly RankedTarget[]
   conversation: string | undefined
+  likeness: Likeness | undefined
   /** Whether conversations are remembered: only if there is a choice. */
   isRemembered: boolean
   memory: PoolMemory
@@ -453,6 +508,8 @@ export class Stay {
     this.#isWell = false
     this.#isTold = true
     const isFirst = health.failed(this.#visit, verdict, cause, () => this.#mayCool(), retryAfterSeconds)
+    const { memory, likeness } = this.#parts
+    if (verdict.tell === 'capacity' && likeness) memory.widths.full(target.model.entryId, likeness)
     if (verdict.tell === 'account' && verdict.cool !== 'no') target.key?.doubt()
     return isFirst
   }

@@ -37,6 +37,7 @@ export function modelOf(wire: ClientWire, more: Partial<Model> = {}, setting: Pr
     allowedFields: new Set(),
     hostedTools: 'pass',
     implicitKey: 'off',
+    affinity: 'alike',
     ...more,
   }
 }

@@ -76,6 +76,7 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
     model: 'native-chat',
     alias: null,
     fell_back: null,
+    moved: null,
     wire: { client: 'chat', model: 'chat' },
     attempts: [
       {

@@ -95,11 +95,17 @@ for (const { name, wire, isStream, bad, minuteMs, hangMs, count } of ways)
       for (; !isOver(sent); sent++) {
         heard = Promise.withResolvers()
         const leave = new AbortController()
+        const opening = `Hi ${everyMs} ${sent}`
         const done = fetch(gateway.url + paths[wire], {
           method: 'POST',
           signal: leave.signal,
           headers: { authorization: `Bearer ${gateway.key}`, 'content-type': 'application/json' },
-          body: JSON.stringify({ ...asks[wire], stream: isStream }),
+          // Each is a conversation of its own.
+          body: JSON.stringify({
+            ...asks[wire],
+            stream: isStream,
+            ...(wire === 'responses' ? { input: opening } : { messages: [{ role: 'user', content: opening }] }),
+          }),
         })
           .then((response) => response.text())
           .catch(() => '')

@@ -71,6 +71,7 @@ export function modelOf(wire: ClientWire, setting: ProfileSetting | undefined): 
     allowedFields: new Set(),
     hostedTools: 'refuse',
     implicitKey: 'off',
+    affinity: 'alike',
     remoteMedia: 'pass',
     storedFiles: 'pass',
   }

@@ -46,6 +46,12 @@ export function Steps({ of: told }: { of: Explanation }) {
             {model ? <a href={pageHref('models', model)}>{model}</a> : 'none that is known'}
             {alias && alias !== model && <span class="small"> asked for as {alias}</span>}
           </Fact>
+          {told.moved && (
+            <Fact name="Moved">
+              {moves[told.moved.why] ?? told.moved.why}
+              {told.moved.cost !== null && `; it cost ${told.moved.cost} credits at most`}
+            </Fact>
+          )}
           {told.fell_back && told.fell_back.length > 0 && (
             <Fact name="Fell back">
               {told.fell_back
@@ -105,6 +111,15 @@ export function Steps({ of: told }: { of: Explanation }) {
       </Step>
     </ol>
   )
+}
+
+/** Why a conversation left the account that has its prompt cache. */
+const moves: Readonly<Record<string, string>> = {
+  failed: 'its account failed',
+  off: 'its account is disabled or has no key',
+  cooling: 'its account is cooling',
+  hanging: 'requests hang at its account',
+  slow: 'its account is slow',
 }
 
 /** Why a chain asked a further model. */

@@ -84,6 +84,7 @@ export function modelOf(wire: ClientWire, setting: Setting = {}): Model {
     allowedFields: new Set(),
     hostedTools: 'pass',
     implicitKey: 'off',
+    affinity: 'alike',
     remoteMedia: 'pass',
     storedFiles: 'pass',
   }

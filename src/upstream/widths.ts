@@ -1,0 +1,107 @@
+import type { Model } from '../catalog/model.ts'
+import { cacheLifeMs } from '../catalog/profile.ts'
+import type { Likeness } from '../inference/likeness.ts'
+
+/** The most preambles and lists of tools of one model whose rates are kept; the one that was used longest ago is forgotten. */
+const ratesMax = 10_000
+
+/** The time in which a rate falls to 1/e, and before which nothing is known of a model, in ms. */
+const decayMs = 60_000
+
+/** The tokens of input that came lately, each counting less the longer ago it came. */
+class Rate {
+  #tokens = 0
+  #atMs: number
+  /** Until then the preamble has one place more, because one was full. */
+  wideUntilMs = 0
+  /**
+   * The preamble by which places are ranked: its own, or that of the first one with the same tools. The latter counts in the first
+   * minute of a model, for as long as the prompt cache lives.
+   */
+  name = ''
+
+  constructor(nowMs: number) {
+    this.#atMs = nowMs
+  }
+
+  add(tokens: number, nowMs: number): void {
+    this.#tokens = this.at(nowMs) + tokens
+    this.#atMs = nowMs
+  }
+
+  get usedMs(): number {
+    return this.#atMs
+  }
+
+  at(nowMs: number): number {
+    return this.#tokens * Math.exp((this.#atMs - nowMs) / decayMs)
+  }
+}
+
+type ModelRates = { sinceMs: number; all: Rate; alike: Map<string, Rate> }
+
+/** The number of places of requests that are alike. @property name the digest by which places are ranked */
+export type Width = { name: string; places: number }
+
+/**
+ * Finds over how many places requests with one preamble go (ruling Y24). They go to one, where the preamble is in the prompt cache,
+ * and to more only as their share of the model's input needs. This process alone knows the rates, and nothing of them is kept.
+ */
+export class Widths {
+  readonly #models = new Map<string, ModelRates>()
+  readonly #clockMs: () => number
+
+  /** @param clockMs monotonic */
+  constructor(clockMs: () => number) {
+    this.#clockMs = clockMs
+  }
+
+  /**
+   * Counts a request of a model. A preamble that was never seen has the width of its tools: so have prompts that change each time.
+   * @param places the number of places of the model
+   * @returns its width; until the rates of a minute are there it is 1
+   */
+  count(
+    { entryId, profile }: Pick<Model, 'entryId' | 'profile'>,
+    { tools, preamble, tokens }: Likeness,
+    places: number,
+  ): Width {
+    const nowMs = this.#clockMs()
+    const rates = this.#ratesOf(entryId, nowMs)
+    const isKnown = nowMs - rates.sinceMs >= decayMs
+    const isNew = !rates.alike.has(preamble)
+    const [own, ofTools] = [this.#rateOf(rates, preamble, nowMs), this.#rateOf(rates, tools, nowMs)]
+    if (ofTools.name === '') ofTools.name = preamble
+    if (isNew) own.name = isKnown ? preamble : ofTools.name
+    else if (nowMs - own.usedMs > cacheLifeMs(profile)) own.name = preamble
+    rates.all.add(tokens, nowMs)
+    own.add(tokens, nowMs)
+    if (own !== ofTools) ofTools.add(tokens, nowMs)
+    const rate = isNew ? ofTools : own
+    const share = rate.at(nowMs) / rates.all.at(nowMs)
+    const wide = (isKnown ? Math.max(1, Math.ceil(share * places)) : 1) + Number(nowMs < own.wideUntilMs)
+    return { name: own.name, places: Math.min(places, wide) }
+  }
+
+  /** A place was full: requests with this preamble have one place more for a minute. */
+  full(model: string, { preamble }: Likeness): void {
+    const nowMs = this.#clockMs()
+    this.#rateOf(this.#ratesOf(model, nowMs), preamble, nowMs).wideUntilMs = nowMs + decayMs
+  }
+
+  #ratesOf(model: string, nowMs: number): ModelRates {
+    const found = this.#models.get(model)
+    if (found) return found
+    const made = { sinceMs: nowMs, all: new Rate(nowMs), alike: new Map<string, Rate>() }
+    this.#models.set(model, made)
+    return made
+  }
+
+  #rateOf({ alike }: ModelRates, name: string, nowMs: number): Rate {
+    const rate = alike.get(name) ?? new Rate(nowMs)
+    alike.delete(name)
+    alike.set(name, rate)
+    if (alike.size > ratesMax) alike.delete(alike.keys().next().value!)
+    return rate
+  }
+}
