@@ -121,8 +121,8 @@ export function openAdmin(parts: AdminSideParts): AdminSide {
     ...{ sealKey: parts.sealKey, books: adminApi.books, api: adminApi.apiParts, clockMs, log: parts.log },
     config: () => gateway.snapshots.current.config,
   })
-  const { askAgain } = signIn
-  const signInPaths = createSignInPaths({ gateway, sealKey: parts.sealKey, books: adminApi.books, askAgain })
+  const { askAgain, limits } = signIn
+  const signInPaths = createSignInPaths({ gateway, sealKey: parts.sealKey, books: adminApi.books, askAgain, limits })
   const adminParts = {
     isReady: async () => {
       const [ready, note] = [isReady(), tellClock()]

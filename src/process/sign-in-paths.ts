@@ -6,23 +6,29 @@ import { findClientUrl } from '../config/client-url.ts'
 import type { Config } from '../config/config.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { createAgentPaths } from '../sign-in/agent-paths.ts'
-import { createSignInLimits } from '../sign-in/limits.ts'
+import type { SignInLimits } from '../sign-in/limits.ts'
 import { type AskAgain, createOAuth } from '../sign-in/oauth.ts'
 
 type SignInPathsParts = {
   gateway: Gateway
   sealKey: Uint8Array
   books(): Promise<Books>
+  limits: SignInLimits
   /** Asks the provider at a refresh; undefined: nobody is asked. */
   askAgain?: AskAgain | undefined
 }
 
 /** The paths of programs that sign in (ruling Y19). */
-export function createSignInPaths({ gateway, sealKey, books, askAgain }: SignInPathsParts): readonly SideRoute[] {
+export function createSignInPaths({
+  gateway,
+  sealKey,
+  books,
+  limits,
+  askAgain,
+}: SignInPathsParts): readonly SideRoute[] {
   const tokens = createTokens(sealKey)
   const config = () => gateway.snapshots.current.config
   const settings = () => config().signIn!
-  const limits = createSignInLimits({ limits: () => config().signIn?.limits ?? noLimits, clockMs: gateway.clockMs })
   const baseOf = (request: SideRequest) => findBase(config(), request)
   const oauth = createOAuth({ ...{ books, tokens, limits, settings, baseOf, askAgain }, nowMs: gateway.nowMs })
   const calendar = createCalendar(config().reporting)
@@ -30,9 +36,6 @@ export function createSignInPaths({ gateway, sealKey, books, askAgain }: SignInP
   const isOn = ({ signIn }: Config) => signIn !== undefined
   return Object.entries({ ...oauth, ...agents }).map(([path, answer]) => ({ path, answer, isOn }))
 }
-
-/** Without `sign_in` nothing is limited, because nothing is served. */
-const noLimits = { codes: 1, grants: 1 }
 
 /** A loopback name with a port, which only a program on this machine sends. */
 const ownHost = /^(?:127\.0\.0\.1|localhost|\[::1\])(?::\d{1,5})?$/

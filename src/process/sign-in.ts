@@ -1,5 +1,4 @@
 import type { Books } from '../accounts/books.ts'
-import { createWindows } from '../accounts/limits.ts'
 import type { AdminHandler } from '../admin/answer.ts'
 import type { ApiParts } from '../admin/api.ts'
 import type { KnownSite } from '../admin/guard.ts'
@@ -7,6 +6,7 @@ import type { SideRoute } from '../admin/side.ts'
 import type { Config, SignInSettings } from '../config/config.ts'
 import { environmentProxy, parseProxy } from '../config/egress.ts'
 import type { Log } from '../log/log.ts'
+import { createSignInLimits } from '../sign-in/limits.ts'
 import type { SignInPagesParts } from '../sign-in/pages.ts'
 import type { ProviderSettings } from '../sign-in/provider-client.ts'
 
@@ -22,8 +22,8 @@ type SignInParts = {
   env?: NodeJS.ProcessEnv
 }
 
-/** Wrong codes of an address are counted for so long, in ms (sign_in.limits). */
-const codesMs = 600_000
+/** Without `sign_in` nothing is limited, because nothing is served. */
+const noLimits = { codes: 1, grants: 1 }
 
 /** The paths of signing in, on the public listener and on the one for operators. */
 const [publicNames, adminNames] = [
@@ -38,9 +38,9 @@ export function createSignIn(parts: SignInParts) {
   // The table of operations and configuration say that there are settings whenever this is called.
   const settings = () => config().signIn!
   const providerSettings = createProviderSettings(settings, parts.env ?? process.env)
-  const wrongCodes = createWindows({ limit: Number.POSITIVE_INFINITY, windowMs: codesMs, clockMs, tableMax: 10_000 })
+  const limits = createSignInLimits({ limits: () => config().signIn?.limits ?? noLimits, clockMs })
   let opening: ReturnType<typeof open> | undefined
-  return { routes, admin, askAgain }
+  return { routes, admin, askAgain, limits }
 
   /** @param site of the public listener */
   function routes(site: KnownSite): SideRoute[] {
@@ -88,7 +88,7 @@ export function createSignIn(parts: SignInParts) {
     const tickets = createTickets(sealKey, nowMs)
     const createPages = (place: SignInPagesParts['place'], site: KnownSite) =>
       createSignInPages({
-        ...{ settings, provider, tickets, place, site, wrongCodes, nowMs },
+        ...{ settings, provider, tickets, place, site, limits, nowMs },
         books: async (address) =>
           (await parts.books()).as({ actor: 'sign_in', address, isClockRight: api.isClockRight?.() }),
         addressOf: ({ exchange }) =>

@@ -1,8 +1,8 @@
 import type { Books } from '../accounts/books.ts'
-import type { Windows } from '../accounts/limits.ts'
 import type { AdminRequest, ApiAnswer } from '../admin/answer.ts'
 import type { SignInSettings } from '../config/config.ts'
 import { type Attempts, attemptMs, bindBrowser, isOwnPage, isSameBrowser, type Purpose } from './attempts.ts'
+import type { SignInLimits } from './limits.ts'
 import { redirect } from './page.ts'
 import type { PersonIdentity } from './provider.ts'
 import { isPaid, type RuledPerson, signInBy } from './signed-in.ts'
@@ -17,7 +17,7 @@ type ApprovalParts = {
   books(address: string): Promise<Books>
   addressOf(request: AdminRequest): string
   /** Counts wrong codes by address. */
-  wrongCodes: Windows
+  limits: Pick<SignInLimits, 'isFull' | 'fail'>
   nowMs(): number
   note(event: string, fields: Record<string, unknown>): void
 }
@@ -154,13 +154,12 @@ async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: s
 /** @returns a pending grant and its code as people read it, or a page */
 async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: string | null) {
   const address = parts.addressOf(request)
-  const most = parts.settings().limits.codes
   if (typed === null || typed.trim() === '') return codePage()
-  if (parts.wrongCodes.isFull(address, most)) return notePage('throttled', undefined, { 'retry-after': '600' })
+  if (parts.limits.isFull(address)) return notePage('throttled', undefined, { 'retry-after': '600' })
   const letters = typed.toUpperCase().replace(/[^A-Z0-9]/g, '')
   const grant = userCodeForm.test(letters) ? await (await parts.books(address)).findGrant(letters) : undefined
   if (!grant) {
-    parts.wrongCodes.take(address, most)
+    parts.limits.fail(address)
     parts.note('sign_in_code_wrong', { id: request.id, ip: address })
     return codePage(typed.slice(0, 20))
   }

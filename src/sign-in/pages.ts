@@ -1,6 +1,5 @@
 import { BookError } from '../accounts/book-error.ts'
 import type { Books } from '../accounts/books.ts'
-import type { Windows } from '../accounts/limits.ts'
 import type { AdminRequest, ApiAnswer } from '../admin/answer.ts'
 import type { KnownSite } from '../admin/guard.ts'
 import type { SignInSettings } from '../config/config.ts'
@@ -9,6 +8,7 @@ import { ProblemError } from '../operations/problem.ts'
 import { answerAuthorize, answerDevice, askPerson, denyProgram, onlyMethods } from './approval.ts'
 import { baseOf, createAttempts, type Place } from './attempts.ts'
 import { closeBrowserSession, openBrowserSession } from './browser-session.ts'
+import type { SignInLimits } from './limits.ts'
 import { redirect } from './page.ts'
 import type { Provider } from './provider.ts'
 import { ProviderError } from './provider-client.ts'
@@ -25,8 +25,7 @@ export type SignInPagesParts = {
   place: Place
   site: KnownSite
   addressOf(request: AdminRequest): string
-  /** Counts wrong codes by address. */
-  wrongCodes: Windows
+  limits: Pick<SignInLimits, 'isFull' | 'fail'>
   nowMs(): number
   /** Writes an event to the log. */
   note(event: string, fields: Record<string, unknown>): void
