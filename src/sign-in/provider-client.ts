@@ -86,8 +86,8 @@ function fetchBy({ issuer, routeTo }: ProviderSettings): OpenId.CustomFetch {
   return async (address, { method, headers, body, signal }) => {
     const url = new URL(address)
     // Its metadata may name other hosts, but over TLS.
-    if (url.protocol !== 'https:' && url.hostname !== ownHost)
-      throw new ProviderError('invalid', `${url.origin} is not https:`)
+    if (url.hostname !== ownHost && (url.protocol !== 'https:' || isLinkLocal(url)))
+      throw new ProviderError('invalid', `its metadata names ${url.origin}, which is not https: or is link-local`)
     const response = await fetchHttp(url, {
       ...routeTo(url),
       ...{ method, headers, body: body === undefined || body === null ? '' : `${body}` },
@@ -129,4 +129,9 @@ export function judge(openid: typeof OpenId, error: unknown): ProviderError {
 /** A word of the provider for the log. */
 function word(text: string): string {
   return text.replace(/[^\w.-]/g, '?').slice(0, 60)
+}
+
+/** Whether an address is one at which clouds give machines their credentials (ruling Y27). */
+function isLinkLocal({ hostname }: URL): boolean {
+  return /^(169\.254\.|\[fe[89ab])/.test(hostname)
 }

@@ -166,7 +166,9 @@ test('issue 47 attack: metadata of another issuer, of all tenants, or without an
     (m) => ({ ...m, issuer: 'http://127.0.0.1:1' }),
     (m) => ({ ...m, issuer: `${m['issuer']}/{tenantid}/v2.0` }),
     (m) => ({ ...m, id_token_signing_alg_values_supported: ['HS256', 'none'] }),
-    (m) => ({ ...m, token_endpoint: 'http://169.254.169.254/token' }),
+    (m) => ({ ...m, token_endpoint: 'http://idp.example/token' }),
+    (m) => ({ ...m, token_endpoint: 'https://169.254.169.254/token' }),
+    (m) => ({ ...m, token_endpoint: 'https://[fe80::1]/token' }),
   ]
   for (const metadata of cases) {
     const { signIn } = await start({ metadata: metadata! })
