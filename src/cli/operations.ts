@@ -281,6 +281,8 @@ const unasked = {
   listNeeds: async () => [],
   heldOf: () => 0n,
   heldByPeople: () => new Map(),
+  // Without a server nobody knows `sign_in.idle`, so sessions are listed to their absolute end.
+  sessionIdleMs: () => Number.MAX_SAFE_INTEGER,
   readHolds: async () => new Map(),
   writeTraffic: async () => false,
 } as Partial<Running> as Running

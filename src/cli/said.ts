@@ -7,6 +7,7 @@ import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import type { Need } from '../operations/needs.ts'
 import type { PersonDetails } from '../operations/persons.ts'
 import type { ModelRow, UpstreamState } from '../operations/shapes.ts'
+import type { SessionDetails } from '../operations/sign-ins.ts'
 import type { ToldStatement } from '../operations/statement-shape.ts'
 import { describeExplanation } from './explanation.ts'
 import { formatFields, formatRows, formatTable } from './print.ts'
@@ -43,6 +44,20 @@ const keyColumns = [
 ]
 
 const personColumns = ['id', 'name', 'external_id', 'email', 'account', 'budget', 'spent', 'rpm', 'linked_to']
+
+const sessionColumns = [
+  'id',
+  'person',
+  'account',
+  'role',
+  'agent',
+  'address',
+  'created',
+  'last_used',
+  'expires',
+  'ended',
+  'why',
+]
 
 const issued: PrintRule = {
   text: ({ key }: IssuedKey) => key,
@@ -93,6 +108,18 @@ const said: Record<string, PrintRule> = {
       `${created} created, ${changed} changed, ${unchanged} unchanged`,
   },
   'person.erase': { text: ({ id }: { id: string }) => `${id} is erased: nothing but the id is left` },
+  'session.list': {
+    text: (rows: readonly SessionDetails[]) =>
+      formatRows(
+        sessionColumns,
+        rows.map((row) => ({
+          ...row,
+          person: row.person_name ?? row.person,
+          account: row.account_name ?? row.account,
+        })),
+      ),
+  },
+  'session.end': { text: ({ id }: { id: string }) => `${id} has ended` },
   'ledger.list': { text: formatLines },
   'ledger.totals': { text: formatTotals },
   'usage.show': { text: formatUsage },

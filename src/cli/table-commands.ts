@@ -6,6 +6,7 @@ export const tableCommands: Readonly<Record<string, string>> = {
   account: 'who pays: make, list, suspend and credit accounts',
   key: 'what clients authenticate with: make, list, revoke and rotate keys',
   person: 'people who use keys: bring in a list, rename, link and erase them',
+  session: 'where people are signed in: list sessions, and end one',
   ledger: 'what was paid for what: list, show, sum, check and export entries',
   usage: 'what was used and what it cost: as a time series, or as a table of every row',
   statement: "show the statement of an account's month: balances, credits, use, and the entries that prove it",

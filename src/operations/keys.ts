@@ -34,6 +34,7 @@ export const keyShape = z.object({
     .nullable()
     .describe('what its requests are for, by dimension; null: nothing'),
   may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
+  session: z.string().nullable().describe('the session of a person that it is the key of'),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
@@ -69,6 +70,7 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     person_rpm: row.personBounds.requestsPerMinute ?? null,
     labels: bounds.labels === undefined ? null : Object.fromEntries(bounds.labels.map((label) => label.split('='))),
     may_choose: bounds.mayChoose === undefined ? null : [...bounds.mayChoose],
+    session: row.session ?? null,
     created: field.formatTime(createdMs)!,
     expires: field.formatTime(expiresMs),
     revoked: field.formatTime(revokedMs),
@@ -163,6 +165,7 @@ export const keyOperations = [
         .enum(keyStates)
         .optional()
         .describe('only those; `suspended`: neither revoked nor expired, and their account is suspended'),
+      sessions: z.boolean().optional().describe('those of sessions of people too'),
       sort: z
         .enum([...keySorts, bySpend])
         .default('created')
@@ -180,24 +183,25 @@ export const keyOperations = [
           person: '--person <person>',
           q: '--search <text>',
           state: '--state <state>',
+          sessions: '--sessions',
           sort: '--sort <order>',
         },
         rows: 'all',
       },
     ],
-    async run(context, { account, person, q, state, sort, limit }) {
+    async run(context, { account, person, q, state, sessions, sort, limit }) {
       const { books, beyond, nowMs } = context
       const accountId = account === undefined ? undefined : await findAccountId(books, account)
       const personId = person === undefined ? undefined : await findPersonId(books, person)
+      const filter = { accountId, personId, q, state, nowMs, isWithoutSessions: !sessions }
       const tell = (row: KeyRow) => tellKey(row, context)
       if (sort === bySpend) {
-        const find = (ids: readonly string[]) =>
-          books.pageKeys({ accountId, personId, q, state, nowMs, ids, limit: ids.length })
+        const find = (ids: readonly string[]) => books.pageKeys({ ...filter, ids, limit: ids.length })
         const { rows, placeOf } = await pageBySpend(context, { by: 'key', accountId, limit, find })
         return page(rows, limit, tell, placeOf)
       }
       const place = readPlace(beyond, ['number', 'string'])
-      const rows = await books.pageKeys({ accountId, personId, q, state, nowMs, sort, beyond: place, limit: limit + 1 })
+      const rows = await books.pageKeys({ ...filter, sort, beyond: place, limit: limit + 1 })
       return page(rows, limit, tell, (row) => [row.createdMs, row.id])
     },
   }),

@@ -191,7 +191,7 @@ function successOf(one: Operation): Record<string, unknown> {
     }
     return { 200: { description: 'A page; `next` is the cursor of the one behind it.', content: json(schema) } }
   }
-  if (one.id === 'session.end') return { 204: { description: 'Signed out.' } }
+  if (one.id === 'session.sign_out') return { 204: { description: 'Signed out.' } }
   const answer = { description: 'Done.', content: json(item) }
   if (one.kind !== 'creates') return { 200: answer }
   return {

@@ -57,7 +57,7 @@ export const sessionOperations = [
     },
   }),
   operation({
-    id: 'session.end',
+    id: 'session.sign_out',
     http: 'DELETE /session',
     role: 'anyone',
     output: z.object({}),

@@ -9,6 +9,7 @@ import { personOperations } from './persons.ts'
 import { requestOperations } from './requests.ts'
 import { runningOperations, webhookOperations } from './running.ts'
 import { sessionOperations } from './session.ts'
+import { signInOperations } from './sign-ins.ts'
 import { statementOperations } from './statements.ts'
 import { usageOperations } from './usage.ts'
 import { usageTable } from './usage-table.ts'
@@ -23,6 +24,7 @@ export const operations: readonly Operation[] = [
   ...accountOperations,
   ...keyOperations,
   ...personOperations,
+  ...signInOperations,
   ...ledgerOperations,
   ...usageOperations,
   usageTable,

@@ -17,7 +17,9 @@ type Api = Awaited<ReturnType<typeof startApi>>
 const samples: Record<string, (api: Api, key?: string) => Record<string, unknown> | Promise<Record<string, unknown>>> =
   {
     'session.create': ({ viewer }) => ({ token: viewer }),
-    'session.end': () => ({}),
+    'session.sign_out': () => ({}),
+    'session.list': () => ({ account: 'tester' }),
+    'session.end': async (api) => ({ session: await signInAgent(api) }),
     me: () => ({}),
     openapi: () => ({}),
     'account.create': () => ({ name: `made-${++count}`, credit: '1.5' }),
@@ -245,7 +247,7 @@ test('issue 13 Y22: an owner may sign in and out, see and try what is their own 
       'own.sessions',
       'own.usage',
     ],
-    ...['session.create', 'session.end', 'setup.list', 'setup.show', 'statement.own'],
+    ...['session.create', 'session.sign_out', 'setup.list', 'setup.show', 'statement.own'],
   ])
 })
 

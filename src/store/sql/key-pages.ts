@@ -84,7 +84,7 @@ function* count(dialect: Dialect, part: Condition, most: number): StoreStep<numb
 /** @param few the keys of a filter are found and sorted. All others are read in the order of an index. */
 function selectPage(
   dialect: Dialect,
-  { accountId, state, sort = 'created', beyond, limit }: KeyPage,
+  { accountId, state, sort = 'created', beyond, limit, isWithoutSessions }: KeyPage,
   filters: readonly KeyFilter[],
   few: Few,
   put: Put,
@@ -95,6 +95,7 @@ function selectPage(
   const place = beyond ? [`(k.created_ms, k.id) ${sign} (${beyond.map(put).join(', ')})`] : []
   // No index is used for what IS TRUE, so only the conditions without it choose the index.
   const rest = filters.filter((one) => one !== few).map(({ test }) => `(${test(put)}) IS TRUE`)
+  if (isWithoutSessions) rest.push('k.session IS NULL')
   const select = (from: string, where: readonly string[]) => `SELECT * FROM ${from} k ${whereAll(where)}`
   const inOrder = () => [
     ...(accountId === undefined ? [] : [`k.account_id = ${put(accountId)}`]),

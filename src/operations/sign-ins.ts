@@ -1,0 +1,99 @@
+import { z } from 'zod'
+import type { ListedSession } from '../accounts/sign-in/rows.ts'
+import { readPlace } from './cursor.ts'
+import * as field from './fields.ts'
+import { findAccountId, findPersonId } from './filter.ts'
+import { operation, page } from './operation.ts'
+
+const sessionShape = z.object({
+  id: z.string(),
+  person: z.string().describe('the id of the person'),
+  person_name: z.string().nullable(),
+  account: z.string(),
+  account_name: z.string().nullable(),
+  role: z.string(),
+  key: z.string().describe('the id of its key, which entries of the ledger name'),
+  agent: z.string().nullable().describe('the program, as it called itself'),
+  address: z.string().nullable().describe('where it was asked from'),
+  created: field.when,
+  refreshed: field.when.describe('when its tokens were made last'),
+  last_used: field.when.nullable(),
+  expires: field.when,
+  ended: field.when.nullable(),
+  why: z.string().nullable().describe('why it has ended'),
+})
+
+/** A session as operators see it. */
+export type SessionDetails = z.output<typeof sessionShape>
+
+function tellSession(row: ListedSession): SessionDetails {
+  return {
+    id: row.id,
+    person: row.personId,
+    person_name: row.personName ?? null,
+    account: row.accountId,
+    account_name: row.accountName ?? null,
+    role: row.role,
+    key: row.keyId,
+    agent: row.agent ?? null,
+    address: row.address ?? null,
+    created: field.formatTime(row.createdMs)!,
+    refreshed: field.formatTime(row.refreshedMs)!,
+    last_used: field.formatTime(row.lastUsedMs),
+    expires: field.formatTime(row.expiresMs)!,
+    ended: field.formatTime(row.endedMs),
+    why: row.endedWhy ?? null,
+  }
+}
+
+/** Sessions of people, for operators. Their owners have `own.sessions`. */
+export const signInOperations = [
+  operation({
+    id: 'session.list',
+    http: 'GET /sessions',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject({
+      account: field.account.optional(),
+      person: field
+        .text('must name a person')
+        .optional()
+        .describe('only those of this person, by id, external id or name'),
+      ended: z.boolean().optional().describe('those that have ended too'),
+      ...field.paging,
+    }),
+    output: sessionShape,
+    problems: ['cursor_invalid'],
+    text: 'list where people are signed in, the newest first',
+    cli: [
+      {
+        command: 'session list',
+        options: { account: '--account <account>', person: '--person <person>', ended: '--ended' },
+        rows: 'all',
+      },
+    ],
+    async run({ books, beyond, nowMs, running }, { account, person, ended, limit }) {
+      const accountId = account === undefined ? undefined : await findAccountId(books, account)
+      const personId = person === undefined ? undefined : await findPersonId(books, person)
+      const isLive = ended ? undefined : { nowMs, idleMs: running.sessionIdleMs() }
+      const place = readPlace(beyond, ['number', 'string'])
+      const rows = await books.pageSessions({ accountId, personId, isLive, beyond: place, limit: limit + 1 })
+      return page(rows, limit, tellSession, (row) => [row.createdMs, row.id])
+    },
+  }),
+  operation({
+    id: 'session.end',
+    http: 'POST /sessions/{session}/end',
+    role: 'admin',
+    input: z.strictObject({ session: field.text('must be a text').max(100).describe('its id') }),
+    output: sessionShape,
+    problems: ['not_found'],
+    text: 'end a session of a person: its tokens are good for nothing any more, on any replica',
+    cli: [{ command: 'session end', arguments: ['session'] }],
+    async run({ books }, { session }) {
+      await books.endSession({ id: session }, 'ended')
+      const [row] = await books.pageSessions({ id: session, limit: 1 })
+      return { body: tellSession(row!) }
+    },
+  }),
+]
