@@ -20,7 +20,7 @@ import { type Budget, type Spend, spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, formatTime } from './calendar.ts'
 import { type ClockFacts, confirmOperation } from './clock.ts'
 import { formatCredits, nanosMax } from './credit.ts'
-import { type AheadEntry, isCorrectionReference, readReturnReference } from './entries.ts'
+import { type AheadAccount, isCorrectionReference, readReturnReference } from './entries.ts'
 import { type GrantBase, isOfGrant } from './grants.ts'
 import { type AccountBounds, accountBounds, type KeyBounds, keyBounds, type PersonBounds } from './key-bounds.ts'
 import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
@@ -77,7 +77,7 @@ export type Facts = {
   /** Accounts with keys of the persons that were found. */
   personKeys: readonly PersonKeys[]
   accounts: readonly AccountRow[]
-  ahead?: readonly AheadEntry[]
+  ahead?: readonly AheadAccount[]
   aheadBudgets?: readonly { accountId: string; scope: string; per: Budget['per'] }[]
   /** Grants of the accounts that have one among `ahead`, by their references. */
   aheadGrants?: readonly { accountId: string; references: readonly string[] }[]

@@ -19,10 +19,12 @@ import {
 import type { BoundWishes } from './bounds.ts'
 import { type Budget, spanOf, type TimeSpan } from './budget.ts'
 import { type Calendar, createCalendar, utc } from './calendar.ts'
-import { type CorrectedEntry, correctAhead } from './corrections.ts'
+import { type Correction, correctAhead } from './corrections.ts'
 import type { DayShift } from './day-shifts.ts'
 import type {
+  AheadAccount,
   AheadEntry,
+  AheadPage,
   Audited,
   EntryFilter,
   EntryPage,
@@ -154,6 +156,7 @@ const readingNames = [
     'verify',
     'audit',
     'listAhead',
+    'pageAhead',
     'readNowMs',
     'listOperators',
     'pageSessions',
@@ -257,7 +260,7 @@ export interface Books extends BookReadings {
   /** Confirms that the clock of the store is right now (ruling Y15). The audit trail keeps that. */
   confirmClock(): Promise<{ time: string }>
   /** Corrects the times of all entries that are ahead of the clock (amends ruling C15). @param lastMs when the last of them counts */
-  correctAhead(lastMs: number): Promise<CorrectedEntry[]>
+  correctAhead(lastMs: number): Promise<Correction>
   /** Records an act that changes nothing in the books, for the audit alone. */
   noteAct(trail: Trail): Promise<void>
   /** Computes every digest of the audit trail again. Findings in words. An empty list means that it is whole. */
@@ -340,7 +343,9 @@ export interface BookStore {
    */
   noteNeeds(needs: readonly NoticedNeed[], isTelling: boolean): Promise<ReadonlyMap<string, number>>
   /** Entries that are ahead of the clock and that no correction names. */
-  listAhead(): Promise<AheadEntry[]>
+  listAhead(): Promise<AheadAccount[]>
+  /** Some entries of such an account, also after its correction. */
+  pageAhead(page: AheadPage): Promise<AheadEntry[]>
   /** Records of the audit trail, the newest first. @param beyond only records before this number */
   listAudit(which: AuditFilter & { limit: number; beyond?: number | undefined }): Promise<AuditRow[]>
   /**

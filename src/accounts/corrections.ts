@@ -2,7 +2,7 @@ import { BookError } from './book-error.ts'
 import type { BookChange, BookWrite, Facts } from './book-rules.ts'
 import { spanOf } from './budget.ts'
 import { type Calendar, formatTime } from './calendar.ts'
-import { type AheadEntry, correctionReference, type Entry } from './entries.ts'
+import { type AheadAccount, type AheadEntry, type AheadPage, correctionReference, type Entry } from './entries.ts'
 import { lastGrantUntil, monthOf } from './grants.ts'
 
 /*
@@ -11,8 +11,31 @@ import { lastGrantUntil, monthOf } from './grants.ts'
  * at the right time again.
  */
 
-/** An entry with the time at which it is to count. */
-export type CorrectedEntry = AheadEntry & { effectiveMs: number }
+/** A correction of all entries that are ahead. @property shiftMs how far those that were created ahead are moved */
+export type Correction = { accounts: readonly AheadAccount[]; nowMs: number; shiftMs: number }
+
+/** An entry of a correction, with the time at which it counts. */
+export type CorrectedEntry = Omit<AheadEntry, 'effectiveMs'> &
+  Pick<AheadAccount, 'accountId' | 'accountName'> & { effectiveMs: number }
+
+/** Entries that are read at once. */
+const entriesAtOnce = 1_000
+
+/** The entries of a correction, before it is made or after. Reads them page by page: there may be any number. */
+export async function* eachCorrected(
+  books: { pageAhead(page: AheadPage): Promise<AheadEntry[]> },
+  { accounts, nowMs, shiftMs }: Correction,
+): AsyncIterable<CorrectedEntry> {
+  for (const { accountId, accountName, fromSeq, toSeq } of accounts)
+    for (let afterSeq = fromSeq - 1; afterSeq < toSeq; afterSeq += entriesAtOnce)
+      for (const entry of await books.pageAhead({ accountId, afterSeq, toSeq, limit: entriesAtOnce }))
+        yield {
+          ...entry,
+          accountId,
+          accountName,
+          effectiveMs: entry.effectiveMs ?? effectiveMsOf(entry, nowMs, shiftMs),
+        }
+}
 
 /** The time that no later entry of its account may precede: a correction lets `posted` step back once. */
 export function floorMsOf({ kind, createdMs, postedMs, details }: Entry): number {
@@ -31,39 +54,34 @@ function shiftMsOf(entries: readonly { createdMs: number }[], nowMs: number, las
 }
 
 /**
- * Finds when each entry is to count: when it was created, if that is not ahead. All others are moved by one span.
+ * Finds when entries are to count: when they were created, if that is not ahead. All others are moved by one span.
  * @param lastMs the moment on which the last of those falls
  * @throws BookError if that is ahead, or before an entry that no wrong clock dated, or would move an entry before 1970
  */
-export function correctTimes(ahead: readonly AheadEntry[], nowMs: number, lastMs: number): CorrectedEntry[] {
+export function correctTimes(accounts: readonly AheadAccount[], nowMs: number, lastMs: number): Correction {
   if (lastMs > nowMs) throw new BookError('effective_ahead', formatTime(lastMs)!)
-  const moved = ahead.filter(({ createdMs }) => createdMs > nowMs)
-  const movedIn = new Set(moved.map(({ accountId }) => accountId))
-  // Only the first of an account comes after an entry that is not ahead.
-  const earliestMs = ahead.reduce(
-    (latest, { accountId, afterMs }) =>
-      movedIn.has(accountId) && afterMs <= nowMs ? Math.max(latest, afterMs) : latest,
-    // The first one that is moved counts in 1970 at the earliest.
-    moved.reduce((latest, { createdMs }) => Math.max(latest, shiftMsOf(ahead, nowMs, 0) - createdMs), 0),
+  const moved = accounts.flatMap(({ moved, afterMs }) => (moved ? [{ ...moved, afterMs }] : []))
+  const latestMs = moved.reduce((latest, one) => Math.max(latest, one.lastMs), 0)
+  // The first one that is moved counts in 1970 at the earliest.
+  const earliestMs = moved.reduce(
+    (earliest, { firstMs, afterMs }) => Math.max(earliest, latestMs - firstMs, afterMs <= nowMs ? afterMs : 0),
+    0,
   )
   if (moved.length > 0 && lastMs < earliestMs) throw new BookError('effective_early', formatTime(earliestMs)!)
-  const shiftMs = shiftMsOf(ahead, nowMs, lastMs)
-  return ahead.map((entry) => ({ ...entry, effectiveMs: effectiveMsOf(entry, nowMs, shiftMs) }))
+  return { accounts, nowMs, shiftMs: moved.length > 0 ? latestMs - lastMs : 0 }
 }
 
 /**
  * Corrects all entries that are ahead. Each account gets one entry without an amount. Budgets whose windows are ahead count anew.
  * @param lastMs see `correctTimes`; not ahead of the store's clock
  */
-export function correctAhead(lastMs: number, calendar: Calendar): BookChange<CorrectedEntry[]> {
+export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Correction> {
   return {
     about: { ahead: true, isDated: true },
     decide({ ahead = [], aheadBudgets, aheadGrants, nowMs }: Facts) {
       const result = correctTimes(ahead, nowMs, lastMs)
-      if (result.length === 0 && !aheadBudgets?.length) return { writes: [], result }
-      const shiftMs = shiftMsOf(ahead, nowMs, lastMs)
-      const corrections = Map.groupBy(result, ({ accountId }) => accountId)
-      const writes = Array.from(corrections.values(), (entries) => writesOf(entries, nowMs, shiftMs)).flat()
+      if (ahead.length === 0 && !aheadBudgets?.length) return { writes: [], result }
+      const writes = ahead.flatMap((account) => writesOf(account, result))
       for (const { accountId, scope, per } of aheadBudgets ?? [])
         writes.push({
           ...{ kind: 'set_spend', accountId, scope, ...spanOf(calendar, per, nowMs) },
@@ -74,24 +92,25 @@ export function correctAhead(lastMs: number, calendar: Calendar): BookChange<Cor
         const lastGrant = lastGrantUntil(references, monthOf(calendar, nowMs))
         writes.push({ kind: 'set_account', accountId, fields: { lastGrant } })
       }
-      const after = { entries: result.length, accounts: corrections.size, effective: formatTime(lastMs)! }
+      const after = { entries: countOf(result), accounts: ahead.length, effective: formatTime(lastMs)! }
       const trail = { operation: 'ledger.correct', object: 'ledger', after }
-      if (result.length > 0) writes.push({ kind: 'count_anew', nowMs })
+      if (ahead.length > 0) writes.push({ kind: 'count_anew', nowMs })
       return { writes, result, trail }
     },
   }
 }
 
-function writesOf(entries: readonly CorrectedEntry[], nowMs: number, shiftMs: number): BookWrite[] {
-  const [{ accountId, seq: fromSeq }, toSeq] = [entries[0]!, entries.at(-1)!.seq]
-  const moved = entries.filter(({ createdMs }) => createdMs > nowMs)
-  const last = (moved.length > 0 ? moved : entries).reduce(
-    (latest, { effectiveMs }) => Math.max(latest, effectiveMs),
-    0,
-  )
+/** The number of entries that a correction names. */
+export function countOf({ accounts }: Correction): number {
+  return accounts.reduce((sum, { fromSeq, toSeq }) => sum + toSeq - fromSeq + 1, 0)
+}
+
+function writesOf({ accountId, fromSeq, toSeq, moved, keptMs }: AheadAccount, correction: Correction): BookWrite[] {
+  const { nowMs, shiftMs } = correction
+  const effectiveMs = moved ? moved.lastMs - shiftMs : keptMs!
   const reference = correctionReference(accountId, fromSeq, toSeq)
   return [
-    { kind: 'post_credit', accountId, amountNanos: 0n, reference, createdMs: nowMs, effectiveMs: last },
+    { kind: 'post_credit', accountId, amountNanos: 0n, reference, createdMs: nowMs, effectiveMs },
     { kind: 'shift_entries', accountId, fromSeq, toSeq: toSeq + 1, nowMs, shiftMs },
   ]
 }

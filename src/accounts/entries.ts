@@ -150,18 +150,34 @@ export function readReturnReference(reference: string): string | undefined {
   return reference.startsWith(returnPrefix) ? reference.slice(returnPrefix.length).replace(/\/\d+$/, '') : undefined
 }
 
-/** An entry that is posted ahead of the clock of the store, and that no correction names. */
-export type AheadEntry = {
+/** The entries of an account that are posted ahead of the clock of the store, and that no correction names. They stand together. */
+export type AheadAccount = {
   accountId: string
   accountName: string | undefined
+  fromSeq: number
+  toSeq: number
+  /** When the first and the last of those were created that were created ahead too; undefined if none was. */
+  moved: { firstMs: number; lastMs: number } | undefined
+  /** When the last of the others was created. */
+  keptMs: number | undefined
+  /** The time that the first one may not precede: of the entry before it, or when its account was made. */
+  afterMs: number
+  /** Whether a monthly grant is among them. */
+  hasGrant: boolean
+}
+
+/** One of them. @property effectiveMs the time at which it counts, once a correction names it */
+export type AheadEntry = {
   seq: number
   createdMs: number
   postedMs: number
-  /** The time that it may not precede: of the entry before it, or when its account was made. */
-  afterMs: number
+  effectiveMs: number | undefined
   /** The request of a debit, or the reference of a credit. */
   name: string
 }
+
+/** Entries of an account after a number, up to and with another. */
+export type AheadPage = { accountId: string; afterSeq: number; toSeq: number; limit: number }
 
 /** Begins the references of corrections, which are the ledger's own. */
 export const correctionPrefix = 'effective:'

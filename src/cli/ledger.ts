@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { z } from 'zod'
 import { formatTime } from '../accounts/calendar.ts'
 import { type Head, parseHead } from '../accounts/chain.ts'
-import { type CorrectedEntry, correctTimes } from '../accounts/corrections.ts'
+import { type CorrectedEntry, correctTimes, countOf, eachCorrected } from '../accounts/corrections.ts'
 import type { Audited, EntryFilter, VerifyOptions } from '../accounts/entries.ts'
 import { formatJsonLines } from '../operations/csv.ts'
 import { eachLine, formatCsv } from '../operations/entry-lines.ts'
@@ -14,7 +14,7 @@ import { ProblemError } from '../operations/problem.ts'
 import { readLogs } from './access-log.ts'
 import { confirm } from './confirm.ts'
 import { addOptions, inWords, typedOptions } from './operations.ts'
-import { clearProgress, note, print, printPieces, showProgress } from './print.ts'
+import { clearProgress, isJson, note, print, printPieces, showProgress } from './print.ts'
 import { type GlobalOptions, withStore } from './store.ts'
 
 /**
@@ -80,32 +80,42 @@ export function addLedgerCommands(program: Command): void {
 type CorrectOptions = { effective: number; dryRun?: true; yes?: true }
 
 async function correct({ effective, dryRun, yes }: CorrectOptions, command: Command): Promise<void> {
-  const found = await withStore(command, async (books) => ({
-    entries: correctTimes(await books.listAhead(), await books.readNowMs(), effective),
-  }))
-  const { length } = found.entries
-  if (dryRun) return tellCorrected(command, found.entries, 'no entry is ahead of the clock')
+  const count = await withStore(command, async (books) => {
+    const correction = correctTimes(await books.listAhead(), await books.readNowMs(), effective)
+    if (dryRun) await printPieces(formatCorrected(command, eachCorrected(books, correction)))
+    return countOf(correction)
+  })
+  if (dryRun) return
   // Without entries, only budgets that began ahead are counted anew.
-  if (!yes && length > 0)
+  if (!yes && count > 0)
     await confirm(
       command,
-      `Correct ${length} entries? This begins form 3 of the ledger: no older triwire can use the store from then on.`,
+      `Correct ${count} entries? This begins form 3 of the ledger: no older triwire can use the store from then on.`,
       ['The ledger was left as it was', 'see --dry-run, and run with --yes to correct it'],
     )
-  const corrected = await withStore(command, (books) => books.correctAhead(effective), { zoned: true })
-  tellCorrected(command, corrected, 'no entry is ahead of the clock')
+  await withStore(
+    command,
+    async (books) => {
+      const correction = await books.correctAhead(effective)
+      await printPieces(formatCorrected(command, eachCorrected(books, correction)))
+    },
+    { zoned: true },
+  )
 }
 
-function tellCorrected(command: Command, entries: readonly CorrectedEntry[], none: string): void {
-  const rows = entries.map(({ accountId, accountName, seq, name, createdMs, postedMs, effectiveMs }) => ({
-    ...{ account: accountId, account_name: accountName ?? null, seq, name },
-    created: formatTime(createdMs)!,
-    posted: formatTime(postedMs)!,
-    effective: formatTime(effectiveMs)!,
-  }))
-  const line = ({ account, account_name, seq, name, posted, effective }: (typeof rows)[number]) =>
-    `${account_name ?? account}, entry ${seq} (${name}): posted ${posted}, counts at ${effective}`
-  print(command, rows, () => rows.map(line).join('\n') || none)
+/** A list of JSON or a line for each entry. There may be any number of them. */
+async function* formatCorrected(command: Command, entries: AsyncIterable<CorrectedEntry>): AsyncIterable<string> {
+  const asJson = isJson(command)
+  let count = 0
+  for await (const { accountId, accountName, seq, name, createdMs, postedMs, effectiveMs } of entries) {
+    const [posted, effective] = [formatTime(postedMs)!, formatTime(effectiveMs)!]
+    const row = { account: accountId, account_name: accountName ?? null, seq, name, created: formatTime(createdMs)! }
+    if (asJson) yield `${count === 0 ? '[' : ','}${JSON.stringify({ ...row, posted, effective })}`
+    else yield `${accountName ?? accountId}, entry ${seq} (${name}): posted ${posted}, counts at ${effective}\n`
+    count++
+  }
+  if (asJson) yield count === 0 ? '[]\n' : ']\n'
+  else if (count === 0) yield 'no entry is ahead of the clock\n'
 }
 
 function readTime(text: string): number {

@@ -3,6 +3,8 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { type Calendar, createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { parseHead } from '../../src/accounts/chain.ts'
+import { type Correction, correctTimes, countOf, eachCorrected } from '../../src/accounts/corrections.ts'
+import type { AheadPage } from '../../src/accounts/entries.ts'
 import { onEachStore, type TestStore } from './engines.ts'
 import { costNanos, createDebitRow, verifyOptions } from './fixtures.ts'
 import { redigest } from './forge.ts'
@@ -62,12 +64,11 @@ onEachStore((engine) => {
     assert.ok(
       (await store.verify(verifyOptions)).some((finding) => /and that is to come: a clock was ahead/.test(finding)),
     )
-    const ahead = await store.listAhead()
-    assert.deepEqual(
-      ahead.map(({ name }) => name),
-      ['invoice ahead', 'req_ahead', 'req_last', 'req_right'],
-    )
-    const corrected = await store.correctAhead(lastMs)
+    const planned = correctTimes(await store.listAhead(), await store.readNowMs(), lastMs)
+    const list = async (correction: Correction) => Array.fromAsync(eachCorrected(store, correction))
+    const ahead = await list(planned)
+    const corrected = await list(await store.correctAhead(lastMs))
+    assert.deepEqual(corrected, ahead, 'the list is the same before and after')
     assert.deepEqual(
       corrected.map(({ name, effectiveMs }) => [name, effectiveMs]),
       [
@@ -201,7 +202,7 @@ onEachStore((engine) => {
   test('issue 46 C15 nothing ahead is nothing to correct, and a time that is ahead itself is refused', async () => {
     const store = await engine.open({ atMs: startMs })
     const { id } = await store.createAccount('one', 5n)
-    assert.deepEqual(await store.correctAhead(startMs), [])
+    assert.equal(countOf(await store.correctAhead(startMs)), 0)
     assert.equal((await store.listEntries({ accountId: id, limit: 9 })).length, 1)
     await assert.rejects(store.correctAhead(startMs + 1), /effective_ahead/)
     await assert.rejects(store.credit(id, 1n, `effective:${id}/1-1`), /reference_reserved/)
@@ -213,16 +214,16 @@ onEachStore((engine) => {
     for (const ms of [startMs - 1, Date.UTC(2016, 9, 6), 0, -1, Date.UTC(1960, 0, 1)])
       await assert.rejects(store.correctAhead(ms), /effective_early: 2026-10-06T12:00/, `${ms}`)
     await assert.rejects(store.correctAhead(startMs + 3 * day), /effective_ahead/)
-    assert.equal((await store.listAhead()).length, 4)
+    assert.equal(countOf({ accounts: await store.listAhead(), nowMs: 0, shiftMs: 0 }), 4)
     // Nothing of the next fault counts before the first one was corrected.
-    assert.equal((await store.correctAhead(startMs)).length, 4)
+    assert.equal(countOf(await store.correctAhead(startMs)), 4)
     await store.turn(aheadMs + day)
     await store.confirmClock()
     const [{ id } = assert.fail()] = await store.listAccounts()
     await store.credit(id, 1n, 'ahead again')
     await store.turn(startMs + 4 * day)
     await assert.rejects(store.correctAhead(startMs + 2 * day - 1), /effective_early: 2026-10-08T12:00/)
-    assert.equal((await store.correctAhead(startMs + 2 * day)).length, 1)
+    assert.equal(countOf(await store.correctAhead(startMs + 2 * day)), 1)
     assert.deepEqual(await store.verify(verifyOptions), [])
     // An account without an entry before.
     const { id: empty } = await store.createAccount('empty', 0n)
@@ -231,7 +232,7 @@ onEachStore((engine) => {
     await store.credit(empty, 1n, 'ahead at first')
     await store.turn(startMs + 5 * day)
     await assert.rejects(store.correctAhead(startMs + 4 * day - 1), /effective_early/)
-    assert.equal((await store.correctAhead(startMs + 4 * day)).length, 1)
+    assert.equal(countOf(await store.correctAhead(startMs + 4 * day)), 1)
   })
 
   test('issue 46 R15 a budget that was set while the clock was ahead counts from now on after the correction', async () => {
@@ -251,7 +252,7 @@ onEachStore((engine) => {
         store.postDebits([{ ...createDebitRow(name, account), createdMs: startMs, ...(account === a && { keyId }) }])
       await post('req_before', a)
       assert.equal((await store.listKeys(a))[0]!.spend!.spentNanos, 0n)
-      assert.equal((await store.correctAhead(startMs)).length, isEntryAhead ? 1 : 0)
+      assert.equal(countOf(await store.correctAhead(startMs)), isEntryAhead ? 1 : 0)
       for (const account of [a, b]) await post(`req_after_${account}`, account)
       const spent = async () => [
         (await store.listKeys(a))[0]!.spend!,
@@ -308,4 +309,28 @@ onEachStore((engine) => {
       )
     }
   })
+})
+
+test('issue 46 C15 entries of a correction are read by pages, each once and in order, however many there are', async () => {
+  const asked: number[] = []
+  const account = (accountId: string, fromSeq: number, toSeq: number) => ({
+    ...{ accountId, accountName: undefined, fromSeq, toSeq, keptMs: undefined, afterMs: 0, hasGrant: false },
+    moved: { firstMs: 10, lastMs: 20 },
+  })
+  const books = {
+    async pageAhead({ afterSeq, toSeq, limit }: AheadPage) {
+      asked.push(limit)
+      const seqs = Array.from({ length: Math.min(limit, toSeq - afterSeq) }, (_, n) => afterSeq + 1 + n)
+      return seqs.map((seq) => ({ seq, createdMs: 15, postedMs: 20, effectiveMs: undefined, name: `req_${seq}` }))
+    },
+  }
+  const correction = { accounts: [account('a', 5, 2_504), account('b', 1, 1)], nowMs: 12, shiftMs: 9 }
+  const seqs: string[] = []
+  for await (const { accountId, seq, effectiveMs } of eachCorrected(books, correction)) {
+    seqs.push(`${accountId} ${seq}`)
+    assert.equal(effectiveMs, 6)
+  }
+  assert.deepEqual(seqs, [...Array.from({ length: 2_500 }, (_, n) => `a ${5 + n}`), 'b 1'])
+  assert.equal(countOf(correction), 2_501)
+  assert.deepEqual(asked, [1_000, 1_000, 1_000, 1_000])
 })

@@ -45,6 +45,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     '0b6ae0a63f36726d',
     '99d69a0e14da83ba',
     'c02bfd10e300579d',
+    '9ad0963d3bf94734',
   ])
   assert.deepEqual(hashes(postgresMigrations.map(({ sql }) => sql)), [
     ...['abbc43240d4c03ef', '7e901270a4a1eab8', '78a91401dd094d69', 'ceda54f564fe0006', '27f29c945ac80cd3'],
@@ -56,6 +57,7 @@ test('F-S7 SCA-12 the texts of later migrations are what stores were made with',
     'f923061c8c154cce',
     '1f58a5650a6bbbb2',
     'd8488a3a387e8534',
+    '150711e19730a184',
   ])
   assert.deepEqual(
     postgresMigrations.map(({ oldest }) => oldest),

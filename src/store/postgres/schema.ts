@@ -527,6 +527,8 @@ export const migrations: readonly PostgresMigration[] = [
   );
 `,
   },
+  // Reports find those corrected entries by it that count in a span.
+  { oldest: 1, sql: 'CREATE INDEX shifted_effective ON triwire.shifted (effective_ms, posted_ms)' },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

@@ -9,8 +9,7 @@ import {
 import type { BookWrite, ChangeScope, Facts } from '../../accounts/book-rules.ts'
 import type { BookStore } from '../../accounts/books.ts'
 import type { Budget } from '../../accounts/budget.ts'
-import type { AheadEntry } from '../../accounts/entries.ts'
-import { grantPrefix } from '../../accounts/grants.ts'
+import type { AheadAccount, AheadEntry, AheadPage } from '../../accounts/entries.ts'
 import { accountBounds } from '../../accounts/key-bounds.ts'
 import type { OperatorRow } from '../../accounts/operators.ts'
 import type { PersonKeys, PersonPage, PersonRow } from '../../accounts/persons.ts'
@@ -70,6 +69,7 @@ export function createQuestions(dialect: Dialect) {
       first(selectRegister(dialect, 'oauth_grants', by)),
     pageSessions: (page: SessionPage) => pageSessions(dialect, page),
     listAhead: () => listAhead(dialect),
+    pageAhead: (which: AheadPage) => pageAhead(dialect, which),
     listAudit: (which: Parameters<typeof selectAudit>[1]) => all(selectAudit(dialect, which)),
     ...createWarnings(dialect),
     noteNeeds: (...[needs, isTelling]: Parameters<BookStore['noteNeeds']>) => noteNeeds(dialect, needs, isTelling),
@@ -163,31 +163,52 @@ function* findAhead(dialect: Dialect): StoreStep<Pick<Facts, 'ahead' | 'aheadBud
     ...{ accountId: account_id as string, scope: scope as string },
     per: (budget_per ?? undefined) as Budget['per'],
   }))
-  const granted = ahead.filter(({ accountId, name }) => name.startsWith(grantPrefix('grant', accountId)))
   const aheadGrants: { accountId: string; references: string[] }[] = []
-  for (const accountId of new Set(granted.map(({ accountId }) => accountId)))
+  for (const { accountId } of ahead.filter(({ hasGrant }) => hasGrant))
     aheadGrants.push({ accountId, references: yield* listReferences(dialect, 'grant', accountId) })
   return { ahead, aheadBudgets, aheadGrants }
 }
 
-/** Entries that are ahead of the clock of the store and that no correction names. */
-export function* listAhead(dialect: Dialect): StoreStep<AheadEntry[]> {
+/** Entries that are ahead of the clock of the store and that no correction names, account by account. */
+function* listAhead(dialect: Dialect): StoreStep<AheadAccount[]> {
+  const { schema } = dialect
+  const rows = yield* ask(dialect, (put) => {
+    const now = dialect.now(put)
+    return `SELECT t.*, a.name,
+        coalesce((SELECT CASE WHEN p.kind = 'credit' AND p.effective IS NOT NULL THEN p.created_ms ELSE p.posted_ms END
+          FROM ${schema}.entries p WHERE p.account_id = t.account_id AND p.seq = t.from_seq - 1), a.created_ms, 0) AS after_ms
+      FROM (SELECT e.account_id, min(e.seq) AS from_seq, max(e.seq) AS to_seq,
+          min(CASE WHEN e.created_ms > ${now} THEN e.created_ms END) AS moved_first,
+          max(CASE WHEN e.created_ms > ${now} THEN e.created_ms END) AS moved_last,
+          max(CASE WHEN e.created_ms <= ${now} THEN e.created_ms END) AS kept,
+          max(CASE WHEN substr(e.reference, 1, length(e.account_id) + 7) = 'grant:' || e.account_id || '/' THEN 1 ELSE 0 END) AS has_grant
+        FROM ${schema}.entries e
+        WHERE e.posted_ms > ${now} AND NOT EXISTS (
+          SELECT 1 FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)
+        GROUP BY e.account_id) t
+      LEFT JOIN ${schema}.accounts a ON a.id = t.account_id ORDER BY t.account_id`
+  })
+  const ms = (value: unknown) => (value === null ? undefined : Number(value))
+  return rows.map(({ account_id, name, from_seq, to_seq, moved_first, moved_last, kept, after_ms, has_grant }) => ({
+    ...{ accountId: account_id as string, accountName: (name as string | null) ?? undefined },
+    ...{ fromSeq: Number(from_seq), toSeq: Number(to_seq), keptMs: ms(kept), afterMs: Number(after_ms) },
+    moved: moved_last === null ? undefined : { firstMs: Number(moved_first), lastMs: Number(moved_last) },
+    hasGrant: Number(has_grant) === 1,
+  }))
+}
+
+/** See `BookStore.pageAhead`. */
+function* pageAhead(dialect: Dialect, { accountId, afterSeq, toSeq, limit }: AheadPage): StoreStep<AheadEntry[]> {
   const { schema } = dialect
   const rows = yield* ask(
     dialect,
-    (
-      put,
-    ) => `SELECT e.account_id, a.name, e.seq, e.created_ms, e.posted_ms, coalesce(e.request_id, e.reference) AS what,
-        coalesce((SELECT CASE WHEN p.kind = 'credit' AND p.effective IS NOT NULL THEN p.created_ms ELSE p.posted_ms END
-          FROM ${schema}.entries p WHERE p.account_id = e.account_id AND p.seq = e.seq - 1), a.created_ms, 0) AS after_ms
-      FROM ${schema}.entries e LEFT JOIN ${schema}.accounts a ON a.id = e.account_id
-      WHERE e.posted_ms > ${dialect.now(put)} AND NOT EXISTS (
-        SELECT 1 FROM ${schema}.shifted s WHERE s.account_id = e.account_id AND s.seq = e.seq)
-      ORDER BY e.account_id, e.seq`,
+    (put) => `SELECT e.seq, e.created_ms, e.posted_ms, coalesce(e.request_id, e.reference) AS what, s.effective_ms
+      FROM ${schema}.entries e LEFT JOIN ${schema}.shifted s ON s.account_id = e.account_id AND s.seq = e.seq
+      WHERE e.account_id = ${put(accountId)} AND e.seq > ${put(afterSeq)} AND e.seq <= ${put(toSeq)} ORDER BY e.seq LIMIT ${put(limit)}`,
   )
-  return rows.map(({ account_id, name, seq, created_ms, posted_ms, after_ms, what }) => ({
-    ...{ accountId: account_id as string, accountName: (name as string | null) ?? undefined, seq: Number(seq) },
-    ...{ createdMs: Number(created_ms), postedMs: Number(posted_ms), afterMs: Number(after_ms), name: what as string },
+  return rows.map(({ seq, created_ms, posted_ms, what, effective_ms }) => ({
+    ...{ seq: Number(seq), createdMs: Number(created_ms), postedMs: Number(posted_ms), name: what as string },
+    effectiveMs: effective_ms === null ? undefined : Number(effective_ms),
   }))
 }
 

@@ -475,6 +475,8 @@ export const migrations: readonly SqliteMigration[] = [
     is_told INTEGER NOT NULL             -- 1: it was sent to webhooks
   ) STRICT;
 `,
+  // Reports find those corrected entries by it that count in a span.
+  'CREATE INDEX shifted_effective ON shifted (effective_ms, posted_ms)',
 ]
 
 /** The version of the second release. */
