@@ -44,6 +44,8 @@ const atHand: readonly Page[] = ['overview', 'requests', 'accounts', 'keys']
 
 /** Pages whose figures depend on the range of time. */
 const ranged: readonly Page[] = ['overview', 'models', 'upstreams', 'requests', 'people']
+/** Those of owners, whose list of requests has no plot. */
+const ownRanged: readonly Page[] = ['overview', 'people']
 /** Pages that depend on the range only if they show a single object, not the list. */
 const rangedOnes: readonly Page[] = ['accounts', 'keys']
 
@@ -199,7 +201,8 @@ const themeIcons = { auto: 'auto', light: 'sun', dark: 'moon' } as const
 
 function TopBar() {
   const { page, id } = place.value
-  const isRanged = page && (ranged.includes(page) || (id !== undefined && rangedOnes.includes(page)))
+  const isListed = page && (isOwner() ? ownRanged : ranged).includes(page)
+  const isRanged = isListed || (id !== undefined && page && rangedOnes.includes(page))
   const zone = reportingZone()
   const now = Date.now()
   const asked = me.value
