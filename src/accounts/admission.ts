@@ -47,8 +47,11 @@ type BudgetOwner = 'account_' | 'person_' | ''
 /** A request that may run. */
 export type Admitted = {
   ok: true
-  /** Releases the hold. Call it when the debit is durable, or when the request costs nothing. Only the first call counts. */
-  release(): void
+  /**
+   * Releases the hold, or all of it but what is kept. Call it without that when the debit is durable, or when the request costs
+   * nothing. After the whole release no call counts.
+   */
+  release(keptNanos?: bigint): void
 }
 
 /** A request that has passed the checks of its head and has no hold yet. */

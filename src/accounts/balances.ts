@@ -70,25 +70,29 @@ export function isAdmitted(balance: Balance): boolean {
 /**
  * Holds an estimate until the request is settled, of the account and of the budgets of key and person (rulings R15, Y20). Call
  * `isAdmitted` in the same turn of the event loop.
- * @returns the release; only the first call has an effect.
+ * @returns the release, whole or down to what is kept; after the whole one no call has an effect.
  */
 export function hold(
   balance: Balance,
   amountNanos: bigint,
   key?: { heldNanos: bigint },
   person?: { heldNanos: bigint },
-): () => void {
+): (keptNanos?: bigint) => void {
   balance.heldNanos += amountNanos
   balance.running++
   if (key !== undefined) key.heldNanos += amountNanos
   if (person !== undefined) person.heldNanos += amountNanos
+  let heldNanos = amountNanos
   let isHeld = true
-  return () => {
-    if (!isHeld) return
+  return (keptNanos = 0n) => {
+    if (!isHeld || keptNanos > heldNanos) return
+    const freedNanos = heldNanos - keptNanos
+    heldNanos = keptNanos
+    balance.heldNanos -= freedNanos
+    if (key !== undefined) key.heldNanos -= freedNanos
+    if (person !== undefined) person.heldNanos -= freedNanos
+    if (keptNanos > 0n) return
     isHeld = false
-    balance.heldNanos -= amountNanos
     balance.running--
-    if (key !== undefined) key.heldNanos -= amountNanos
-    if (person !== undefined) person.heldNanos -= amountNanos
   }
 }

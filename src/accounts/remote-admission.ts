@@ -215,20 +215,21 @@ export class RemoteAdmission {
     bounds: LiveBounds | undefined,
     person: LiveBounds | undefined,
     holdNanos: bigint,
-  ): () => void {
+  ): Admitted['release'] {
     if (holdNanos === 0n) return () => {}
     const scopes = claimOf(accountId, bounds?.scope, person?.scope)
     this.#claim(scopes, holdNanos)
     if (bounds) bounds.heldNanos += holdNanos
     if (person) person.heldNanos += holdNanos
-    let isHeld = true
-    return () => {
-      if (!isHeld) return
-      isHeld = false
-      if (bounds) bounds.heldNanos -= holdNanos
-      if (person) person.heldNanos -= holdNanos
-      this.#claim(scopes, -holdNanos)
-      this.#tell({ say: 'release', ...scopes, holdNanos })
+    let heldNanos = holdNanos
+    return (keptNanos = 0n) => {
+      const freedNanos = heldNanos - keptNanos
+      if (freedNanos <= 0n) return
+      heldNanos = keptNanos
+      if (bounds) bounds.heldNanos -= freedNanos
+      if (person) person.heldNanos -= freedNanos
+      this.#claim(scopes, -freedNanos)
+      this.#tell({ say: 'release', ...scopes, holdNanos: freedNanos })
     }
   }
 
@@ -342,7 +343,7 @@ function openedAt({ taken, endsInMs }: WindowCount, limits: AdmissionLimits): Re
 }
 
 type HoldAnswer = { refused: AdmissionRefusal; place?: never; release?: never } | Granted
-type Granted = { refused?: never; place: PlaceTaken | undefined; release: () => void }
+type Granted = { refused?: never; place: PlaceTaken | undefined; release: Admitted['release'] }
 type AskStore = (holdNanos: bigint, place: 'take' | PlaceTaken) => Promise<HoldAnswer>
 
 /** The place of a question that takes none and has none. */

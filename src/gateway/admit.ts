@@ -1,5 +1,5 @@
 import { type ApiKey, hasEnded, StoreSilent } from '../accounts/account.ts'
-import type { Admission, AdmissionRefusal, BudgetRefusal, Entered } from '../accounts/admission.ts'
+import type { Admission, AdmissionRefusal, Admitted, BudgetRefusal, Entered } from '../accounts/admission.ts'
 import { authenticate } from '../accounts/authenticate.ts'
 import type { Budget } from '../accounts/budget.ts'
 import { formatCredits } from '../accounts/credit.ts'
@@ -101,7 +101,7 @@ export async function takeHold(
   entered: Entered,
   { model, asking, chain }: { model: Model; asking: UpstreamRequests; chain?: ChainWalk | undefined },
   record: CallRecord,
-): Promise<() => void> {
+): Promise<Admitted['release']> {
   const own = holdOf(config, model, asking.exchange, record)
   const holdNanos = chain && chain.dearestNanos > own ? chain.dearestNanos : own
   const answer = await entered.admit(holdNanos).catch(explainSilence)

@@ -29,14 +29,25 @@ export class ChainWalk {
   readonly #stays: Stays | undefined
   /** The number of entries that take the request. */
   readonly size: number
+  /** Of the hold, which is the dearest entry's until one begins to answer. */
+  release: ((keptNanos: bigint) => void) | undefined
+  /** The probable cost at the entry that is asked. */
+  #nanos: bigint
   #first: FailedEntry | undefined
   #waitSeconds: number | undefined
 
   /** @param further entries after the one that is asked first */
-  constructor(chain: Chain, record: CallRecord, further: readonly EntryChoice[], stays: Stays | undefined) {
+  constructor(
+    chain: Chain,
+    record: CallRecord,
+    first: EntryChoice,
+    further: readonly EntryChoice[],
+    stays: Stays | undefined,
+  ) {
     this.#chain = chain
     this.#record = record
     this.#further = [...further]
+    this.#nanos = first.holdNanos
     this.size = further.length + 1
     this.#stays = stays
   }
@@ -70,7 +81,10 @@ export class ChainWalk {
   next(from: Model, cause: PassedOverFor | undefined): EntryChoice | undefined {
     if (cause === undefined || (cause !== 'fit' && !this.#chain.when.has(cause))) return undefined
     const entry = this.#further.shift()
-    if (entry) noteHop(this.#record, from, entry.model, cause)
+    if (entry) {
+      noteHop(this.#record, from, entry.model, cause)
+      this.#nanos = entry.holdNanos
+    }
     return entry
   }
 
@@ -79,6 +93,7 @@ export class ChainWalk {
     const { fellBack } = this.#record
     const first = this.#chain.entries[0]!.entryId
     const stay = entryId === first || !fellBack ? undefined : { entryId, cause: fellBack.cause }
+    this.release?.(this.#nanos)
     this.#stays?.note(stay, this.#chain.returnMs ?? cacheLifeMs(profile))
   }
 }
@@ -159,7 +174,7 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
   const ordered = kept ? [kept, ...borne.filter((entry) => entry !== kept)] : borne
   const [first, ...further] = ordered as [(typeof ordered)[0], ...typeof ordered]
   noteStart(record, chain, first.model, kept ? stay!.cause : passed[0]?.cause)
-  return { first, walk: new ChainWalk(chain, record, further.map(withoutRequest), stays) }
+  return { first, walk: new ChainWalk(chain, record, first, further.map(withoutRequest), stays) }
 }
 
 /** Leaves out entries whose cost the budget does not bear, unless it bears none. */

@@ -47,6 +47,7 @@ async function walk(
     const asked = readRequest({ gateway, config, call, record, ...who }, bytes)
     const { model, affinity, likeness, asking, chain } = asked
     const release = await takeHold(config, key, entered, asked, record)
+    if (chain) chain.release = release
     // The model's body is made, and the client's is needed again only if another target needs a new one.
     if (asking.exchangeFor === undefined && chain === undefined && !asking.exchange.sharesMemoryWith(bytes)) free(bytes)
     const parts = {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { digestKey } from '../../src/accounts/keys.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths, readAll } from '../support/native.ts'
-import { type Answer, type RawUpstream, startRawUpstream, stream, whole } from '../support/raw-upstream.ts'
+import { type Answer, type RawUpstream, startRawUpstream, stream, whole, writeChunk } from '../support/raw-upstream.ts'
+import { until } from '../support/waiting.ts'
 
 /*
  * Y23: chains over a whole gateway. Each entry of a chain has an upstream of its own, a wire of its own and a price of its own.
@@ -186,6 +188,29 @@ test('Y23 the dearest entry that may come is held, and a budget that does not be
     fellBackFrom: 'm2',
     fellBackCause: 'budget',
   })
+  await gateway.close()
+})
+
+test('Y23 the hold is that of the dearest entry until one begins to answer, and then its own', async () => {
+  const { gateway, upstreams } = await startChains([{ id: 'coder', chain: ['m0', 'm2'] }])
+  const { key } = gateway.store.createKey('tester', { budget: { nanos: 10_000_000_000n, per: undefined } })
+  await gateway.untilKnown(key)
+  const { bounds } = gateway.server.gateway.directory.findKnownKey(digestKey(key))!
+  const heldByModel: bigint[] = []
+  upstreams[0]!.play(async (socket, request) => {
+    heldByModel.push(bounds!.heldNanos)
+    await stream(frames.messages.slice(0, 4), { end: false })(socket, request)
+    await until(() => bounds!.heldNanos < heldByModel[0]!)
+    heldByModel.push(bounds!.heldNanos)
+    for (const frame of frames.messages.slice(4)) writeChunk(socket, frame)
+    socket.write('0\r\n\r\n')
+  })
+  const headers = { authorization: `Bearer ${key}` }
+  const response = await gateway.post(paths.messages, { ...asks.messages, model: 'coder', stream: true }, headers)
+  await readAll(response)
+  const [before, during] = heldByModel as [bigint, bigint]
+  assert.ok(during > 0n && during * 99n < before && before < during * 101n, `${before} ${during}`)
+  await until(() => bounds!.heldNanos === 0n)
   await gateway.close()
 })
 
