@@ -46,8 +46,11 @@ export const kinds = {
 /** What the upstream calls the model that the script is for. */
 export const scripted = 'task'
 
-/** @param autoCache of the messages model, where another rule than its profile's is to be seen */
-export async function openPlace(autoCache?: 'on_key'): Promise<Place> {
+/**
+ * @param autoCache of the messages model, where another rule than its profile's is to be seen
+ * @param more of the gateway's configuration
+ */
+export async function openPlace(autoCache?: 'on_key', more: Record<string, unknown> = {}): Promise<Place> {
   const models = [
     ...wires.map((wire) =>
       testModel(modelOf(wire), wire, {
@@ -68,7 +71,7 @@ export async function openPlace(autoCache?: 'on_key'): Promise<Place> {
     models,
     keepsAnswers: true,
     // A model hears of a client that leaves at once: the clock of this gateway would not wait for figures (C12).
-    config: { limits: { requests_per_minute: 10_000 }, billing: { read_on: 0 } },
+    config: { limits: { requests_per_minute: 10_000 }, billing: { read_on: 0 }, ...more },
   })
   for (const [kind, script] of Object.entries(kinds)) gateway.simulator.script(kind, script as Script)
   const [home, work] = [join(folder, 'home'), join(folder, 'work')]
