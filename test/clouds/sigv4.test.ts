@@ -91,12 +91,18 @@ test('clouds 1.2 a signature covers every part of a request but headers that a p
 
 test('clouds 1.2 a kept signing key serves its secret, day and place only', () => {
   const keys = keepSigningKey()
-  const one = keys('a', '20261127', place)
-  assert.equal(keys('a', '20261127', place), one)
-  for (const [secret, day, where] of [
-    ['b', '20261127', place],
-    ['a', '20261128', place],
-    ['a', '20261127', { ...place, service: 'sts' }],
+  assert.equal(keys('a', '20261127', place), keys('a', '20261127', place))
+  const dayMs = 86_400_000
+  for (const [secret, at, where] of [
+    ['a', nowMs, place],
+    ['b', nowMs, place],
+    ['b', nowMs + dayMs, place],
+    ['b', nowMs + dayMs, { ...place, service: 'sts' }],
+    ['b', nowMs + dayMs, { ...place, region: 'eu-central-1' }],
+    ['a', nowMs, place],
   ] as const)
-    assert.notDeepEqual(keys(secret, day, where), one)
+    assert.deepEqual(
+      signRequest(plain, { ...credentials, secret }, where, at, keys),
+      signRequest(plain, { ...credentials, secret }, where, at),
+    )
 })

@@ -76,6 +76,7 @@ test('clouds 2 3.1 the path names the model and the form, the body has the versi
         assert.equal(body['stream'] ?? false, name === 'google' && stream, about)
         if (name === 'bedrock') assert.ok(!('stream' in body))
         assert.equal(headers['anthropic-version'], undefined)
+        assert.ok(!('anthropic_beta' in body))
         const log = await gateway.logOf(response.headers.get('x-request-id')!)
         assert.equal(log['outcome'], 'ok')
       }

@@ -13,6 +13,7 @@ import {
   writeExternalAccount,
   writeServiceAccount,
 } from '../support/clouds.ts'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { upstreamAt } from '../support/upstream.ts'
 import { turn, until } from '../support/waiting.ts'
@@ -53,14 +54,26 @@ const sources: Source[] = [
     ...{ source: 'environment', identity: 'AKIAENV', isEndless: true, isLocal: true },
   },
   {
-    name: 'shared files, the profile of AWS_PROFILE, in spite of variables',
+    name: 'shared files, the profile of the settings, in spite of variables',
+    set: ({ file }) => ({
+      account: { ...aws, profile: 'llm' },
+      env: {
+        AWS_SHARED_CREDENTIALS_FILE: file('credentials', `# none\n[default]\naws_access_key_id=x\n[ llm ]\n${keys}`),
+        AWS_PROFILE: 'other',
+        AWS_ACCESS_KEY_ID: 'AKIAENV',
+        AWS_SECRET_ACCESS_KEY: 'x',
+      },
+    }),
+    ...{ source: 'profile llm', identity: 'AKIAFILE', isEndless: true, isLocal: true },
+  },
+  {
+    name: 'shared files, the profile of AWS_PROFILE',
     set: ({ file }) => ({
       account: aws,
       env: {
-        AWS_SHARED_CREDENTIALS_FILE: file('credentials', `# none\n[default]\naws_access_key_id=x\n[ llm ]\n${keys}`),
+        AWS_SHARED_CREDENTIALS_FILE: file('credentials', `[llm]\n${keys}[default]\naws_access_key_id=x\n`),
         AWS_PROFILE: 'llm',
-        AWS_ACCESS_KEY_ID: 'AKIAENV',
-        AWS_SECRET_ACCESS_KEY: 'x',
+        AWS_WEB_IDENTITY_TOKEN_FILE: 'none',
       },
     }),
     ...{ source: 'profile llm', identity: 'AKIAFILE', isEndless: true, isLocal: true },
@@ -262,7 +275,8 @@ const sources: Source[] = [
   },
 ]
 
-async function start(set: Source['set'], startMs = Date.UTC(2026, 10, 27, 12)) {
+async function start(set: Source['set'], more: Parameters<typeof upstreamAt>[1] = {}) {
+  const startMs = Date.UTC(2026, 10, 27, 12)
   let passedMs = 0
   const nowMs = () => startMs + passedMs
   const cloud = await startCloud(nowMs)
@@ -286,7 +300,7 @@ async function start(set: Source['set'], startMs = Date.UTC(2026, 10, 27, 12)) {
   })
   atEnd(keyring.close)
   const own: UpstreamAccount = { name: 'a', key: new Secret(''), renewal: { cloud: account }, isEnabled: true }
-  const upstreams = [upstreamAt('https://far', { name: 'far', accounts: [own] })]
+  const upstreams = [upstreamAt('https://far', { name: 'far', accounts: [own], ...more })]
   keyring.adopt(upstreams)
   const key = keyring.keyOf(own)
   return {
@@ -596,4 +610,68 @@ test('clouds two accounts of one source have one key, two of different secrets h
   assert.equal(keyring.keyOf(same), key)
   assert.notEqual(keyring.keyOf(other), key)
   assert.deepEqual([cloud.upstream.requests.length, keyring.keyOf(off).value], [2, undefined])
+})
+
+test('clouds endpoints are asked through the proxy of the upstream, or of the environment, and never through one on this machine’s link', async () => {
+  const { set } = sources.find(({ name }) => name === 'client secret of variables')!
+  const proxy = await startEgressProxy()
+  proxy.refuse(407)
+  const far = { AZURE_AUTHORITY_HOST: 'https://login.invalid' }
+  const through = { proxy: { url: new Secret(proxy.url), source: 'upstreams.far.proxy' } }
+  for (const [env, upstream] of [
+    [{ HTTPS_PROXY: proxy.url }, {}],
+    [{}, through],
+  ] as const) {
+    const before = proxy.asked.length
+    const { begin, key, log } = await start((setting) => {
+      const { account, env: own } = set(setting)
+      return { account, env: { ...own, ...far, ...env } }
+    }, upstream)
+    await begin()
+    assert.equal(key.value, undefined)
+    assert.match(log[0]!, /login\.invalid cannot be reached \(the proxy answers 407\)/)
+    assert.equal(proxy.asked.length, before + 1)
+    assert.match(JSON.stringify(proxy.asked.at(-1)), /login\.invalid/)
+  }
+  const near = await start(sources.find(({ name }) => name === 'metadata server of Google')!.set, through)
+  const before = proxy.asked.length
+  await near.begin()
+  assert.ok(near.key.value)
+  assert.equal(proxy.asked.length, before)
+})
+
+test('clouds a week of hourly renewals leaves no moment without a good credential, and asks once for each', async () => {
+  const { cloud, key, begin, pass, settled } = await start(sources.find(({ name }) => name === 'web identity')!.set)
+  await begin()
+  const hours = 7 * 24
+  for (let minute = 0; minute < hours * 60; minute++) {
+    pass(60_000)
+    if (key.credential!.isRenewing) await settled()
+    assert.ok(key.value, `minute ${minute}`)
+  }
+  assert.equal(cloud.given, 1 + Math.floor((hours * 60) / 48))
+  assert.deepEqual(cloud.mistakes, [])
+})
+
+test('clouds the health of an account begins anew with another identity, and after a refusal with another credential, and at no other renewal', async () => {
+  const role = await start(sources.find(({ name }) => name === 'web identity')!.set)
+  await role.begin()
+  const { version } = role.key
+  role.pass(2_880_000)
+  await role.settled()
+  assert.equal(role.key.version, version, 'every hour has another secret')
+  role.key.doubt()
+  role.pass(5_000)
+  await role.settled()
+  assert.equal(role.key.version, version + 1)
+  const fixed = await start(sources.find(({ name }) => name === 'shared files, the profile of AWS_PROFILE')!.set)
+  await fixed.begin()
+  fixed.key.doubt()
+  fixed.pass(5_000)
+  await fixed.settled()
+  assert.equal(fixed.key.version, 1, 'the same keys are refused again')
+  fixed.file('credentials', `[llm]\n${keys.replace('AKIAFILE', 'AKIANEW')}`)
+  fixed.pass(600_000)
+  await fixed.settled()
+  assert.deepEqual([fixed.key.version, fixed.key.value], [2, 'AKIANEW'])
 })

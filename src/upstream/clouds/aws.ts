@@ -20,17 +20,22 @@ const machineHosts = new Set(['169.254.169.254', '[fd00:ec2::254]'])
 const containerHosts = new Set(['169.254.170.2', '169.254.170.23', '[fd00:ec2::23]'])
 const silentMachine = 'in a container the hop limit of the instance must be 2'
 
-/** The sources in the order of AWS's own tools for servers; the settings of the account come first. */
+/** The sources in the order of AWS's own tools (botocore 1.44.8, `credentials.py`); the settings of the account come first. */
 const awsSources: readonly CloudSource<AwsAccount>[] = [
   {
     name: 'profile',
-    applies: ({ profile }, { env }) => profile !== undefined || !!env['AWS_PROFILE'],
-    take: ({ profile, region }, around) => takeProfile(profile ?? around.env['AWS_PROFILE']!, region, around),
+    applies: ({ profile }) => profile !== undefined,
+    take: ({ profile, region }, around) => takeProfile(profile!, region, around),
   },
   {
     name: 'environment',
     applies: (_, { env }) => !!env['AWS_ACCESS_KEY_ID'] || !!env['AWS_SECRET_ACCESS_KEY'],
     take: async (_, around) => takeEnvironment(around),
+  },
+  {
+    name: 'profile of the environment',
+    applies: (_, { env }) => !!env['AWS_PROFILE'],
+    take: ({ region }, around) => takeProfile(around.env['AWS_PROFILE']!, region, around),
   },
   {
     name: 'web identity',

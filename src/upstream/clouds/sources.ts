@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { BlockList, isIP } from 'node:net'
 import type { AwsCredentials } from '../../clouds/sigv4.ts'
-import type { DialRoute } from '../dial.ts'
+import { type DialRoute, ProxyRefusal } from '../dial.ts'
 import { type FetchRequest, fetchHttp } from '../http-fetch.ts'
 import { runCommand } from '../key-command.ts'
 
@@ -95,7 +95,8 @@ export async function askSource(
       if (error instanceof SourceRefusal) throw error
       if (tries > 1 && !around.signal.aborted) continue
       const { code, name } = error as NodeJS.ErrnoException
-      const why = name === 'TimeoutError' ? 'takes too long' : `cannot be reached (${code ?? 'no connection'})`
+      const cause = error instanceof ProxyRefusal ? error.message : (code ?? 'no connection')
+      const why = name === 'TimeoutError' ? 'takes too long' : `cannot be reached (${cause})`
       throw new Error(`${where} ${why}`)
     }
   }
