@@ -1,6 +1,7 @@
 import type { GatewayError } from '../errors.ts'
 import type { ToldStanding } from '../gateway/admit.ts'
 import type { CallRecord } from '../gateway/record.ts'
+import type { PersonSpend } from '../gateway/spend.ts'
 import type { ClientHalf } from '../wires/wire.ts'
 
 /** The headers that a page in a browser may read (rulings R8, R13). */
@@ -26,6 +27,29 @@ export function standingLines({ balance, window }: ToldStanding, tellsBalance: b
     ? `x-ratelimit-limit-requests: ${window.limit}\r\nx-ratelimit-remaining-requests: ${window.left}\r\nx-ratelimit-reset-requests: ${window.resetSeconds}\r\n`
     : ''
   return tellsBalance ? `${ofWindow}x-triwire-balance: ${balance}\r\n` : ofWindow
+}
+
+/** The shares of a budget from which on clients warn, the highest first. */
+const warnedShares = [0.95, 0.75] as const
+
+/** The headers by which Claude Code warns a person of the end of their budget (wires seen on 27 November 2026). */
+export function spendLines({ share, resetsMs }: PersonSpend): string {
+  const passed = warnedShares.find((one) => share >= one)
+  const status = passed === undefined ? 'allowed' : 'allowed_warning'
+  const reset = resetsMs === undefined ? undefined : Math.ceil(resetsMs / 1000)
+  const headers = {
+    status,
+    'representative-claim': 'overage',
+    'overage-status': status,
+    // 1 would say that nothing is left, and this request was admitted.
+    'overage-utilization': Math.min(0.99, share).toFixed(2),
+    'overage-surpassed-threshold': passed,
+    reset,
+    'overage-reset': reset,
+  }
+  return Object.entries(headers)
+    .flatMap(([name, value]) => (value === undefined ? [] : `anthropic-ratelimit-unified-${name}: ${value}\r\n`))
+    .join('')
 }
 
 /** The model of a chain that answers (ruling Y23), for clients that do not see the body. An id may have any letters. */

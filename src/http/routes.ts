@@ -7,10 +7,11 @@ import { type BodyShare, tooLarge } from '../gateway/fairness/places.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { countTokens, infer } from '../gateway/infer.ts'
 import type { CallRecord, RecordListener } from '../gateway/record.ts'
+import { spendOf } from '../gateway/spend.ts'
 import { wires } from '../wires/wires.ts'
 import { answerUnread, formClientError, sendError } from './answer.ts'
 import { type BodyLimits, isDeclaredTooLarge, readBody, takeBody } from './body.ts'
-import { answeredByLine, commonLines, preflightLines, standingLines } from './headers.ts'
+import { answeredByLine, commonLines, preflightLines, spendLines, standingLines } from './headers.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import { baseUrlCure, createPeerReader, findRoute, pathOf, type ServedPath, servedText, wireAt } from './paths.ts'
 
@@ -44,7 +45,12 @@ export function createRouter(gateway: Gateway, listeners: readonly RecordListene
     return standing ? standingLines(standing, config!.headers.balance) : ''
   }
   const formCommon: FormHeaders = ({ id, wire }) => commonLines(id, wire && wires[wire].client)
-  const formHeaders: FormHeaders = (record) => formCommon(record) + answeredByLine(record) + formStanding(record)
+  const formSpend = (record: CallRecord) => {
+    const spend = spendOf(gateway, record)
+    return spend ? spendLines(spend) : ''
+  }
+  const formHeaders: FormHeaders = (record) =>
+    formCommon(record) + answeredByLine(record) + formStanding(record) + formSpend(record)
 
   return (exchange, requestId) => {
     if (config !== gateway.snapshots.current.config) {

@@ -13,9 +13,6 @@ type FreeUse = { dayNanos: bigint; weekNanos: bigint; monthNanos: bigint }
 
 const groups = { day: 'daily', week: 'weekly', month: 'monthly' } as const
 
-/** The shares of a bound from which on clients warn, the highest first. */
-const thresholds = [0.95, 0.75] as const
-
 export function tellCapped({ limitNanos, spentNanos, per, resetsMs }: CappedUse, currency: string) {
   const percent = shareOf({ limitNanos, spentNanos }) * 100
   return {
@@ -55,24 +52,4 @@ function cents(nanos: bigint): number {
 
 function shareOf({ limitNanos, spentNanos }: Pick<CappedUse, 'limitNanos' | 'spentNanos'>): number {
   return limitNanos === 0n ? 1 : Number((spentNanos * 10_000n) / limitNanos) / 10_000
-}
-
-/** The headers that an answer to a person with a budget has, so that their client warns. @returns lines with their ends */
-export function spendLines(use: CappedUse): string {
-  const share = Math.min(0.9999, Math.max(0, shareOf(use)))
-  const passed = thresholds.find((threshold) => share >= threshold)
-  const status = passed === undefined ? 'allowed' : 'allowed_warning'
-  const reset = use.resetsMs === undefined ? undefined : Math.ceil(use.resetsMs / 1000)
-  const headers: Record<string, string | number | undefined> = {
-    status,
-    'representative-claim': 'overage',
-    'overage-status': status,
-    'overage-utilization': share.toFixed(2) === '1.00' ? '0.99' : share.toFixed(2),
-    'overage-surpassed-threshold': passed,
-    reset,
-    'overage-reset': reset,
-  }
-  return Object.entries(headers)
-    .flatMap(([name, value]) => (value === undefined ? [] : `anthropic-ratelimit-unified-${name}: ${value}\r\n`))
-    .join('')
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { before } from 'node:test'
-import { spendLines, tellCapped, tellFree } from '../../src/sign-in/usage.ts'
+import { spendLines } from '../../src/http/headers.ts'
+import { tellCapped, tellFree } from '../../src/sign-in/usage.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { openTestSession, type TestSession } from '../support/sessions.ts'
 import { until } from '../support/waiting.ts'
@@ -124,14 +125,14 @@ test('Y19 a budget is told in the form of the vendor, whatever its period and ho
 })
 
 test('Y19 headers warn from 75 and 95 per cent, and never say that all is spent while answers come', () => {
-  const linesOf = (spent: bigint, resetsMs?: number) =>
+  const linesOf = (share: number, resetsMs?: number) =>
     Object.fromEntries(
-      spendLines({ limitNanos: 100n * credit, spentNanos: spent * credit, per: 'month', resetsMs })
+      spendLines({ share, resetsMs })
         .trim()
         .split('\r\n')
         .map((line) => line.replace('anthropic-ratelimit-unified-', '').split(': ')),
     )
-  assert.deepEqual(linesOf(82n, 1_796_083_200_000), {
+  assert.deepEqual(linesOf(0.82, 1_796_083_200_000), {
     status: 'allowed_warning',
     'representative-claim': 'overage',
     'overage-status': 'allowed_warning',
@@ -140,20 +141,46 @@ test('Y19 headers warn from 75 and 95 per cent, and never say that all is spent 
     reset: '1796083200',
     'overage-reset': '1796083200',
   })
-  const rows: [bigint, string, string, string | undefined][] = [
-    [-5n, 'allowed', '0.00', undefined],
-    [0n, 'allowed', '0.00', undefined],
-    [74n, 'allowed', '0.74', undefined],
-    [75n, 'allowed_warning', '0.75', '0.75'],
-    [95n, 'allowed_warning', '0.95', '0.95'],
-    [100n, 'allowed_warning', '0.99', '0.95'],
-    [300n, 'allowed_warning', '0.99', '0.95'],
+  const rows: [number, string, string, string | undefined][] = [
+    [0, 'allowed', '0.00', undefined],
+    [0.7499, 'allowed', '0.75', undefined],
+    [0.75, 'allowed_warning', '0.75', '0.75'],
+    [0.95, 'allowed_warning', '0.95', '0.95'],
+    [1, 'allowed_warning', '0.99', '0.95'],
+    [3, 'allowed_warning', '0.99', '0.95'],
   ]
-  for (const [spent, status, utilization, threshold] of rows) {
-    const lines = linesOf(spent)
-    assert.deepEqual(
-      [lines['status'], lines['overage-utilization'], lines['overage-surpassed-threshold'], lines['reset']],
-      [status, utilization, threshold, undefined],
-    )
+  for (const [share, status, utilization, threshold] of rows) {
+    const { reset, ...lines } = linesOf(share)
+    const told = [lines['status'], lines['overage-utilization'], lines['overage-surpassed-threshold'], reset]
+    assert.deepEqual(told, [status, utilization, threshold, undefined])
   }
+})
+
+test('Y19 answers of the messages wire to a person with a budget have the headers, and no other answer has', async () => {
+  const own = await startTestGateway({ config })
+  const budget = { nanos: 50n * credit, per: 'month' as const }
+  const [bounded, free] = [await openTestSession(own, { subject: 'b', budget }), await openTestSession(own)]
+  const found = async (token: string, path: string, body: object) => {
+    const init = { method: 'POST', headers: { authorization: `Bearer ${token}` }, body: JSON.stringify(body) }
+    const answer = await fetch(own.url + path, init)
+    assert.equal(answer.status, 200)
+    await answer.text()
+    return [...answer.headers]
+      .filter(([name]) => name.startsWith('anthropic-ratelimit'))
+      .map(([name, value]) => `${name.slice(28)} ${value}`)
+  }
+  const messages = { model: 'native-messages', max_tokens: 5, messages: [{ role: 'user', content: 'canary' }] }
+  const told = await found(bounded.access, '/v1/messages', messages)
+  assert.deepEqual(
+    told.filter((line) => !line.includes('reset')),
+    ['overage-status allowed', 'overage-utilization 0.00', 'representative-claim overage', 'status allowed'],
+  )
+  const resets = told.flatMap((line) => /reset (\d+)$/.exec(line)?.[1] ?? [])
+  assert.equal(resets.length, 2)
+  assert.ok(Number(resets[0]) * 1000 > own.nowMs())
+  assert.equal((await found(bounded.access, '/v1/messages', { ...messages, stream: true })).length, 6)
+  const chat = { ...messages, model: 'native-chat' }
+  assert.deepEqual(await found(bounded.access, '/v1/chat/completions', chat), [])
+  assert.deepEqual(await found(free.access, '/v1/messages', messages), [])
+  assert.deepEqual(await found(own.key, '/v1/messages', messages), [])
 })

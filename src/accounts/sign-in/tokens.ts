@@ -26,6 +26,11 @@ const forms = {
   refresh: new RegExp(`^${schemes.refresh}${secretAndGeneration}${digits(checkChars)}$`),
 }
 
+/** Whether the first characters of a key are those of a session. */
+export function isOfSession(prefix: string): boolean {
+  return prefix.startsWith(schemes.access)
+}
+
 /** A secret, which tokens of every generation have. */
 export function createSecret(): { secret: string; digest: string; prefix: string } {
   const secret = randomText(secretChars)
