@@ -37,6 +37,8 @@ export type RigOptions = {
   /** `api_url` of the configuration. */
   apiUrl?: string
   ownPages?: boolean
+  /** The setting of that name. */
+  signIn?: Record<string, unknown>
   models?: readonly Record<string, unknown>[]
   upstream?: string
   /** The address of models that replace the simulator. */
@@ -46,7 +48,16 @@ export type RigOptions = {
 }
 
 export async function startRig(options: RigOptions = {}): Promise<Rig> {
-  const { models: more = [], upstream = 'sim', upstreamUrl, webhooks = [], prepare, apiUrl, ownPages = false } = options
+  const {
+    models: more = [],
+    upstream = 'sim',
+    upstreamUrl,
+    webhooks = [],
+    prepare,
+    apiUrl,
+    ownPages = false,
+    signIn,
+  } = options
   const folder = mkdtempSync(join(tmpdir(), 'rig-'))
   const storePath = join(folder, 'triwire.db')
   const simulator = await startSimulator()
@@ -60,6 +71,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     config: {
       ...(apiUrl !== undefined && { api_url: apiUrl }),
       own_pages: ownPages,
+      ...(signIn && { sign_in: signIn }),
       catalog: {
         pinned: '2026-11-01',
         owner: 'triwire',

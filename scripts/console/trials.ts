@@ -16,6 +16,7 @@ import { pictureTrials } from './trials/pictures.ts'
 import { pixelTrials } from './trials/pixels.ts'
 import { playgroundTrials } from './trials/playground.ts'
 import { roleTrials } from './trials/roles.ts'
+import { signInTrials } from './trials/sign-in.ts'
 import { stateTrials } from './trials/states.ts'
 
 export type Trial = {
@@ -39,6 +40,7 @@ export const trials: readonly Trial[] = [
   ...listTrials,
   ...roleTrials,
   ...ownTrials,
+  ...signInTrials,
   ...markupTrials,
   ...pixelTrials,
   ...barrierTrials,

@@ -103,7 +103,13 @@ export async function startStandIn(hostility: Hostility = {}) {
     tell(200, hostility.token?.(token) ?? token)
   })
   issuer = `http://127.0.0.1:${await listen(server)}`
-  return { issuer, person, asked, hostility, rotate }
+  return { issuer, person, asked, hostility, rotate, close }
+
+  /** For programs that are no tests. */
+  function close(): void {
+    server.closeAllConnections()
+    server.close()
+  }
 
   /** From now on another key signs. @param isKept whether the old ones are still published */
   function rotate(isKept = false): void {
