@@ -81,7 +81,13 @@ export function setUp(config: Config, client: string, asked: SetupAsked): Setup 
       return text === '' ? [] : [{ shell, text }]
     }),
     steps: settings.steps ?? [],
-    notes: [...(program.asks ? [program.asks.ifPrinted] : []), ...(window ? [window] : [])],
+    notes: [
+      ...(program.asks ? [program.asks.ifPrinted] : []),
+      ...(window ? [window] : []),
+      ...(config.ownPage === undefined
+        ? []
+        : [`With your key, ${config.ownPage} shows your requests and what is left.`]),
+    ],
   }
 }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { run } from '../cli/run.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 
 const page = 'https://gw.example/llm/console/'
@@ -52,6 +53,10 @@ test('CON-P2 a refusal of credit, of a full window or of a missing key names the
       // The cure stays.
       assert.match(error.message, /send it as|check it|add credit|ask who gave it|wait for them|try again/i)
     }
+    const setup = await gateway.askAdmin('/api/v1/setup/codex')
+    const printed = await run(['setup', 'codex', '--config', gateway.configPath])
+    for (const text of [await setup.text(), printed.stdout + printed.stderr])
+      assert.equal(text.includes(`${page} shows your requests`), Boolean(config.own_pages && config.api_url), text)
     const other = await fetch(`${gateway.url}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${gateway.key}` },

@@ -57,6 +57,8 @@ export async function findAccess(program: Program, options: AccessOptions, comma
   const asked = { contextWindow: options.contextWindow, outputTokensMax: options.maxOutput }
   const figures = findFigures(model, asked, catalog?.models.get(model))
   const origin = options.url ?? findClientUrl(own!).url
+  if (options.url === undefined && own?.ownPage !== undefined)
+    notes.push(`with your key, ${own.ownPage} shows your requests and what is left`)
   const { contextWindow, outputTokensMax } = figures
   const models = [{ ...chosen, contextWindow, outputTokensMax }, ...list.filter((one) => one.model !== model)]
   const small = options.smallModel === undefined ? chooseSmall(program, models) : find(options.smallModel, ids, models)
