@@ -2,6 +2,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Refusal } from './api/ask.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
+import { isDemo } from './demo.ts'
 import { hrefOf, place, setQuery, subject } from './location.ts'
 import { Accounts } from './pages/accounts.tsx'
 import { Audit } from './pages/audit.tsx'
@@ -109,7 +110,7 @@ function Shown() {
   const Page = isTheirs ? pagesOf[audience()][page] : undefined
   const isFirst = useRef(true)
   useEffect(() => {
-    document.title = `${titleOf(place.value)} · triwire`
+    document.title = `${isDemo.value ? 'Demo · ' : ''}${titleOf(place.value)} · triwire`
   }, [page, id, subject.value])
   useEffect(() => {
     if (!isFirst.current) focusPage()

@@ -3,6 +3,7 @@ import { ask, failingModels, Refusal } from './api/ask.ts'
 import { forget } from './api/load.ts'
 import { mayPass, retrySoon } from './api/recover.ts'
 import { consoleBase, hasSignIn } from './base.ts'
+import { isDemo } from './demo.ts'
 import type { Me, Session, Status } from './shapes.ts'
 import { forgetTab, recall, remember } from './store.ts'
 
@@ -15,7 +16,8 @@ export const status = signal<Status | undefined>(undefined)
 /** A message for the sign-in page: that a session has ended. */
 export const signInNote = signal('')
 
-export const isAdmin = () => me.value?.role === 'admin'
+/** Whether the page offers what admins may do. The demo is only read. */
+export const isAdmin = () => me.value?.role === 'admin' && !isDemo.value
 export const isOwner = () => me.value?.kind === 'owner'
 
 /** For whom pages are chosen: an owner of a key, finance, or another operator. */
@@ -123,6 +125,7 @@ export function signedOut(): void {
 function forgetSignIn(): void {
   forget()
   forgetTab()
+  isDemo.value = false
   remember(storedName, undefined)
   me.value = null
 }

@@ -2,7 +2,14 @@ import type { z } from 'zod'
 import type { accountShape } from '../../src/operations/accounts.ts'
 import type { lineShape } from '../../src/operations/entry-lines.ts'
 import type { keyShape } from '../../src/operations/keys.ts'
-import type { ClientRow, RequestRow, Setup, Status, TranslationTold } from '../../src/operations/live-shapes.ts'
+import type {
+  ClientRow,
+  DemoState,
+  RequestRow,
+  Setup,
+  Status,
+  TranslationTold,
+} from '../../src/operations/live-shapes.ts'
 import type { operatorShape } from '../../src/operations/operators.ts'
 import type { ledPerson, ownExplanation, ownModel, ownRow, ownSession } from '../../src/operations/own.ts'
 import type { WebhookRow } from '../../src/operations/running.ts'
@@ -16,7 +23,7 @@ import type { Bucket } from './pure/range.ts'
 export type Account = z.output<typeof accountShape>
 export type Entry = z.output<typeof lineShape>
 export type Need = NonNullable<Status['needs']>[number]
-export type { Explanation, ModelRow, RequestRow, Setup, Status, UpstreamState, WebhookRow }
+export type { DemoState, Explanation, ModelRow, RequestRow, Setup, Status, UpstreamState, WebhookRow }
 export type SetupClient = ClientRow
 export type Translation = TranslationTold
 

@@ -2,6 +2,7 @@ import { actTrials } from './trials/acts.ts'
 import { barrierTrials } from './trials/barriers.ts'
 import { crowdTrials } from './trials/crowd.ts'
 import { figureTrials } from './trials/figures.ts'
+import { firstMinutesTrials } from './trials/first-minutes.ts'
 import { flowTrials } from './trials/flow.ts'
 import { foldingTrials } from './trials/folding.ts'
 import { keyboardTrials } from './trials/keyboard.ts'
@@ -32,6 +33,7 @@ export const trials: readonly Trial[] = [
   ...foldingTrials,
   ...keyboardTrials,
   ...actTrials,
+  ...firstMinutesTrials,
   ...linkTrials,
   ...needTrials,
   ...outageTrials,

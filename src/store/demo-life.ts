@@ -14,7 +14,7 @@ export const demoActor = 'demo'
 const days = 30
 const [hourMs, dayMs, weekMs] = [3_600_000, 86_400_000, 7 * 86_400_000]
 
-/** Each account with the credits of its first invoice, and of those of each week. The last one is about to run dry. */
+/** Each account with the credits of its first invoice, and of those of each week. */
 const accounts = [
   ...([
     ['acme', 60, 40],
@@ -29,6 +29,8 @@ const accounts = [
     ['tyrell', 20, 0],
   ] as const),
 ] as const
+/** This account gets credit for one day more than the demo lasts, some days before its end. */
+const dry = { account: 'tyrell', credits: 20, hour: (days - 4) * 24, lastsDays: 5 }
 const labels = ['ci', 'laptop', 'nightly'] as const
 
 /** Each model with its wire, and its share of the requests. */
@@ -87,6 +89,12 @@ export async function makeDemoLife(
       if (hour > 0 && (atMs - startMs) % weekMs === 0)
         for (const [name, , weekly] of accounts)
           if (weekly > 0) await books.credit(name, BigInt(weekly) * nanosPerCredit, `invoice ${name} ${hour / 168}`)
+      if (hour === dry.hour) {
+        const { balanceNanos } = await books.findAccount(dry.account)
+        const dailyNanos = (BigInt(dry.credits) * nanosPerCredit - balanceNanos) / BigInt(days - 4)
+        const wantedNanos = dailyNanos * BigInt(dry.lastsDays)
+        await books.credit(dry.account, wantedNanos - balanceNanos, `invoice ${dry.account}`)
+      }
       const isLast = endMs - atMs < 2 * hourMs
       const { debits, refused } = life.live(hour, atMs, isLast)
       store.postDebits(debits)

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { apiBase } from '../base.ts'
+import { apiOf } from '../demo.ts'
 import { findUnreached } from '../pure/unreached.ts'
 import { signedOut } from '../session.ts'
 
@@ -78,7 +78,7 @@ export async function send(path: string, { method = 'GET', body, headers, signal
   const content: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' }
   let response: Response
   try {
-    response = await fetch(`${apiBase}${path}`, {
+    response = await fetch(`${apiOf(path)}${path}`, {
       method,
       headers: { ...content, ...headers },
       body: body === undefined ? null : JSON.stringify(body),

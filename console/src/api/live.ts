@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { apiBase } from '../base.ts'
+import { isDemo } from '../demo.ts'
 import type { Account, RequestRow, Tick, UpstreamState } from '../shapes.ts'
 import { failingModels, unreachedServers } from './ask.ts'
 import { tryAgain } from './recover.ts'
@@ -30,7 +31,8 @@ let closing: number | undefined
 /** Listens for events while the component is mounted. @param listen undefined: the component does not listen now */
 export function useLive<Name extends keyof LiveEvents>(name: Name, listen: Listener<Name> | undefined): void {
   useEffect(() => {
-    if (!listen) return undefined
+    // Nothing happens in the demo.
+    if (!listen || isDemo.peek()) return undefined
     const heard = listeners.get(name) ?? new Set()
     listeners.set(name, heard.add(listen as Listener<never>))
     open()

@@ -12,9 +12,16 @@ const signs = {
   note: ['trial', 'muted', 'note'],
 } as const satisfies Record<Need['severity'], readonly [IconName, string, string]>
 
+const againMs = 3_000
+
 /** Lists what an operator should act on now, each line with the page of the act and its command (CON-P3). */
 export function NeedsYou() {
-  useEffect(() => void loadStatus(), [])
+  useEffect(() => {
+    void loadStatus()
+    // The first answer after a while waits only briefly for the store, and the next one has what was read meanwhile.
+    const again = window.setTimeout(() => void loadStatus(), againMs)
+    return () => window.clearTimeout(again)
+  }, [])
   // Models that fail now are named above, as soon as they fail.
   const needs = (status.value?.needs ?? []).filter(
     ({ rule }) => rule !== 'model_failing' || failingModels.value.length === 0,

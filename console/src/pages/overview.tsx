@@ -1,6 +1,6 @@
 import { failingModels } from '../api/ask.ts'
 import { useSteady } from '../api/load.ts'
-import { apiBase } from '../base.ts'
+import { apiOf, isDemo } from '../demo.ts'
 import { hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { changeQuery, readList } from '../pure/place.ts'
 import { periodBefore, type Range } from '../pure/range.ts'
@@ -10,7 +10,9 @@ import { Copy } from '../ui/copy.tsx'
 import { Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
+import { DemoOffer } from './demo.tsx'
 import { dimensions, overviewMeasures, usagePath, useFresh, useRange } from './figures.ts'
+import { FirstSteps } from './first-steps.tsx'
 import { NeedsYou } from './needs.tsx'
 import { OverviewPlots } from './overview-plots.tsx'
 import { Tiles } from './tiles.tsx'
@@ -41,6 +43,7 @@ export function Overview() {
       <Filters view={view} path={path} />
       <FailingNow />
       <NeedsYou />
+      <FirstSteps />
       <Tiles span={span} before={spanBefore} range={range} />
       <Shown of={main} height={262} lines={3}>
         {(usage) =>
@@ -136,7 +139,7 @@ function Filters({ view: { by, only, filters, isCompared }, path }: { view: View
       <span class="spring" />
       <Copy text={() => window.location.href} label="Link" />
       <Copy
-        text={() => `curl -H "authorization: Bearer $TRIWIRE_TOKEN" '${window.location.origin}${apiBase}${path}'`}
+        text={() => `curl -H "authorization: Bearer $TRIWIRE_TOKEN" '${window.location.origin}${apiOf(path)}${path}'`}
         label="curl"
       />
     </div>
@@ -169,9 +172,12 @@ function Nothing({ range, isFiltered }: { range: Range; isFiltered: boolean }) {
       Show all
     </a>
   ) : (
-    <a class="button primary" href={pageHref('accounts', undefined, { new: '1' })}>
-      Make an account with a key
-    </a>
+    <p class="acts">
+      <a class="button primary" href={pageHref('accounts', undefined, { new: '1' })}>
+        Make an account with a key
+      </a>
+      {!isDemo.value && <DemoOffer />}
+    </p>
   )
   return (
     <Empty act={act}>

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks'
 import type { Setup } from '../shapes.ts'
 import { Code } from '../ui/copy.tsx'
 import { Words } from '../ui/words.tsx'
+import { noteSetUp } from './first-steps.tsx'
 
 const shellNames: Readonly<Record<string, string>> = { posix: 'bash, zsh', fish: 'fish', powershell: 'PowerShell' }
 
@@ -25,7 +26,7 @@ export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string })
       {files.map(({ path, text }, at) => (
         <div key={at}>
           <h3>{path ?? 'In your source'}</h3>
-          <Code label={path ?? 'source'} text={fill(text)} />
+          <Code label={path ?? 'source'} text={fill(text)} onCopied={noteSetUp} />
         </div>
       ))}
       {lines.length > 0 && (
@@ -48,7 +49,12 @@ export function SetupTexts({ setup, secret }: { setup: Setup; secret?: string })
             )}
           </h3>
           {shown.map(({ shell, text }) => (
-            <Code key={shell} label={`lines for ${shellNames[shell] ?? shell}`} text={fill(text)} />
+            <Code
+              key={shell}
+              label={`lines for ${shellNames[shell] ?? shell}`}
+              text={fill(text)}
+              onCopied={noteSetUp}
+            />
           ))}
         </div>
       )}

@@ -7,10 +7,12 @@ export function Copy({
   text,
   label = 'Copy',
   quiet = false,
+  onCopied,
 }: {
   text: string | (() => string)
   label?: string
   quiet?: boolean
+  onCopied?: (() => void) | undefined
 }) {
   const [isDone, setDone] = useState(false)
   return (
@@ -22,6 +24,7 @@ export function Copy({
       onClick={async () => {
         await copy(typeof text === 'string' ? text : text())
         setDone(true)
+        onCopied?.()
         window.setTimeout(() => setDone(false), 1_600)
       }}
     >
@@ -48,14 +51,14 @@ async function copy(text: string): Promise<void> {
 }
 
 /** Code with a button that copies it. */
-export function Code({ text, label }: { text: string; label: string }) {
+export function Code({ text, label, onCopied }: { text: string; label: string; onCopied?: () => void }) {
   return (
     <div class="code">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be reachable without a mouse */}
       <section tabIndex={0} aria-label={label}>
         <pre>{text}</pre>
       </section>
-      <Copy text={text} label={`Copy ${label}`} quiet />
+      <Copy text={text} label={`Copy ${label}`} quiet onCopied={onCopied} />
     </div>
   )
 }

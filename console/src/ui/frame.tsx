@@ -4,6 +4,7 @@ import { failingModels, unreachedServers } from '../api/ask.ts'
 import { liveState } from '../api/live.ts'
 import { refresh } from '../api/load.ts'
 import { pageHref, place, subject } from '../location.ts'
+import { DemoBar } from '../pages/demo.tsx'
 import { countNeeds } from '../pages/needs.tsx'
 import { tellZone } from '../pure/calendar.ts'
 import type { Page, Place } from '../pure/place.ts'
@@ -86,6 +87,7 @@ export function Frame({ children }: { children: ComponentChildren }) {
       <div class="beside">
         <TopBar />
         <main id="main" tabIndex={-1} aria-label={titleOf(place.value)}>
+          <DemoBar />
           <Folding />
           {children}
         </main>
