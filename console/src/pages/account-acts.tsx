@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks'
 import { create, edit, newOnce } from '../api/act.ts'
 import { refresh } from '../api/load.ts'
+import { type LimitTexts, lapseWords, limitChanges, limitLabels, limitTexts } from '../pure/account-limits.ts'
 import { tellCredits } from '../pure/format.ts'
 import type { Account } from '../shapes.ts'
 import { Dialog } from '../ui/dialog.tsx'
-import { Field, FormFoot, FormRefusal, Meanwhile, useEdited, useForm } from '../ui/form.tsx'
+import { Field, FormFoot, FormRefusal, Meanwhile, Select, useEdited, useForm } from '../ui/form.tsx'
 import { say } from '../ui/toasts.tsx'
 
 type Props = { account: Account; close(): void }
@@ -104,6 +105,57 @@ export function RenameAccount({ account, version: read, close }: EditProps) {
         <FormRefusal refusal={refusal} fields={['name']} />
         <FormFoot close={close} isBusy={isBusy}>
           Rename
+        </FormFoot>
+      </form>
+    </Dialog>
+  )
+}
+
+/** Bounds of an account over all its keys, and its monthly grant. */
+export function LimitAccount({ account, version: read, close }: EditProps) {
+  const { said, setSaid, changes, version, meanwhile, meet } = useEdited({ of: account, version: read }, limitTexts)
+  const { refusal, isBusy, errorOf, send } = useForm()
+  const field = (name: keyof LimitTexts) => ({
+    name,
+    label: limitLabels[name],
+    value: said[name],
+    onInput: (value: string) => setSaid({ ...said, [name]: value }),
+    error: errorOf(name),
+  })
+  return (
+    <Dialog title={`Limits of ${account.name}`} close={close}>
+      <form
+        onSubmit={async (event) => {
+          event.preventDefault()
+          const body = limitChanges(changes, said)
+          const isDone = await send(() => edit<Account>(pathOf(account), body, version).catch(meet))
+          refreshAccounts()
+          if (!isDone) return
+          say('Saved.')
+          close()
+        }}
+      >
+        <div class="fields">
+          <Field autoFocus placeholder="500/month" hint="of all its keys: 5, 5/day, 20/week" {...field('budget')} />
+          <Field inputMode="numeric" placeholder="300" hint="of all its keys" {...field('rpm')} />
+        </div>
+        <div class="fields">
+          <Field placeholder="50,10" hint="balances, instead of those of the configuration" {...field('warn')} />
+          <Field placeholder="gold" hint="a plan of the configuration" {...field('plan')} />
+        </div>
+        <div class="fields">
+          <Field placeholder="100/month" hint="credit that it is given in each month" {...field('grant')} />
+          <Select
+            label={limitLabels.lapse}
+            value={said.lapse as keyof typeof lapseWords}
+            options={Object.entries(lapseWords) as [keyof typeof lapseWords, string][]}
+            onChange={(lapse) => setSaid({ ...said, lapse })}
+          />
+        </div>
+        <Meanwhile of={meanwhile} labels={limitLabels} />
+        <FormRefusal refusal={refusal} fields={Object.keys(limitLabels)} />
+        <FormFoot close={close} isBusy={isBusy}>
+          Save
         </FormFoot>
       </form>
     </Dialog>

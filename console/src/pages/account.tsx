@@ -3,20 +3,22 @@ import { useState } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useList, useSteady } from '../api/load.ts'
 import { pageHref, useSubject } from '../location.ts'
+import { lapseWords, limitLabels } from '../pure/account-limits.ts'
 import { creditsOf } from '../pure/balance.ts'
 import { readCredits, tellCredits, tellSpan } from '../pure/format.ts'
 import { sumOfCredits } from '../pure/usage.ts'
 import type { Account, AuditRecord, Entry, Listed, Usage } from '../shapes.ts'
 import { AdminOnly } from '../ui/admin-only.tsx'
-import { AccountState } from '../ui/badges.tsx'
+import { AccountState, BudgetBar } from '../ui/badges.tsx'
 import { CsvButton } from '../ui/csv-button.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { Count, Credits, Exact, Time } from '../ui/numbers.tsx'
 import { Empty, Panel, Shown } from '../ui/states.tsx'
 import { furtherOf, Table } from '../ui/table.tsx'
-import { CreditAccount, RenameAccount, SuspendAccount } from './account-acts.tsx'
+import { CreditAccount, LimitAccount, RenameAccount, SuspendAccount } from './account-acts.tsx'
 import { BalancePlot } from './balance-plot.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
+import { Fact } from './key-fields.tsx'
 import { KeyTable } from './keys.tsx'
 import { NewKey } from './new-key.tsx'
 
@@ -85,6 +87,7 @@ function AccountView({ account, version }: { account: Account; version: string |
           />
         )}
       </Shown>
+      <Limits account={account} />
       <Keys account={account} />
       <Entries id={id} />
     </>
@@ -110,7 +113,7 @@ function Tile(props: { name: string; value: ComponentChildren; more: ComponentCh
 }
 
 function Head({ account, version }: { account: Account; version: string | undefined }) {
-  const [open, setOpen] = useState<'credit' | 'rename' | 'suspend' | undefined>(undefined)
+  const [open, setOpen] = useState<'credit' | 'limits' | 'rename' | 'suspend' | undefined>(undefined)
   const close = () => setOpen(undefined)
   const { id, name, state } = account
   return (
@@ -128,9 +131,12 @@ function Head({ account, version }: { account: Account; version: string | undefi
       <a class="button" href={pageHref('overview', undefined, { account: id })}>
         Figures
       </a>
-      <AdminOnly acts="credit, rename and suspend accounts">
+      <AdminOnly acts="credit, limit, rename and suspend accounts">
         <button type="button" class="primary" onClick={() => setOpen('credit')}>
           Credit
+        </button>
+        <button type="button" onClick={() => setOpen('limits')}>
+          Limits
         </button>
         <button type="button" onClick={() => setOpen('rename')}>
           Rename
@@ -140,9 +146,39 @@ function Head({ account, version }: { account: Account; version: string | undefi
         </button>
       </AdminOnly>
       {open === 'credit' && <CreditAccount account={account} close={close} />}
+      {open === 'limits' && <LimitAccount account={account} version={version} close={close} />}
       {open === 'rename' && <RenameAccount account={account} version={version} close={close} />}
       {open === 'suspend' && <SuspendAccount account={account} version={version} close={close} />}
     </div>
+  )
+}
+
+/** Shown for accounts that have some. */
+function Limits({ account }: { account: Account }) {
+  const { budget, rpm, warn, plan, grant } = account
+  if (!budget && rpm == null && !warn && !plan && !grant) return null
+  return (
+    <Panel title="Limits" unit="of all its keys together">
+      <dl class="facts">
+        {budget && (
+          <Fact name={limitLabels.budget}>
+            <BudgetBar budget={budget} />
+          </Fact>
+        )}
+        {rpm != null && (
+          <Fact name={limitLabels.rpm}>
+            <Count value={rpm} />
+          </Fact>
+        )}
+        {warn && <Fact name={limitLabels.warn}>{warn.map((level) => tellCredits(readCredits(level))).join(', ')}</Fact>}
+        {plan && <Fact name={limitLabels.plan}>{plan}</Fact>}
+        {grant && (
+          <Fact name={limitLabels.grant}>
+            <Credits value={grant.credits} />; its rest {lapseWords[grant.lapse ? 'lapses' : 'stays']}
+          </Fact>
+        )}
+      </dl>
+    </Panel>
   )
 }
 

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact'
-import { exactCredits, readCredits } from '../pure/format.ts'
-import type { Budget, Key } from '../shapes.ts'
+import { spellBudget } from '../pure/account-limits.ts'
+import type { Key } from '../shapes.ts'
 import { BudgetBar } from '../ui/badges.tsx'
 import { Field } from '../ui/form.tsx'
 import { Count } from '../ui/numbers.tsx'
@@ -82,14 +82,9 @@ export function spellLabels(labels: Key['labels']): string | undefined {
     : undefined
 }
 
-function spellBudget(budget: Budget | null): string {
-  if (!budget) return ''
-  return `${exactCredits(readCredits(budget.credits))}${budget.per ? `/${budget.per}` : ''}`
-}
-
-/** The limits of a key as its page and its owner's page show them. */
 type Limits = Pick<Key, 'budget' | 'rpm' | 'person_budget' | 'person_rpm'>
 
+/** The limits of a key as its page and its owner's page show them. */
 export function LimitFacts({ of: { budget, rpm, person_budget, person_rpm } }: { of: Limits }) {
   return (
     <>

@@ -7,6 +7,36 @@ const focused = 'document.activeElement.textContent.trim()'
 
 export const actTrials: readonly Trial[] = [
   {
+    name: 'acts: Y20 limits and the monthly grant of an account are set, shown and changed on its page',
+    run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
+      const { id } = await rig.makeAccount('acme')
+      const save = async () => {
+        await page.click('dialog .form-foot >> text=Save')
+        await page.waitForSelector('dialog', { state: 'detached' })
+        return (await rig.books.findAccount(id)).bounds
+      }
+      await visit(view, rig, `accounts/${id}`)
+      await page.click('.page-head >> text=Limits')
+      const said = { budget: '500/month', rpm: '60', warn: '50,10', grant: '7/month' }
+      for (const [name, text] of Object.entries(said)) await page.fill(`dialog [name=${name}]`, text)
+      await page.selectOption('dialog select', 'lapses')
+      assert.deepEqual(await findBarriers(view), [])
+      const { budget, requestsPerMinute, warnNanos, grant } = await save()
+      assert.deepEqual([budget?.per, requestsPerMinute, warnNanos?.length], ['month', 60, 2])
+      assert.deepEqual(grant, { nanos: 7n * 10n ** 9n, lapses: true })
+      await page.waitForSelector('.facts >> text=its rest ends with the month')
+      await page.click('.page-head >> text=Limits')
+      await page.fill('dialog [name=budget]', 'much')
+      await page.fill('dialog [name=grant]', '')
+      await page.click('dialog .form-foot >> text=Save')
+      await page.waitForSelector('dialog [name=budget][aria-invalid=true]')
+      await page.fill('dialog [name=budget]', '')
+      const after = await save()
+      assert.deepEqual([after.budget, after.grant, after.requestsPerMinute], [undefined, undefined, 60])
+      forgive(faults, /status of 400/)
+    }),
+  },
+  {
     name: 'acts: CON-2 an edit of a key that somebody else has changed shows their value, and undoes nothing',
     run: signedIn({ as: 'admin' }, async ({ rig, view, page, faults }) => {
       const { id, key } = await rig.makeAccount('acme')
@@ -78,7 +108,7 @@ export const actTrials: readonly Trial[] = [
       const isClosed = () => page.waitForSelector('dialog', { state: 'detached' })
       let tried = 0
       for (const [path, open] of [
-        [`accounts/${id}`, ['Credit', 'Rename', 'Suspend', 'New key']],
+        [`accounts/${id}`, ['Credit', 'Limits', 'Rename', 'Suspend', 'New key']],
         [`keys/${keyId}`, ['Edit', 'Rotate', 'Revoke']],
         ['keys', ['New key']],
         ['operators', ['New operator', 'Revoke']],

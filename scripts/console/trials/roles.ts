@@ -6,12 +6,12 @@ import { startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
 
 /** The texts of all buttons that change something. */
-const acts = /^(New |Credit$|Rename|Suspend|Edit|Rotate|Revoke|Disable|Enable|Retry now|Send$)/
+const acts = /^(New |Credit$|Limits$|Rename|Suspend|Edit|Rotate|Revoke|Disable|Enable|Retry now|Send$)/
 
 /** The sentence by which a viewer learns what is missing: by the first part of a path, with a slash for one object. */
 const lacks: Readonly<Record<string, string>> = {
   accounts: 'Only admins can make accounts.',
-  'accounts/': 'Only admins can credit, rename and suspend accounts.',
+  'accounts/': 'Only admins can credit, limit, rename and suspend accounts.',
   keys: 'Only admins can make keys.',
   'keys/': 'Only admins can edit, rotate and revoke keys.',
   upstreams: 'Only admins can retry, disable and enable upstreams.',
