@@ -8,7 +8,7 @@ import type { Series, UsageQuestion } from '../accounts/usage/question.ts'
 import type { NoticedNeed } from '../accounts/warnings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { within } from '../host/timers.ts'
-import { listNeeds, type Need, type NeedFacts, needLimits } from '../operations/needs.ts'
+import { isLeap, listNeeds, type Need, type NeedFacts, needLimits } from '../operations/needs.ts'
 import type { WebhookState } from '../operations/shapes.ts'
 import { listFailing } from './status.ts'
 
@@ -25,13 +25,13 @@ const weekEveryMs = 300_000
  * Rows in one statement, and statements of one look. A store with more accounts or keys is looked through in turns: each look
  * goes on where the one before ended.
  */
-const [pageMax, pagesMax] = [500, 4]
+const [pageMax, pagesMax] = [200, 10]
 
 /** Accounts whose spend of the week is remembered, those with most; and rows of each kind that a sweep keeps. */
 const [spendersMax, foundMax] = [5_000, 1_000]
 
-/** Keys that may be the cause of a leap, and those of a week ago that they are compared with. */
-const [leapersMax, weekAgoMax] = [5, 200]
+/** Keys that may be the cause of a leap: those that spent most in the hour. */
+const leapersMax = 20
 
 /** Only accounts whose credit is less than so many times the spend of the week can be about to run dry, young ones too. */
 const dryTimes = 4n
@@ -295,46 +295,48 @@ function endOf<Listener extends string>(listener: Listener, certificate: string 
 async function readHours(books: Books, calendar: Calendar, nowMs: number): Promise<NeedFacts['hours']> {
   const { startMs, endMs } = calendar.periodOf(nowMs, 'hour')
   const before = calendar.periodOf(startMs - 1, 'hour').startMs
-  const ask = (moments: readonly number[], top: number) => books.readUsage(questionOf(moments, top))
-  const now = await ask([before, startMs, endMs], leapersMax)
-  const then = await ask(
-    [before - dayMs, before, startMs, endMs].map((ms) => ms - weekMs),
-    weekAgoMax,
-  )
+  const now = await books.readUsage(questionOf([before, startMs, endMs]))
+  const then = await books.readUsage(questionOf([before - dayMs, before, startMs, endMs].map((ms) => ms - weekMs)))
   if (now.folding || then.folding) return []
-  const weekAgo = new Map(then.groups.map((one) => [one.of.join(), one]))
-  const hours = [1, 0].map(async (at) => {
-    const gains = now.groups.map((one) => {
-      const spentNanos = costIn(one, at)
-      const known = weekAgo.get(one.of.join())
-      return { of: one.of, spentNanos, gain: spentNanos - (known ? costIn(known, at + 1) : 0n) }
-    })
-    const most = gains.reduce<(typeof gains)[number] | undefined>(
-      (first, one) => (one.gain > (first?.gain ?? 0n) ? one : first),
-      undefined,
-    )
-    return {
-      fromMs: at === 1 ? startMs : before,
-      spentNanos: costIn(now.total, at),
-      weekAgoNanos: costIn(then.total, at + 1),
+  const hours: NeedFacts['hours'][number][] = []
+  for (const at of [1, 0]) {
+    const [fromMs, untilMs] = at === 1 ? [startMs, endMs] : [before, startMs]
+    const hour = {
+      ...{ fromMs, spentNanos: costIn(now.total, at), weekAgoNanos: costIn(then.total, at + 1) },
       hasWeekAgo: [0, 1, 2].some((bucket) => costIn(then.total, bucket) > 0n),
-      key: most && (await nameLeaper(books, most)),
     }
+    // Keys are asked about only where there is something to say of them.
+    hours.push({ ...hour, key: isLeap(hour) ? await findLeaper(books, [fromMs, untilMs]) : undefined })
+  }
+  return hours
+}
+
+/** The key whose spend in an hour grew most against that of a week ago, of those that spent most. */
+async function findLeaper(books: Books, hour: readonly number[]) {
+  const { groups } = await books.readUsage({ ...questionOf(hour), by: ['account', 'key'], top: leapersMax })
+  const keys = groups.map(({ of }) => of[1]!).filter((id) => id !== '')
+  const asked = {
+    ...questionOf(hour.map((ms) => ms - weekMs)),
+    by: ['key'] as const,
+    only: { key: keys },
+    top: keys.length,
+  }
+  const weekAgo = new Map(keys.length > 0 ? (await books.readUsage(asked)).groups.map((one) => [one.of[0]!, one]) : [])
+  const gains = groups.map((one) => {
+    const known = weekAgo.get(one.of[1]!)
+    return { of: one.of, spentNanos: costIn(one, 0), gain: costIn(one, 0) - (known ? costIn(known, 0) : 0n) }
   })
-  return Promise.all(hours)
+  const [accountId = '', keyId = ''] = gains.toSorted((a, b) => (a.gain > b.gain ? -1 : 1))[0]?.of ?? []
+  const [key] = keyId === '' ? [] : await books.findKeys(keyId, accountId)
+  return key && { ...namedKey(key), spentNanos: gains.find(({ of }) => of[1] === keyId)!.spentNanos }
 }
 
 function costIn({ sums }: Series, bucket: number): bigint {
   return sums[0]![bucket] ?? 0n
 }
 
-function questionOf(moments: readonly number[], top: number): UsageQuestion {
+/** Asks for the cost between moments, without groups. */
+function questionOf(moments: readonly number[]): UsageQuestion {
   const bounds = moments.map((ms) => ms / quarterMs)
-  return { bounds, daysOf: undefined, by: ['account', 'key'], only: {}, sums: ['cost'], times: [], top, sort: 'cost' }
-}
-
-async function nameLeaper(books: Books, { of, spentNanos }: { of: readonly string[]; spentNanos: bigint }) {
-  const [accountId = '', keyId = ''] = of
-  const [key] = keyId === '' ? [] : await books.findKeys(keyId, accountId)
-  return key && { ...namedKey(key), spentNanos }
+  return { bounds, daysOf: undefined, by: [], only: {}, sums: ['cost'], times: [], top: 1, sort: 'cost' }
 }

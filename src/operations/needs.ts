@@ -217,10 +217,7 @@ const rules = {
   spend_leap: {
     about: 'money',
     find: ({ hours }) => {
-      const hour = hours.find(({ spentNanos, weekAgoNanos, hasWeekAgo }) => {
-        const base = weekAgoNanos > needLimits.tinyNanos ? weekAgoNanos : needLimits.tinyNanos
-        return hasWeekAgo && spentNanos >= needLimits.leapTimes * base
-      })
+      const hour = hours.find(isLeap)
       if (!hour) return []
       const { key, fromMs, spentNanos, weekAgoNanos } = hour
       const most = key ? `; key ${key.name} of ${key.accountName} spent ${sayCredits(key.spentNanos)} of it` : ''
@@ -356,6 +353,12 @@ function lineOf(rule: NeedName, { subject, sinceMs, ...line }: FoundNeed): Need 
     link: line.link,
     command: line.command,
   }
+}
+
+/** Whether an hour costs so much more than that of a week ago. A store of a few days has nothing to compare with. */
+export function isLeap({ spentNanos, weekAgoNanos, hasWeekAgo }: Omit<NeedFacts['hours'][number], 'key'>): boolean {
+  const base = weekAgoNanos > needLimits.tinyNanos ? weekAgoNanos : needLimits.tinyNanos
+  return hasWeekAgo && spentNanos >= needLimits.leapTimes * base
 }
 
 /** How long the credit of an account lasts, in ms; 0 if there is none. */
