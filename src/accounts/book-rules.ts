@@ -127,6 +127,7 @@ export type BookWrite =
   /** With all that were linked to it. */
   | { kind: 'link_person'; personId: string; to: string }
   | { kind: 'erase_person'; personId: string; erasedMs: number }
+  | { kind: 'sign_out_person'; personId: string; endedMs: number }
   /** All keys of a person in an account are another person's, or nobody's. */
   | { kind: 'give_keys'; accountId: string; from: string; to: string | null }
   | { kind: 'insert_operator'; operator: BookRow<'operators'> }

@@ -70,6 +70,7 @@ import {
   linkPersons,
   type PersonLine,
   type PersonWishes,
+  signOutPerson,
   updatePerson,
 } from './person-rules.ts'
 import { findPerson, type PersonPage, type PersonRow } from './persons.ts'
@@ -214,6 +215,8 @@ export interface Books extends BookReadings {
   linkPersons(person: string, second: string): Promise<PersonRow>
   /** For good (ruling Y21). Their keys stay, and are nobody's. */
   erasePerson(person: string): Promise<PersonRow>
+  /** Ends all their sessions, on all replicas. They may sign in again. */
+  signOutPerson(person: string): Promise<PersonRow>
   /** The oldest first, read page by page. */
   eachEntry(filter?: EntryFilter): AsyncIterable<ListedEntry>
   /**
@@ -411,6 +414,7 @@ export function createBooks(
     importPersons: (lines) => counting((counted) => importPersons(lines, nowMs(), counted)),
     linkPersons: (person, second) => counting((counted) => linkPersons(person, second, counted)),
     erasePerson: (person) => change(erasePerson(person, nowMs())),
+    signOutPerson: (person) => change(signOutPerson(person, nowMs())),
     eachEntry: (filter) => eachEntry(store.listEntries, filter),
     rezone: (timeZone) => change(rezone(timeZone)),
     createOperator: (name, role, expiresMs) => change(createOperator(name, role, expiresMs, nowMs())),

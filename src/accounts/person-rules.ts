@@ -184,6 +184,21 @@ export function erasePerson(asked: string, nowMs: number): BookChange<PersonRow>
   }
 }
 
+/** Ends all that a person has by signing in: sessions, keys that they made for agents, and browsers in the consoles. */
+export function signOutPerson(asked: string, nowMs: number): BookChange<PersonRow> {
+  return {
+    about: { persons: [asked] },
+    decide(facts) {
+      const person = findPerson(facts, asked)
+      return {
+        writes: [{ kind: 'sign_out_person', personId: person.id, endedMs: nowMs }],
+        result: person,
+        trail: { operation: 'person.sign_out', object: person.id, after: { signed_out: true } },
+      }
+    },
+  }
+}
+
 /**
  * Finds the person of an identity, or makes a new one. A name and an address that the operator has not given are taken from the
  * provider, if they can be shown. The rules of signing in decide the account of a person who has one, and bounds if they have any.

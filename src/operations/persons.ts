@@ -184,6 +184,17 @@ export const personOperations = [
     run: async (context, { person, other }) => one(await context.books.linkPersons(person, other), context),
   }),
   operation({
+    id: 'person.sign_out',
+    http: 'POST /persons/{person}/sign-out',
+    role: 'admin',
+    input: z.strictObject({ person }),
+    output: personShape,
+    problems: ['not_found'],
+    text: 'sign a person out everywhere: sessions, the keys that they made for agents, and browsers; they may sign in again',
+    cli: [{ command: 'person sign-out', arguments: ['person'] }],
+    run: async (context, { person }) => one(await context.books.signOutPerson(person), context),
+  }),
+  operation({
     id: 'person.erase',
     http: 'POST /persons/{person}/erase',
     role: 'admin',

@@ -79,3 +79,44 @@ test('issue 47 a person has so many sessions; the oldest end first, those of oth
   assert.equal(((await me(cookies[1]!)) as Told['body']).name, 'Ada')
   assert.equal(((await me(other)) as Told['body']).name, 'Bo')
 })
+
+test('issue 47 an operator signs a person out everywhere at once: sessions, own keys, browsers; others stay, and they may come back', async () => {
+  const { me, meOf, books, ask } = await start()
+  const lives = { accessMs: hourMs, idleMs: 2 * hourMs, absoluteMs: 24 * hourMs }
+  const signIn = async (subject: string) => {
+    const { id, code } = await books.beginGrant({ kind: 'device' })
+    await books.decideGrant(id, {
+      issuer: 'https://idp.example',
+      subject,
+      name: subject,
+      account: 'tester',
+      role: 'member',
+    })
+    const told = await books.pollGrant(code, lives)
+    return 'session' in told ? told.session : assert.fail(told.error)
+  }
+  const [ada, bo] = [await signIn('ada'), await signIn('bo')]
+  const { personId, keyId } = ada
+  const cookies = [
+    await meOf({ personId, role: 'viewer' }),
+    await meOf({ personId, role: 'member', keyId }),
+    await meOf({ personId: bo.personId, role: 'member', keyId: bo.keyId }),
+  ]
+  const roles = async () =>
+    Promise.all(cookies.map(async (cookie) => me(cookie).then((told) => (typeof told === 'string' ? told : told.role))))
+  assert.deepEqual(await roles(), ['viewer', 'member', 'member'])
+  const told = await ask('POST', `/persons/${personId}/sign-out`)
+  assert.deepEqual([told.status, (told.body as { name?: string }).name], [200, 'ada'])
+  assert.deepEqual(await roles(), ['unauthenticated', 'unauthenticated', 'member'])
+  const [first, second] = await books.pageSessions({ limit: 9 })
+  assert.deepEqual(
+    [first, second].map((one) => [one?.personId, one?.endedWhy, one?.sealed]).sort(),
+    [
+      [bo.personId, undefined, undefined],
+      [personId, 'ended', undefined],
+    ].sort(),
+  )
+  const [row] = await books.listAudit({ limit: 1 })
+  assert.deepEqual([row?.operation, row?.object], ['person.sign_out', personId])
+  assert.equal((await signIn('ada')).personId, personId)
+})

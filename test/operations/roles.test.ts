@@ -45,6 +45,7 @@ const samples: Record<string, (api: Api, key?: string) => Record<string, unknown
       person: (await books.createPerson({ name: 'Ed' })).id,
       other: (await books.createPerson({ name: 'Ed 2' })).id,
     }),
+    'person.sign_out': async ({ books }) => ({ person: (await books.createPerson({ name: 'Ey' })).id }),
     'person.erase': async ({ books }) => ({ person: (await books.createPerson({ name: 'Fy' })).id }),
     'ledger.list': () => ({ account: 'tester' }),
     'ledger.totals': () => ({ by: 'model,key' }),

@@ -20,6 +20,7 @@ import {
   registers,
 } from '../../accounts/registers.ts'
 import { ownKeyMark, type SignInRow } from '../../accounts/sign-in/rows.ts'
+import type { SessionEnd } from '../../accounts/sign-in/session-rules.ts'
 import type { AuditFilter, AuditRow } from '../../accounts/trail.ts'
 import {
   type Dialect,
@@ -118,7 +119,14 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
         }),
         update(dialect, 'persons', blank, { id: personId }),
         update(dialect, 'persons', blank, { linked_id: personId }),
-        ...endSessionsOf(dialect, personId, erasedMs),
+        ...endSessionsOf(dialect, personId, { endedMs: erasedMs, why: 'person_erased', isErasing: true }),
+      ]
+    }
+    case 'sign_out_person': {
+      const { personId, endedMs } = write
+      return [
+        ...endSessionsOf(dialect, personId, { endedMs, why: 'ended', isErasing: false }),
+        remove((put) => `sessions WHERE person_id = ${put(personId)}`),
       ]
     }
     case 'insert_grant':
@@ -151,16 +159,19 @@ function accountValues({ fields, bounds }: Extract<BookWrite, { kind: 'set_accou
   return { ...changesOf(registers.accounts, fields), ...(bounds && accountBounds.values(bounds)) }
 }
 
-/** All sessions of a person end, with their keys. Nothing of the person stays in them. */
-function endSessionsOf(dialect: Dialect, personId: string, endedMs: number): Statement[] {
+/** All sessions of a person end, with their keys. @param how.isErasing nothing of the person stays in them */
+function endSessionsOf(
+  dialect: Dialect,
+  personId: string,
+  { endedMs, why, isErasing }: { endedMs: number; why: SessionEnd; isErasing: boolean },
+): Statement[] {
   const { schema } = dialect
   const end = (put: Put, column: string) => `${column} = coalesce(${column}, ${put(endedMs)})`
   return [
     statement(
       dialect,
-      (put) => `UPDATE ${schema}.sign_ins SET ${end(put, 'ended_ms')},
-        ended_why = coalesce(ended_why, 'person_erased'), sealed = NULL, agent = NULL, address = NULL
-        WHERE person_id = ${put(personId)}`,
+      (put) => `UPDATE ${schema}.sign_ins SET ${end(put, 'ended_ms')}, ended_why = coalesce(ended_why, ${put(why)}),
+        sealed = NULL${isErasing ? ', agent = NULL, address = NULL' : ''} WHERE person_id = ${put(personId)}`,
     ),
     statement(
       dialect,
