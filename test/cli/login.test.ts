@@ -337,6 +337,7 @@ for (const [name, answer] of [
     const state = testFolder('state')
     await byCode(server, state)
     if (answer) server.script('/oauth/revoke', answer)
+    writeFileSync(`${fileOf(server.url, join(state, 'triwire/sign-ins'))}.new`, 'left by a process that was killed')
     const { code, stdout, stderr } = await runWarm(['logout'], { env: { XDG_STATE_HOME: state } })
     assert.deepEqual([code, stdout], [0, `signed out at ${server.url}\n`])
     assert.equal(stderr.includes('has not heard it'), answer !== undefined)

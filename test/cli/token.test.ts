@@ -4,6 +4,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { fileOf, type KeptSignIn, readKept } from '../../src/cli/login/kept.ts'
+import { createAuthority } from '../support/certificates.ts'
+import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
 import { freePort } from '../support/listen.ts'
 import { accessToken, refreshToken, type SignInServer, startSignInServer } from '../support/sign-in-server.ts'
@@ -306,6 +308,32 @@ test('issue 47 a folder that cannot be written: no refresh is asked for, since i
   }
 })
 
+test('issue 47 a disk that takes no byte more: the cause is in the line each time, no refresh is asked for, and nothing is left', async () => {
+  for (const [leftSeconds, code] of [
+    [100, 0],
+    [-5, 1],
+  ] as const) {
+    const place = await signedIn(leftSeconds)
+    const tryOnce = () =>
+      new Promise<Printed>((done) => {
+        // A limit of the process stands for the disk: a write fails, though a file can be made.
+        const line = `trap '' XFSZ; ulimit -f 0; exec '${process.execPath}' '${bin}' token`
+        execFile(
+          'sh',
+          ['-c', line],
+          { env: { ...process.env, XDG_STATE_HOME: place.state } },
+          (error, stdout, stderr) => done({ code: error ? Number(error.code) : 0, stdout, stderr }),
+        )
+      })
+    for (let n = 0; n < 2; n++) {
+      const { stderr, ...said } = await tryOnce()
+      assert.deepEqual(said, { code, stdout: code === 0 ? `${accessToken(1)}\n` : '' })
+      assert.match(stderr, /^triwire: cannot write .*: .*EFBIG.*\n$/)
+    }
+    assert.deepEqual([place.server.asked.length, readdirSync(join(place.path, '..')).length], [0, 1])
+  }
+})
+
 test('issue 47 several gateways: one must be named, and each has its own token', async () => {
   const place = await signedIn(310)
   const other = await startSignInServer()
@@ -315,6 +343,26 @@ test('issue 47 several gateways: one must be named, and each has its own token',
   assert.match(said.stderr, /^triwire: there are sign-ins at http:\S+ and http:\S+: name one of them\n$/)
   assert.deepEqual(await token(place, [other.url]), printed(2))
   assert.deepEqual(await token(place, [place.server.url]), printed(1))
+})
+
+test('issue 47 token refreshes through the proxy of the environment, and trusts what NODE_EXTRA_CA_CERTS names', async () => {
+  const authority = createAuthority()
+  const server = await startSignInServer(authority.issue('gw.corp.test'))
+  const proxy = await startEgressProxy({ 'gw.corp.test:443': new URL(server.url).host })
+  const state = testFolder('state')
+  const folder = join(state, 'triwire/sign-ins')
+  mkdirSync(folder, { recursive: true })
+  const url = 'https://gw.corp.test'
+  keep(fileOf(url, folder), url, -5)
+  const env = { HTTPS_PROXY: proxy.url, NODE_EXTRA_CA_CERTS: authority.caFile }
+  const distrusted = await token({ state }, [], { HTTPS_PROXY: proxy.url })
+  assert.deepEqual([distrusted.code, distrusted.stdout], [1, ''])
+  assert.match(
+    distrusted.stderr,
+    /^triwire: https:\/\/gw\.corp\.test cannot be reached: its certificate is not trusted: .*NODE_EXTRA_CA_CERTS.*\n$/,
+  )
+  assert.deepEqual(await token({ state }, ['gw.corp.test'], env), printed(2))
+  assert.ok(proxy.asked.every((line) => line === 'CONNECT gw.corp.test:443') && proxy.asked.length > 0)
 })
 
 test('issue 47 a token without a refresh token works to its end, and then a person is needed', async () => {

@@ -12,17 +12,22 @@ const abandonedMs = 15_000
  */
 export function tryLock(path: string): (() => void) | undefined {
   const own = `${process.pid} ${Date.now()}\n`
+  let file: number
   try {
-    const file = openSync(path, 'wx', 0o600)
-    try {
-      writeSync(file, own)
-    } finally {
-      closeSync(file)
-    }
+    file = openSync(path, 'wx', 0o600)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw fileFault('write', path, error)
     putAwayAbandoned(path)
     return undefined
+  }
+  try {
+    writeSync(file, own)
+  } catch (error) {
+    // A full disk takes the name of a file, and not its text.
+    rmSync(path, { force: true })
+    throw fileFault('write', path, error)
+  } finally {
+    closeSync(file)
   }
   return () => {
     // Another process may have put ours away, if this one was stopped for long.

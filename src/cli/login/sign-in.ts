@@ -215,7 +215,8 @@ export async function signOut(url: string): Promise<{ kept: KeptSignIn | undefin
   if (!existsSync(path)) return undefined
   const kept = await withLock(path, () => {
     const found = ifReadable(path)
-    rmSync(path, { force: true })
+    // A process that was killed may have left the next tokens there.
+    for (const file of [path, `${path}.new`]) rmSync(file, { force: true })
     return found
   })
   return { kept, isHeard: kept === undefined ? false : await revoke(kept) }
