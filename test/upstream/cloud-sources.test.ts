@@ -5,6 +5,7 @@ import test from 'node:test'
 import { type CloudAccount, Secret, type UpstreamAccount } from '../../src/config/config.ts'
 import { createKeyring } from '../../src/upstream/keyring.ts'
 import { atEnd } from '../support/at-end.ts'
+import { createAuthority } from '../support/certificates.ts'
 import {
   canary,
   roleArn,
@@ -15,6 +16,7 @@ import {
 } from '../support/clouds.ts'
 import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
+import { startTlsServer } from '../support/tls-server.ts'
 import { upstreamAt } from '../support/upstream.ts'
 import { turn, until } from '../support/waiting.ts'
 
@@ -674,4 +676,23 @@ test('clouds the health of an account begins anew with another identity, and aft
   fixed.pass(600_000)
   await fixed.settled()
   assert.deepEqual([fixed.key.version, fixed.key.value], [2, 'AKIANEW'])
+})
+
+test('clouds the certificates of an upstream are trusted by the endpoints of its accounts as well, and no others are', async () => {
+  const { set } = sources.find(({ name }) => name === 'client secret of variables')!
+  const authority = createAuthority()
+  const { url } = await startTlsServer(authority.issue('localhost'))
+  const { ca } = authority
+  for (const [more, why] of [
+    [{}, /cannot be reached \([A-Z_]+\)/],
+    // What answers there is no token, but it was asked.
+    [{ ca }, /the answer of Entra has no access_token/],
+  ] as const) {
+    const { begin, log } = await start((setting) => {
+      const { account, env } = set(setting)
+      return { account, env: { ...env, AZURE_AUTHORITY_HOST: url.replace('127.0.0.1', 'localhost') } }
+    }, more)
+    await begin()
+    assert.match(log.at(-1)!, why)
+  }
 })

@@ -32,7 +32,7 @@ export type SourceAround = {
   nowMs(): number
   /** Called with the `Date` of an answer of the cloud. */
   noteDate(date: string | undefined): void
-  /** The way to an address that is not on this machine or its link. */
+  /** The way to an address. A proxy is left out for addresses on this machine or its link. */
   routeTo(address: URL): DialRoute
   signal: AbortSignal
 }
@@ -82,7 +82,8 @@ export async function askSource(
       `${where} is not asked: it must be https://, or http:// on loopback${metadata ? ' or a metadata address' : ''}`,
     )
   const isNear = metadata !== undefined || isOneOf(loopback, url)
-  const route = isNear ? {} : around.routeTo(url)
+  const { proxy, ...trust } = around.routeTo(url)
+  const route = isNear ? trust : { proxy, ...trust }
   for (let tries = metadata ? 2 : 1; ; tries--) {
     const signal = AbortSignal.any([around.signal, AbortSignal.timeout(metadata ? metadataMs : askMs)])
     try {
