@@ -1,6 +1,8 @@
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import { text } from 'node:stream/consumers'
+import type { Pair } from './certificates.ts'
 import { listen } from './listen.ts'
 
 type Json = Record<string, unknown>
@@ -29,8 +31,11 @@ export type Hostility = {
 
 export const standInSecret = 'a-client-secret-of-ours'
 
-/** Starts an identity provider of a few lines, which can be made to lie. Honest, it checks PKCE, codes and the client's secret. */
-export async function startStandIn(hostility: Hostility = {}) {
+/**
+ * Starts an identity provider of a few lines, which can be made to lie. Honest, it checks PKCE, codes and the client's secret.
+ * @param tls its certificate, and the name at which only a proxy knows it
+ */
+export async function startStandIn(hostility: Hostility = {}, tls?: { name: string; pair: Pair }) {
   let issuer = ''
   const keys: { kid: string; key: KeyObject; jwk: Json }[] = []
   const codes = new Map<string, GivenCode>()
@@ -45,7 +50,7 @@ export async function startStandIn(hostility: Hostility = {}) {
   }
   rotate()
 
-  const server = createServer(async (request, response) => {
+  const answer: RequestListener = async (request, response) => {
     if (hostility.isDown?.()) return void request.socket.destroy()
     await hostility.hold?.()
     const url = new URL(request.url!, issuer)
@@ -101,9 +106,11 @@ export async function startStandIn(hostility: Hostility = {}) {
       ...{ refresh_token: refreshToken, id_token: formToken(hostility.claims?.(honest) ?? honest) },
     }
     tell(200, hostility.token?.(token) ?? token)
-  })
-  issuer = `http://127.0.0.1:${await listen(server)}`
-  return { issuer, person, asked, hostility, rotate, close }
+  }
+  const server = tls ? createSecureServer({ cert: tls.pair.cert, key: tls.pair.key }, answer) : createServer(answer)
+  const port = await listen(server)
+  issuer = tls ? `https://${tls.name}` : `http://127.0.0.1:${port}`
+  return { issuer, port, person, asked, hostility, rotate, close }
 
   /** For programs that are no tests. */
   function close(): void {
