@@ -1,13 +1,5 @@
 import { formatCalls, parseCalls } from './calls.ts'
-import {
-  type ChainedRow,
-  type DetailColumn,
-  detailColumns,
-  detailKinds,
-  type EntryColumn,
-  entryKinds,
-  formOf,
-} from './chain.ts'
+import { type DetailColumn, detailColumns, type EntryColumn, entryKinds, formOf } from './chain.ts'
 import { type Entry, readReturnReference } from './entries.ts'
 import type { Debit, EntryDetails, Origin } from './ledger.ts'
 import type { registers } from './registers.ts'
@@ -35,28 +27,34 @@ type ColumnValue = null | number | bigint | string
 /** All columns except the id, which each store assigns itself. */
 export const entryColumns = [...fieldColumns, 'digest'] as const
 
+/** The columns that come before those of form 3. */
+const plainCount = fieldColumns.length - detailColumns.length
+
 type Prepare = (sql: string) => { run(...values: ColumnValue[]): { changes: number | bigint } }
 
 /** Inserts rows of SQLite. Rows that need no column of form 3 take a statement without them, which costs less. */
 export function createInsert(prepare: Prepare) {
-  const create = (fields: readonly EntryColumn[]) => {
-    const columns = ['id', ...fields, 'digest']
-    const sql = `INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
-    return { fields, statement: prepare(sql) }
+  const create = (count: number) => {
+    const columns = [...fieldColumns.slice(0, count), 'digest']
+    return prepare(`INSERT INTO entries (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`)
   }
-  const [plain, detailed] = [create(fieldColumns.filter((column) => !(column in detailKinds))), create(fieldColumns)]
-  /** Without an id, the database assigns the next one. @returns whether the row is new */
-  return (row: ChainedRow & { id?: unknown }, digest: string): boolean => {
-    const { fields, statement } = digest.startsWith('3') ? detailed : plain
-    const values: ColumnValue[] = [(row.id ?? null) as ColumnValue]
-    for (const column of fields) values.push((row[column] ?? null) as ColumnValue)
-    values.push(digest)
-    return Boolean(statement.run(...values).changes)
+  const [plain, detailed] = [create(plainCount), create(fieldColumns.length)]
+  /** @param values in the order of `fieldColumns`. @returns whether the row is new */
+  return (values: readonly ColumnValue[], digest: string): boolean => {
+    const { changes } = digest.startsWith('3')
+      ? detailed.run(...values, digest)
+      : plain.run(...values.slice(0, plainCount), digest)
+    return Boolean(changes)
   }
 }
 
-/** A row in which every column is null. */
+/** A row in which every column is null. All rows begin as a copy of it, so that theirs are in the order of `fieldColumns`. */
 const blankRow = Object.fromEntries(fieldColumns.map((column) => [column, null])) as Record<EntryColumn, ColumnValue>
+
+/** The values of a row of a database in the order of `fieldColumns`. */
+export function valuesOf(row: Readonly<Record<string, unknown>>): ColumnValue[] {
+  return fieldColumns.map((column) => (row[column] ?? null) as ColumnValue)
+}
 
 /** A row without its place in the chain, which is assigned when it is posted. */
 export type UnplacedRow = typeof blankRow
@@ -162,19 +160,19 @@ const placeColumns: readonly string[] = ['seq', 'balance_after', 'posted_ms']
 /** All others: what a debit or credit itself says. */
 export const givenColumns = fieldColumns.filter((column) => !placeColumns.includes(column))
 
-const [integers, texts] = [
-  givenColumns.filter((column) => entryKinds[column] === 'integer'),
-  givenColumns.filter((column) => entryKinds[column] === 'text'),
-]
+const givenKinds = fieldColumns.map((column) => (placeColumns.includes(column) ? undefined : entryKinds[column]))
 
 /** Whether the database keeps each value unchanged: a converted value would not match the digest. */
 export function isWellTyped(row: UnplacedRow): boolean {
-  for (const column of integers) {
-    const value = row[column]
-    if (typeof value === 'bigint' || Number.isSafeInteger(value) || (value === null && column in detailKinds)) continue
-    return false
+  const values = Object.values(row)
+  for (let at = 0; at < values.length; at++) {
+    const [kind, value] = [givenKinds[at], values[at]]
+    if (kind === undefined) continue
+    const isAbsent = value === null && (kind === 'text' || at >= plainCount)
+    const isOfKind =
+      kind === 'text' ? typeof value === 'string' : typeof value === 'bigint' || Number.isSafeInteger(value)
+    if (!isAbsent && !isOfKind) return false
   }
-  for (const column of texts) if (row[column] !== null && typeof row[column] !== 'string') return false
   return true
 }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Zone } from '../../accounts/calendar.ts'
-import { type ChainedRow, formOf } from '../../accounts/chain.ts'
-import { createInsert, entryColumns } from '../../accounts/entry-row.ts'
+import { formOf } from '../../accounts/chain.ts'
+import { createInsert, entryColumns, valuesOf } from '../../accounts/entry-row.ts'
 import { findHolder } from '../files/holder.ts'
 import { lockStore, tryLockStore } from '../files/lock.ts'
 import { realPath } from '../files/place.ts'
@@ -67,7 +67,7 @@ export function openSqliteTarget(path: string): CopyTarget {
       transact(db, () => {
         if (rows.some((row) => formOf(row) === '3')) beginDetails(db)
         for (const [at, row] of rows.entries()) {
-          insertEntry(row as ChainedRow, row['digest'] as string)
+          insertEntry(valuesOf(row), row['digest'] as string)
           if (rows[at + 1]?.['account_id'] === row['account_id']) continue
           move.run(row['seq'] as bigint, row['balance_after'] as bigint, row['account_id'] as string)
         }

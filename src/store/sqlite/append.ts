@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { Calendar } from '../../accounts/calendar.ts'
-import { digestEntry, postedMs } from '../../accounts/chain.ts'
+import { digestValues, postedMs } from '../../accounts/chain.ts'
 import { createInsert, priceRow, type UnplacedRow } from '../../accounts/entry-row.ts'
 import type { Debit } from '../../accounts/ledger.ts'
 import type { Posted } from '../../accounts/poster.ts'
@@ -131,8 +131,9 @@ export function createAppender(db: DatabaseSync, nowMs: () => number, calendar: 
     row.seq = tail.seq + 1n
     row.balance_after = tail.balanceNanos + changeNanos
     row.posted_ms = postedMs(batch.nowMs, tail.postedMs, batch.headMs)
-    const digest = digestEntry(row, tail.digest)
-    if (!insertEntry(row, digest)) return false
+    const values = Object.values(row)
+    const digest = digestValues(values, tail.digest)
+    if (!insertEntry(values, digest)) return false
     if (formThree === 'unknown' && digest.startsWith('3')) formThree = beginDetails(db) ? 'begins' : 'begun'
     if ((batch.watched!.lowNanos.length > 0 || tail.warn !== null) && !batch.before.has(accountId))
       batch.before.set(accountId, tail.balanceNanos)
