@@ -2,35 +2,25 @@ import type { CallRecord, Try } from '../gateway/record.ts'
 import type { Usage } from '../inference/usage.ts'
 
 /** Texts, what stands for many requests, and what is rare: kept as it is. */
+// biome-ignore format: a name in each line would be a page
 const keptNames = [
-  ...([
-    'id',
-    'walk',
-    'account',
-    'accountId',
-    'keyId',
-    'keyPrefix',
-    'keyLabel',
-    'wire',
-    'model',
-    'alias',
-    'hops',
-    'moved',
-  ] as const),
-  ...(['modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos'] as const),
-  ...([
-    'prices',
-    'priceVersion',
-    'settled',
-    'code',
-    'reason',
-    'message',
-    'param',
-    'cause',
-    'flags',
-    'outcome',
-  ] as const),
-] satisfies (keyof CallRecord)[]
+  'id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'wire', 'model', 'alias', 'hops', 'moved',
+  'modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos',
+  'prices', 'priceVersion', 'settled', 'code', 'reason', 'message', 'param', 'cause', 'flags', 'outcome',
+] as const satisfies (keyof CallRecord)[]
+
+type ValuesOf<Names extends readonly (keyof CallRecord)[]> = { [At in keyof Names]: CallRecord[Names[At]] }
+
+/** The values of `keptNames` in their order. Reading each by its name takes three times as long. */
+function keptOf(r: FinishedRecord): ValuesOf<typeof keptNames> {
+  // biome-ignore format: as the names
+  return [
+    r.id, r.walk, r.account, r.accountId, r.keyId, r.keyPrefix, r.keyLabel, r.wire, r.model, r.alias, r.hops, r.moved,
+    r.modelWire, r.upstream, r.upstreamAccount, r.stopped, r.losses, r.usageSource, r.calls, r.costNanos,
+    r.prices, r.priceVersion, r.settled, r.code, r.reason, r.message, r.param, r.cause, r.flags, r.outcome,
+  ]
+}
+
 const numberNames = ['attempts', 'status', 'firstByteMs', 'endMs'] as const satisfies (keyof CallRecord)[]
 const usageNames = [
   ...(['inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'cacheWrite1hTokens'] as const),
@@ -49,8 +39,8 @@ export type FinishedRecord = Pick<
  */
 export class PackedRecords {
   readonly #kept: Record<(typeof keptNames)[number], unknown[]>
-  /** The same, without a lookup by name. */
-  readonly #columns: readonly (readonly [name: (typeof keptNames)[number], column: unknown[]])[]
+  /** The same in the order of the names. */
+  readonly #columns: readonly unknown[][]
   readonly #numbers: Record<(typeof numberNames)[number], Float64Array>
   readonly #usage: Record<(typeof usageNames)[number], Float64Array>
   readonly #isEstimated: Uint8Array
@@ -66,7 +56,7 @@ export class PackedRecords {
     const numbers = () => new Float64Array(size)
     const values = () => new Array(size).fill(undefined)
     this.#kept = columnsOf(keptNames, values)
-    this.#columns = keptNames.map((name) => [name, this.#kept[name]])
+    this.#columns = Object.values(this.#kept)
     ;[this.#tries, this.#why, this.#tryCause, this.#tryText] = [values(), values(), values(), values()]
     this.#numbers = columnsOf(numberNames, numbers)
     this.#usage = columnsOf(usageNames, numbers)
@@ -76,7 +66,8 @@ export class PackedRecords {
 
   /** Whatever had the place before. */
   set(place: number, record: FinishedRecord): void {
-    for (const [name, column] of this.#columns) column[place] = record[name]
+    const values = keptOf(record)
+    for (let at = 0; at < values.length; at++) this.#columns[at]![place] = values[at]
     // Each request makes lists of its own, and most of them stay empty.
     for (const name of ['losses', 'flags'] as const) if (record[name]?.length === 0) this.#kept[name][place] = undefined
     for (const name of numberNames) this.#numbers[name][place] = record[name] ?? Number.NaN
