@@ -7,7 +7,7 @@ import { clientWires } from '../wires/wires.ts'
 /** A served path. Paths match exactly, and the query is ignored everywhere (spec 4, ruling R3). */
 export type ServedPath = { walk: 'infer' | 'count_tokens'; wire: ClientWire } | { walk: 'list_models' }
 
-const routes = new Map<string, { methods: readonly string[]; route: ServedPath }>()
+const routes = new Map<string, { path: string; methods: readonly string[]; route: ServedPath }>()
 const wireByPath = new Map<string, ClientHalf>()
 for (const wire of clientWires) {
   const { path, counter } = wire.client
@@ -15,10 +15,10 @@ for (const wire of clientWires) {
   if (counter) addRoute(counter.path, 'count_tokens', wire)
 }
 const posted = [...routes.keys()]
-routes.set('/v1/models', { methods: ['GET', 'HEAD'], route: { walk: 'list_models' } })
+routes.set('/v1/models', { path: '/v1/models', methods: ['GET', 'HEAD'], route: { walk: 'list_models' } })
 
 function addRoute(path: string, walk: 'infer' | 'count_tokens', wire: SharedWire): void {
-  routes.set(path, { methods: ['POST'], route: { walk, wire: wire.name } })
+  routes.set(path, { path, methods: ['POST'], route: { walk, wire: wire.name } })
   wireByPath.set(path, wire.client)
 }
 
@@ -49,13 +49,16 @@ export function baseUrlCure(path: string): string | undefined {
 /** The part of a target in absolute form before its path. */
 const beforePath = /^[A-Za-z]+:\/\/[^/?#]*/
 
-/** Returns the path of a request target without its query. A target in absolute form may have no path, which means `/`. */
+/**
+ * Returns the path of a request target without its query. A target in absolute form may have no path, which means `/`. A served path
+ * is our own string: one that is cut out of a head keeps the head, and sends JSON.stringify a slower way.
+ */
 export function pathOf(target: string | undefined): string {
   let path = target ?? '/'
   if (path[0] !== '/') path = path.replace(beforePath, '')
   const query = path.indexOf('?')
   if (query >= 0) path = path.slice(0, query)
-  return path === '' ? '/' : path
+  return path === '' ? '/' : (routes.get(path)?.path ?? path)
 }
 
 /** Returns the wire whose endpoint a path is, whatever the method and the body; undefined for other paths. */

@@ -7,5 +7,6 @@ import { sha256Base62 } from '../ids/digest.ts'
  * @param part tells the ids of one answer apart: a block's index, or '' for the answer itself
  */
 export function mintId(prefix: string, requestId: string, part: number | ''): string {
-  return prefix + sha256Base62(`${requestId}/${prefix}${part}`, 24)
+  // A sum of strings would send JSON.stringify a slower way for the whole answer.
+  return [prefix, sha256Base62(`${requestId}/${prefix}${part}`, 24)].join('')
 }

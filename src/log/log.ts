@@ -112,11 +112,14 @@ function accessFields(record: CallRecord): Record<string, unknown> {
 
 let [second, timeOfSecond] = [Number.NaN, '']
 
-/** ISO 8601 with milliseconds. A busy server writes many lines in a second, so all but the milliseconds is made once. */
+/**
+ * ISO 8601 with milliseconds. A busy server writes many lines in a second, so all but the milliseconds is made once. It is
+ * joined, because a sum of strings sends JSON.stringify a slower way for the whole line.
+ */
 function timeOf(ms: number): string {
   const now = Math.floor(ms / 1_000)
   if (now !== second) [second, timeOfSecond] = [now, new Date(now * 1_000).toISOString().slice(0, -4)]
-  return `${timeOfSecond}${`${Math.floor(ms - now * 1_000)}`.padStart(3, '0')}Z`
+  return [timeOfSecond, `${Math.floor(ms - now * 1_000)}Z`.padStart(4, '0')].join('')
 }
 
 /** A media type is short and plain; whatever else an upstream sent is not written down. */
