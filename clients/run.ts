@@ -90,9 +90,15 @@ async function runAll(): Promise<Cell[]> {
 async function runStories(): Promise<Story[]> {
   const { runStory, storyCount } = await import('./stories.ts')
   const { runSignInStory, signInStoryCount } = await import('./sign-in.ts')
+  const { runClaudeLogin } = await import('./claude-login.ts')
   const stories: Story[] = []
-  for (let at = 0; at < storyCount + signInStoryCount; at++) {
-    const story = await (at < storyCount ? runStory(at) : runSignInStory(at - storyCount))
+  const runs = [
+    ...Array.from({ length: storyCount }, (_, at) => () => runStory(at)),
+    ...Array.from({ length: signInStoryCount }, (_, at) => () => runSignInStory(at)),
+    runClaudeLogin,
+  ]
+  for (const next of runs) {
+    const story = await next()
     stories.push(story)
     console.log([`${markOf(story)} ${story.name}`, ...story.failures.map(indent)].join('\n'))
   }

@@ -1,0 +1,110 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { booksOf } from '../test/support/sessions.ts'
+import { npmAgents as agents } from './agents/npm.ts'
+import { programOf } from './installs.ts'
+import { modelOf, openPlace, type Place, run, scripted } from './place.ts'
+import { readScreen } from './screen.ts'
+import type { Story } from './stories.ts'
+
+/*
+ * The sign-in of Claude Code itself, from an empty home to an answer, by a terminal: the device grant of docs/sign-in.md. The person
+ * sees one code and no secret. Approval is a call of the books here; test/sign-in has the page. Loopback stands for a private network.
+ */
+
+const done = 'That is the answer.'
+const limitMs = 120_000
+const config = {
+  sign_in: {
+    ...{ issuer: 'http://127.0.0.1:9', client_id: 'triwire' },
+    rules: [{ groups: ['dev'], account: 'tester' }],
+  },
+}
+
+/** Theme, gateway, and the trust of its address, whose default is no; then the account that was signed in, whose default is no too. */
+const keys = ['\r', '\r', '\x1b[A', '\r', '\x1b[A', '\r']
+
+export async function runClaudeLogin(): Promise<Story> {
+  const name =
+    'Y20 claude-code signs in by a code in its terminal, refreshes once for four at a time, is ended, and signs out'
+  const agent = agents.find(({ client }) => client === 'claude-code')!
+  const place = await openPlace(undefined, config)
+  const { gateway, work, home, env } = place
+  try {
+    gateway.simulator.script(scripted, { reply: done })
+    mkdirSync(join(home, '.claude'), { recursive: true })
+    const settings = { forceLoginMethod: 'gateway', forceLoginGatewayUrl: gateway.url }
+    writeFileSync(join(home, '.claude/settings.json'), JSON.stringify(settings))
+    const opened = join(home, 'opened')
+    const browser = join(home, 'browser')
+    writeFileSync(browser, `#!/bin/sh\necho "$1" >> '${opened}'\n`)
+    chmodSync(browser, 0o700)
+    const own = { ...env, ...agent.env, BROWSER: browser, ANTHROPIC_MODEL: modelOf('messages') }
+    const program = programOf(agent.source)
+    const [connected, code] = await Promise.all([
+      readScreen(program, { cwd: work, env: own, keys, text: /Connected to Cloud gateway/ }),
+      approveFirst(place),
+    ])
+    const ask = () => run(program, ['-p', 'What is the answer?'], { cwd: work, env: own, limitMs })
+    const hasAnswer = ({ stdout }: { stdout: string }) => stdout.includes(done)
+    const first = await ask()
+    expire(home)
+    const four = await Promise.all([ask(), ask(), ask(), ask()])
+    const books = booksOf(gateway)
+    const [session] = await books.pageSessions({ limit: 1 })
+    await books.endSession({ id: session!.id }, 'ended')
+    const ended = await ask()
+    await run(program, ['auth', 'logout'], { cwd: work, env: own, limitMs })
+    const paths = (await gateway.logLines()).map(({ path, status }) => `${path} ${status}`)
+    const verdicts: [boolean, string][] = [
+      [connected !== '', 'it was not signed in'],
+      [readFileSync(opened, 'utf8').trim().endsWith(`/console/device?user_code=${code}`), 'it opened another page'],
+      [hasAnswer(first), `it has no answer: ${first.stdout} ${first.stderr}`],
+      [four.every(hasAnswer), `not all four have an answer: ${four.map(({ stdout }) => stdout).join('; ')}`],
+      [session?.generation === 1, `it caused ${session?.generation} refreshes`],
+      [/session has ended/.test(ended.stdout), `it said of the end: ${ended.stdout} ${ended.stderr}`],
+      [paths.filter((one) => one === '/oauth/revoke 200').length === 2, 'it did not sign out'],
+    ]
+    return { name, failures: verdicts.flatMap(([isSo, otherwise]) => (isSo ? [] : [otherwise])) }
+  } catch (error) {
+    return { name, failures: [String(error)] }
+  } finally {
+    await place.close()
+  }
+}
+
+/** Waits for a grant, reads its code as the person does in the address that is opened, and approves it. */
+async function approveFirst({ gateway, home }: Place): Promise<string> {
+  const db = new DatabaseSync(gateway.storePath, { readOnly: true })
+  const books = booksOf(gateway)
+  for (const limit = Date.now() + limitMs; Date.now() < limit; await sleep(100)) {
+    const [grant] = db.prepare('SELECT id FROM oauth_grants').all()
+    const code = /user_code=([A-Z-]+)/.exec(readIfThere(join(home, 'opened')))?.[1]
+    if (!grant || code === undefined) continue
+    const { id } = (await books.findGrant(code))!
+    const dev = { issuer: 'http://127.0.0.1:9', subject: 'dev', email: 'dev@corp.test' }
+    await books.decideGrant(id, { ...dev, account: 'tester', role: 'member' })
+    db.close()
+    return code
+  }
+  db.close()
+  return ''
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Its token is over by its own clock, so it asks for another one before the next request. */
+function expire(home: string): void {
+  const path = join(home, '.claude/.credentials.json')
+  const kept = JSON.parse(readFileSync(path, 'utf8'))
+  kept.enterpriseGateway.expiresAt = Date.now() - 10_000
+  writeFileSync(path, JSON.stringify(kept))
+}
