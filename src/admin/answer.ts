@@ -1,4 +1,5 @@
 import type { GatewayError } from '../errors.ts'
+import type { CallRecord } from '../gateway/record.ts'
 import { answerUnread, type FormError } from '../http/answer.ts'
 import type { BodyRoom } from '../http/body.ts'
 import type { HttpExchange } from '../http/http-exchange.ts'
@@ -14,6 +15,8 @@ export type AdminRequest = {
   path: string
   /** The query with its question mark, or an empty text. */
   query: string
+  /** Set for a request on the listener of clients, whose log line tells whose it was. */
+  record?: CallRecord
   /** Reads the whole body, of at most `bytesMax` bytes. @throws as `readBody` of http */
   readBody(bytesMax: number, room?: BodyRoom): Promise<Buffer>
 }

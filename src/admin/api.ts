@@ -85,7 +85,7 @@ export function createApi(parts: ApiParts): AdminHandler {
     const matched = matchOperation(parts.isForOwners ? ownRoutes : adminRoutes, exchange.method, request.path)
     const isOpen = matched && 'operation' in matched && matched.operation.role === 'anyone'
     const address = parts.peerOf(exchange.socket.remoteAddress ?? '', exchange.header('x-forwarded-for'))
-    const shown = isOpen ? nobody : await identify(exchange, site, address)
+    const shown = isOpen ? nobody : await identify(request, site, address)
     const operation = permit(matched, shown.who)
     const isSafe = operation.operation.method === 'GET'
     if (!isSafe && shown.isCookie && isCrossSite(exchange, site))

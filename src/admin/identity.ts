@@ -1,11 +1,12 @@
 import type { AccessReader } from '../accounts/authenticate.ts'
 import type { Books, Principal } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
-import type { HttpExchange } from '../http/http-exchange.ts'
+import type { CallRecord } from '../gateway/record.ts'
 import { roleText } from '../operations/openapi.ts'
 import { serves } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOf, digestOfCookie } from '../operations/session.ts'
+import type { AdminRequest } from './answer.ts'
 import { cookieName, readCookie, type Site } from './guard.ts'
 import type { Matched } from './request.ts'
 
@@ -31,7 +32,7 @@ export function createIdentity(parts: IdentityParts) {
 
   /** @throws ProblemError without a valid token, or if its owner sends too many requests */
   async function identify(
-    request: HttpExchange,
+    { exchange: request, record }: Pick<AdminRequest, 'exchange' | 'record'>,
     site: Site,
     address: string,
   ): Promise<{ who: Principal; isCookie: boolean; isStillGood: () => Promise<boolean> }> {
@@ -52,7 +53,10 @@ export function createIdentity(parts: IdentityParts) {
     const kind = cookie === undefined ? 'bearer' : 'cookie'
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
     if (access && !who) throw sessionEnded()
+    // Nobody guesses a cookie. Those of a whole office end overnight, and their people share an address (issue 47).
+    if (parts.isForOwners && cookie !== undefined && digest !== undefined && !who) throw sessionEnded()
     if (digest === undefined || !who || (parts.isForOwners && who.kind !== 'owner')) throw failed(address)
+    if (record && who.kind === 'owner') noteOwner(record, who)
     const place = takePlace(who)
     if (!place.ok) throw tooMany('You ask too often.', place.retryAfterSeconds)
     return { who, isCookie: cookie !== undefined, isStillGood }
@@ -81,6 +85,14 @@ export function createIdentity(parts: IdentityParts) {
       ? tooMany('Too many wrong tokens from your address.', retryAfterSeconds)
       : new ProblemError('unauthenticated', parts.isForOwners ? noKey : noToken, challenge)
   }
+}
+
+/** Records whose question it is, for the log. */
+function noteOwner(record: CallRecord, { account, key }: Extract<Principal, { kind: 'owner' }>): void {
+  record.account = account.name
+  record.accountId = account.id
+  record.keyId = key.id
+  record.keyPrefix = key.prefix
 }
 
 const noToken = 'This is no token and no key, or no longer.'

@@ -72,6 +72,18 @@ test('Y19 Y22 the owner of a key signs in at the listener of clients, with a coo
   const ended = await own('/console/api/session', { method: 'DELETE', headers: { cookie } })
   assert.equal(ended.status, 204)
   assert.equal((await own('/console/api/me', { headers: { cookie } })).status, 401)
+  const line = await gateway.logWith({ path: '/console/api/me', status: 200 })
+  assert.deepEqual([line['account'], line['key']], ['b', keyB.slice(0, 15)])
+})
+
+test('issue 47: cookies that ended overnight, of sixty people of one address, are no wrong keys', async () => {
+  const { own, signIn, keyA, keyB } = await startOwn()
+  const { cookie } = await signIn(keyB)
+  await own('/console/api/session', { method: 'DELETE', headers: { cookie } })
+  for (let person = 0; person < 60; person++)
+    assert.equal((await own('/console/api/me', { headers: { cookie } })).status, 401)
+  assert.equal((await own('/console/api/me', { headers: bearer('sk-tri-wrong') })).status, 401)
+  assert.equal((await signIn(keyA)).status, 200)
 })
 
 test('Y19 the API of owners has exactly the operations that serve an owner, and refuses foreign hosts and sites', async () => {
