@@ -33,8 +33,11 @@ export type Renewal =
 /** The part of a sign-in that is kept, to ask again by. */
 export type RenewalBase = Pick<PersonIdentity, 'subject' | 'groupsFrom'> & { refreshToken: string }
 
-/** Metadata is read again after the first time, and after a failure that new metadata may cure not before the second, in ms. */
-const [metadataMs, pauseMs] = [3_600_000, 30_000]
+/**
+ * Metadata is read again after the first time, and after an answer that new metadata may cure not before the second, in ms. A
+ * provider that did not answer is not asked within the third, because anybody may open the page that begins a sign-in.
+ */
+const [metadataMs, pauseMs, retryMs] = [3_600_000, 30_000, 2_000]
 
 /**
  * Speaks OpenID Connect with the provider: an authorization code with PKCE, `state` and `nonce`, and refreshes (decision 64).
@@ -43,6 +46,8 @@ const [metadataMs, pauseMs] = [3_600_000, 30_000]
  */
 export function createProvider(settings: () => ProviderSettings, { clockMs, renewalMs = 3_000 }: ProviderLimits) {
   let known: { by: ProviderSettings; config: OpenId.Configuration; sinceMs: number } | undefined
+  let failed: { by: ProviderSettings; error: ProviderError; atMs: number } | undefined
+  let reading: Promise<void> | undefined
   return { begin, finish, renew, endSessionUrl }
 
   /** Begins an attempt. @returns the address to send the browser to. @throws ProviderError */
@@ -131,19 +136,30 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
     }
   }
 
+  /** Old metadata serves at once while new metadata is read. Without any, all who ask wait for the same answer. */
   async function open(): Promise<OpenProvider> {
     const openid = await import('openid-client')
     const by = settings()
-    const { groupsClaim } = by
-    if (known?.by === by && clockMs() - known.sinceMs < metadataMs) return { openid, config: known.config, groupsClaim }
+    const isKnown = known?.by === by
+    if (!isKnown || clockMs() - known!.sinceMs >= metadataMs) {
+      reading ??= read(openid, by).finally(() => {
+        reading = undefined
+      })
+      if (isKnown) reading.catch(() => {})
+      else await reading
+    }
+    if (known?.by !== by) throw new ProviderError('unreachable', 'the configuration has just changed')
+    return { openid, config: known.config, groupsClaim: by.groupsClaim }
+  }
+
+  async function read(openid: typeof OpenId, by: ProviderSettings): Promise<void> {
+    if (failed?.by === by && clockMs() - failed.atMs < retryMs) throw failed.error
     try {
       known = { by, config: await discover(openid, by), sinceMs: clockMs() }
     } catch (error) {
-      if (known?.by !== by) throw judge(openid, error)
-      // The old metadata is good until the provider answers again.
-      known.sinceMs = clockMs() - metadataMs + pauseMs
+      failed = { by, error: judge(openid, error), atMs: clockMs() }
+      throw failed.error
     }
-    return { openid, config: known.config, groupsClaim }
   }
 }
 

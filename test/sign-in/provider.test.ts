@@ -3,6 +3,7 @@ import test from 'node:test'
 import { createProvider, type PersonIdentity } from '../../src/sign-in/provider.ts'
 import { ProviderError, type ProviderProblem } from '../../src/sign-in/provider-client.ts'
 import { type Hostility, signByHmac, standInSecret, startStandIn } from '../support/stand-in-issuer.ts'
+import { until } from '../support/waiting.ts'
 
 const redirectUri = 'http://127.0.0.1:9/console/callback'
 let count = 0
@@ -198,23 +199,28 @@ test('issue 47 rotated keys: a new one is fetched, an old one that is still publ
   assert.equal(standIn.asked.filter((one) => one === 'GET /jwks').length, 2)
 })
 
-test('issue 47 the provider is down: at the start nobody signs in, later its metadata is kept, and it comes back', async () => {
+test('issue 47 the provider is down: at the start nobody signs in, later its old metadata serves, and it comes back', async () => {
   let isDown = true
   const { signIn, advance, standIn, provider } = await start({ isDown: () => isDown })
   await fails(signIn(), 'unreachable')
   isDown = false
-  await signIn()
+  // Anybody may open the page: for two seconds nothing more is asked.
+  await fails(signIn(), 'unreachable')
+  assert.equal(standIn.asked.length, 0)
+  advance(2_000)
+  await Promise.all([signIn(), signIn(), signIn()])
   isDown = true
   advance(7_200_000)
   const attempt = newAttempt()
   assert.match((await provider.begin(attempt, redirectUri)).href, /\/authorize\?/)
-  await fails(
-    provider.finish(attempt, new URL(`${redirectUri}?code=x&state=${attempt.state}&iss=${standIn.issuer}`)),
-    'unreachable',
-  )
+  const answer = new URL(`${redirectUri}?code=x&state=${attempt.state}&iss=${standIn.issuer}`)
+  await fails(provider.finish(attempt, answer), 'unreachable')
   isDown = false
   assert.equal((await signIn()).subject, 'u-1')
   assert.equal(standIn.asked.filter((one) => one.includes('well-known')).length, 1)
+  advance(2_000)
+  await signIn()
+  await until(() => standIn.asked.filter((one) => one.includes('well-known')).length === 2, 'new metadata is read')
 })
 
 /** What a provider sends of groups, where it is read, and what comes of it. */
