@@ -45,6 +45,7 @@ const questions: readonly KeyQuestion[] = [
   { name: 'accounts', path: () => '/accounts?limit=50', isBound: true },
   { name: 'accounts that contain a text', path: () => '/accounts?q=nt-99', isBound: false },
   { name: 'accounts that spent most', path: () => '/accounts?sort=-spent', isBound: false },
+  { name: 'what needs an operator', path: () => '/needs', isBound: false },
 ]
 
 const folder = mkdtempSync(join(tmpdir(), 'triwire-key-lists-'))

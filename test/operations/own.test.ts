@@ -204,6 +204,13 @@ async function signInAgent(books: Books, account: string, name: string) {
   return { personId: personId!, ...session }
 }
 
+test('CON-P7 the link of a start signs in nobody at the listener of clients, and stays good for the console', async () => {
+  const { ask, books, signIn } = await startOwn()
+  const { token } = await books.makeLinkToken()
+  assert.equal((await signIn(token)).status, 401)
+  assert.equal((await ask('POST', '/session', { token: '', body: { token } })).status, 200)
+})
+
 test('Y20 Y22 a person sees their sessions and ends one of them, and none of another person', async () => {
   const { own, books, gateway } = await startOwn()
   const [ada, second, bo] = [

@@ -3,7 +3,9 @@ import { DatabaseSync } from 'node:sqlite'
 import test from 'node:test'
 import { runWarm } from '../cli/run.ts'
 import { startApi } from '../operations/api.ts'
+import { createAuthority } from '../support/certificates.ts'
 import { testModel } from '../support/gateway.ts'
+import { startRawUpstream, whole } from '../support/raw-upstream.ts'
 import { startReceiver } from '../support/receiver.ts'
 import { until } from '../support/waiting.ts'
 
@@ -98,6 +100,69 @@ test('X15 CON-P3 a webhook is told of a line once, with its act, and only if it 
     ],
   )
   assert.deepEqual(other.received, [])
+})
+
+test('CON-P3 lines of what a server sees itself come from its configuration, upstreams, webhooks and certificates', async () => {
+  const dayMs = 86_400_000
+  const { certFile, keyFile } = createAuthority().issue('localhost', 10)
+  const upstream = await startRawUpstream()
+  upstream.play(whole({ error: { message: 'no', type: 'invalid_request_error' } }, 401))
+  const prices = { input: '1', output: '1' }
+  const from = new Date(Date.now() + 5 * dayMs).toISOString()
+  const { ask, gateway } = await startApi({
+    cools: true,
+    models: [
+      testModel('native-chat', 'chat', { prices: [prices, { ...prices, from, input: '2' }] }),
+      testModel('refused', 'chat', { upstream: 'strict' }),
+      testModel('down', 'chat', { upstream: 'gone' }),
+    ],
+    upstream: (url) => ({
+      upstreams: {
+        sim: { base_url: url, accounts: [{ name: 'a', key: 'upstream-key-1' }] },
+        strict: { base_url: upstream.url, accounts: [{ name: 'a', key: 'upstream-key-2' }] },
+        // The last account of a model is never left alone.
+        gone: {
+          base_url: 'http://127.0.0.1:9',
+          accounts: ['a', 'b'].map((name) => ({ name, key: `upstream-key-${name}` })),
+        },
+      },
+    }),
+    config: {
+      webhooks: [{ url: 'http://127.0.0.1:9/hook', secret: 'a plain secret of hooks', events: ['upstream_down'] }],
+    },
+  })
+  const list = async () => {
+    gateway.advance(11_000)
+    return (await ask('GET', '/needs')).body.items as unknown as { rule: string; text: string }[]
+  }
+  const rules = async () => (await list()).map(({ rule }) => rule)
+  assert.deepEqual(await rules(), ['price_change'])
+  const post = async (model: string) => (await gateway.post(chat, { ...question, model })).text()
+  await post('refused')
+  await gateway.server.webhooks.look()
+  for (let at = 0; at < 4; at++) {
+    await post('down')
+    gateway.advance(30_000 * 2 ** at)
+  }
+  const soon = await rules()
+  assert.ok(soon.includes('upstream_refused') && soon.includes('webhook_unheard'), soon.join())
+  for (let at = 0; at < 3; at++) {
+    gateway.advance(4 * minuteMs)
+    await post('down')
+  }
+  const texts = (await list()).map(({ text }) => text)
+  assert.ok(
+    texts.some((text) => /^Upstream account gone\/[ab] has failed for \d+ minutes \(upstream_connect\)\.$/.test(text)),
+    texts.join('\n'),
+  )
+  assert.ok(texts.includes('Upstream account strict/a is refused by its provider (upstream_401).'))
+  assert.ok(
+    texts.includes('Webhook http://127.0.0.1:9/hook does not take its messages: 1 message waits.'),
+    texts.join('\n'),
+  )
+  const secured = await startApi({ config: { tls: { cert: certFile, key: keyFile } } })
+  const [line] = (await secured.ask('GET', '/needs')).body.items as unknown as { rule: string; text: string }[]
+  assert.match(line!.text, /^The certificate of the client listener ends in 9 days\.$/)
 })
 
 function serverOf({ configPath, adminUrl }: { configPath: string; adminUrl: string }): string[] {
