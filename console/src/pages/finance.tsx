@@ -23,6 +23,7 @@ const columns: Readonly<Record<string, { head: string; next?: string }>> = {
   key: { head: 'Key', next: 'model' },
   model: { head: 'Model', next: 'key' },
   tier: { head: 'Tier' },
+  band: { head: 'Band' },
 }
 
 function headOf(by: string): string {
