@@ -23,6 +23,8 @@ export function explainRecord(record: Omit<Recent, 'overMs'>, clockMs: number, d
     request_id: record.id,
     account: pair(record.accountId, record.account, (id, name) => ({ id, name })),
     key: pair(record.keyId, record.keyPrefix, (id, prefix) => ({ id, prefix })),
+    person: record.personId ?? null,
+    labels: record.labels ?? null,
     model: record.model ?? null,
     alias: record.alias ?? null,
     fell_back: record.hops ?? null,
@@ -67,6 +69,7 @@ export function explainDebit(debit: FoundDebit): Explanation {
   const record = {
     ...{ ...bill, id: requestId, wire: clientWire, prices, costNanos: entry.amountNanos },
     ...{ accountId: entry.accountId, account: entry.accountName, keyPrefix: entry.keyPrefix },
+    ...{ personId: entry.details?.person, labels: entry.details?.labels },
   }
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
@@ -120,6 +123,8 @@ export function rowOf(record: Omit<Recent, 'tries' | 'losses'>): RequestRow {
     at: new Date(record.overMs).toISOString(),
     account: accountId === undefined ? null : { id: accountId, name: account ?? null },
     key: keyId === undefined ? null : { id: keyId, prefix: keyPrefix ?? null, label: keyLabel ?? null },
+    person: record.personId ?? null,
+    labels: record.labels ?? null,
     model: record.model ?? null,
     alias: record.alias === undefined ? null : loggable(record.alias),
     client_wire: record.wire ?? null,

@@ -4,8 +4,8 @@ import type { Usage } from '../inference/usage.ts'
 /** Texts, what stands for many requests, and what is rare: kept as it is. */
 // biome-ignore format: a name in each line would be a page
 const keptNames = [
-  'id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'wire', 'model', 'alias', 'hops', 'moved',
-  'modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos',
+  'id', 'walk', 'account', 'accountId', 'keyId', 'keyPrefix', 'keyLabel', 'personId', 'labels', 'wire', 'model', 'alias',
+  'hops', 'moved', 'modelWire', 'upstream', 'upstreamAccount', 'stopped', 'losses', 'usageSource', 'calls', 'costNanos',
   'prices', 'priceVersion', 'settled', 'code', 'reason', 'message', 'param', 'cause', 'flags', 'outcome',
 ] as const satisfies (keyof CallRecord)[]
 
@@ -15,8 +15,8 @@ type ValuesOf<Names extends readonly (keyof CallRecord)[]> = { [At in keyof Name
 function keptOf(r: FinishedRecord): ValuesOf<typeof keptNames> {
   // biome-ignore format: as the names
   return [
-    r.id, r.walk, r.account, r.accountId, r.keyId, r.keyPrefix, r.keyLabel, r.wire, r.model, r.alias, r.hops, r.moved,
-    r.modelWire, r.upstream, r.upstreamAccount, r.stopped, r.losses, r.usageSource, r.calls, r.costNanos,
+    r.id, r.walk, r.account, r.accountId, r.keyId, r.keyPrefix, r.keyLabel, r.personId, r.labels, r.wire, r.model, r.alias,
+    r.hops, r.moved, r.modelWire, r.upstream, r.upstreamAccount, r.stopped, r.losses, r.usageSource, r.calls, r.costNanos,
     r.prices, r.priceVersion, r.settled, r.code, r.reason, r.message, r.param, r.cause, r.flags, r.outcome,
   ]
 }

@@ -75,6 +75,8 @@ function accessFields(record: CallRecord): Record<string, unknown> {
     account_id: record.accountId,
     key: record.keyPrefix,
     key_id: record.keyId,
+    person: record.personId,
+    labels: record.labels,
     wire: record.wire,
     model: record.model,
     alias: record.alias,

@@ -17,6 +17,8 @@ export const requestRow = z.object({
     .object({ id: name, prefix: name, label: name })
     .nullable()
     .describe('null for one of the playground, and for one whose key is not known'),
+  person: name.describe('the id of the person whose key it was'),
+  labels: name.describe('such as project=apollo,team=red'),
   model: name,
   alias: name,
   client_wire: name,

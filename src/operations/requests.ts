@@ -248,6 +248,8 @@ function rowOfDebit(entry: ListedEntry & { bill: NonNullable<ListedEntry['bill']
     at: field.formatTime(atOf(entry))!,
     account: { id: entry.accountId, name: entry.accountName ?? null },
     key: bill.keyId === undefined ? null : key,
+    person: entry.details?.person ?? null,
+    labels: entry.details?.labels ?? null,
     model: bill.model,
     alias: null,
     client_wire: bill.clientWire ?? null,

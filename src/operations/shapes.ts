@@ -122,6 +122,8 @@ export const explanation = z.object({
   request_id: z.string(),
   account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),
   key: z.object({ id: z.string().nullable(), prefix: z.string().nullable() }).nullable(),
+  person: z.string().nullable().describe('the id of the person whose key it was'),
+  labels: z.string().nullable().describe('such as project=apollo,team=red'),
   model: z.string().nullable(),
   alias: z.string().nullable(),
   fell_back: z

@@ -29,6 +29,7 @@ const record = fc.record(
   {
     ...{ id: fc.uuid(), walk: or(fc.constantFrom('infer', 'count_tokens', 'list_models')) },
     ...{ account: or(name), accountId: or(name), keyId: or(name), keyPrefix: or(name), keyLabel: or(name) },
+    ...{ personId: or(name), labels: or(fc.constant('a=b')) },
     ...{ hops: or(fc.constant([{ model: 'first' }])), moved: or(fc.constant('operator')) },
     ...{ wire: or(fc.constant('chat')), model: or(name), alias: or(name), modelWire: or(fc.constant('messages')) },
     ...{ upstream: or(name), upstreamAccount: or(name), attempts: or(count), stopped: or(fc.constant('final')) },

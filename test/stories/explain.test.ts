@@ -73,6 +73,7 @@ test('U1 U5 explain tells both attempts of a failover, with account, why, status
     request_id: id,
     account: { id: gateway.store.findAccount('tester').id, name: 'tester' },
     key: { id: gateway.store.listKeys('tester')[0]!.id, prefix: gateway.key.slice(0, 15) },
+    ...{ person: null, labels: null },
     model: 'native-chat',
     alias: null,
     fell_back: null,

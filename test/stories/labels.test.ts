@@ -3,6 +3,7 @@ import test, { before } from 'node:test'
 import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createPerson, erasePerson } from '../../src/accounts/person-rules.ts'
+import { explainDebit } from '../../src/live/explanation.ts'
 import { verifyOptions } from '../store/fixtures.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { paths } from '../support/native.ts'
@@ -67,6 +68,26 @@ test('Y21 an entry has the person and the labels of its key, and instead of them
   )
   const { id } = await ask(key, 'chat', {})
   assert.deepEqual(entryOf(id)?.details, { labels: 'project=apollo,team=red' })
+})
+
+test('Y21 explain, the list of requests and the log name the person of a request by id, and its labels, as its entry does', async () => {
+  const person = gateway.store.change(
+    createPerson({ name: 'Qwertzu', externalId: 'u-7' }, { nowMs: 1, calendar: createCalendar(utc) }),
+  )
+  const { key } = await makeKey({ person: 'u-7', labels: ['project=apollo', 'team=red'], mayChoose: ['project'] })
+  const { id } = await ask(key, 'chat', { 'x-triwire-labels': 'project=gemini' })
+  const expected = { person: person.id, labels: 'project=gemini,team=red' }
+  const pick = ({ person, labels }: { person?: unknown; labels?: unknown }) => ({ person, labels })
+  const get = async (path: string) => (await gateway.askAdmin(`/api/v1${path}`)).json()
+  assert.deepEqual(pick((await get(`/requests/${id}/explain`)) as object), expected)
+  const { items } = (await get('/requests')) as { items: { request_id: string; person: unknown; labels: unknown }[] }
+  assert.deepEqual(pick(items.find(({ request_id }) => request_id === id)!), expected)
+  assert.deepEqual(pick(await gateway.logOf(id)), expected)
+  assert.doesNotMatch(JSON.stringify(items), /Qwertzu/)
+  // Of the ledger alone, as after a restart.
+  assert.deepEqual(pick(explainDebit(gateway.store.findDebit(id)!)), expected)
+  const plain = await ask(gateway.key, 'chat', {})
+  assert.deepEqual(pick((await get(`/requests/${plain.id}/explain`)) as object), { person: null, labels: null })
 })
 
 test('Y21 an entry of a key without a person and labels is of no later form', async () => {

@@ -75,6 +75,12 @@ export function Steps({ of: told }: { of: Explanation }) {
               'none'
             )}
           </Fact>
+          {told.person && (
+            <Fact name="Person">
+              <code>{told.person}</code>
+            </Fact>
+          )}
+          {told.labels && <Fact name="Labels">{told.labels}</Fact>}
         </dl>
       </Step>
       <Step title="Attempts">
