@@ -102,7 +102,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
     const found: RequestRow[] = []
     let group: RequestRow[] = []
     let groupMs: number | undefined
-    for (const recent of recents.list()) {
+    for (const recent of recents.list(filter)) {
       if (recent.overMs !== groupMs) {
         take()
         if (found.length >= limit) break

@@ -90,6 +90,12 @@ export class PackedRecords {
     return this.#kept.id[place] as string
   }
 
+  /** Whether a record is of an account and of one of these keys; undefined: of any. To make the record takes a hundred times as long. */
+  isPaidBy(place: number, accountId: string | undefined, keyIds: ReadonlySet<unknown> | undefined): boolean {
+    const { accountId: accounts, keyId: keys } = this.#kept
+    return (accountId === undefined || accounts[place] === accountId) && (keyIds?.has(keys[place]) ?? true)
+  }
+
   /** Releases the values of a record. */
   clear(place: number): void {
     for (const name of keptNames) this.#kept[name][place] = undefined

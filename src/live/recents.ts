@@ -20,13 +20,16 @@ type RecentsOptions = {
   bytesMax?: number
 }
 
+/** Selects requests by who paid. A missing member matches all. */
+type RecentsFilter = { accountId?: string | undefined; keyIds?: readonly string[] | undefined }
+
 /** The requests that were over last, in memory: what the ledger does not have of them is forgotten with them. */
 export type Recents = {
   /** Listens to every request. */
   note(record: CallRecord): void
   find(requestId: string): Recent | undefined
-  /** All of them, the last first. */
-  list(): Iterable<Recent>
+  /** All of them, or those of an account and of some of its keys, the last first. */
+  list(of?: RecentsFilter): Iterable<Recent>
   /** Of all of them, in no order. */
   ids(): Iterable<string>
   /** All requests that were over later than this are there, except those without a known account. Unix milliseconds. */
@@ -46,7 +49,7 @@ export function createRecents(options: RecentsOptions = {}): Recents {
       const ring = record.accountId === undefined ? nameless : known
       ring.add(record, lastMs)
     },
-    list: () => merge(known.latest(), nameless.latest()),
+    list: (of = {}) => merge(known.latest(of), nameless.latest(of)),
     *ids() {
       yield* known.ids()
       yield* nameless.ids()
@@ -134,8 +137,12 @@ class Ring {
     return undefined
   }
 
-  *latest(): IterableIterator<Recent> {
-    for (let at = this.count - 1; at >= 0; at--) yield this.#read(this.#placeOf(at))
+  *latest({ accountId, keyIds }: RecentsFilter): IterableIterator<Recent> {
+    const keys = keyIds && new Set<unknown>(keyIds)
+    for (let at = this.count - 1; at >= 0; at--) {
+      const place = this.#placeOf(at)
+      if (this.#records.isPaidBy(place, accountId, keys)) yield this.#read(place)
+    }
   }
 
   *ids(): Iterable<string> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import fc from 'fast-check'
 import type { CallRecord } from '../../src/gateway/record.ts'
 import { createRecents } from '../../src/live/recents.ts'
 import { collect } from '../support/garbage.ts'
@@ -96,4 +97,22 @@ test('B10 memory of requests is bounded in bytes, whatever their clients name, a
     if (what === 'plain') assert.equal(recents.count, 10_000)
     if (what === 'long conversations') assert.ok(recents.count < requests, 'there is not room for all')
   }
+})
+
+test('issue 47: the requests of an account and its keys are those of the whole list, and no other record is made', () => {
+  const ids = fc.constantFrom(undefined, 'a', 'b', 'c')
+  const kept = fc.array(fc.tuple(ids, ids), { maxLength: 40 })
+  const filter = fc.record({ accountId: ids, keyIds: fc.option(fc.subarray(['a', 'b', 'c']), { nil: undefined }) })
+  fc.assert(
+    fc.property(kept, filter, (owners, of) => {
+      const recents = createRecents({ requestsMax: 20, namelessMax: 5 })
+      for (const [number, [accountId, keyId]] of owners.entries())
+        recents.note({ ...record(number), accountId: accountId!, keyId: keyId! })
+      const wanted = [...recents.list()].filter(
+        ({ accountId, keyId }) =>
+          (of.accountId === undefined || accountId === of.accountId) && (of.keyIds?.includes(keyId ?? '') ?? true),
+      )
+      assert.deepEqual([...recents.list(of)], wanted)
+    }),
+  )
 })
