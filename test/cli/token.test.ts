@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, wri
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { fileOf, type KeptSignIn, readKept } from '../../src/cli/login/kept.ts'
+import { tryLock } from '../../src/cli/login/lock.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { startEgressProxy } from '../support/egress-proxy.ts'
 import { testFolder } from '../support/folder.ts'
@@ -190,6 +191,13 @@ test('issue 47 a broken connection is tried once more at once, while the gateway
   )
 })
 
+test('issue 47 a gateway that restarts is asked once more at once', async () => {
+  const place = await signedIn(-5)
+  place.server.script('/oauth/token', { status: 503 }, (form) => refreshed(place.server, form))
+  assert.deepEqual(await token(place), printed(2))
+  assert.equal(place.server.formsOf('/oauth/token').length, 2)
+})
+
 test('issue 47 a gateway that cannot be reached is a fault, and no person is needed', async () => {
   const port = await freePort()
   const gone = `http://127.0.0.1:${port}`
@@ -245,6 +253,17 @@ test('issue 47 a lock that an ended process or another container left is put awa
     if (left === '') utimesSync(`${place.path}.lock`, 1, 1)
     assert.deepEqual(await token(place), printed(2), left)
   }
+})
+
+test('issue 47 a lock with the number of this process is of one before it, as in a container that was started anew', () => {
+  const path = join(testFolder('lock'), 'x.lock')
+  writeFileSync(path, `${process.pid} 1\n`)
+  assert.equal(tryLock(path), undefined)
+  const release = tryLock(path)
+  assert.ok(release)
+  writeFileSync(path, '1 1\n')
+  release()
+  assert.equal(readFileSync(path, 'utf8'), '1 1\n', 'the lock of another process stays')
 })
 
 test('issue 47 a lock that is held: a good token is printed soon, and without one the command says whom it waits for', async () => {

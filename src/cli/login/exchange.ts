@@ -51,7 +51,8 @@ export async function askEndpoint(
   }
 }
 
-function readObject(text: string): OauthJson {
+/** Reads a JSON object; an empty one from any other text. */
+export function readObject(text: string): OauthJson {
   try {
     const value: unknown = JSON.parse(text)
     return typeof value === 'object' && value !== null ? (value as OauthJson) : {}

@@ -70,29 +70,20 @@ export function readKept(path: string, url = 'URL'): KeptSignIn | undefined {
 
 function parseKept(text: string): KeptSignIn | undefined {
   try {
-    const { url, token_endpoint, revocation_endpoint, email, tokens, ended } = JSON.parse(text) as KeptSignIn
+    const kept = JSON.parse(text) as KeptSignIn
+    const { url, token_endpoint, revocation_endpoint, email, tokens, ended } = kept
+    const texts = [revocation_endpoint, email, ended, tokens?.refresh_token]
     const isWhole =
       [url, token_endpoint].every((one) => typeof one === 'string' && URL.canParse(one)) &&
-      [revocation_endpoint, email, ended, tokens?.refresh_token].every((one) =>
-        ['undefined', 'string'].includes(typeof one),
-      ) &&
+      texts.every((one) => one === undefined || typeof one === 'string') &&
       (tokens
-        ? isBearer(tokens.access_token) && isTime(tokens.obtained_ms) && isTime(tokens.expires_ms)
+        ? isBearer(tokens.access_token) && Number.isFinite(tokens.obtained_ms) && Number.isFinite(tokens.expires_ms)
         : ended !== undefined)
-    return isWhole
-      ? {
-          ...{ url, token_endpoint },
-          ...(revocation_endpoint !== undefined && { revocation_endpoint }),
-          ...(email !== undefined && { email }),
-          ...(tokens ? { tokens } : { ended: ended! }),
-        }
-      : undefined
+    return isWhole ? kept : undefined
   } catch {
     return undefined
   }
 }
-
-const isTime = (value: unknown) => typeof value === 'number' && Number.isFinite(value)
 
 /** Whether a text can be a bearer token (RFC 6750 §2.1): agents put it into a header as it is. */
 export function isBearer(value: unknown): value is string {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { ask, explainFailure } from '../ask.ts'
-import { plainText } from './exchange.ts'
+import { plainText, readObject } from './exchange.ts'
 import { SignInFault } from './fault.ts'
 
 const patienceMs = 10_000
@@ -29,16 +29,8 @@ export async function makeOwnKey(url: string, bearer: string, agent: string): Pr
       `${place} cannot be reached: ${explainFailure(error, place, `no answer within ${patienceMs / 1_000} s`)}`,
     )
   }
-  const { key, detail, title } = parse(text)
+  const { key, detail, title } = readObject(text)
   if (status === 201 && typeof key === 'string' && /^[A-Za-z0-9_-]{8,200}$/.test(key)) return key
   const why = plainText(detail ?? title)
   throw new SignInFault(1, `the gateway makes no key for ${agent} (status ${status})${why ? `: ${why}` : ''}`)
-}
-
-function parse(text: string): { key?: unknown; detail?: unknown; title?: unknown } {
-  try {
-    return Object(JSON.parse(text))
-  } catch {
-    return {}
-  }
 }

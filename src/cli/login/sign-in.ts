@@ -48,19 +48,15 @@ export async function signIn(
     ...(granted.email && { email: granted.email }),
     tokens: granted.tokens,
   }
-  const before = await replaceKept(url, kept)
+  const path = fileOf(url)
+  // Under the lock, so that no refresh of the earlier sign-in overwrites it.
+  const before = await withLock(path, () => {
+    const found = ifReadable(path)
+    prepareNext(path).write(kept)
+    return found
+  })
   if (before) await revoke(before)
   return kept
-}
-
-/** Writes the file under its lock, so that no refresh of the earlier sign-in overwrites it. @returns the earlier sign-in */
-async function replaceKept(url: string, kept: KeptSignIn): Promise<KeptSignIn | undefined> {
-  const path = fileOf(url)
-  return withLock(path, () => {
-    const before = ifReadable(path)
-    prepareNext(path).write(kept)
-    return before
-  })
 }
 
 /** A holder refreshes for a few seconds at most. */
