@@ -1,4 +1,4 @@
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useList, useLoad, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref, place, setQuery } from '../location.ts'
@@ -18,12 +18,14 @@ import { Chip } from './overview.tsx'
 /** How often the list is loaded again, in ms. */
 const everyMs = 15_000
 
-/** Loads something again while the page is seen. */
-export function useAgain(reload: () => void): void {
+/** Loads something again every so many ms while the page is seen. */
+export function useAgain(reload: () => void, ms = everyMs): void {
+  const last = useRef(reload)
+  last.current = reload
   useEffect(() => {
-    const timer = window.setInterval(() => !document.hidden && reload(), everyMs)
+    const timer = window.setInterval(() => !document.hidden && last.current(), ms)
     return () => window.clearInterval(timer)
-  }, [reload])
+  }, [ms])
 }
 
 /** The owner's own requests, each with the reason of its refusal. */

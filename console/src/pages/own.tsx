@@ -19,7 +19,7 @@ import { outcomeSeries, seriesOf } from './series.tsx'
 /** The overview for the owner of a key: what is left, what they spent, and their last requests. */
 export function Own() {
   const told = useSteady<Me>('/me')
-  useAgain(() => refresh('/me'))
+  useAgain(told.reload)
   return (
     <Shown of={told} height={84} lines={2}>
       {(me) => (me.kind === 'owner' ? <OwnView me={me} /> : null)}
@@ -94,6 +94,7 @@ function OwnView({ me: { account, key, models } }: { me: Extract<Me, { kind: 'ow
 /** The last requests. Each leads to its explanation. */
 function LastRequests() {
   const list = useSteady<Listed<OwnRequest>>(withQuery('/me/requests', { limit: 5 }))
+  useAgain(list.reload)
   return (
     <Panel title="Last requests" tools={<a href={pageHref('requests')}>All</a>}>
       <Shown of={list} height={36} lines={5}>
@@ -115,10 +116,15 @@ function LastRequests() {
   )
 }
 
+/** How often the figures are loaded again, in ms. */
+const figuresMs = 60_000
+
 function OwnPlots() {
   const range = useRange()
   const spend = useSteady<Usage>(usagePath({ range, by: 'model', measures: ['credits', 'requests'], top: 6 }))
   const outcomes = useSteady<Usage>(usagePath({ range, by: 'outcome', measures: ['requests'], top: 9 }))
+  // Figures are summed from many entries, so they are asked for less often.
+  useAgain(() => refresh('/me/usage'), figuresMs)
   const frameOf = ({ buckets, bucket, complete_until }: Usage) => ({
     ...{ buckets, bucket, zones: zones(), kind: 'bars' as const },
     completeUntil: range.endsNow ? complete_until : undefined,
