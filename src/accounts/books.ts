@@ -37,7 +37,7 @@ import type {
 } from './entries.ts'
 import type { GrantBase } from './grants.ts'
 import type { AccountBounds } from './key-bounds.ts'
-import { nameOfKey } from './keys.ts'
+import { digestKey, nameOfKey } from './keys.ts'
 import { onBehalf } from './on-behalf.ts'
 import {
   createOperator,
@@ -333,7 +333,7 @@ export interface BookStore {
   listOperators(): Promise<OperatorRow[]>
   /** Sessions of people, the newest first. */
   pageSessions(page: SessionPage): Promise<ListedSession[]>
-  findOauthGrant(by: { id: string } | { user_digest: string }): Promise<GrantRow | undefined>
+  findOauthGrant(by: { id: string } | { digest: string } | { user_digest: string }): Promise<GrantRow | undefined>
   /** Sets what the store warns of from now on (ruling X15), for entries of every server. */
   watch(what: Watched): Promise<void>
   /** Warnings that are due. Nobody else is given them for so long. */
@@ -434,20 +434,7 @@ export function createBooks(
       if (session) await change(signOut(digest))
       return session
     },
-    beginGrant: (wishes) => change(beginGrant(wishes)),
-    holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
-    findGrant: async (asked) => {
-      const by = typeof asked === 'string' ? { user_digest: digestUserCode(asked) ?? '' } : asked
-      const grant = await store.findOauthGrant(by)
-      return grant && !hasEnded(grant.expiresMs, await store.readNowMs()) ? grant : undefined
-    },
-    decideGrant: (id, decision) => counting((counted) => decideGrant(id, decision, counted)),
-    pollGrant: (code, lives) => change(pollGrant(code, lives)),
-    redeemCode: (code, shown, lives) => change(redeemCode(code, shown, lives)),
-    refreshSession: (...asked) => change(refreshSession(...asked)),
-    settleRefresh: (...asked) => change(settleRefresh(...asked)),
-    createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name)),
-    endSession: (name, why) => change(endSession(name, why)),
+    ...signInBooks(store, change, counting),
     confirmClock: () => change(confirmClock()),
     correctAhead: (lastMs) => change(correctAhead(lastMs, calendar)),
     noteAct: (trail) => change({ about: {}, decide: () => ({ writes: [], result: undefined, trail, isAct: true }) }),
@@ -494,6 +481,36 @@ export function createBooks(
     const row = await store.findAccount(account)
     if (!row) throw new BookError('no_account', account)
     return row
+  }
+}
+
+type PlainChange = <T>(one: BookChange<T>) => Promise<T>
+type CountedChange = <T>(make: (counted: PersonCounting) => BookChange<T | Uncounted>) => Promise<T>
+
+/** The books of people who sign in (src/accounts/sign-in). */
+function signInBooks(store: BookStore, change: PlainChange, counting: CountedChange) {
+  return {
+    beginGrant: (wishes) => change(beginGrant(wishes)),
+    holdGrant: (id, sealed) => change(holdGrant(id, sealed)),
+    findGrant: async (asked) => {
+      const by = typeof asked === 'string' ? { user_digest: digestUserCode(asked) ?? '' } : asked
+      const grant = await store.findOauthGrant(by)
+      return grant && !hasEnded(grant.expiresMs, await store.readNowMs()) ? grant : undefined
+    },
+    decideGrant: (id, decision) => counting((counted) => decideGrant(id, decision, counted)),
+    // Codes that there are not, which anybody may send, wait for no change and hold up none.
+    pollGrant: async (code, lives) =>
+      (await hasCode(code)) ? change(pollGrant(code, lives)) : { error: 'expired_token' },
+    redeemCode: async (code, shown, lives) =>
+      (await hasCode(code)) ? change(redeemCode(code, shown, lives)) : { error: 'invalid_grant' },
+    refreshSession: (...asked) => change(refreshSession(...asked)),
+    settleRefresh: (...asked) => change(settleRefresh(...asked)),
+    createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name)),
+    endSession: (name, why) => change(endSession(name, why)),
+  } satisfies Partial<Books>
+
+  async function hasCode(code: string): Promise<boolean> {
+    return (await store.findOauthGrant({ digest: digestKey(code) })) !== undefined
   }
 }
 

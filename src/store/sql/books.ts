@@ -65,7 +65,7 @@ export function createQuestions(dialect: Dialect) {
     findSession: (digest: string) => first(selectSession(dialect, digest)),
     touchSession: (digest: string, seenMs: number) =>
       runAll([update(dialect, 'sessions', { seen_ms: seenMs }, { digest })]),
-    findOauthGrant: (by: { id: string } | { user_digest: string }) =>
+    findOauthGrant: (by: { id: string } | { digest: string } | { user_digest: string }) =>
       first(selectRegister(dialect, 'oauth_grants', by)),
     pageSessions: (page: SessionPage) => pageSessions(dialect, page),
     listAhead: () => listAhead(dialect),

@@ -7,6 +7,7 @@ import { createCalendar, utc } from '../../../src/accounts/calendar.ts'
 import { onBehalf } from '../../../src/accounts/on-behalf.ts'
 import { createOperator, revokeOperator } from '../../../src/accounts/operators.ts'
 import { createPerson, erasePerson, linkPersons } from '../../../src/accounts/person-rules.ts'
+import { beginGrant, decideGrant, pollGrant } from '../../../src/accounts/sign-in/grant-rules.ts'
 import { baseOf } from '../../../src/catalog/price-list.ts'
 import type { StorePlace } from '../../../src/config/config.ts'
 import { readPriceList } from '../../../src/config/price-list.ts'
@@ -98,6 +99,10 @@ function fill(path: string, debits = 30): void {
   store.credit(two.id, -3n, 'correction')
   const operator = store.change(onBehalf({ ...act, once }, createOperator('ann', 'admin', 9e12, 1), 1))
   store.change(onBehalf(act, createOperator('bob', 'viewer', 9e12, 2), 2))
+  const { id: grant, code } = store.change(beginGrant({ kind: 'device', agent: 'claude_code' }))
+  const dev = { issuer: 'i', subject: 's', account: 'one', role: 'member', sealed: 'sealed' } as const
+  store.change(decideGrant(grant, dev, { calendar, sumsOf: () => undefined }))
+  assert.ok('session' in store.change(pollGrant(code, { accessMs: 1, idleMs: 2, absoluteMs: 3 })))
   store.change(onBehalf(act, revokeOperator(operator.operator.id, 3), 3))
   store.close()
 }
@@ -178,7 +183,7 @@ test('C15 X7 a store is moved into PostgreSQL and back, and its heads stay', { s
   const before = auditFile(file)
   const place = database()
   const there = await copy(fileAt(file), place)
-  assert.deepEqual([there.copied, there.sums.entries, there.accounts, there.keys], [35, 35, 3, 3])
+  assert.deepEqual([there.copied, there.sums.entries, there.accounts, there.keys], [35, 35, 3, 4])
   assert.deepEqual([there.sums.credits, there.sums.creditedNanos], [4, 10_000_000_000n + 7n - 3n + 630_000n])
   const back = await copy(place, fileAt(other))
   assert.deepEqual({ ...back.sums }, { ...there.sums })
