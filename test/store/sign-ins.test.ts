@@ -285,6 +285,52 @@ onEachStore((engine) => {
     assert.equal(await refresh(store, tokens.issue('A'.repeat(22), 0, 0).refresh), 'unknown')
   })
 
+  test('issue 47 a person is signed out everywhere, in sessions, own keys and browsers; others and ordinary keys go on', async () => {
+    const { store } = await open()
+    const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]
+    const { personId } = ada.session
+    const plain = await store.createKey('one', { person: personId })
+    const browsers = [
+      await store.signInPerson({ personId, role: 'admin' }),
+      await store.signInPerson({ personId, role: 'lead', keyId: ada.session.keyId }),
+      await store.signInPerson({ personId: bo.session.personId, role: 'member', keyId: bo.session.keyId }),
+    ]
+    const shown = async () =>
+      Promise.all(
+        browsers.map(async ({ session }) => (await store.findPrincipal(session.digest, 'cookie')) !== undefined),
+      )
+    assert.deepEqual(await shown(), [true, true, true])
+    await store.signOutPerson(personId)
+    assert.deepEqual(await shown(), [false, false, true])
+    assert.deepEqual(
+      [await refresh(store, ada.refresh), typeof (await refresh(store, bo.refresh))],
+      ['ended', 'object'],
+    )
+    const revoked = (await store.listKeys('one')).filter((key) => key.revokedMs !== undefined).map(({ id }) => id)
+    assert.deepEqual(revoked, [ada.session.keyId])
+    assert.notEqual(plain.id, ada.session.keyId)
+    // They may come back, and are who they were.
+    assert.equal((await signIn(store)).session.personId, personId)
+  })
+
+  test('issue 47 an operator who signs in is the person of their identity; a late answer of the provider is kept while a session goes on', async () => {
+    const { store } = await open()
+    const { session } = await signIn(store)
+    assert.equal((await store.identifyOperator(dev)).personId, session.personId)
+    const { personId } = await store.identifyOperator({ ...dev, subject: 'u-9', name: 'Zoe', email: 'zoe@corp.test' })
+    const { name, email, accountId } = await store.findPerson(personId)
+    assert.deepEqual([name, email, accountId], ['Zoe', 'zoe@corp.test', undefined])
+    assert.equal((await store.identifyOperator({ ...dev, subject: 'u-9' })).personId, personId)
+    const sealed = async () => (await store.pageSessions({ id: session.id, limit: 1 }))[0]?.sealed
+    await store.keepAnswer(session.id, 'later')
+    assert.equal(await sealed(), 'later')
+    await store.keepAnswer(session.id, undefined)
+    assert.equal(await sealed(), 'later')
+    await store.endSession({ id: session.id }, 'ended')
+    await store.keepAnswer(session.id, 'too late')
+    assert.equal(await sealed(), undefined)
+  })
+
   test('Y20 nothing of an erased person stays in their sessions', async () => {
     const { store } = await open()
     const { session } = await signIn(store, { sealed: 'sealed' })
