@@ -21,7 +21,8 @@ export function addCheckCommand(program: Command): void {
       const asked = options.online ? await askAll(config, options) : undefined
       const { showProxy } = await import('../config/egress.ts')
       const { catalog, upstreams, store } = config
-      const warnings = [...config.warnings, ...(await warnOfPlans(config))]
+      const planless = await warnOfPlans(config).catch(() => undefined)
+      const warnings = [...config.warnings, ...(planless ?? [])]
       const proxies = [...upstreams.values()].flatMap(({ name, proxy }) =>
         proxy ? [{ upstream: name, proxy: showProxy(proxy), source: proxy.source }] : [],
       )
@@ -34,6 +35,8 @@ export function addCheckCommand(program: Command): void {
             `note: ${config.file} has no catalog: the built-in models are served, and the simulator answers`,
           )
         for (const warning of warnings) console.error(`warning: ${formatWarning(warning)}`)
+        if (!planless)
+          console.error(`note: ${store.shown} does not answer, so the plans of its accounts were not compared`)
       }
       const failed = asked?.filter(({ ok }) => !ok) ?? []
       const counts = { models: catalog.entries.length, upstreams: upstreams.size, store: store.shown }
@@ -80,7 +83,7 @@ async function load(options: CheckOptions): Promise<Config> {
   }
 }
 
-/** Accounts whose plan the configuration lacks, if the store is a file that can be read: a database is not asked. */
+/** Accounts whose plan the configuration lacks. @throws the error of a database that does not answer */
 async function warnOfPlans({ store, plans }: Config): Promise<Config['warnings']> {
   const { lookForPlanless } = await import('../store/open.ts')
   const { sayPlanless } = await import('../accounts/planless.ts')

@@ -65,9 +65,8 @@ export async function startMistake({
   }
 }
 
-/** The accounts that have another plan than these, a few of them, before a start. A database is not asked. */
+/** The accounts that have another plan than these, a few of them, before a start. @throws the error of a database that does not answer */
 export async function lookForPlanless(store: StorePlace, plans: readonly string[]): Promise<AccountRow[]> {
-  if (store.engine !== 'sqlite') return []
-  const { lookForPlanless } = await import('./sqlite/look-at.ts')
-  return lookForPlanless(store.path, plans)
+  if (store.engine === 'sqlite') return (await import('./sqlite/look-at.ts')).lookForPlanless(store.path, plans)
+  return (await import('./postgres/look-at.ts')).lookForPlanless(store.url.reveal(), plans)
 }

@@ -299,4 +299,13 @@ test('a first start with the built-in catalog makes its account in PostgreSQL to
   const planless = async (...plans: string[]) => (await findPlanless(books, plans)).map(({ name }) => name)
   assert.deepEqual([await planless(), await planless('gold'), await planless('gold', 'glod')], [['demo'], ['demo'], []])
   await close()
+  // So does `check`, which writes nothing and needs no database.
+  const env = { TRIWIRE_STORE: '', TRIWIRE_STATE_DIR: folder, TRIWIRE_SEAL_KEY: Buffer.alloc(32, 7).toString('base64') }
+  const check = (shown: string) => runWarm(['check', '--store', shown], { cwd: folder, env })
+  assert.match((await check(place.shown)).stderr, /plans lacks those of the accounts demo \(glod\)/)
+  const empty = readStorePlace(postgres.createDatabase('unmade'), '/').shown
+  assert.doesNotMatch((await check(empty)).stderr, /plans/)
+  const gone = await check(place.shown.replace(/\/[^/]*$/, '/nowhere'))
+  assert.equal(gone.code, 0)
+  assert.match(gone.stderr, /note: .*\/nowhere does not answer, so the plans of its accounts were not compared/)
 })
