@@ -244,3 +244,35 @@ test('clouds 1.5 exceptions in the head are judged by their names, and a failure
   }
   await assertQuiet(gateway)
 })
+
+test('P9 Y25 what Azure says of its content filter reaches no client, and its chunk before the answer is no first byte', async () => {
+  const { upstream, gateway } = await open({ key: 'upstream-key-1' })
+  const filter = { hate: { filtered: false, severity: 'safe' } }
+  const before = {
+    id: '',
+    object: '',
+    created: 0,
+    model: '',
+    choices: [],
+    prompt_filter_results: [{ prompt_index: 0, content_filter_results: filter }],
+  }
+  const pieces = frames.chat.map((frame) =>
+    frame.replaceAll('"index":0,', `"index":0,"content_filter_results":${JSON.stringify(filter)},`),
+  )
+  const many = [...pieces.slice(0, 2), ...Array.from({ length: 20 }, () => pieces[1]!), ...pieces.slice(2)]
+  upstream.play(stream([`data: ${JSON.stringify(before)}\n\n`, ...many]))
+  const streamed = await (await gateway.post(paths.chat, { ...asks.chat, stream: true })).text()
+  assert.match(streamed, /Hé/)
+  assert.doesNotMatch(streamed, /filter|severity/)
+  const answer = JSON.parse(JSON.stringify(answers.chat))
+  answer.choices[0].content_filter_results = filter
+  answer.prompt_filter_results = before.prompt_filter_results
+  upstream.play(whole(answer))
+  const told = await (await gateway.post(paths.chat, asks.chat)).text()
+  assert.match(told, /Hé/)
+  assert.doesNotMatch(told, /filter|severity/)
+  // The chunk alone is no answer: nothing of it is shown, and the stream is a failure before its first byte.
+  upstream.play(stream([`data: ${JSON.stringify(before)}\n\n`]))
+  assert.equal((await gateway.post(paths.chat, { ...asks.chat, stream: true })).status, 502)
+  await assertQuiet(gateway)
+})

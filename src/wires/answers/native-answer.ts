@@ -119,7 +119,8 @@ export const tellingNames: readonly string[] = [
   'amazon-bedrock-invocationMetrics', // Bedrock, with the next two
   'amazon-bedrock-guardrailAction',
   'amazon-bedrock-trace',
-  'prompt_filter_results', // Azure
+  'prompt_filter_results', // Azure, with the next one, which stands in choices
+  'content_filter_results',
 ]
 
 const telling = new Set(tellingNames)

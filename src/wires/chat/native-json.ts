@@ -4,7 +4,7 @@ import { callsMax } from '../../inference/narrator.ts'
 import { noteAnswer } from '../../inference/usage.ts'
 import { brokenFault } from '../answers/faults.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved, type NativeHead, openAnswer } from '../answers/native-answer.ts'
+import { headValues, isBelieved, type NativeHead, openAnswer, withoutTelling } from '../answers/native-answer.ts'
 import { estimateTexts } from '../answers/produced-text.ts'
 import { objectsOf, stringOf } from '../answers/read-answer.ts'
 import type { WholeAnswer } from '../answers/relay.ts'
@@ -32,9 +32,11 @@ export function readAnswer(body: Buffer, head: NativeHead): WholeAnswer {
     estimateOutput: (enough) => estimateTexts(textsOf(choices, chat.reasoningField), enough),
     encode: (billed) => {
       patch.set([], headValues(head, answer, 'chatcmpl-'))
-      for (const [place, choice] of choices.entries())
-        if (asObject(choice)?.['index'] === undefined)
-          patch.set(['choices', `${place}`], new Map([['index', `${place}`]]))
+      for (const [place, choice] of choices.entries()) {
+        const members = asObject(choice) ?? {}
+        patch.set(['choices', `${place}`], withoutTelling(members))
+        if (members['index'] === undefined) patch.set(['choices', `${place}`], new Map([['index', `${place}`]]))
+      }
       const counters = encodeUsage(billed)
       const isKept = isBelieved(report, billed, usage, wantedUsage(counters))
       if (usage && holdsMoreThanTokens(usage))

@@ -6,7 +6,7 @@ import { endsObject } from '../answers/argument-shape.ts'
 import { type ErrorFacts, faultOfError, plainEnvelope } from '../answers/faults.ts'
 import type { FrameMould } from '../answers/frame-mould.ts'
 import type { JsonPatch } from '../answers/json-patch.ts'
-import { headValues, isBelieved, mintAnswerId } from '../answers/native-answer.ts'
+import { headValues, isBelieved, mintAnswerId, withoutTelling } from '../answers/native-answer.ts'
 import { NativeStream } from '../answers/native-stream.ts'
 import { objectsOf, parseAnswer } from '../answers/read-answer.ts'
 import { type BegunCall, BegunCalls } from './begun-calls.ts'
@@ -172,12 +172,18 @@ export class ChatNativeStream extends NativeStream {
     for (const choice of choices) this.#lookAt(asObject(choice))
     const texts = this.#count(objectsOf(choices))
 
+    const isUsageChunk = choices.length === 0 && asObject(chunk['usage']) !== undefined
+    // Azure begins with a chunk about its filter, before the model has said anything: it is no first byte of an answer (ruling Y25).
+    if (choices.length === 0 && !isUsageChunk && withoutTelling(chunk).size > 0) {
+      this.events--
+      return ''
+    }
     patch.set([], this.#headOf(chunk))
     for (const [place, choice] of choices.entries()) {
       // SDKs pass over a choice without its number.
       if (asObject(choice)?.['index'] === undefined) patch.set(['choices', `${place}`], firstChoice)
+      patch.set(['choices', `${place}`], withoutTelling(asObject(choice) ?? {}))
     }
-    const isUsageChunk = choices.length === 0 && asObject(chunk['usage']) !== undefined
     if (isUsageChunk) patch.setMissing(['usage'], wantedUsage(encodeUsage(this.known())))
     const shown = patch.isEdited ? withData(frame, patch.result().toString('latin1')) : frame
     if (isUsageChunk) {

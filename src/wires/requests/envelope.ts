@@ -1,9 +1,9 @@
 import { splice } from '../../bytes/json.ts'
 import { setMembers } from '../../bytes/json-edit.ts'
-import type { Profile } from '../../catalog/profile.ts'
+import type { ProfileValues } from '../../catalog/profile.ts'
 import { ClientBody } from './client-body.ts'
 
-type Envelope = NonNullable<Profile['messages']['envelope']>
+type Envelope = NonNullable<ProfileValues['envelope']>
 
 /**
  * The body of the messages wire as a cloud takes it that names the model in the path. What a client wrote in these members does not
