@@ -116,7 +116,10 @@ export class NeedWatch {
       await this.#readStore(books)
       this.#findServices()
       const needs = this.#makeList()
-      this.#sinceMs = await books.noteNeeds(needs.map(noticed), isTelling)
+      const { adminUrl } = gateway.snapshots.current.config
+      const consoleUrl = adminUrl === undefined ? '' : `${adminUrl.replace(/\/$/, '')}/console/`
+      const noticed = needs.map((one) => noticeOf(one, consoleUrl))
+      this.#sinceMs = await books.noteNeeds(noticed, isTelling)
     } catch (error) {
       // The server reports a silent store itself.
       if (!(error instanceof StoreSilent)) reportBug(error as Error)
@@ -253,8 +256,9 @@ class Sweep<Row extends { id: string; createdMs?: number | undefined }, Kind ext
   }
 }
 
-function noticed({ id, severity, text, link, command }: Need): NoticedNeed {
-  return { id, data: { need: id, severity, text, link, command } }
+/** @param consoleUrl empty if nobody has said it: then the link is relative to it */
+function noticeOf({ id, severity, text, link, command }: Need, consoleUrl: string): NoticedNeed {
+  return { id, data: { need: id, severity, text, link: consoleUrl + link, command } }
 }
 
 type BudgetHolder = Pick<KeyRow, 'id' | 'spend'> & { bounds: { budget: KeyRow['bounds']['budget'] } }

@@ -60,6 +60,7 @@ test('X15 CON-P3 a webhook is told of a line once, with its act, and only if it 
   const secret = 'a plain secret of hooks'
   const { gateway, books } = await startApi({
     config: {
+      admin: { public_url: 'https://ops.example/triwire' },
       webhooks: [
         { url: one.url, secret, events: ['needs_changed'] },
         { url: other.url, secret },
@@ -94,7 +95,7 @@ test('X15 CON-P3 a webhook is told of a line once, with its act, and only if it 
         need: `key_unused:${key!.id}`,
         severity: 'note',
         text: 'Key ci of acme was not used for 91 days.',
-        link: `keys/${key!.id}`,
+        link: `https://ops.example/triwire/console/keys/${key!.id}`,
         command: `triwire key revoke ${key!.id}`,
       },
     ],
