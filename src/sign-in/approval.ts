@@ -199,7 +199,8 @@ function targetOf(redirectUri: string): string {
   return hostname.startsWith('[') ? 'http:' : origin
 }
 
-function answerUri(redirectUri: string, iss: string, state: string, outcome: Record<string, string>): string {
+/** The address of a program on this machine, with an answer (RFC 6749 4.1.2, RFC 9207). */
+export function answerUri(redirectUri: string, iss: string, state: string, outcome: Record<string, string>): string {
   return `${redirectUri}?${new URLSearchParams({ ...outcome, state, iss })}`
 }
 

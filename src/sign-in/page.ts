@@ -63,6 +63,12 @@ ${body}
   }
 }
 
+/** Adds a link at the end of a page. */
+export function addLink(page: ApiAnswer, address: string, words: string): ApiAnswer {
+  const link = html`<p><a href="${address}">${words}</a></p>`
+  return { ...page, body: `${page.body}`.replace('</main>', () => `${link.html}</main>`) }
+}
+
 /** Sends the browser elsewhere. The request becomes a GET. */
 export function redirect(location: string, headers: Readonly<Record<string, string>> = {}): ApiAnswer {
   return { status: 303, headers: { ...guardHeaders, location, ...headers } }

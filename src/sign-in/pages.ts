@@ -5,11 +5,11 @@ import type { KnownSite } from '../admin/guard.ts'
 import type { SignInSettings } from '../config/config.ts'
 import { problemOf } from '../operations/book-words.ts'
 import { ProblemError } from '../operations/problem.ts'
-import { answerAuthorize, answerDevice, askPerson, denyProgram, onlyMethods } from './approval.ts'
-import { baseOf, createAttempts, type Place } from './attempts.ts'
+import { answerAuthorize, answerDevice, answerUri, askPerson, denyProgram, onlyMethods } from './approval.ts'
+import { type Attempts, baseOf, createAttempts, type Place } from './attempts.ts'
 import { closeBrowserSession, openBrowserSession } from './browser-session.ts'
 import type { SignInLimits } from './limits.ts'
-import { redirect } from './page.ts'
+import { addLink, redirect } from './page.ts'
 import type { Provider } from './provider.ts'
 import { ProviderError } from './provider-client.ts'
 import { type NoteName, notePage, problemPage, signedOutPage } from './texts.ts'
@@ -30,6 +30,8 @@ export type SignInPagesParts = {
   /** Writes an event to the log. */
   note(event: string, fields: Record<string, unknown>): void
 }
+
+type FinishedAttempt = Exclude<ReturnType<Attempts['finish']>, string>
 
 type PageHandler = (request: AdminRequest) => Promise<ApiAnswer>
 
@@ -61,7 +63,15 @@ export function createSignInPages(own: SignInPagesParts): ReadonlyMap<string, Pa
     const attempt = attempts.finish(request.exchange, request.query, base)
     if (typeof attempt === 'string') return notePage(attempt)
     const { purpose } = attempt
-    const identity = await attempt.read().catch(async (error: unknown) => {
+    const page = await answerAttempt(request, attempt).catch((error: unknown) => pageOf(error, request))
+    if (purpose.for !== 'code' || page.status < 400) return page
+    // The program waits for the browser, so the person can send it there when they have read the page.
+    const back = answerUri(purpose.redirectUri, base, purpose.state, { error: 'access_denied' })
+    return addLink(page, back, 'Go back to your program')
+  }
+
+  async function answerAttempt(request: AdminRequest, { purpose, read }: FinishedAttempt): Promise<ApiAnswer> {
+    const identity = await read().catch(async (error: unknown) => {
       const isBad = error instanceof ProviderError && (error.problem === 'refused' || error.problem === 'invalid')
       if (isBad) await denyProgram(parts, request, purpose)
       throw error

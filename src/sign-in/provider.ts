@@ -16,7 +16,7 @@ export type PersonIdentity = PersonFacts & {
 }
 
 /** The part of an attempt that only we know, and that its answer must fit. */
-type Attempt = { state: string; nonce: string; verifier: string }
+type AttemptSecrets = { state: string; nonce: string; verifier: string }
 
 /** @property clockMs monotonic. @property renewalMs the most that a whole refresh may take */
 type ProviderLimits = { clockMs: () => number; renewalMs?: number }
@@ -51,7 +51,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
   return { begin, finish, renew, endSessionUrl }
 
   /** Begins an attempt. @returns the address to send the browser to. @throws ProviderError */
-  async function begin({ state, nonce, verifier }: Attempt, redirectUri: string): Promise<URL> {
+  async function begin({ state, nonce, verifier }: AttemptSecrets, redirectUri: string): Promise<URL> {
     const { openid, config } = await open()
     const { scopes_supported: scopes } = config.serverMetadata()
     const offers = (scope: string) => scopes?.includes(scope) === true
@@ -72,7 +72,7 @@ export function createProvider(settings: () => ProviderSettings, { clockMs, rene
    * @param answer the address of the callback with the answer's query
    * @throws ProviderError
    */
-  async function finish(attempt: Attempt, answer: URL): Promise<PersonIdentity> {
+  async function finish(attempt: AttemptSecrets, answer: URL): Promise<PersonIdentity> {
     const opened = await open()
     const { openid, config } = opened
     return trust(openid, async () => {

@@ -85,8 +85,8 @@ export function signedOutPage(there?: string, headers?: Readonly<Record<string, 
 }
 
 /** Says why somebody may not sign in, and whom to ask. */
-export function refusalPage(why: string, who: string | undefined): ApiAnswer {
-  const body = html`<p>${who === undefined ? 'You' : `You signed in as ${who}, but you`} may not use this gateway yet.</p>
+export function refusalPage(why: string, who: string): ApiAnswer {
+  const body = html`<p>You signed in as ${who}, but you may not use this gateway yet.</p>
 <p>${why}</p>
 <p>Show this page to whoever runs this gateway at your company. They add your group to the rules of <code>sign_in</code>; then start again.</p>`
   return formPage({ status: 403, title: 'No access yet', body })

@@ -107,6 +107,23 @@ test('issue 47 a person without a rule, without an account, of an account that i
   assert.deepEqual([told.status, /nobody/.test(told.text), await poll(grant)], [404, true, 'authorization_pending'])
 })
 
+test('issue 47 a program on this machine that waits for a person who is refused: a link of the page leads back to it', async () => {
+  const { authorize, standIn, books } = await startSignIn()
+  const ask = async () => new TestBrowser().go(authorize({ redirect_uri: redirectUri, code_challenge: challenge }))
+  standIn.person['groups'] = ['sales']
+  const refused = await ask()
+  standIn.person['groups'] = ['developers']
+  standIn.hostility.redirect = ({ state, iss }) => ({ error: 'access_denied', state: state!, iss: iss! })
+  const declined = await ask()
+  for (const told of [refused, declined]) {
+    assert.equal(told.status, 403)
+    const [, link] = /<a href="(http:[^"]*4711[^"]*)">Go back to your program</.exec(told.text)!
+    const { searchParams } = new URL(link!.replaceAll('&#38;', '&'))
+    assert.deepEqual([searchParams.get('error'), searchParams.get('state')], ['access_denied', 'st-1'])
+  }
+  assert.equal((await books.pageSessions({ limit: 1 })).length, 0)
+})
+
 test('issue 47 a group that was taken away between the page and the click counts', async () => {
   const { ask, toApproval, poll, gateway, standIn } = await startSignIn()
   const grant = await ask()
