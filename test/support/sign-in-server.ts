@@ -8,7 +8,6 @@ export type Scripted = {
   status: number
   body?: unknown
   headers?: Record<string, string>
-  delayMs?: number
   hangsUp?: boolean
 }
 
@@ -47,12 +46,11 @@ export async function startSignInServer(tls?: Pair): Promise<SignInServer> {
     server.asked.push({ path, form, headers: request.headers })
     const script = scripts.get(path)
     const next = script && (script.length > 1 ? script.shift()! : script[0]!)
-    const { status, body, headers, delayMs, hangsUp } = next
+    const { status, body, headers, hangsUp } = next
       ? typeof next === 'function'
         ? next(form)
         : next
       : answer(path, form)
-    if (delayMs) await new Promise((resolve) => setTimeout(resolve, delayMs))
     if (hangsUp) return void request.socket.destroy()
     response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers })
     response.end(typeof body === 'string' ? body : JSON.stringify(body ?? {}))
