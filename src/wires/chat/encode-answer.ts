@@ -104,16 +104,16 @@ const contentFields = { text: 'content', refusal: 'refusal', reasoning: 'reasoni
 
 /** The whole JSON answer for a client. This wire has one text and one reasoning: what came in pieces is put together. */
 export function encodeAnswer(answer: Answer, head: AnswerHead, usage: Usage): string {
-  const textsOf = (kind: AnswerBlock['kind']) =>
-    answer.blocks.filter(({ block, text }) => block.kind === kind && text !== '').map(({ text }) => text)
-  const calls = answer.blocks.flatMap(({ block, text }) =>
-    block.kind === 'tool_call'
-      ? [{ id: block.callId, type: 'function', function: { name: block.name, arguments: text } }]
-      : [],
-  )
-  const content = textsOf('text').join('')
-  const refusal = textsOf('refusal').join('')
-  const reasoning = textsOf('reasoning').join('\n\n')
+  const texts: Record<keyof typeof contentFields, string[]> = { text: [], refusal: [], reasoning: [] }
+  const calls: object[] = []
+  // One walk over the blocks: lists of one that are filtered, mapped and flattened take ten times as long.
+  for (const { block, text } of answer.blocks) {
+    if (block.kind === 'tool_call')
+      calls.push({ id: block.callId, type: 'function', function: { name: block.name, arguments: text } })
+    else if (text !== '') texts[block.kind].push(text)
+  }
+  const [content, refusal] = [texts.text.join(''), texts.refusal.join('')]
+  const reasoning = texts.reasoning.join('\n\n')
   const message = {
     role: 'assistant',
     content: content === '' && (calls.length > 0 || refusal !== '') ? null : content,
