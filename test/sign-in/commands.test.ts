@@ -159,6 +159,22 @@ test('issue 47 a key of the person for an agent: it works, is told once, and end
   await until(async () => (await statusFor(place, made.stdout)) === 401, 'the key has ended')
 })
 
+test('issue 47 doctor of a person who has signed in needs no key, and checks the sign-in as well', async (t) => {
+  const place = await start(t)
+  await place.signedIn()
+  const { code, stdout, stderr } = await place.command([
+    'doctor',
+    '--base-url',
+    place.gateway.url,
+    '--model',
+    'native-chat',
+  ])
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /native-chat +chat +text +ok/)
+  assert.match(stdout, /sign-in network +ok/)
+  assert.match(stdout, /discovery +ok/)
+})
+
 test('issue 47 doctor finds nothing wrong with the sign-in of the gateway itself', async (t) => {
   const place = await start(t)
   const { code, stdout } = await place.command(['doctor', '--sign-in', '--base-url', place.gateway.url])
