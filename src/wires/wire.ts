@@ -42,6 +42,8 @@ export type ClientHalf = {
   callIdPrefix: string
   /** A second name of the request id, if SDKs of the wire look for it there (ruling R5). */
   requestIdHeader?: string
+  /** Whether its agents show what a person has spent, by headers of the answer. */
+  showsSpend?: true
   /** The answer to a WebSocket probe of its path, so that agents turn to HTTP at once (ruling R3). */
   probeStatus?: number
   envelope(facts: ErrorFacts, requestId: string): string

@@ -18,6 +18,8 @@ const allowed: Record<string, string> = {
   'cli/doctor/plan-probes.ts': 'asks the gateway as a client does, which has to speak some wire',
   'cli/doctor/run-probe.ts': 'the same',
   'live/ask-upstreams.ts': 'asks as a client does, which has to speak some wire',
+  'sign-in/agent-paths.ts': 'paths of one agent, which speaks one wire',
+  'store/demo-life.ts': 'which wire each model of the demo speaks',
   'telemetry/otlp/conventions.ts': 'no wire: what OpenTelemetry calls the operation',
   'wires/chat/fields.ts': 'what becomes of its fields on each other wire',
   'wires/messages/fields.ts': 'what becomes of its fields on each other wire',

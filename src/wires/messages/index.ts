@@ -39,6 +39,7 @@ export const messages: SharedWire = {
     fields: messagesFields,
     callIdPrefix: 'toolu_',
     requestIdHeader: 'request-id',
+    showsSpend: true,
     streamsObjects: true,
     envelope,
     counter: { path: '/v1/messages/count_tokens', countTokens },
