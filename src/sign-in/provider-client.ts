@@ -122,7 +122,7 @@ export function judge(openid: typeof OpenId, error: unknown): ProviderError {
   const isSilence = !(error instanceof openid.ClientError) || ['OAUTH_TIMEOUT', undefined].includes(error.code)
   const isBroken = code === 'OAUTH_RESPONSE_IS_NOT_CONFORM' || code === 'OAUTH_RESPONSE_IS_NOT_JSON'
   const { code: systemCode, message: inner } = (cause ?? {}) as NodeJS.ErrnoException
-  const text = [message, systemCode ?? inner].filter(Boolean).join(': ')
+  const text = [message === 'something went wrong' ? '' : message, systemCode ?? inner].filter(Boolean).join(': ')
   return new ProviderError(isSilence || isBroken ? 'unreachable' : 'invalid', text)
 }
 
