@@ -17,12 +17,15 @@ const cli = join(dirname(import.meta.dirname), 'bin/triwire.mjs')
 const limitMs = 120_000
 const done = 'That is the answer.'
 
-/** The agents that run a command for a token, with the wire that each is set up for; and one that keeps what the command prints. */
-const plots: readonly { client: string; wire: ClientWire; isKept?: true }[] = [
+/**
+ * The agents that run a command for a token, with the wire that each is set up for. `isNext`: it takes `x-should-retry: false` at its word
+ * and runs the command for its next request. `isKept`: it keeps what the command printed.
+ */
+const plots: readonly { client: string; wire: ClientWire; isKept?: true; isNext?: true }[] = [
   { client: 'claude-code', wire: 'messages' },
   { client: 'codex', wire: 'responses' },
-  { client: 'copilot', wire: 'chat' },
-  { client: 'copilot', wire: 'messages' },
+  { client: 'copilot', wire: 'chat', isNext: true },
+  { client: 'copilot', wire: 'messages', isNext: true },
   { client: 'opencode', wire: 'chat', isKept: true },
 ]
 
@@ -36,10 +39,10 @@ const config = {
 }
 
 export async function runSignInStory(at: number): Promise<Story> {
-  const { client, wire, isKept } = plots[at]!
+  const { client, wire, isKept, isNext } = plots[at]!
   const name = isKept
     ? `Y19 ${client} is set up from the gateway by one command and has its answer`
-    : `Y28 ${client} on the ${wire} wire with an expired token runs triwire token again, once, and has its answer`
+    : `Y28 ${client} on the ${wire} wire with an expired token runs triwire token again${isNext ? ' for its next request' : ', once'}, and has its answer`
   const agent = agents.find((one) => one.client === client)!
   const place = await openPlace(undefined, config)
   try {
@@ -55,10 +58,13 @@ export async function runSignInStory(at: number): Promise<Story> {
     const settings = isKept ? await logIn(program, place, options) : await setUp(client, wire, place, options)
     // The gateway's list names no model for opencode.
     const more = isKept ? ['-m', `triwire/${model}`] : []
-    const ran = await run(program, [...agent.args('What is the answer?', model, wire), ...more], {
-      ...options,
-      env: { ...own, ...settings },
-    })
+    const ask = () =>
+      run(program, [...agent.args('What is the answer?', model, wire), ...more], {
+        ...options,
+        env: { ...own, ...settings },
+      })
+    if (isNext) await ask()
+    const ran = await ask()
     const lines = (await gateway.logLines()).filter(
       ({ method, path }) => method === 'POST' && `${path}`.startsWith('/v1/'),
     )

@@ -32,9 +32,7 @@ export async function identify(
   const found = await authenticate(asking, credentials).catch(explainSilentKeys)
   if (typeof found === 'object') return welcome(gateway, record, found.key)
   if (found === 'ended') throw new GatewayError('invalid_api_key', texts.sessionEnded, { reason: 'session' })
-  // An agent whose command prints a new token runs it only if another try makes sense (Copilot CLI 1.0.102).
-  if (found === 'expired')
-    throw new GatewayError('invalid_api_key', texts.tokenExpired, { reason: 'session', shouldRetry: true })
+  if (found === 'expired') throw new GatewayError('invalid_api_key', texts.tokenExpired, { reason: 'session' })
   const { throttled, retryAfterSeconds } = await throttle.fail(call.ip)
   if (throttled) throw new GatewayError('too_many_failed_auth', failureTexts.throttled, { retryAfterSeconds })
   throw new GatewayError('invalid_api_key', found === 'missing' ? texts.missingKey : texts.unknownKey)

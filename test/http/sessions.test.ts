@@ -31,7 +31,7 @@ const ended = [
 ]
 const past = [
   401,
-  'true',
+  'false',
   'The token has expired: triwire token prints a new one. If that fails, sign in again, with /login in Claude Code or triwire login elsewhere.',
 ]
 
