@@ -82,7 +82,7 @@ export class ChainWalk {
     if (cause === undefined || (cause !== 'fit' && !this.#chain.when.has(cause))) return undefined
     const entry = this.#further.shift()
     if (entry) {
-      noteHop(this.#record, from, entry.model, cause)
+      noteHop(this.#record, from, entry.model, cause, this.#chain)
       this.#nanos = entry.holdNanos
     }
     return entry
@@ -98,9 +98,11 @@ export class ChainWalk {
   }
 }
 
-function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor): void {
+function noteHop(record: CallRecord, from: Model, to: Model, cause: PassedOverFor, { entries }: Chain): void {
   record.hops!.push({ from: from.entryId, to: to.entryId, cause })
-  record.fellBack ??= { from: from.entryId, cause }
+  // The first entry is asked after one that a conversation had stayed with: then it was not passed over.
+  if (to.entryId === entries[0]!.entryId) delete record.fellBack
+  else record.fellBack ??= { from: from.entryId, cause }
   record.model = to.entryId
   record.modelWire = to.wire
 }
@@ -173,7 +175,8 @@ export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainW
   const kept = stay && borne.find(({ model }) => model.entryId === stay.entryId)
   const ordered = kept ? [kept, ...borne.filter((entry) => entry !== kept)] : borne
   const [first, ...further] = ordered as [(typeof ordered)[0], ...typeof ordered]
-  noteStart(record, chain, first.model, kept ? stay!.cause : passed[0]?.cause)
+  const passedFor = passed.find(({ model }) => model === planned[0])?.cause
+  noteStart(record, chain, first.model, kept ? stay!.cause : passedFor)
   return { first, walk: new ChainWalk(chain, record, first, further.map(withoutRequest), stays) }
 }
 
@@ -195,10 +198,10 @@ function withoutRequest({ model, holdNanos, asking }: EntryChoice): EntryChoice 
   return { model, holdNanos, asking }
 }
 
-/** @param cause why an entry before it was passed over, if one was */
-function noteStart(record: CallRecord, { entries }: Chain, first: Model, cause: PassedOverFor | undefined): void {
-  const from = entries[0]!
+/** @param cause why the first entry of the chain is passed over, if it is */
+function noteStart(record: CallRecord, chain: Chain, first: Model, cause: PassedOverFor | undefined): void {
+  const from = chain.entries[0]!
   record.model = from.entryId
   record.modelWire = from.wire
-  if (from.entryId !== first.entryId && cause !== undefined) noteHop(record, from, first, cause)
+  if (from.entryId !== first.entryId && cause !== undefined) noteHop(record, from, first, cause, chain)
 }

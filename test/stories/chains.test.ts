@@ -245,6 +245,39 @@ test('Y23 a conversation that moved stays with the entry that answered it while 
   await gateway.close()
 })
 
+test('Y23 an entry names what was passed over and why: not what failed after it, and nothing where the first answers after all', async () => {
+  const blind = testModel('blind', 'chat', { upstream: 'up1', profile: { images: false }, prices: pricesOf(1) })
+  const chain = { id: 'coder', chain: ['m2', 'blind', 'm0'], when: ['budget', 'unavailable'] }
+  const { gateway, upstreams, ask } = await startChains([blind, chain])
+  const [last, , first] = upstreams as [RawUpstream, RawUpstream, RawUpstream]
+  last.play(good(0))
+  const { key } = gateway.store.createKey('tester', { budget: { nanos: 5_000_000n, per: undefined } })
+  await gateway.untilKnown(key)
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const body = { messages: [{ role: 'user', content: [image] }] }
+  const cheap = await ask({ headers: { authorization: `Bearer ${key}` }, body })
+  assert.deepEqual(gateway.store.findEntry(cheap.id)!.details, {
+    alias: 'coder',
+    fellBackFrom: 'm2',
+    fellBackCause: 'budget',
+  })
+
+  const named = { headers: { 'x-session-id': 'one' }, body }
+  first.play(closed)
+  assert.equal((await ask(named)).headers.get('x-triwire-answered-by'), 'm0')
+  first.play(good(2))
+  last.play(closed)
+  const back = await ask(named)
+  assert.equal(back.headers.get('x-triwire-answered-by'), 'm2', back.text)
+  assert.deepEqual(gateway.store.findEntry(back.id)!.details, { alias: 'coder' })
+  const { fell_back: hops } = await gateway.logOf(back.id)
+  assert.deepEqual(hops, [
+    { from: 'm2', to: 'm0', cause: 'unavailable' },
+    { from: 'm0', to: 'm2', cause: 'unavailable' },
+  ])
+  await gateway.close()
+})
+
 test('Y23 R15 a key needs the chain alone, and cannot name what is in it', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(500))
