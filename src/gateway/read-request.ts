@@ -89,7 +89,9 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
 
   function readChain(chain: Chain, id: string): ReadRequest {
     const { stays, admission } = gateway
-    const isAlike = scopedKey === undefined && chain.entries.some(({ affinity }) => affinity === 'alike')
+    // Nothing is remembered of a rehearsal, which has no key for digests.
+    const isAlike =
+      scopedKey === undefined && gateway.openDigest && chain.entries.some(({ affinity }) => affinity === 'alike')
     const likeness = isAlike ? likenessOf() : undefined
     const conversation = scopedKey ?? likeness?.opener
     const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)

@@ -3,6 +3,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { digestKey } from '../../src/accounts/keys.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { describeTranslation } from '../../src/live/translation.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths, readAll } from '../support/native.ts'
@@ -275,6 +276,19 @@ test('Y23 an entry names what was passed over and why: not what failed after it,
     { from: 'm2', to: 'm0', cause: 'unavailable' },
     { from: 'm0', to: 'm2', cause: 'unavailable' },
   ])
+  await gateway.close()
+})
+
+test('Y23 T9 translate shows what a request for a chain becomes, named or not, and keeps nothing of it', async () => {
+  const { gateway } = await startChains([coder])
+  const { config } = gateway.server.gateway.snapshots.current
+  for (const wire of wires) {
+    const bytes = Buffer.from(JSON.stringify({ ...asks[wire], model: 'coder' }))
+    for (const headers of [new Map<string, string>(), new Map([['x-session-id', 'one']])]) {
+      const told = await describeTranslation(config, wire, bytes, undefined, { headers })
+      assert.deepEqual(told.ok && [told.model, told.to, told.upstream], ['m0', 'messages', 'up0'])
+    }
+  }
   await gateway.close()
 })
 
