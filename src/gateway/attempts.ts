@@ -394,7 +394,9 @@ class Failover {
   readonly #attemptsMax: number
 
   constructor(parts: AttemptsParts, form: AnswerForm, attemptsMax: number) {
-    const { call, key, affinity, likeness } = parts
+    const { call, key, affinity, model } = parts
+    // A chain may have entries that spread such requests beside others that do not.
+    const likeness = model.affinity === 'alike' ? parts.likeness : undefined
     this.#parts = parts
     this.#attemptsMax = attemptsMax
     this.#search = {

@@ -292,6 +292,26 @@ test('Y23 T9 translate shows what a request for a chain becomes, named or not, a
   await gateway.close()
 })
 
+test('Y23 Y24 in a chain, too, requests without a name are spread over the accounts of an entry that wants it so', async () => {
+  const entries = wires.map((wire, at) =>
+    testModel(`e${at}`, wire, { upstream: `up${at}`, prices: pricesOf(0), affinity: at === 0 ? 'named' : 'alike' }),
+  )
+  const chains = [
+    { id: 'spread', chain: ['e0', 'e1'] },
+    { id: 'alike', chain: ['e1', 'e0'] },
+  ]
+  const { gateway, upstreams, ask } = await startChains([...entries, ...chains], { accounts: 4 })
+  upstreams[0]!.play(good(0))
+  upstreams[1]!.play(good(1))
+  for (const model of ['spread', 'alike']) for (let i = 0; i < 24; i++) assert.equal((await ask({ model })).status, 200)
+  const accounts = upstreams.map(
+    ({ requests }) =>
+      new Set(requests.map((request) => request.header('x-api-key') ?? request.header('authorization'))).size,
+  )
+  assert.ok(accounts[0]! > 1 && accounts[1] === 1, `${accounts}`)
+  await gateway.close()
+})
+
 test('Y23 R15 a key needs the chain alone, and cannot name what is in it', async () => {
   const { gateway, upstreams, ask } = await startChains([coder])
   upstreams[0]!.play(refusal(500))
