@@ -313,6 +313,47 @@ onEachStore((engine) => {
     assert.equal((await signIn(store)).session.personId, personId)
   })
 
+  test('issue 47 a sign-in that was approved and not fetched ends with its person: signed out, erased, or linked and signed out', async () => {
+    const ways = {
+      signedOut: (store: TestStore, id: string) => store.signOutPerson(id),
+      erased: (store: TestStore, id: string) => store.erasePerson(id),
+      linked: async (store: TestStore, id: string) => {
+        const { personId: first } = await store.identifyOperator({ ...dev, subject: 'first' })
+        await store.linkPersons(first, id)
+        await store.signOutPerson(first)
+      },
+    }
+    for (const [way, end] of Object.entries(ways)) {
+      const { store } = await open()
+      const verifier = 'v'.repeat(43)
+      const challenge = createHash('sha256').update(verifier).digest('base64url')
+      const redirectUri = 'http://127.0.0.1:5000/callback'
+      const device = await store.beginGrant({ kind: 'device' })
+      const code = await store.beginGrant({ kind: 'code', challenge, redirectUri })
+      const other = await store.beginGrant({ kind: 'device' })
+      await store.decideGrant(other.id, { ...dev, subject: 'u-2' })
+      const { personId } = await store.decideGrant(device.id, { ...dev, sealed: 'sealed' })
+      await store.decideGrant(code.id, dev)
+      await end(store, personId!)
+      assert.deepEqual(await store.pollGrant(device.code, lives), { error: 'expired_token' }, way)
+      assert.deepEqual(await store.redeemCode(code.code, { verifier, redirectUri }, lives), { error: 'invalid_grant' })
+      assert.equal((await store.findGrant({ id: device.id }))?.sealed, undefined, way)
+      issuedBy(await store.pollGrant(other.code, lives))
+    }
+  })
+
+  test('issue 47 browsers of a second identity are signed out with the person that it was linked to', async () => {
+    const { store } = await open()
+    const { personId: first } = await store.identifyOperator(dev)
+    const { personId: second } = await store.identifyOperator({ ...dev, subject: 'u-2' })
+    const { session } = await store.signInPerson({ personId: second, role: 'admin' })
+    await store.linkPersons(first, second)
+    const shown = async () => (await store.findPrincipal(session.digest, 'cookie')) !== undefined
+    assert.equal(await shown(), true)
+    await store.signOutPerson(first)
+    assert.equal(await shown(), false)
+  })
+
   test('issue 47 an operator who signs in is the person of their identity; a late answer of the provider is kept while a session goes on', async () => {
     const { store } = await open()
     const { session } = await signIn(store)

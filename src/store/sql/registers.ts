@@ -103,7 +103,9 @@ export function writeStatements(dialect: Dialect, write: PlainWrite): Statement[
       return [
         update(dialect, 'persons', linked, { id: personId }),
         update(dialect, 'persons', { linked_id: to }, { linked_id: personId }),
-        update(dialect, 'sign_ins', { person_id: to }, { person_id: personId }),
+        ...(['sign_ins', 'oauth_grants', 'sessions'] as const).map((table) =>
+          update(dialect, table, { person_id: to }, { person_id: personId }),
+        ),
       ]
     }
     case 'erase_person': {
@@ -159,7 +161,10 @@ function accountValues({ fields, bounds }: Extract<BookWrite, { kind: 'set_accou
   return { ...changesOf(registers.accounts, fields), ...(bounds && accountBounds.values(bounds)) }
 }
 
-/** All sessions of a person end, with their keys. @param how.isErasing nothing of the person stays in them */
+/**
+ * All sessions of a person end, with their keys. Sign-ins that nobody has fetched yet become none.
+ * @param how.isErasing nothing of the person stays in them
+ */
 function endSessionsOf(
   dialect: Dialect,
   personId: string,
@@ -168,6 +173,7 @@ function endSessionsOf(
   const { schema } = dialect
   const end = (put: Put, column: string) => `${column} = coalesce(${column}, ${put(endedMs)})`
   return [
+    statement(dialect, (put) => `DELETE FROM ${schema}.oauth_grants WHERE person_id = ${put(personId)}`),
     statement(
       dialect,
       (put) => `UPDATE ${schema}.sign_ins SET ${end(put, 'ended_ms')}, ended_why = coalesce(ended_why, ${put(why)}),
