@@ -17,20 +17,21 @@ const membersMax = 50
 const unprintable = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g
 
 /**
- * A key of any vendor, or a garbled one, up to the next character that keys do not have. Unprintable characters do not end
+ * A key of any vendor, a token of ours, or a garbled one, up to the next character that keys do not have. Unprintable characters do not end
  * it. After a letter, `sk-` may be the end of a word (`task-`), and counts only if the text is long.
  */
 const keys =
-  /sk-tri-[^ \n\t/"'`,;()<>…]*|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
+  /sk-tri-[^ \n\t/"'`,;()<>…]*|tri-(?:op|at|rt)-[^ \n\t/"'`,;()<>…]{7,}|(?<![A-Za-z0-9])sk-[^ \n\t/"'`,;()<>…]{8,}|sk-[^ \n\t/"'`,;()<>…]{32,}|[0-9A-Za-z]{46,}/g
 
-/** The beginning of a key that may be shown, by which people tell keys apart. */
-const visible = /^sk-tri-[0-9A-Za-z]{8}[.:]?$/
+/** The beginning of a key or a token that may be shown, by which people tell them apart. */
+const visible = /^(?:sk-tri-[0-9A-Za-z]{8}|tri-(?:op|at|rt)-[0-9A-Za-z]{6})[.:]?$/
 
 /** Parts of a line of names and numbers that need a closer look. Separate searches are the fastest. */
 const suspicious = [
   /[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/,
   /\\[bfru]/,
   /sk-(?!tri-[0-9A-Za-z]{8}")/,
+  /tri-(?:op|at|rt)-(?![0-9A-Za-z]{6}")/,
 ]
 
 /** A path too short for a key without `sk-`, as nearly all are. It needs no closer look. */

@@ -73,9 +73,15 @@ function logTo(isPretty: boolean): { log: Log; lines(): Promise<string[]> } {
 }
 
 const key = `sk-tri-${'Ab1'.repeat(16).slice(0, 46)}`
+/** Tokens of operators, and of sessions (rulings Y20, Y28), whole and as a path is cut. */
+const tokens = ['op', 'at', 'rt'].flatMap((kind) => {
+  const token = `tri-${kind}-${'Ab1'.repeat(18).slice(0, kind === 'op' ? 43 : kind === 'at' ? 54 : 48)}`
+  return [token, token.slice(0, 40), `${token.slice(0, 20)}\u200b${token.slice(20)}`]
+})
 const hostile = fc.array(
   fc.oneof(
     fc.string({ unit: characters, maxLength: 20 }),
+    fc.constantFrom(...tokens),
     fc.constantFrom(key, '\u001b]0;x\u0007', '\u009b31m', '\n', '\r', '\u202e', '/', `sk-ant-${'a'.repeat(30)}`, 'é😀'),
     fc.integer({ min: 0, max: 9_000 }).map((length) => 'long '.repeat(length / 5)),
   ),
@@ -98,7 +104,7 @@ for (const isPretty of [false, true]) {
         assert.equal(all.length, count)
         for (const line of all.slice(-3)) {
           assertFit(line)
-          assert.ok(!line.includes(key.slice(7, 40)) && !line.includes('a'.repeat(30)), line)
+          assert.ok(!line.includes(key.slice(7, 25)) && !line.includes('a'.repeat(30)), line)
           if (isPretty) continue
           const fields = JSON.parse(line) as Record<string, unknown>
           assert.ok(typeof fields['time'] === 'string')
@@ -108,6 +114,24 @@ for (const isPretty of [false, true]) {
     )
   })
 }
+
+test('Y28, B11 no line has more of a token of an operator or a session than its first letters, wherever it stands', async () => {
+  for (const isPretty of [false, true]) {
+    const { log, lines } = logTo(isPretty)
+    const record = { id: 'req_1', startedMs: 0, method: 'GET', ip: '::1' }
+    for (const token of tokens) {
+      log.access({ ...record, path: `/v1/${token}` })
+      log.access({ ...record, path: `/${'x/'.repeat(80)}${token}` })
+      log.access({ ...record, path: '/', model: token })
+      log.access({ ...record, path: '/', keyPrefix: token.slice(0, 13), account: token })
+      log.event('info', 'line', { text: `got ${token}, and ${token}.`, [token]: 1 })
+    }
+    const all = await lines()
+    assert.equal(all.length, tokens.length * 5)
+    for (const line of all) assert.doesNotMatch(line, /tri-(?:op|at|rt)-[0-9A-Za-z]{7}|(?:Ab1){4}/)
+    if (!isPretty) assert.ok(all.some((line) => line.includes('"key":"tri-at-Ab1Ab1"')))
+  }
+})
 
 test('B11, X11: what is fit to be logged is logged as it is', async () => {
   const { log, lines } = logTo(false)
