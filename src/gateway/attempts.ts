@@ -60,6 +60,8 @@ export class Attempts {
   #renewing: { credential: CloudCredential; untilMs: number } | undefined
   /** The record's entry of the newest attempt. */
   #tried: Try | undefined
+  /** The refusal of the entry of a chain that was entered last, none of whose targets takes the request. */
+  #refusal: GatewayError | undefined
 
   /** @param asking is kept only while the request may have to be sent */
   constructor(parts: AttemptsParts, asking: UpstreamRequests, listener: AttemptListener) {
@@ -177,24 +179,41 @@ export class Attempts {
     return this.exchange.asksForStream ? 'stream' : 'json'
   }
 
-  /** Tries the first target of a model. @returns false if none can be tried. @throws GatewayError if no target takes the request */
+  /**
+   * Tries the first target of a model. @returns false if none can be tried
+   * @throws GatewayError if no target takes the request, and it is not for a chain
+   */
   #begin(): boolean {
+    this.#refusal = undefined
     this.#failover.continues(this.exchange)
-    return this.#tryElsewhere()
+    try {
+      return this.#tryElsewhere()
+    } catch (error) {
+      if (!this.#parts.chain || !(error instanceof GatewayError)) throw error
+      this.#refusal = error
+      return false
+    }
   }
 
   /**
    * Asks further entries of the chain after one has failed, until one can be tried.
-   * @returns the failure to report if none follows
+   * @returns the failure to report if none follows. @throws GatewayError the first refusal if no entry takes the request after all
    */
   #fallBack(failed: Failed): Failed | undefined {
     const { chain } = this.#parts
     if (chain === undefined || this.#isForgotten) return failed
     let last = failed
+    let told: Failed | undefined
+    const refusal = this.#refusal
     for (;;) {
-      const told = chain.failed({ ...last, of: { model: this.model, exchange: this.exchange } })
+      if (this.#refusal === undefined)
+        told = chain.failed({ ...last, of: { model: this.model, exchange: this.exchange } })
       const isAnswered = this.newest?.headMs !== undefined && this.#failover.attempts > 0
-      if (!this.#enterNext(chain, causeOf(last, isAnswered))) return told
+      const cause = this.#refusal ? 'fit' : causeOf(last, isAnswered)
+      if (!this.#enterNext(chain, cause)) {
+        if (told === undefined) throw refusal!
+        return told
+      }
       if (this.#begin()) return undefined
       last = this.#failover.told
     }

@@ -279,6 +279,37 @@ test('Y23 an entry names what was passed over and why: not what failed after it,
   await gateway.close()
 })
 
+test('Y23 an entry that none of its enabled accounts can serve is passed over, and refuses the request only if no other takes it', async () => {
+  const profile = { images: false }
+  const upstream = [{ name: 'up0' }, { name: 'up1', priority: 2, profile }]
+  const half = testModel('half', 'chat', { upstream, prices: pricesOf(0) })
+  const chains = [
+    { id: 'first', chain: ['half', 'm2'] },
+    { id: 'last', chain: ['m2', 'half'] },
+    { id: 'both', chain: ['half', 'other'] },
+  ]
+  const other = testModel('other', 'chat', { upstream, prices: pricesOf(1) })
+  const { gateway, upstreams, ask } = await startChains([half, other, ...chains])
+  const { pool, config } = gateway.server.gateway.snapshots.current
+  pool.steer('disable', { upstream: 'up0', account: undefined }, config.catalog.entries)
+  upstreams[2]!.play(good(2))
+  const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } }
+  const body = { messages: [{ role: 'user', content: [image] }] }
+  const told = await ask({ model: 'first', body })
+  assert.equal(told.headers.get('x-triwire-answered-by'), 'm2', told.text)
+  assert.deepEqual(gateway.store.findEntry(told.id)!.details, {
+    alias: 'first',
+    fellBackFrom: 'half',
+    fellBackCause: 'fit',
+  })
+  assert.equal((await ask({ model: 'both', body })).status, 400)
+  upstreams[2]!.play(refusal(429, { 'retry-after': '40' }))
+  const full = await ask({ model: 'last', body })
+  assert.deepEqual([full.status, full.headers.get('retry-after')], [429, '40'])
+  assert.equal(upstreams[0]!.requests.length + upstreams[1]!.requests.length, 0)
+  await gateway.close()
+})
+
 test('Y23 T9 translate shows what a request for a chain becomes, named or not, and keeps nothing of it', async () => {
   const { gateway } = await startChains([coder])
   const { config } = gateway.server.gateway.snapshots.current
