@@ -149,7 +149,7 @@ const rules: Record<string, ImportRule> = {
       'bytes',
       'upstream',
     ],
-    outside: ['node:*', 'commander', 'zod', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
+    outside: ['node:*', 'commander', 'zod', 'yaml', 'jsonc-parser', 'toml-eslint-parser', '../../bin/signals.mjs'],
   },
   process: {
     may: [

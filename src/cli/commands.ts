@@ -3,6 +3,7 @@ import { addCatalogCommands } from './catalog/index.ts'
 import { addCheckCommand } from './check.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addDoctorCommand } from './doctor/doctor.ts'
+import { addImportCommands } from './import/index.ts'
 import { addLoginCommands } from './login/commands.ts'
 import { wordsOf } from './options.ts'
 import { addPriceCommand } from './price.ts'
@@ -21,6 +22,7 @@ export async function addCommands(program: Command, args: readonly string[]): Pr
   addPriceCommand(program)
   addReconcileCommand(program)
   addCatalogCommands(program)
+  addImportCommands(program)
   addSetupCommand(program)
   addLoginCommands(program)
   addDoctorCommand(program)

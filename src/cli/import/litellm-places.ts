@@ -1,0 +1,308 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
+import type { Preset } from '../../catalog/presets.ts'
+import { presets } from '../../catalog/presets.ts'
+import type { ModelWire } from '../../catalog/wire-names.ts'
+
+/*
+ * Providers of LiteLLM: their addresses, the variables of their keys, and how requests reach them from here. The names, variables and
+ * addresses are facts of docs.litellm.ai/docs/providers (November 2026). Our side is that of docs/providers.md.
+ */
+
+/** The texts of a deployment, with references as we write them (`${NAME}`). Each is undefined if the deployment has none. */
+export type DeploymentTexts = (name: string) => string | undefined
+
+/** A way to reach a deployment from here. */
+export type DeploymentWay = {
+  wire: ModelWire
+  profile: string
+  /** The entry of `upstreams` without its accounts. */
+  upstream: Readonly<Record<string, unknown>>
+  /** An entry of `accounts` without its name. */
+  account: Readonly<Record<string, unknown>>
+  /** The model in the words of the upstream. */
+  model: string
+  /** True if the server is the operator's own, so that tokens cost nothing unless a price is set. */
+  isOwn: boolean
+}
+
+/** The ways by preference, or the reason why there is none. */
+type DeploymentWays = readonly DeploymentWay[] | string
+
+type WaysOfProvider = (model: string, text: DeploymentTexts) => DeploymentWays
+
+/** Profiles of models by their names, where they differ from that of the provider. The first that matches counts. */
+const profilesByName: Readonly<Record<string, readonly (readonly [RegExp, string])[]>> = {
+  openai: [
+    [/^gpt-5[\w.]*-chat/, 'openai'],
+    [/^(o\d|gpt-[5-9]|gpt-oss|codex)/, 'openai-reasoning'],
+  ],
+  anthropic: [[/claude-(instant|[23]\b|(opus|sonnet|haiku)-4(?![-.][6-9]))/, 'anthropic-budget']],
+  gemini: [[/^gemini-[3-9]/, 'gemini-3']],
+}
+
+/** Returns the profile of a model of a preset's provider. */
+function profileOf(name: string, model: string): string {
+  const preset = presets[name]!
+  const known = preset.models.find(({ id }) => id === model)
+  return known?.profile ?? profilesByName[name]?.find(([names]) => names.test(model))?.[1] ?? preset.profile
+}
+
+const withoutEnd = (url: string) =>
+  url.replace(/\/+$/, '').replace(/\/(chat\/completions|v1\/messages|messages|responses)$/, '')
+
+/** An OpenAI client adds `/chat/completions` to the address as it is. We add `/v1` to a bare host, so a path is set there. */
+function asWritten(url: string): Record<string, unknown> {
+  const base = withoutEnd(url)
+  const isBare = /^https?:\/\/[^/]+$/.test(base)
+  return { base_url: base, ...(isBare && { paths: { chat: '/chat/completions' } }) }
+}
+
+const keyOf = (text: DeploymentTexts, variable: string) => ({ key: text('api_key') ?? `\${${variable}}` })
+
+function ofPreset(name: string): WaysOfProvider {
+  const preset: Preset = presets[name]!
+  const own = new URL(preset.upstream.baseUrl).host
+  const extra: readonly ModelWire[] = preset.wire === 'responses' ? ['responses', 'chat'] : [preset.wire]
+  return (model, text) => {
+    const url = text('api_base')
+    const isTheirs = url === undefined || url.includes(own)
+    const profile = profileOf(name, model)
+    const account = keyOf(text, preset.upstream.keyVariable)
+    const { baseUrl, paths } = preset.upstream
+    if (isTheirs)
+      return extra.map((wire) => ({
+        ...{ wire, profile, account, model, isOwn: false },
+        upstream: { base_url: baseUrl, ...(paths && { paths }) },
+      }))
+    if (preset.wire === 'messages')
+      return [{ wire: 'messages', profile, account, model, isOwn: false, upstream: { base_url: withoutEnd(url) } }]
+    const plain = name === 'openai' ? 'default-chat' : preset.profile
+    return [{ wire: 'chat', profile: plain, account, model, isOwn: isPrivate(url), upstream: asWritten(url) }]
+  }
+}
+
+/** Hosts of this machine and of private networks: names without a dot, and the ranges of RFC 1918. */
+function isPrivate(url: string): boolean {
+  const host = /^https?:\/\/(\[[^\]]*\]|[^/:]+)/.exec(url)?.[1] ?? ''
+  return (
+    /^(127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|\[::1\]|\[f[cd])/.test(host) ||
+    (/^[^.$]+$/.test(host) && host !== '') ||
+    /\.(local|internal|lan|svc)(\.|$)/.test(host)
+  )
+}
+
+type OpenPlace = { url?: string; urlVariable?: string; key?: string; profile?: string; isOwn?: true; paths?: object }
+
+/** A provider with an endpoint of chat completions. Without a variable for the key none is needed. */
+function open({ url, urlVariable, key, profile = 'default-chat', isOwn, paths }: OpenPlace): WaysOfProvider {
+  return (model, text) => {
+    const written = text('api_base') ?? (urlVariable && !url ? `\${${urlVariable}}` : undefined)
+    if (written === undefined && url === undefined) return 'its address is not known here: set `api_base`'
+    const account = { key: text('api_key') ?? (key && !isOwn ? `\${${key}}` : 'none') }
+    const upstream = written === undefined ? { base_url: url, ...(paths && { paths }) } : asWritten(written)
+    return [{ wire: 'chat', profile, upstream, account, model, isOwn: isOwn ?? (!!written && isPrivate(written)) }]
+  }
+}
+
+/** A server of the operator's own whose address LiteLLM has without the version that we add ourselves. */
+function ownServer(options: OpenPlace): WaysOfProvider {
+  const plain = open({ ...options, isOwn: true })
+  return (model, text) => {
+    const ways = plain(model, text)
+    if (typeof ways === 'string') return ways
+    return ways.map((way) => ({ ...way, upstream: { base_url: way.upstream['base_url'] } }))
+  }
+}
+
+const entraFields = ['tenant_id', 'client_id', 'client_secret']
+
+/** Entra's credentials of a deployment, or its key. */
+function azureAccount(text: DeploymentTexts, variable: string) {
+  const [tenant, client, secret] = entraFields.map(text)
+  if (text('api_key') !== undefined || !tenant || !client || !secret) return { account: keyOf(text, variable) }
+  const azure = { tenant, client, secret, scope: 'https://cognitiveservices.azure.com/.default' }
+  return { account: { azure } }
+}
+
+const azure: WaysOfProvider = (asked, text) => {
+  const [, family, bare] = /^(?:(responses|o_series|gpt5_series)\/)?(.*)$/s.exec(asked)!
+  const model = bare!
+  const base = withoutEnd(text('api_base') ?? '${AZURE_API_BASE}').replace(/\/openai\/deployments\/.*$/, '')
+  const version = text('api_version') ?? '${AZURE_API_VERSION:-2024-10-21}'
+  const { account } = azureAccount(text, 'AZURE_API_KEY')
+  const known = text('base_model')?.replace(/^azure\//, '') ?? model
+  const profile = family === 'o_series' || family === 'gpt5_series' ? 'openai-reasoning' : profileOf('openai', known)
+  const header = 'key' in account ? { key_header: 'api-key' } : {}
+  const way = { profile, account, model, isOwn: false }
+  if (/\/openai\/v1$/.test(base) || /^(v1|latest|preview)$/.test(version)) {
+    const upstream = { base_url: base.endsWith('/openai/v1') ? base : `${base}/openai/v1`, ...header }
+    return [
+      { ...way, wire: 'responses', upstream },
+      { ...way, wire: 'chat', upstream },
+    ]
+  }
+  const classic = { base_url: base.replace(/\/openai$/, ''), query: { 'api-version': version }, ...header }
+  const chat = { chat: '/openai/deployments/{model}/chat/completions' }
+  if (family === 'responses')
+    return [{ ...way, wire: 'responses', upstream: { ...classic, paths: { responses: '/openai/responses' } } }]
+  return [{ ...way, wire: 'chat', upstream: { ...classic, paths: chat } }]
+}
+
+/** Microsoft Foundry: Claude on its messages endpoint, all others on `/openai/v1`. */
+const azureAi: WaysOfProvider = (model, text) => {
+  const url = text('api_base') ?? '${AZURE_AI_API_BASE}'
+  const host = /^https?:\/\/[^/]+/.exec(url)?.[0] ?? url
+  const { account } = azureAccount(text, 'AZURE_AI_API_KEY')
+  const way = { account, model, isOwn: false }
+  if (/\/anthropic\b/.test(url) || /^claude/.test(model))
+    return [
+      { ...way, wire: 'messages', profile: profileOf('anthropic', model), upstream: { base_url: `${host}/anthropic` } },
+    ]
+  const header = 'key' in account ? { key_header: 'api-key' } : {}
+  return [{ ...way, wire: 'chat', profile: 'default-chat', upstream: { base_url: `${host}/openai/v1`, ...header } }]
+}
+
+/** Families that Bedrock serves on its address of chat completions (docs/providers.md; presets of `bedrock`). */
+const mantleFamilies = /^(openai|deepseek|qwen|zai|moonshotai|moonshot|mistral|minimax|nvidia|google)\./
+
+const bedrock: WaysOfProvider = (asked, text) => {
+  const [, inPath, rest] =
+    /^(?:(?:converse|invoke|converse_like|mantle)\/)?(?:([a-z]{2}(?:-[a-z]+)+-\d)\/)?(.*)$/s.exec(asked)!
+  const model = rest!
+  const region = text('aws_region_name') ?? inPath ?? '${AWS_REGION_NAME:-us-east-1}'
+  const key = text('api_key')
+  const endpoint = text('aws_bedrock_runtime_endpoint')
+  const settings = {
+    profile: text('aws_profile_name'),
+    role: text('aws_role_name'),
+    session_name: text('aws_session_name'),
+    external_id: text('aws_external_id'),
+    ...((endpoint || region.includes('$')) && { region, service: 'bedrock' }),
+  }
+  const aws = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  const account = key === undefined ? { aws } : { key }
+  const header = key === undefined ? {} : { key_header: 'authorization' }
+  const way = { account, model, isOwn: false }
+  if (/(^|\.)anthropic\./.test(model) || model.startsWith('arn:')) {
+    const paths = { messages: { whole: '/model/{model}/invoke', stream: '/model/{model}/invoke-with-response-stream' } }
+    const base = withoutEnd(endpoint ?? `https://bedrock-runtime.${region}.amazonaws.com`)
+    const upstream = { base_url: base, paths, ...header }
+    return [{ ...way, wire: 'messages', profile: 'anthropic-bedrock', upstream }]
+  }
+  if (mantleFamilies.test(model))
+    return [
+      {
+        ...{ ...way, wire: 'chat', profile: 'default-chat' },
+        account: key === undefined && region.includes('$') ? { aws: { ...aws, service: 'bedrock-mantle' } } : account,
+        upstream: { base_url: `https://bedrock-mantle.${region}.api.aws/v1` },
+      },
+    ]
+  return 'Bedrock serves it by its Converse API only, which is no wire of triwire'
+}
+
+const vertex: WaysOfProvider = (model, text) => {
+  const project = text('vertex_project') ?? '${VERTEXAI_PROJECT}'
+  const location = text('vertex_location') ?? '${VERTEXAI_LOCATION:-us-central1}'
+  const file = text('vertex_credentials')
+  if (file?.trimStart().startsWith('{'))
+    return 'its `vertex_credentials` are written out: put them into a file and name that'
+  const account = { google: file === undefined ? {} : { credentials_file: file } }
+  const base_url = `https://${location === 'global' ? '' : `${location}-`}aiplatform.googleapis.com`
+  const root = `/v1/projects/${project}/locations/${location}`
+  const way = { account, isOwn: false }
+  if (/^claude/.test(model)) {
+    const at = `${root}/publishers/anthropic/models/{model}`
+    const paths = { messages: { whole: `${at}:rawPredict`, stream: `${at}:streamRawPredict` } }
+    return [{ ...way, model, wire: 'messages', profile: 'anthropic-google', upstream: { base_url, paths } }]
+  }
+  if (!/^gemini/.test(model) && !model.includes('/'))
+    return 'it has an address of its own at Google: set it as provider `openai` with `api_base`'
+  const isGemini = /^gemini/.test(model)
+  return [
+    {
+      ...{ ...way, wire: 'chat', profile: isGemini ? profileOf('gemini', model) : 'default-chat' },
+      model: isGemini ? `google/${model}` : model,
+      upstream: { base_url, paths: { chat: `${root}/endpoints/openapi/chat/completions` } },
+    },
+  ]
+}
+
+/** Providers by the name that LiteLLM has for them. */
+const providers: Readonly<Record<string, WaysOfProvider>> = {
+  ...Object.fromEntries(
+    Object.keys(presets)
+      .filter((name) => name !== 'bedrock')
+      .map((name) => [name, ofPreset(name)]),
+  ),
+  dashscope: ofPreset('qwen'),
+  fireworks_ai: ofPreset('fireworks'),
+  azure,
+  azure_text: () => 'it is asked for plain completions, which is no wire of triwire',
+  azure_ai: azureAi,
+  bedrock,
+  bedrock_converse: bedrock,
+  vertex_ai: vertex,
+  vertex_ai_beta: vertex,
+  openrouter: open({ url: 'https://openrouter.ai/api/v1', key: 'OPENROUTER_API_KEY', profile: 'openrouter' }),
+  together_ai: open({ url: 'https://api.together.xyz/v1', key: 'TOGETHERAI_API_KEY' }),
+  cerebras: open({ url: 'https://api.cerebras.ai/v1', key: 'CEREBRAS_API_KEY' }),
+  nvidia_nim: open({ url: 'https://integrate.api.nvidia.com/v1', key: 'NVIDIA_NIM_API_KEY' }),
+  sambanova: open({ url: 'https://api.sambanova.ai/v1', key: 'SAMBANOVA_API_KEY' }),
+  deepinfra: open({ url: 'https://api.deepinfra.com/v1/openai', key: 'DEEPINFRA_API_KEY' }),
+  cohere_chat: open({ url: 'https://api.cohere.ai/compatibility/v1', key: 'COHERE_API_KEY' }),
+  cohere: open({ url: 'https://api.cohere.ai/compatibility/v1', key: 'COHERE_API_KEY' }),
+  volcengine: open({ url: 'https://ark.cn-beijing.volces.com/api/v3', key: 'VOLCENGINE_API_KEY' }),
+  github: open({ url: 'https://models.github.ai/inference', key: 'GITHUB_API_KEY' }),
+  perplexity: open({
+    ...{ url: 'https://api.perplexity.ai', key: 'PERPLEXITYAI_API_KEY' },
+    paths: { chat: '/chat/completions' },
+  }),
+  databricks: open({ urlVariable: 'DATABRICKS_API_BASE', key: 'DATABRICKS_API_KEY' }),
+  litellm_proxy: ownServer({ urlVariable: 'LITELLM_PROXY_API_BASE', profile: 'litellm' }),
+  hosted_vllm: open({ urlVariable: 'HOSTED_VLLM_API_BASE', profile: 'vllm', isOwn: true }),
+  vllm: open({ profile: 'vllm', isOwn: true }),
+  lm_studio: open({ urlVariable: 'LM_STUDIO_API_BASE', isOwn: true }),
+  llamafile: open({ url: 'http://127.0.0.1:8080/v1', profile: 'llama-cpp', isOwn: true }),
+  xinference: open({ urlVariable: 'XINFERENCE_API_BASE', isOwn: true }),
+  ollama: ownServer({ url: 'http://127.0.0.1:11434', profile: 'ollama' }),
+  ollama_chat: ownServer({ url: 'http://127.0.0.1:11434', profile: 'ollama' }),
+  openai_like: open({}),
+  custom_openai: open({}),
+}
+
+/** Names of models without a provider, and the provider at which LiteLLM asks for them. */
+const bareNames: readonly (readonly [RegExp, string])[] = [
+  [/^(gpt-|chatgpt-|o\d|codex)/, 'openai'],
+  [/^claude/, 'anthropic'],
+  [/^gemini/, 'vertex_ai'],
+  [/^(us|eu|apac|global)?\.?(anthropic|amazon|meta|deepseek|openai)\./, 'bedrock'],
+]
+
+/**
+ * Splits LiteLLM's name of a model into provider and model.
+ * @param custom `custom_llm_provider`, which wins
+ * @param hasBase whether the deployment has an address of its own, which makes it OpenAI-compatible
+ */
+export function splitLitellmModel(name: string, custom: string | undefined, hasBase: boolean) {
+  const [, first, rest] = /^([^/]+)\/(.+)$/s.exec(name) ?? []
+  if (custom !== undefined) return { provider: custom, model: first === custom ? rest! : name }
+  if (first !== undefined && Object.hasOwn(providers, first)) return { provider: first, model: rest! }
+  const known = Object.entries(presets).find(([, { models }]) => models.some(({ id }) => id === name))?.[0]
+  const provider = known ?? bareNames.find(([names]) => names.test(name))?.[1] ?? (hasBase ? 'openai' : undefined)
+  return { provider, model: name }
+}
+
+/** Returns how a deployment is reached from here. @param text also has `base_model`, of `model_info` */
+export function waysOfDeployment(provider: string | undefined, model: string, text: DeploymentTexts): DeploymentWays {
+  if (provider === undefined) return 'its provider is not named: write `provider/model`'
+  if (Object.hasOwn(providers, provider)) return providers[provider]!(model, text)
+  if (text('api_base') === undefined) return `its provider ${provider} is not known here, and it has no \`api_base\``
+  return open({})(model, text)
+}
+
+/** Returns the preset of a provider of LiteLLM, whose models stand for a name with `*`. */
+export function presetOfProvider(provider: string | undefined): Preset | undefined {
+  return Object.entries(presets).find(
+    ([name, { listedAs }]) => name === provider || listedAs.includes(provider ?? ''),
+  )?.[1]
+}
