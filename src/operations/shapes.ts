@@ -134,7 +134,7 @@ export const explanation = z.object({
     .object({ why: z.string(), cost: amount.nullable() })
     .nullable()
     .describe(
-      'why a conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`), and the most that this cost: its fresh input at the price of a cache read less',
+      'why a conversation left the upstream account that has its prompt cache (`failed`, `off`, `cooling`, `hanging`, `slow`, `preferred`), and the most that this cost: its fresh input at the price of a cache read less',
     ),
   wire: z.object({ client: z.string().nullable(), model: z.string().nullable() }),
   attempts: z.array(attempt).nullable().describe('null where only the ledger knows of the request'),

@@ -65,8 +65,8 @@ export type ChosenTarget = {
   moved?: MovedFor | undefined
 }
 
-/** `failed`: the account was tried for this request. `off`: it is disabled, or has no key. */
-export type MovedFor = 'failed' | 'off' | 'cooling' | 'hanging' | 'slow'
+/** `failed`: the account was tried for this request. `off`: it is disabled, or has no key. `preferred`: one of a better priority works again. */
+export type MovedFor = 'failed' | 'off' | 'cooling' | 'hanging' | 'slow' | 'preferred'
 
 /** The client's error if no target can be tried. */
 type Outlook = { tell: 'capacity' | 'account'; retryAfterSeconds: number | undefined }
@@ -294,13 +294,19 @@ function chooseAmong(
     return { target: chosen.target, why: chosen === home ? 'hashed' : 'diverted', isHome: chosen === home }
   if (chosen.id === binding.place) return { target: chosen.target, why: 'bound', isHome: !binding.isMixed }
   const before = places.find(({ id }) => id === binding.place)
-  return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, tried, isLeaving) }
+  return { target: chosen.target, why: 'diverted', isHome: false, moved: movedFor(before, chosen, tried, isLeaving) }
 }
 
 /** @param before the place where the conversation is remembered to be; undefined if it is not configured any more */
-function movedFor(before: RankedTarget | undefined, tried: readonly Target[], isLeaving: boolean): MovedFor {
+function movedFor(
+  before: RankedTarget | undefined,
+  chosen: RankedTarget,
+  tried: readonly Target[],
+  isLeaving: boolean,
+): MovedFor {
   if (before !== undefined && tried.includes(before.target)) return 'failed'
   if (before === undefined || !isOn(before)) return 'off'
+  if (chosen.priority < before.priority && isOpen(before)) return 'preferred'
   return !isOpen(before) ? 'cooling' : isLeaving ? 'slow' : 'hanging'
 }
 

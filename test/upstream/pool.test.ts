@@ -231,6 +231,23 @@ test('P6 a passing failure diverts one call and keeps the binding; only repeated
   assert.deepEqual([nameOf(moved), moved.why], [away, 'bound'])
 })
 
+test('Y24 a conversation that returns to an account of a better priority has moved for that, and for no fault of the other', () => {
+  const layout = { near: { accounts: ['a', 'b'], priority: 1 }, far: { accounts: ['c', 'd'], priority: 2 } }
+  const likeness = { tools: 't', preamble: 'p', opener: 'o', isSmall: false, tokens: 9 }
+  for (const name of [{ affinity: 'talk' }, { likeness }]) {
+    const { pool, model } = start(layout)
+    pool.steer('disable', { upstream: 'near' }, [model])
+    const away = ask(pool, model, name)!
+    pool.enter(away, search(name), false).succeeded(false)
+    assert.deepEqual([away.target.upstream.name, away.moved], ['far', undefined])
+    pool.steer('enable', { upstream: 'near' }, [model])
+    const back = ask(pool, model, name)!
+    assert.deepEqual([back.target.upstream.name, back.why, back.moved], ['near', 'diverted', 'preferred'])
+    pool.steer('disable', { upstream: 'far' }, [model])
+    assert.equal(ask(pool, model, name)!.moved, 'off')
+  }
+})
+
 test('U13 what a conversation brings is sealed by its home, until something was sealed elsewhere', () => {
   const { pool, model, pass } = start(eight)
   const isHome = () => ask(pool, model, { affinity: 'talk' })!.isHome
