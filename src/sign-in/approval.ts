@@ -17,7 +17,7 @@ type ApprovalParts = {
   books(address: string): Promise<Books>
   addressOf(request: AdminRequest): string
   /** Counts wrong codes by address. */
-  limits: Pick<SignInLimits, 'isFull' | 'fail'>
+  limits: Pick<SignInLimits, 'guess'>
   nowMs(): number
   note(event: string, fields: Record<string, unknown>): void
 }
@@ -155,14 +155,21 @@ async function denyByCode(parts: ApprovalParts, request: AdminRequest, action: s
 async function findByCode(parts: ApprovalParts, request: AdminRequest, typed: string | null) {
   const address = parts.addressOf(request)
   if (typed === null || typed.trim() === '') return codePage()
-  if (parts.limits.isFull(address)) return notePage('throttled', undefined, { 'retry-after': '600' })
+  const place = parts.limits.guess(address)
+  if (!place.ok) return notePage('throttled', undefined, { 'retry-after': `${place.retryAfterSeconds}` })
   const letters = typed.toUpperCase().replace(/[^A-Z0-9]/g, '')
-  const grant = userCodeForm.test(letters) ? await (await parts.books(address)).findGrant(letters) : undefined
+  const find = async () =>
+    userCodeForm.test(letters) ? await (await parts.books(address)).findGrant(letters) : undefined
+  const grant = await find().catch((error: unknown) => {
+    // A store that is silent says nothing of the code.
+    place.giveBack()
+    throw error
+  })
   if (!grant) {
-    parts.limits.fail(address)
     parts.note('sign_in_code_wrong', { id: request.id, ip: address })
     return codePage(typed.slice(0, 20))
   }
+  place.giveBack()
   if (grant.state !== 'pending') return notePage('used')
   return { grant, code: `${letters.slice(0, 4)}-${letters.slice(4)}` }
 }

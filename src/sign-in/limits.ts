@@ -19,7 +19,7 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
   const codes = underLimit(() => limits().codes, open)
   const grants = underLimit(() => limits().grants, open)
   const unfinished = new Map<string, { endsMs: number; giveBack(): void }>()
-  return { begin, begun, finish, isFull, fail }
+  return { begin, begun, finish, guess, fail }
 
   /** Takes the place of a sign-in. */
   function begin(ip: string): WindowPlace {
@@ -41,14 +41,17 @@ export function createSignInLimits({ limits, clockMs }: LimitParts) {
     unfinished.delete(code)
   }
 
-  /** Whether the next wrong code of this address is one too many. A code that people type is then not looked at. */
-  function isFull(ip: string): boolean {
-    return codes().isFull(ipKey(ip))
+  /**
+   * Takes the place of a code that somebody typed, before it is looked at, so that guesses at the same time count too. A code that
+   * there is gives it back.
+   */
+  function guess(ip: string): WindowPlace {
+    return codes().take(ipKey(ip))
   }
 
   /** Counts a wrong code. @returns the seconds to wait, if it is one too many */
   function fail(ip: string): number | undefined {
-    const place = codes().take(ipKey(ip))
+    const place = guess(ip)
     return place.ok ? undefined : place.retryAfterSeconds
   }
 }

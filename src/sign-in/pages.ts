@@ -25,7 +25,7 @@ export type SignInPagesParts = {
   place: Place
   site: KnownSite
   addressOf(request: AdminRequest): string
-  limits: Pick<SignInLimits, 'isFull' | 'fail'>
+  limits: Pick<SignInLimits, 'guess'>
   nowMs(): number
   /** Writes an event to the log. */
   note(event: string, fields: Record<string, unknown>): void
