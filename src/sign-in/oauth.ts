@@ -7,6 +7,7 @@ import type { createTokens } from '../accounts/sign-in/tokens.ts'
 import type { ApiAnswer } from '../admin/answer.ts'
 import type { SideRequest } from '../admin/side.ts'
 import type { SignInSettings } from '../config/config.ts'
+import { GatewayError } from '../errors.ts'
 import type { SignInLimits } from './limits.ts'
 
 /*
@@ -73,6 +74,13 @@ function refuse(error: keyof typeof errors, more: Record<string, string> = {}, t
   return oauthAnswer(status, { error: name, error_description: text ?? usual }, more)
 }
 
+/** Words a form that is too large or too slow, in the form of all errors here (ruling Y19). The connection takes no more requests. */
+function refuseForm({ status, code, message }: GatewayError, { record }: SideRequest): ApiAnswer {
+  Object.assign(record, { code, message })
+  const text = status === 413 ? `The form is larger than ${formBytesMax} bytes.` : message
+  return oauthAnswer(status, { error: 'invalid_request', error_description: text }, { connection: 'close' })
+}
+
 /** The sentence for each end of a session, for the person who has to sign in again. */
 const ends: Readonly<Record<string, string>> = {
   reuse: 'The session was ended: an old token of it was used again.',
@@ -95,13 +103,18 @@ export function createOAuth(parts: OAuthParts) {
   /** Reads the form. A store that is silent is no reason to sign in again. */
   function posted(answer: (form: URLSearchParams, request: SideRequest) => Promise<ApiAnswer>) {
     return async (request: SideRequest): Promise<ApiAnswer> => {
-      if (request.exchange.method !== 'POST') return refuse('invalid_method', { allow: 'POST' })
-      const form = new URLSearchParams((await request.readBody(formBytesMax)).toString('utf8'))
-      const answered = await answer(form, request).catch((error) => {
+      const answered = await read(request).catch((error) => {
         if (error instanceof StoreSilent) return refuse('temporarily_unavailable')
+        if (error instanceof GatewayError) return refuseForm(error, request)
         throw error
       })
       return { ...answered, headers: { 'x-request-id': request.id, ...answered.headers } }
+    }
+
+    async function read(request: SideRequest): Promise<ApiAnswer> {
+      if (request.exchange.method !== 'POST') return refuse('invalid_method', { allow: 'POST' })
+      const form = new URLSearchParams((await request.readBody(formBytesMax)).toString('utf8'))
+      return answer(form, request)
     }
   }
 

@@ -205,9 +205,34 @@ test('Y20 every refusal of the token endpoint is the error of its RFC, with a se
     for (const method of ['GET', 'PUT', 'OPTIONS']) {
       const answer = await fetch(gateway.url + path, { method })
       assert.deepEqual([answer.status, answer.headers.get('allow')], [405, 'POST'])
+      assert.match(`${answer.headers.get('x-request-id')}`, /^req_/)
     }
-  const large = await fetch(`${gateway.url}/oauth/token`, { method: 'POST', body: 'a'.repeat(20_000) })
-  assert.equal(large.status, 413)
+})
+
+test('Y19 a form of more than 16 KB is refused as all forms are, declared or not, and one of 16 KB is read', async () => {
+  const streamed = (size: number): RequestInit => ({
+    body: new Blob(['a'.repeat(size)]).stream(),
+    ...({ duplex: 'half' } as object),
+  })
+  for (const path of ['/oauth/token', '/oauth/revoke', '/oauth/device_authorization'])
+    for (const form of [(size: number): RequestInit => ({ body: 'a'.repeat(size) }), streamed]) {
+      const large = await fetch(gateway.url + path, { method: 'POST', ...form(16_385) })
+      const told = (await large.json()) as Record<string, unknown>
+      assert.deepEqual(
+        [large.status, told, large.headers.get('content-type'), large.headers.get('cache-control')],
+        [
+          413,
+          { error: 'invalid_request', error_description: 'The form is larger than 16384 bytes.' },
+          'application/json',
+          'no-store',
+        ],
+      )
+      assert.equal(large.headers.get('access-control-allow-origin'), null)
+      assert.match(`${large.headers.get('x-request-id')}`, /^req_/)
+      const whole = await fetch(gateway.url + path, { method: 'POST', ...form(16_384) })
+      assert.equal(whole.status, path === '/oauth/token' ? 400 : 200)
+      await whole.text()
+    }
 })
 
 test('Y20 an authorization code is redeemed with its verifier, at its address', async () => {
