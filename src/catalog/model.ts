@@ -262,12 +262,13 @@ export function createCatalog(listed: Iterable<Model | ChainOfIds>, pinnedSecond
   }
 }
 
-/** Agents are given figures that every entry bears. */
+/** Agents are given figures that every entry bears. Plans are the entries' own: a chain has no price of its own. */
 function openChain({ id, chain, when, returnMs }: ChainOfIds, models: ReadonlyMap<string, Model>): Model {
   const entries = chain.map((entry) => models.get(entry)!)
+  const { planned: _, ...first } = entries[0]!
   const windows = entries.flatMap(({ contextWindow }) => contextWindow ?? [])
   return Object.freeze({
-    ...entries[0]!,
+    ...first,
     id,
     outputTokensMax: Math.min(...entries.map(({ outputTokensMax }) => outputTokensMax)),
     contextWindow: windows.length === 0 ? undefined : Math.min(...windows),

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import test from 'node:test'
 import fc from 'fast-check'
 import { digestKey } from '../../src/accounts/keys.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { describeTranslation } from '../../src/live/translation.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
+import { runWarm } from '../cli/run.ts'
+import { testFolder } from '../support/folder.ts'
 import { startTestGateway, type TestGateway, testModel } from '../support/gateway.ts'
 import { answers, asks, frames, paths, readAll } from '../support/native.ts'
 import {
@@ -31,7 +35,10 @@ type Asked = { wire?: ClientWire; model?: string; isStream?: boolean; headers?: 
 type Told = { status: number; text: string; headers: Headers; id: string }
 
 /** A gateway with one upstream for each of three models, and chains of them. */
-async function startChains(chains: Record<string, unknown>[], { accounts = 1, credit = '100' } = {}): Promise<Setting> {
+async function startChains(
+  chains: Record<string, unknown>[],
+  { accounts = 1, credit = '100', config = {} } = {},
+): Promise<Setting> {
   const upstreams = [await startRawUpstream(), await startRawUpstream(), await startRawUpstream()]
   const named = upstreams.map(({ url }, at) => [
     `up${at}`,
@@ -44,7 +51,7 @@ async function startChains(chains: Record<string, unknown>[], { accounts = 1, cr
   const gateway = await startTestGateway({
     credit,
     models: [...models, ...chains],
-    config: { upstreams: Object.fromEntries(named) },
+    config: { upstreams: Object.fromEntries(named), ...config },
   })
   return { gateway, upstreams, ask }
 
@@ -307,6 +314,29 @@ test('Y23 an entry that none of its enabled accounts can serve is passed over, a
   const full = await ask({ model: 'last', body })
   assert.deepEqual([full.status, full.headers.get('retry-after')], [429, '40'])
   assert.equal(upstreams[0]!.requests.length + upstreams[1]!.requests.length, 0)
+  await gateway.close()
+})
+
+test('Y23 C11 an account with a plan has all of a chain, and pays whichever entry answers by its plan', async () => {
+  const plans = { gold: { times: '0.5' } }
+  const file = join(testFolder('plans'), 'plans.yaml')
+  writeFileSync(file, JSON.stringify({ plans }))
+  const { gateway, upstreams, ask } = await startChains([coder], { config: { plans } })
+  const set = ['account', 'set', 'tester', '--plan', 'gold', '--store', gateway.storePath, '--config', file]
+  assert.equal((await runWarm(set)).code, 0)
+  await until(() => gateway.ledger.directory.findKnownKey(digestKey(gateway.key))?.account.plan === 'gold')
+  const answered: [Deed, string, bigint][] = [
+    ['answer', 'm0', 6_000n],
+    ['broken', 'm1', 60_000n],
+  ]
+  upstreams[1]!.play(good(1))
+  for (const [deed, model, amount] of answered) {
+    upstreams[0]!.play(deeds[deed] ?? good(0))
+    const { id, headers } = await ask()
+    const { bill, amountNanos, details } = gateway.store.findEntry(id)!
+    assert.equal(headers.get('x-triwire-answered-by'), model)
+    assert.deepEqual([bill!.model, details!.alias, amountNanos], [model, 'coder', amount])
+  }
   await gateway.close()
 })
 
