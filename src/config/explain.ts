@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Path } from './document.ts'
+import { litellmKeyCure } from './litellm-words.ts'
 import { jsonSchema } from './schema.ts'
 
 /** Explains an issue of the schema as ends of sentences that follow the key. Unknown keys are reported one by one. */
@@ -8,7 +9,10 @@ export function explain(issue: z.core.$ZodIssue, raw: unknown, report: (path: Pa
   switch (issue.code) {
     case 'unrecognized_keys': {
       const known = knownKeys(path).join(', ')
-      for (const key of issue.keys) report([...path, key], `is not a known key; known here: ${known}`)
+      for (const key of issue.keys) {
+        const cure = litellmKeyCure(key)
+        report([...path, key], `is not a known key; ${cure ?? `known here: ${known}`}`)
+      }
       return
     }
     case 'invalid_union': {

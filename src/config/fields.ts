@@ -38,7 +38,7 @@ export const duration = (least: string, most: string) => {
 export const timeZone = sound(values.timeZoneMistake)
 
 /** Credits, which become nano-credits. @param error the message, with an example */
-export const decimal = (error: string) =>
+export const decimal = (error: string | ((issue: { input?: unknown }) => string)) =>
   z
     .union([z.string().regex(/^\d{1,9}(\.\d{1,9})?$/, { error }), z.number().max(999_999_999, { error })], { error })
     // A number with an exponent may already have been rounded.

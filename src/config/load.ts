@@ -25,6 +25,7 @@ import { camelCase, type Document, formatPath, readDocument } from './document.t
 import { environmentProxy, noProxy, parseProxy, proxyMistake } from './egress.ts'
 import { type EndpointSettings, endpointsOf } from './endpoints.ts'
 import { explain } from './explain.ts'
+import { litellmReferences } from './litellm-words.ts'
 import { modelMistakes } from './model-mistakes.ts'
 import { builtInCatalog, readHeaders, readModel, spellProfiles } from './models.ts'
 import { type NamedFiles, readNamedFiles } from './named-files.ts'
@@ -181,6 +182,7 @@ function load(source: ConfigSource | undefined, options: ConfigOptions, env: Nod
     if (source) problems.push({ path: source, message: `${source} ${message}` })
     else problems.push({ path: key, line: document.lineOf(path), message: `${key || 'the file'} ${message}` })
   }
+  for (const { path, message } of litellmReferences(written)) report(path, message)
   for (const issue of parsed.error?.issues ?? []) explain(issue, spelled, report)
   for (const { path, message } of [...modelMistakes(spelled), ...priceMistakes(spelled)]) report(path, message)
   if (parsed.data && problems.length === 0)

@@ -9,7 +9,11 @@ import { complain, decimal, timeZone } from './fields.ts'
  */
 
 const priceCure = 'must be a decimal of at most 9 places in quotes, such as "0.25": credits per million tokens'
-const price = decimal(priceCure)
+const price = decimal(({ input }) =>
+  /^\d+(\.\d+)?e-\d+$|^0?\.0{4,}\d+$/i.test(String(input))
+    ? `${priceCure}; a price of one token, as LiteLLM has it, is multiplied by 1,000,000`
+    : priceCure,
+)
 
 const rates = {
   input: price.describe('Input tokens that are neither read from nor written to a cache.'),

@@ -41,6 +41,16 @@ const price = 'must be a decimal of at most 9 places in quotes, such as "0.25": 
 /** A name, the file, and all that is said of it. */
 type Mistake = [name: string, source: string | Uint8Array, told: string | RegExp, env?: NodeJS.ProcessEnv]
 
+/** Members of a model in LiteLLM's words, and the end of what is said of each. */
+const wordsOfLitellm: [string, RegExp][] = [
+  ['litellm_params: {}', /its settings are keys of the model/],
+  ['input_cost_per_token: 3e-7', /write `input` under `prices`: .* times 1,000,000$/],
+  ['max_tokens: 4', /write `max_output_tokens`$/],
+  ['api_base: os.environ/X', /write `base_url`, of an entry of `upstreams`$/],
+  ['fallbacks: [n]', /write an entry of `catalog\.models` with `id` and `chain`$/],
+  ['upstream_model: os.environ/X', /is LiteLLM's way to name a variable, which means nothing here; write "\$\{X\}"$/],
+]
+
 const mistakes: Mistake[] = [
   ['a key as a shell writes it', upstream('', '"$OPENAI_API_KEY"'), dollar],
   ['a key with a stray dollar', upstream('', '"$sk-1"'), dollar],
@@ -69,6 +79,33 @@ const mistakes: Mistake[] = [
     `NEW-8 a key in inner quotes: ${text}`,
     upstream('', text),
     `1: ${key} must not have quotes of its own: take the inner ones away`,
+  ]) satisfies Mistake[]),
+  ...(['model_list: []', 'litellm_settings: {}', 'router_settings: {}', 'general_settings: {}'].map((text) => [
+    `issue 50 a section of LiteLLM's: ${text}`,
+    text,
+    /^1: \w+ is not a known key; it is LiteLLM's: .*triwire import litellm FILE makes a configuration of it$/,
+  ]) satisfies Mistake[]),
+  ...wordsOfLitellm.map(
+    ([text, told]): Mistake => [
+      `issue 50 a word of LiteLLM's in a model: ${text}`,
+      file(model(`, hosted_tools: refuse, ${text}`)),
+      told,
+    ],
+  ),
+  ...([
+    ['store', 'store: os.environ/DB', 'DB'],
+    ['upstreams.up.base_url', upstream().replace('https://h.example', 'os.environ/BASE'), 'BASE'],
+    ['trusted_proxies[0]', 'trusted_proxies: ["os.environ/not a name"]', 'NAME'],
+    ['upstreams.up.headers.x-a', upstream(', headers: { x-a: os.environ/A }'), 'A'],
+  ].map(([path, text, name]) => [
+    `issue 50 a variable in LiteLLM's words: ${path}`,
+    text!,
+    `1: ${path} is LiteLLM's way to name a variable, which means nothing here; write "\${${name}}"`,
+  ]) satisfies Mistake[]),
+  ...(['3e-7', '"3e-7"', '".0000003"', '"2.5E-06"'].map((text) => [
+    `issue 50 a price of one token, as LiteLLM writes it: ${text}`,
+    file(model(', hosted_tools: refuse').replace('input: "1"', `input: ${text}`)),
+    `2: catalog.models[0].prices.input ${price}; a price of one token, as LiteLLM has it, is multiplied by 1,000,000`,
   ]) satisfies Mistake[]),
   [
     'NEW-8 an id that would be all models',
@@ -311,7 +348,12 @@ const mistakes: Mistake[] = [
   [
     'the old word for a key',
     'upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: k, api_key: k }] } }',
-    /accounts\[0\]\.api_key is not a known key; known here: name, key, key_file, key_command, key_lifetime, enabled/,
+    "1: upstreams.up.accounts[0].api_key is not a known key; it is LiteLLM's: write `key`, of an entry of `accounts`",
+  ],
+  [
+    'a key that nobody knows',
+    'upstreams: { up: { base_url: "https://h.example", accounts: [{ name: a, key: k, kee: k }] } }',
+    /accounts\[0\]\.kee is not a known key; known here: name, key, key_file, key_command, key_lifetime, enabled/,
   ],
   [
     'a model without a wire',
@@ -336,7 +378,7 @@ const mistakes: Mistake[] = [
   [
     'a price with an exponent',
     file(model(', hosted_tools: refuse').replace('"1"', '1e-7')),
-    `2: catalog.models[0].prices.input ${price}`,
+    `2: catalog.models[0].prices.input ${price}; a price of one token, as LiteLLM has it, is multiplied by 1,000,000`,
   ],
   [
     'no price of output',
