@@ -27,7 +27,7 @@ import { createKey as makeKey, mayHoldKey, nameOfKey } from './keys.ts'
 import { type PersonKeys, type PersonRow, personOfKey } from './persons.ts'
 import type { BookRow } from './registers.ts'
 import { hasNothingUnseen, isShownWhole } from './shown-text.ts'
-import type { GrantRow, SessionName, SignInFacts, SignInRow } from './sign-in/rows.ts'
+import { type GrantRow, ownKeyMark, type SessionName, type SignInFacts, type SignInRow } from './sign-in/rows.ts'
 import type { ActDetails, NewAuditRow, Trail } from './trail.ts'
 
 /** The facts that a change asks about. */
@@ -456,13 +456,18 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 }
 
 /**
- * Another end of a key. A key that was rotated ends with its grace, or sooner: its owner has a successor.
+ * Another end of a key. A key that was rotated ends with its grace, or sooner: its owner has a successor. One that its person made
+ * for an agent stays at a sooner end.
  * @throws BookError if it was revoked, or is to live longer than that
  */
 function endsOf(key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
-  const { id, revokedMs, expiresMs, ownExpiresMs } = key
+  const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
-  if (expiresMs === undefined || expiresMs === ownExpiresMs) return { expiresMs: wishedMs, ownExpiresMs: wishedMs }
+  if (expiresMs === undefined || expiresMs === ownExpiresMs) {
+    // Otherwise the next good answer of the identity provider would move it (src/accounts/sign-in/own-keys.ts).
+    const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
+    return { expiresMs: wishedMs, ownExpiresMs: isShortened ? expiresMs : wishedMs }
+  }
   if (wishedMs === undefined || wishedMs > expiresMs) throw new BookError('key_rotated', id)
   return { expiresMs: wishedMs, ownExpiresMs }
 }

@@ -49,8 +49,8 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   },
   key_rotated: {
     problem: 'conflict',
-    say: (id) => `Key ${id} was rotated, and lives no longer than its grace`,
-    cure: 'give another end to the key that followed it',
+    say: (id) => `Key ${id} was rotated, or is a person's own that was given a sooner end, and lives no longer`,
+    cure: 'give another end to the key that followed it, or have a new one made',
   },
   key_of_session: {
     problem: 'conflict',

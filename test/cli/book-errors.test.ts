@@ -22,7 +22,7 @@ test('each rule of the books is told at the command line in a sentence with its 
     [
       'key_rotated',
       'key_1',
-      'Key key_1 was rotated, and lives no longer than its grace: give another end to the key that followed it',
+      "Key key_1 was rotated, or is a person's own that was given a sooner end, and lives no longer: give another end to the key that followed it, or have a new one made",
     ],
     ['label_invalid', 'acct_1', 'A label has 1 to 100 characters and no blanks around'],
     ['label_secret', 'acct_1', 'A label is not secret: it must not hold a key'],

@@ -472,6 +472,44 @@ onEachStore((engine) => {
     await assert.rejects(store.createOwnKey(again.session.keyId, 'x'), { code: 'no_session' })
   })
 
+  test('Y20 an end that an operator or a rotation gave to a key that a person made is moved by no answer of the provider', async () => {
+    const { store, pass } = await open()
+    const make = async (name: string) => {
+      const made = await store.createOwnKey((await signIn(store, { sealed: 'x' })).session.keyId, name)
+      assert.ok(typeof made === 'object')
+      return made.id
+    }
+    const ask = async (kind: 'yes' | 'no') => {
+      const { secret: _, ...shown } = tokens.readRefresh((await signIn(store, { sealed: 'x' })).refresh)!
+      await store.settleRefresh(shown, { kind }, lives)
+    }
+    const endOf = async (id: string) => (await store.listKeys('one')).find((key) => key.id === id)!.expiresMs
+    const [ended, shortened, rotated, paused] = [await make('a'), await make('b'), await make('c'), await make('d')]
+    await store.updateKey(ended, { expiresMs: startMs })
+    await store.updateKey(shortened, { expiresMs: startMs + 3 * day })
+    await store.rotateKey(rotated, 3 * day)
+    const ends = async () => Promise.all([ended, shortened, rotated, paused].map(endOf))
+    await pass(2 * day)
+    await ask('yes')
+    assert.deepEqual(await ends(), [startMs, startMs + 3 * day, startMs + 3 * day, startMs + 9 * day])
+    await ask('no')
+    assert.deepEqual(await ends(), [startMs, startMs + 2 * day, startMs + 2 * day, startMs + 2 * day])
+    await pass(day)
+    await ask('yes')
+    assert.deepEqual(await ends(), [startMs, startMs + 2 * day, startMs + 2 * day, startMs + 10 * day])
+    await store.updateKey(paused, { expiresMs: startMs + 30 * day })
+    assert.equal(await endOf(paused), startMs + 30 * day)
+  })
+
+  test('Y20 a no of the provider that came late pauses the keys of the person as one in time does', async () => {
+    const { store } = await open()
+    const { session } = await signIn(store, { sealed: 'x' })
+    const made = await store.createOwnKey(session.keyId, 'agent')
+    assert.ok(typeof made === 'object')
+    await store.endSession({ id: session.id }, 'provider')
+    assert.equal((await store.listKeys('one')).find(({ id }) => id === made.id)?.expiresMs, startMs)
+  })
+
   test('Y20 keys that a person made: so many, with a label that is shown whole, and while the provider has answered', async () => {
     const { store, pass } = await open()
     const { session } = await signIn(store)

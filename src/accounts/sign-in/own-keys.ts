@@ -46,9 +46,8 @@ export function createOwnKey(sessionKeyId: string, name: string): BookChange<Iss
 
 /** Moves the ends of a person's own keys after a good answer of the provider, at most once a day. */
 export function confirmOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite[] {
-  const isDue = ({ expiresMs, ownExpiresMs }: KeyRow) =>
-    // A key that was rotated ends with its grace.
-    expiresMs !== undefined && expiresMs === ownExpiresMs && expiresMs < nowMs + ownKeyMs - dayMs
+  const isDue = (key: KeyRow) =>
+    key.expiresMs !== undefined && !isFixed(key) && key.expiresMs < nowMs + ownKeyMs - dayMs
   return ownKeys.filter(isDue).map((key) => setEnd(key, nowMs + ownKeyMs))
 }
 
@@ -57,6 +56,17 @@ export function pauseOwnKeys({ ownKeys }: SignInFacts, nowMs: number): BookWrite
   return ownKeys.flatMap((key) => (hasEnded(key.expiresMs, nowMs) ? [] : [setEnd(key, nowMs)]))
 }
 
-function setEnd({ accountId, id: keyId }: KeyRow, endMs: number): BookWrite {
-  return { kind: 'set_key', accountId, keyId, fields: { expiresMs: endMs, ownExpiresMs: endMs } }
+function setEnd(key: KeyRow, endMs: number): BookWrite {
+  const { accountId, id: keyId } = key
+  return {
+    kind: 'set_key',
+    accountId,
+    keyId,
+    fields: { expiresMs: endMs, ...(!isFixed(key) && { ownExpiresMs: endMs }) },
+  }
+}
+
+/** A key that was rotated ends with its grace, and one that an operator has shortened at that end, whatever the provider says. */
+function isFixed({ expiresMs, ownExpiresMs }: KeyRow): boolean {
+  return expiresMs !== ownExpiresMs
 }

@@ -173,17 +173,17 @@ function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
 }
 
 function ended(found: SignInFacts, why: SessionEnd, nowMs: number): RefreshDecision {
-  const { writes, trail } = endWrites(found, why, nowMs)
-  if (why === 'provider') writes.push(...pauseOwnKeys(found, nowMs))
-  return { writes, result: { kind: 'ended', why }, trail }
+  return { ...endWrites(found, why, nowMs), result: { kind: 'ended', why } }
 }
 
-/** Ends a session with its key, on every replica at once, as a revoked key. */
-function endWrites({ signIn, key }: SignInFacts, why: SessionEnd, nowMs: number) {
+/** Ends a session with its key, on every replica at once, as a revoked key. A no of the provider is about the person's own keys too. */
+function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number) {
+  const { signIn, key } = found
   const { accountId, id: keyId } = key
   const writes: BookWrite[] = [
     { kind: 'set_sign_in', signInId: signIn.id, fields: { endedMs: nowMs, endedWhy: why, sealed: undefined } },
     { kind: 'set_key', accountId, keyId, fields: { revokedMs: key.revokedMs ?? nowMs } },
+    ...(why === 'provider' ? pauseOwnKeys(found, nowMs) : []),
   ]
   const operation = why === 'reuse' ? 'session.reuse' : 'session.end'
   return { writes, trail: { operation, object: signIn.id, after: { person: signIn.personId, why } } }
