@@ -43,6 +43,7 @@ export const failureTexts = {
     'This API key has made too many requests in this minute (rate limit): try again after retry-after seconds.',
   personWindowFull:
     'The person with this API key has made too many requests with all their keys in this minute (rate limit): try again after retry-after seconds.',
+  usageFull: 'Your use was asked for too often in this minute (rate limit): try again after retry-after seconds.',
   throttled:
     'Too many failed authentications from this address (rate limit): wait, then try again with a valid API key.',
 } as const

@@ -5,7 +5,7 @@ import { createWindows } from '../accounts/limits.ts'
 import type { ApiAnswer } from '../admin/answer.ts'
 import type { SideRequest } from '../admin/side.ts'
 import type { Config } from '../config/config.ts'
-import { GatewayError } from '../errors.ts'
+import { failureTexts, GatewayError } from '../errors.ts'
 import { identify } from '../gateway/admit.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { wires } from '../wires/wires.ts'
@@ -75,7 +75,7 @@ export function createAgentPaths(parts: AgentPathParts) {
     const place = asked.take(key.id)
     if (!place.ok) {
       const { retryAfterSeconds } = place
-      throw new GatewayError('rate_limit_exceeded', 'You ask for your use too often.', { retryAfterSeconds })
+      throw new GatewayError('rate_limit_exceeded', failureTexts.usageFull, { retryAfterSeconds })
     }
     const { credits, signIn } = config()
     // Another name than the code of a currency says nothing that a client could show.

@@ -34,6 +34,7 @@ const words: Record<keyof typeof failureTexts, readonly string[]> = {
   windowFull: ['rate limit', 'try again'],
   keyWindowFull: ['rate limit', 'try again'],
   personWindowFull: ['rate limit', 'try again'],
+  usageFull: ['rate limit', 'try again'],
   throttled: ['rate limit', 'try again'],
 }
 
