@@ -118,7 +118,8 @@ export function causeOf({ failure, verdict }: Failed, hadHead: boolean): Fallbac
   const { fault } = failure
   if (tell === 'rejected') return readOverLong(fault.text, fault.code) && 'over_long'
   const isSilent = failure.cause === 'upstream_stall' && !hadHead
-  return elsewhere === 'another' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
+  // An idle connection that was closed as it was written to has `any`: where no attempt is left for it, the next entry is asked.
+  return elsewhere !== 'nobody' || alarm === 'upstream_model_not_found' || isSilent ? 'unavailable' : undefined
 }
 
 /** @property asked the request for it */

@@ -340,6 +340,23 @@ test('Y23 C11 an account with a plan has all of a chain, and pays whichever entr
   await gateway.close()
 })
 
+test('Y23 an idle connection that closes under the last attempt of an entry leads to the next entry', async () => {
+  const { gateway, upstreams, ask } = await startChains([coder], { accounts: 3 })
+  const [first, second, third] = upstreams as [RawUpstream, RawUpstream, RawUpstream]
+  const headers = { 'x-session-id': 'one' }
+  second.play(good(1))
+  for (let i = 0; i < 3; i++) assert.equal((await ask({ model: 'm1', headers })).status, 200)
+  const used = second.requests.map(({ connection }) => connection)
+  first.play(refusal(500))
+  second.play(closed)
+  third.play(good(2))
+  const told = await ask({ headers })
+  assert.equal(told.headers.get('x-triwire-answered-by'), 'm2', told.text)
+  assert.deepEqual([first.requests.length, second.requests.length], [3, 1])
+  assert.ok(used.includes(second.requests[0]!.connection), 'a connection that was used before')
+  await gateway.close()
+})
+
 test('Y23 T9 translate shows what a request for a chain becomes, named or not, and keeps nothing of it', async () => {
   const { gateway } = await startChains([coder])
   const { config } = gateway.server.gateway.snapshots.current
