@@ -8,6 +8,7 @@ import { fileOf, type KeptSignIn, readKept } from '../../src/cli/login/kept.ts'
 import { signIn } from '../../src/cli/login/sign-in.ts'
 import { runTriwire } from '../support/child.ts'
 import { testFolder } from '../support/folder.ts'
+import { raw } from '../support/raw.ts'
 import {
   accessToken,
   refreshToken,
@@ -257,6 +258,11 @@ test('issue 47 login with a browser of this machine: loopback and PKCE (RFC 8252
   for (const path of ['?code=x', `?code=x&state=${sent}x`, `/../other?code=x&state=${sent}`])
     assert.equal((await fetch(callback + path)).status, 404)
   assert.equal((await fetch(`${callback}?code=x&state=${sent}`, { method: 'POST' })).status, 404)
+  for (const path of ['//', '//[', '/\\\\'])
+    assert.equal(
+      (await raw(callback, `GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`, { answers: 1 })).answers[0]?.status,
+      404,
+    )
   const answer = await fetch(`${callback}?code=code-1&state=${sent}&iss=${encodeURIComponent(server.url)}`)
   assert.match(await answer.text(), /You are signed in/)
   assert.equal(answer.headers.get('cache-control'), 'no-store')

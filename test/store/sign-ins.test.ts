@@ -97,6 +97,9 @@ onEachStore((engine) => {
     assert.equal(await ask(pending.code), 'slow_down')
     await pass(1)
     assert.equal(await ask(pending.code), 'authorization_pending')
+    await pass(-minute)
+    const afterStep = [await ask(pending.code), await ask(pending.code)]
+    assert.deepEqual(afterStep, ['authorization_pending', 'slow_down'], 'a clock that was set back slows nobody down')
     await store.decideGrant(pending.id, dev)
     assert.deepEqual([await ask(pending.code), await ask(pending.code)], ['tokens', 'expired_token'])
     const denied = await begin()

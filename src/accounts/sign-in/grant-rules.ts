@@ -194,8 +194,9 @@ export function pollGrant(code: string, lives: SessionLives): BookChange<Redempt
       const use = (fields: Partial<GrantRow>): BookWrite => ({ kind: 'set_grant', grantId: grant.id, fields })
       if (grant.state === 'denied') return { ...refused('access_denied'), writes: [use({ state: 'used' })] }
       if (grant.state === 'approved') return redeem(facts, grant, lives)
-      const { polledMs = Number.NEGATIVE_INFINITY } = grant
-      if (facts.nowMs - polledMs < (pollSeconds - 1) * 1000) return refused('slow_down')
+      const sinceMs = facts.nowMs - (grant.polledMs ?? Number.NEGATIVE_INFINITY)
+      // After a clock was set back, no program is to slow down for as long.
+      if (sinceMs >= 0 && sinceMs < (pollSeconds - 1) * 1000) return refused('slow_down')
       return { ...refused('authorization_pending'), writes: [use({ polledMs: facts.nowMs })] }
     },
   }

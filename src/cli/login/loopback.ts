@@ -28,9 +28,12 @@ export async function askOnLoopback(authorizationEndpoint: string, surface: stri
   const edge = createEdge({
     limits,
     handle(exchange) {
-      const { pathname, searchParams } = new URL(exchange.target, 'http://127.0.0.1')
-      const isOurs = exchange.method === 'GET' && pathname === '/callback' && searchParams.get('state') === state
+      // Pages of any site may send what they like here, also what is no address.
+      const asked = URL.parse(exchange.target, 'http://127.0.0.1')
+      const isOurs =
+        exchange.method === 'GET' && asked?.pathname === '/callback' && asked.searchParams.get('state') === state
       if (!isOurs) return exchange.answer(404, pageLines, page('This page belongs to no sign-in that is under way.'))
+      const { searchParams } = asked
       // RFC 9207: an answer of another server is refused, even if it knows the state.
       const issuer = URL.parse(searchParams.get('iss') ?? authorizationEndpoint)?.origin
       const found = searchParams.get('code')
