@@ -122,7 +122,7 @@ export function createPool(upstreams: ReadonlyMap<string, Upstream>, memory: Poo
       if (places.length === 1) return chooseOnly(places[0]!, search)
       const conversation = recall(memory, model, search)
       if (conversation?.isNamed === false && search.likeness?.isSmall === false)
-        search.width ??= memory.widths.count(model, search.likeness, places.filter(isOn).length)
+        search.width ??= memory.widths.count(model, search.likeness, firstOn(places))
       // A trial never keeps requests away from the last account in use (ruling Y25).
       return (
         chooseAmong(memory, places, search, conversation, false) ??
@@ -314,15 +314,25 @@ function movedFor(
 type Recalled = { name: string; isNamed: boolean }
 
 /**
- * Ranks the places of requests that are alike. The key ranks those of their width; the others follow if none of them can be used.
+ * Ranks the places of requests that are alike. Of each priority the key ranks those of their width, which are enabled; the others
+ * follow if none of them can be used.
  * @returns undefined for a place that the key ranks
  */
 function rankBy(width: Width, places: readonly RankedTarget[]): (place: RankedTarget) => number | undefined {
   const name = hashText(width.name)
   const scores = places.map((place) => ({ place, score: scoreOf(name, place.hash, place.weight) }))
-  scores.sort((one, other) => one.place.priority - other.place.priority || other.score - one.score)
-  const outside = new Map(scores.slice(width.places).map(({ place, score }) => [place, score * outsideShare]))
+  scores.sort((one, other) => Number(isOn(other.place)) - Number(isOn(one.place)) || other.score - one.score)
+  const alike = Map.groupBy(scores, ({ place }) => place.priority).values()
+  const outside = new Map(
+    alike.flatMap((ranked) => ranked.slice(width.places)).map(({ place, score }) => [place, score * outsideShare]),
+  )
   return (place) => outside.get(place)
+}
+
+/** The number of enabled places of the best priority that has any: the others get nothing meanwhile. */
+function firstOn(places: readonly RankedTarget[]): number {
+  const on = places.filter(isOn)
+  return on.filter(({ priority }) => priority === on[0]!.priority).length
 }
 
 /** Scores are all within a factor of some billions. One that is slow as well comes last. */

@@ -248,6 +248,35 @@ test('Y24 a conversation that returns to an account of a better priority has mov
   }
 })
 
+test('Y24 the width of requests that are alike counts accounts that may get them: neither disabled ones nor those of a further priority', () => {
+  const names = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}${at}`)
+  const run = (layout: Layout, steer: (pool: Pool, model: Model) => void, preambles: readonly string[]) => {
+    const { pool, model, pass } = start(layout)
+    steer(pool, model)
+    const used = new Map(preambles.map((preamble) => [preamble, new Set<string>()]))
+    for (let at = 0; at < 400; at++) {
+      pass(1_000)
+      const preamble = preambles[at % preambles.length]!
+      const likeness = { tools: `t${preamble}`, preamble, opener: `o${at}`, isSmall: false, tokens: 1_000 }
+      const choice = ask(pool, model, { likeness })!
+      assert.equal(choice.why, choice.target.upstream.name === 'other' ? 'diverted' : 'alike')
+      if (at >= 100) used.get(preamble)!.add(nameOf(choice)!)
+    }
+    return [...used.values()].map(({ size }) => size)
+  }
+  const half = { up: { accounts: names('on', 8) }, other: { accounts: names('off', 8) } }
+  const disable = (pool: Pool, model: Model) => void pool.steer('disable', { upstream: 'other' }, [model])
+  const far = { up: { accounts: names('near', 2), priority: 1 }, other: { accounts: names('far', 6), priority: 2 } }
+  const disableNear = (pool: Pool, model: Model) => void pool.steer('disable', { upstream: 'up' }, [model])
+  for (const one of names('p', 20)) assert.deepEqual(run(half, disable, [one]), [8])
+  for (const one of names('p', 10))
+    assert.deepEqual(
+      run(far, () => {}, [one, `${one} other`, `${one} third`]),
+      [1, 1, 1],
+    )
+  for (const one of names('p', 10)) assert.deepEqual(run(far, disableNear, [one]), [6])
+})
+
 test('U13 what a conversation brings is sealed by its home, until something was sealed elsewhere', () => {
   const { pool, model, pass } = start(eight)
   const isHome = () => ask(pool, model, { affinity: 'talk' })!.isHome
