@@ -313,6 +313,9 @@ const refused: Row[] = [
     1,
     /^triwire: list\.json is neither LiteLLM's price file .* nor models\.dev's \(api\.json\)\n$/,
   ],
+  ['import', 2, /^Usage: triwire import/],
+  ['import litellm', 2, /^error: missing required argument 'config'\n/],
+  ['import litellm gone.yaml', 1, /cannot read gone\.yaml \(ENOENT\): name LiteLLM's configuration\n$/],
   ['catalog import', 2, /^error: missing required argument 'file'\n/],
   [
     'catalog import gone.json',

@@ -77,9 +77,12 @@ class Conversion {
   readonly #calendars = new Set<string>()
   readonly #notes = new Set<string>()
 
+  readonly #exactNames: ReadonlySet<unknown>
+
   constructor(source: SourceFields, options: LitellmOptions) {
     this.#source = source
     this.#options = options
+    this.#exactNames = new Set(objectsOf(source['model_list']).map((entry) => entry['model_name']))
   }
 
   run(): ImportedConfig {
@@ -148,16 +151,20 @@ class Conversion {
     const full = wordOf(params['model'])
     const { provider, model } = splitLitellmModel(full, text('custom_llm_provider'), text('api_base') !== undefined)
     const leave = (why: string) => this.#leave({ path, params, info }, why)
-    if (full === '') return leave('it names no model: set `litellm_params.model`')
+    if (model === '') return leave('it names no model: set `litellm_params.model`')
     if (name === '' || !isId(name.replaceAll('*', 'x'))) return leave('its name cannot be an id')
     const mode = info['mode'] ?? params['mode']
-    if (mode === undefined ? otherModels.test(full) : !chatModes.has(wordOf(mode)))
+    if (mode === undefined ? otherModels.test(`${full} ${name}`) : !chatModes.has(wordOf(mode)))
       return leave('no model that chats: triwire has no wire for it')
     const preset = presetOfProvider(provider)
     const stars = name.includes('*') || model.includes('*')
     if (stars && !preset) return leave('`*` stands for models that are not known here: write an entry for each model')
     if (name.includes('*') && !model.includes('*')) return leave('`*` in the name alone: write an entry for each name')
-    const pairs = stars ? expand(name, model, preset!.models) : [{ name, model }]
+    // LiteLLM asks a model of the exact name before one of a pattern.
+    const pairs = stars
+      ? expand(name, model, preset!.models).filter((pair) => !this.#exactNames.has(pair.name))
+      : [{ name, model }]
+    if (pairs.length === 0) return leave('each model that it stands for has an entry of its own, or is not known here')
     return pairs.flatMap((pair) => {
       const ways = waysOfDeployment(provider, pair.model, text)
       if (typeof ways === 'string') return leave(ways)
@@ -328,8 +335,9 @@ class Conversion {
       }
     }
     const least = places.size > 1 ? [...places.values()].map(({ weight }) => weight).reduce(commonDivisor) : 0
+    const used = new Set<string>()
     return [...places.values()].map(({ first, accounts, weight, priority, headers }) => ({
-      name: this.#upstreamOf(first, accounts),
+      name: this.#upstreamOf(first, accounts, used),
       model: first.way.model,
       profile: first.way.profile,
       weight: places.size > 1 ? Math.min(1_000_000, weight / least) : 1,
@@ -371,14 +379,23 @@ class Conversion {
     return { ...account, key: `\${${path.replace(/\W+/g, '_').toUpperCase()}KEY}` }
   }
 
-  /** Returns the name of the upstream with these accounts, which it makes if there is none. */
-  #upstreamOf({ deployment, way }: DeploymentFigures, accounts: readonly SourceFields[]): string {
-    const place = JSON.stringify([way.upstream, accounts])
-    const there = this.#upstreams.get(place)
-    if (there) return there.name
+  /**
+   * Returns the name of the upstream with these accounts, which it makes if there is none.
+   * @param used pairs of upstream and model that routes of the same model have: none may have one twice
+   */
+  #upstreamOf({ deployment, way }: DeploymentFigures, accounts: readonly SourceFields[], used: Set<string>): string {
+    let place = JSON.stringify([way.upstream, accounts])
+    const find = () => this.#upstreams.get(place)?.name
+    let there = find()
+    for (; there !== undefined && used.has(`${there} ${way.model}`); there = find()) place += '+'
+    if (there !== undefined) {
+      used.add(`${there} ${way.model}`)
+      return there
+    }
     const base = (deployment.provider ?? 'upstream').replace(/[^\w-]/g, '-')
     const taken = new Set([...this.#upstreams.values()].map(({ name }) => name))
     const name = firstFree(base, taken)
+    used.add(`${name} ${way.model}`)
     const named = accounts.map((account, at) => ({
       name: accounts.length === 1 ? 'main' : `key-${at + 1}`,
       ...account,
@@ -583,7 +600,7 @@ function settingsOf(
         const rest = Object.keys(entry).filter((key) => !['model_name', 'litellm_params', 'model_info'].includes(key))
         return [
           ...settingsOf(source, { path, params, info }),
-          ...rest.map((key) => ({ path: `${path}.${key}`, section: 'model_info', key })),
+          ...rest.map((key) => ({ path: `${path}.${key}`, section: 'litellm_params', key })),
         ]
       })
     if (section === 'credential_list')

@@ -65,14 +65,16 @@ function ofPreset(name: string): WaysOfProvider {
   const extra: readonly ModelWire[] = preset.wire === 'responses' ? ['responses', 'chat'] : [preset.wire]
   return (model, text) => {
     const url = text('api_base')
-    const isTheirs = url === undefined || url.includes(own)
+    const host = url === undefined ? own : (/^https:\/\/([^/:]+)/.exec(url)?.[1] ?? '')
+    // A region of a provider has a host below the provider's own.
+    const isTheirs = host === own || host.endsWith(`.${own}`)
     const profile = profileOf(name, model)
     const account = keyOf(text, preset.upstream.keyVariable)
     const { baseUrl, paths } = preset.upstream
-    if (isTheirs)
+    if (url === undefined || isTheirs)
       return extra.map((wire) => ({
         ...{ wire, profile, account, model, isOwn: false },
-        upstream: { base_url: baseUrl, ...(paths && { paths }) },
+        upstream: url === undefined ? { base_url: baseUrl, ...(paths && { paths }) } : { base_url: withoutEnd(url) },
       }))
     if (preset.wire === 'messages')
       return [{ wire: 'messages', profile, account, model, isOwn: false, upstream: { base_url: withoutEnd(url) } }]
@@ -227,6 +229,8 @@ const vertex: WaysOfProvider = (model, text) => {
   ]
 }
 
+const plainCompletions: WaysOfProvider = () => 'it is asked for plain completions, which is no wire of triwire'
+
 /** Providers by the name that LiteLLM has for them. */
 const providers: Readonly<Record<string, WaysOfProvider>> = {
   ...Object.fromEntries(
@@ -237,7 +241,9 @@ const providers: Readonly<Record<string, WaysOfProvider>> = {
   dashscope: ofPreset('qwen'),
   fireworks_ai: ofPreset('fireworks'),
   azure,
-  azure_text: () => 'it is asked for plain completions, which is no wire of triwire',
+  azure_text: plainCompletions,
+  'text-completion-openai': plainCompletions,
+  'text-completion-codestral': plainCompletions,
   azure_ai: azureAi,
   bedrock,
   bedrock_converse: bedrock,
@@ -284,12 +290,12 @@ const bareNames: readonly (readonly [RegExp, string])[] = [
  * @param hasBase whether the deployment has an address of its own, which makes it OpenAI-compatible
  */
 export function splitLitellmModel(name: string, custom: string | undefined, hasBase: boolean) {
-  const [, first, rest] = /^([^/]+)\/(.+)$/s.exec(name) ?? []
-  if (custom !== undefined) return { provider: custom, model: first === custom ? rest! : name }
-  if (first !== undefined && Object.hasOwn(providers, first)) return { provider: first, model: rest! }
+  const [, first, rest = ''] = /^([^/]+)\/(.*)$/s.exec(name) ?? []
+  if (custom !== undefined) return { provider: custom, model: first === custom ? rest : name }
+  if (first !== undefined && Object.hasOwn(providers, first)) return { provider: first, model: rest }
   const known = Object.entries(presets).find(([, { models }]) => models.some(({ id }) => id === name))?.[0]
-  const provider = known ?? bareNames.find(([names]) => names.test(name))?.[1] ?? (hasBase ? 'openai' : undefined)
-  return { provider, model: name }
+  const named = known ?? bareNames.find(([names]) => names.test(name))?.[1]
+  return { provider: named ?? (hasBase ? 'openai' : first), model: name }
 }
 
 /** Returns how a deployment is reached from here. @param text also has `base_model`, of `model_info` */

@@ -198,6 +198,38 @@ const rows: Row[] = [
     check: (config) => assert.ok(config['calendars']),
   },
   {
+    name: 'a star beside a model of the exact name, limits beside the parameters, and providers that are not known',
+    file: list(
+      entry('deepseek-flash', `model: deepseek/deepseek-flash, api_key: ${env('A')}`, 'tpm: 3, rpm: 1'),
+      entry('*', `model: deepseek/*, api_key: ${env('B')}`),
+      entry('s', 'model: sagemaker/x'),
+      entry('t', `model: text-completion-openai/x, ${priced}`),
+      entry('d', 'model: azure/, api_base: "https://r.openai.azure.com"'),
+      entry('dall-e-2', `model: azure/pictures, api_base: "https://r.openai.azure.com", ${priced}`),
+    ),
+    models: ['deepseek-flash', 'deepseek-v4-pro'],
+    left: [
+      'model_list[0].rpm',
+      'model_list[2].litellm_params.model',
+      'model_list[3].model_name',
+      'model_list[5].model_name',
+    ],
+    check: (config) => assert.match(JSON.stringify(upstreamOf(config, 'deepseek')), /"key":"\$\{A\}"/),
+  },
+  {
+    name: 'a region of a provider, and a host that only looks like it',
+    file: list(
+      entry('eu', `model: openai/gpt-6-luna, api_base: "https://eu.api.openai.com/v1", api_key: ${env('EU')}`),
+      entry('x', `model: openai/gpt-6-luna, api_base: "https://h.example/api.openai.com/v1", api_key: k, ${priced}`),
+    ),
+    models: ['eu', 'x'],
+    check: (config) => {
+      assert.equal(upstreamOf(config, 'openai')['base_url'], 'https://eu.api.openai.com/v1')
+      assert.equal(upstreamOf(config, 'openai-2')['base_url'], 'https://h.example/api.openai.com/v1')
+      assert.deepEqual([modelOf(config, 'eu')['wire'], modelOf(config, 'x')['wire']], ['responses', 'chat'])
+    },
+  },
+  {
     name: 'aliases, hidden ones and one that is a model already',
     file: `${list(entry('a', 'model: deepseek/deepseek-flash'), entry('b', 'model: xai/grok-4.5'))}router_settings: { model_group_alias: { fast: a, quick: { model: a, hidden: true }, b: a } }`,
     models: ['a', 'b'],
@@ -394,7 +426,7 @@ test('issue 50 import litellm takes any shape: each setting is in the report onc
       if (!('catalog' in config)) return
       assert.deepEqual(problemsOf(config), [])
     }),
-    { numRuns: 500 },
+    { numRuns: 300 },
   )
 })
 
