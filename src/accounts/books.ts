@@ -100,6 +100,7 @@ import type {
 import {
   endSession,
   keepAnswer,
+  type ProviderWord,
   type Refresh,
   refreshSession,
   type SessionEnd,
@@ -255,7 +256,11 @@ export interface Books extends BookReadings {
   pollGrant(code: string, lives: SessionLives): Promise<Redemption>
   redeemCode(code: string, shown: { verifier: string; redirectUri: string }, lives: SessionLives): Promise<Redemption>
   refreshSession(...asked: Parameters<typeof refreshSession>): Promise<Refresh>
-  settleRefresh(...asked: Parameters<typeof settleRefresh>): Promise<Refresh>
+  settleRefresh(
+    shown: Parameters<typeof settleRefresh>[0],
+    word: ProviderWord,
+    lives: Parameters<typeof settleRefresh>[2],
+  ): Promise<Refresh>
   /** Makes a key for an agent of the person of a session. @throws BookError `no_session` */
   createOwnKey(sessionKeyId: string, name: string): Promise<IssuedKey | 'unconfirmed' | 'many'>
   /** For good, on all replicas, and again without harm. */
@@ -504,7 +509,7 @@ function signInBooks(store: BookStore, change: PlainChange, counting: CountedCha
     redeemCode: async (code, shown, lives) =>
       (await hasCode(code)) ? change(redeemCode(code, shown, lives)) : { error: 'invalid_grant' },
     refreshSession: (...asked) => change(refreshSession(...asked)),
-    settleRefresh: (...asked) => change(settleRefresh(...asked)),
+    settleRefresh: (...asked) => counting((counted) => settleRefresh(...asked, counted)),
     createOwnKey: (sessionKeyId, name) => change(createOwnKey(sessionKeyId, name)),
     endSession: (name, why) => change(endSession(name, why)),
   } satisfies Partial<Books>

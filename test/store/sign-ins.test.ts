@@ -165,6 +165,48 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
+  test('Y20 a refresh gives the person the bounds of the rules of now, with what they have spent, and no warning twice', async () => {
+    const { store, account } = await open()
+    const month = { nanos: 5_000_000_000n, per: 'month' as const }
+    const first = await signIn(store, { budget: month, requestsPerMinute: 30, sealed: 'x' })
+    const { personId } = first.session
+    const debit = { ...createDebitRow('a', account.id), keyId: first.session.keyId, createdMs: startMs }
+    await store.postDebits([{ ...debit, details: { person: personId } }])
+    let token = first.refresh
+    const settle = async (more: Partial<SignedIn>) => {
+      const { secret, ...shown } = tokens.readRefresh(token)!
+      const told = await store.settleRefresh(shown, { kind: 'yes', signedIn: { ...dev, ...more } }, lives)
+      assert.ok(told.kind === 'issued')
+      token = tokensOf(told, secret).refresh
+      const { bounds, spend, accountId } = await store.findPerson(personId)
+      assert.equal(accountId, account.id)
+      return [bounds.budget, bounds.requestsPerMinute, spend?.spentNanos]
+    }
+    const lower = { ...month, nanos: 2_000_000_000n }
+    const total = { nanos: 9_000_000_000n, per: undefined }
+    const rows: [Partial<SignedIn>, readonly unknown[]][] = [
+      [{ budget: lower, requestsPerMinute: 30 }, [lower, 30, debit.amountNanos]],
+      [{ budget: lower, requestsPerMinute: 3 }, [lower, 3, debit.amountNanos]],
+      [{}, [lower, 3, debit.amountNanos]],
+      [{ budget: total }, [total, 3, debit.amountNanos]],
+    ]
+    for (const [more, bounds] of rows) assert.deepEqual(await settle(more), bounds)
+    // An unbound person may have keys of two accounts. Their sessions go on, without the bounds.
+    const free = await signIn(store, { subject: 'u-2', sealed: 'x' })
+    await store.createAccount('two')
+    await store.createKey('two', { person: free.session.personId })
+    token = free.refresh
+    const { secret: _, ...shown } = tokens.readRefresh(token)!
+    const told = await store.settleRefresh(
+      shown,
+      { kind: 'yes', signedIn: { ...dev, subject: 'u-2', budget: month } },
+      lives,
+    )
+    assert.equal(told.kind, 'issued')
+    assert.equal((await store.findPerson(free.session.personId)).bounds.budget, undefined)
+    assert.deepEqual(await store.verify(verifyOptions), [])
+  })
+
   test('Y20 a person is the subject of an issuer, whatever the provider calls them; a second identity is the first person', async () => {
     const { store } = await open()
     const personOf = async (more: Partial<SignedIn>) => (await signIn(store, more)).session.personId

@@ -2,8 +2,10 @@ import { randomText } from '../../ids/base62.ts'
 import { hasEnded } from '../account.ts'
 import { BookError } from '../book-error.ts'
 import { type KeyRow, noPerson } from '../book-rows.ts'
-import type { BookChange, BookWrite, Facts } from '../book-rules.ts'
-import { keyBounds } from '../key-bounds.ts'
+import { type BookChange, type BookWrite, type Facts, whatDiffers } from '../book-rules.ts'
+import { keyBounds, personBounds } from '../key-bounds.ts'
+import { type PersonCounting, Uncounted } from '../person-budgets.ts'
+import { personOfIdentity } from '../person-rules.ts'
 import { confirmOwnKeys, pauseOwnKeys } from './own-keys.ts'
 import type { GrantRow, IssuedTokens, SessionLives, SessionName, SignedIn, SignInFacts, SignInRow } from './rows.ts'
 import { createSecret } from './tokens.ts'
@@ -89,15 +91,23 @@ export function refreshSession({ digest, generation, isAsking }: Refreshing, liv
 /** The provider's word about a person. @property signedIn how the rules map them now; undefined: as before */
 export type ProviderWord = { kind: 'yes'; signedIn?: SignedIn | undefined } | { kind: 'no' } | { kind: 'silent' }
 
-/** Ends a refresh by what the provider said. Silence counts as a yes for `offlineMs` since its last good answer. */
+/**
+ * Ends a refresh by what the provider said. Silence counts as a yes for `offlineMs` since its last good answer. With a yes, role,
+ * models, budget and requests a minute are those of the rules of now.
+ */
 export function settleRefresh(
   { digest, generation }: Pick<Refreshing, 'digest' | 'generation'>,
   word: ProviderWord,
   lives: SessionLives & { offlineMs: number },
-): BookChange<Refresh> {
-  const account = word.kind === 'yes' ? word.signedIn?.account : undefined
+  counting: PersonCounting,
+): BookChange<Refresh | Uncounted> {
+  const told = word.kind === 'yes' ? word.signedIn : undefined
+  const account = told?.account
   return {
-    about: { signIn: { digest }, ...(account !== undefined && { accounts: [account] }) },
+    about: {
+      signIn: { digest },
+      ...(told && { accounts: [told.account], identity: { issuer: told.issuer, subject: told.subject } }),
+    },
     decide(facts) {
       const found = judge(facts, generation, lives)
       if ('answer' in found) return found.answer
@@ -111,7 +121,9 @@ export function settleRefresh(
         const fields = { askedMs: nowMs, sealed, role }
         const advanced = advance(signIn, generation, nowMs, lives, fields)
         const narrowed = signedIn ? [key, ...found.ownKeys].flatMap((one) => narrow(one, signedIn)) : []
-        return { ...advanced, writes: [...advanced.writes, ...narrowed, ...confirmOwnKeys(found, nowMs)] }
+        const bound = signedIn ? bind(facts, signIn, signedIn, counting) : []
+        if (bound instanceof Uncounted) return { writes: [], result: bound }
+        return { ...advanced, writes: [...bound, ...advanced.writes, ...narrowed, ...confirmOwnKeys(found, nowMs)] }
       }
       if (nowMs < signIn.askedMs + lives.offlineMs) return advance(signIn, generation, nowMs, lives, {})
       const writes: BookWrite[] = [{ kind: 'set_sign_in', signInId: signIn.id, fields: { claimedMs: undefined } }]
@@ -124,6 +136,27 @@ export function settleRefresh(
 function narrow({ accountId, scope, bounds }: KeyRow, { models }: SignedIn): BookWrite[] {
   if (models?.join() === bounds.models?.join()) return []
   return [{ kind: 'set_bounds', accountId, scope, bounds: { ...bounds, models } }]
+}
+
+/** The bounds that the rules give the person now. Those of a person who has keys of another account too stay as they are. */
+function bind(
+  facts: Facts,
+  { personId, accountId }: SignInRow,
+  signedIn: SignedIn,
+  counting: PersonCounting,
+): BookWrite[] | Uncounted {
+  const person = facts.persons.find(({ id }) => id === personId)
+  const { budget, requestsPerMinute } = signedIn
+  const bounds = person && personBounds.after(person.bounds, { budget, requestsPerMinute })
+  // A write of the same bounds would send the warnings of a budget once more.
+  if (!bounds || !whatDiffers(personBounds.tell(person.bounds), personBounds.tell(bounds))) return []
+  try {
+    const found = personOfIdentity(facts, signedIn, accountId, counting)
+    return 'uncounted' in found ? found.uncounted : found.writes
+  } catch (error) {
+    if (error instanceof BookError && error.code === 'person_elsewhere') return []
+    throw error
+  }
 }
 
 type RefreshDecision = ReturnType<BookChange<Refresh>['decide']>
