@@ -160,7 +160,7 @@ export type Chain = {
 
 /**
  * Why the next entry of a chain is asked. `capacity`: all places of the entry are full. `unavailable`: none can be reached or
- * works. `over_long`: the prompt is too long for it. `budget`: the budget of the key would not bear it.
+ * works. `over_long`: the prompt is too long for it. `budget`: the budget of the key or its person would not bear it.
  */
 export const fallbackCauses = ['capacity', 'unavailable', 'over_long', 'budget'] as const
 export type FallbackCause = (typeof fallbackCauses)[number]

@@ -139,7 +139,7 @@ const chain = z.strictObject({
     .min(1, { error: 'must name a cause' })
     .prefault(['capacity', 'unavailable'])
     .describe(
-      'Why the next one is asked: all places are full (`capacity`), none is reached or works (`unavailable`), the prompt is too long for it (`over_long`), the budget of the key would not bear it (`budget`).',
+      'Why the next one is asked: all places are full (`capacity`), none is reached or works (`unavailable`), the prompt is too long for it (`over_long`), the budget of the key or its person would not bear it (`budget`).',
     ),
   chain_return: field
     .duration('0ms', '7d')

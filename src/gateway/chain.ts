@@ -133,14 +133,14 @@ type ChainParts = {
   ask(model: Model): UpstreamRequests
   /** Estimates the cost of the request at an entry, in nano-credits. */
   holdOf(model: Model, asked: UpstreamRequests): bigint
-  /** The unspent part of the key's budget; undefined if it has none. */
+  /** The unspent part of the budget of the key or its person, whichever has less; undefined if they have none. */
   leftNanos: bigint | undefined
   stays: Stays | undefined
 }
 
 /**
- * Finds the entries of a chain that take a request. It must be of a form that they take, fit their window, and be within the budget
- * of the key if the operator wants that. The entry that answered the conversation before comes first.
+ * Finds the entries of a chain that take a request. It must be of a form that they take and fit
+ * their window. If the operator wants that, it must be within the budgets of the key and its person. The entry that answered the conversation before comes first.
  * @throws GatewayError the refusal of the first entry if none takes it
  */
 export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainWalk } {

@@ -43,7 +43,8 @@ async function walk(
     if (call.isGone) throw new ClientGone()
     const { config } = snapshot
     const { pool } = snapshot
-    const who = { accountId: account.id, customer: account, pool, bounds: key.bounds, plan: account.plan }
+    const { bounds, personBounds } = key
+    const who = { accountId: account.id, customer: account, pool, bounds, personBounds, plan: account.plan }
     const asked = readRequest({ gateway, config, call, record, ...who }, bytes)
     const { model, affinity, likeness, asking, chain } = asked
     const release = await takeHold(config, key, entered, asked, record)

@@ -33,6 +33,8 @@ export type ReadRequestParts = {
   accountId: string
   /** The limits of the key that asks; undefined if it may name every model. */
   bounds?: (Pick<KeyBounds, 'models' | 'person' | 'labels' | 'mayChoose'> & Partial<LiveBounds>) | undefined
+  /** Those of its person (ruling Y20). */
+  personBounds?: LiveBounds | undefined
   plan?: string | undefined
   /** Tells whether a model has several accounts for the customer; undefined if nobody chooses one. */
   pool?: Pick<Pool, 'sizeOf'> | undefined
@@ -95,7 +97,13 @@ export function readRequest(reading: ReadRequestParts, bytes: Buffer): ReadReque
     const likeness = isAlike ? likenessOf() : undefined
     const conversation = scopedKey ?? likeness?.opener
     const estimate = (model: Model, { exchange }: UpstreamRequests) => holdOf(config, model, exchange, record)
-    const leftNanos = bounds?.budget && admission?.lookBudget(bounds as LiveBounds & { budget: Budget })
+    const lefts = [bounds, reading.personBounds].flatMap((one) =>
+      one?.budget && admission ? admission.lookBudget(one as LiveBounds & { budget: Budget }) : [],
+    )
+    const leftNanos = lefts.reduce<bigint | undefined>(
+      (least, left) => (left < (least ?? left) ? left : (least ?? left)),
+      undefined,
+    )
     const { first, walk } = openChain({
       chain,
       plan,

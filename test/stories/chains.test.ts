@@ -3,7 +3,9 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import fc from 'fast-check'
+import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
+import { createPerson } from '../../src/accounts/person-rules.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
 import { describeTranslation } from '../../src/live/translation.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
@@ -354,6 +356,29 @@ test('Y23 an idle connection that closes under the last attempt of an entry lead
   assert.equal(told.headers.get('x-triwire-answered-by'), 'm2', told.text)
   assert.deepEqual([first.requests.length, second.requests.length], [3, 1])
   assert.ok(used.includes(second.requests[0]!.connection), 'a connection that was used before')
+  await gateway.close()
+})
+
+test('Y23 Y20 the budget of a person chooses another entry as that of a key does, whichever has less', async () => {
+  const { gateway, upstreams, ask } = await startChains([{ id: 'coder', chain: ['m2', 'm0'], when: ['budget'] }])
+  upstreams[0]!.play(good(0))
+  upstreams[2]!.play(good(2))
+  const [little, much] = [5_000_000n, 50_000_000_000n].map((nanos) => ({ nanos, per: undefined }))
+  const budgets = [
+    [little, undefined, 'm0'],
+    [little, much, 'm0'],
+    [much, little, 'm0'],
+    [much, undefined, 'm2'],
+    [much, much, 'm2'],
+  ] as const
+  for (const [at, [ofPerson, ofKey, model]] of budgets.entries()) {
+    const wishes = { name: `P${at}`, externalId: `u-${at}`, account: 'tester', budget: ofPerson! }
+    gateway.store.change(createPerson(wishes, { nowMs: 1, calendar: createCalendar(utc) }))
+    const { key } = gateway.store.createKey('tester', { person: `u-${at}`, ...(ofKey && { budget: ofKey }) })
+    await gateway.untilKnown(key)
+    const told = await ask({ wire: 'chat', headers: { authorization: `Bearer ${key}`, 'x-session-id': `s${at}` } })
+    assert.equal(told.headers.get('x-triwire-answered-by'), model, `${at} ${told.text}`)
+  }
   await gateway.close()
 })
 
