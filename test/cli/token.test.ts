@@ -3,6 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { readBearer } from '../../src/cli/login/bearer.ts'
 import { fileOf, type KeptSignIn, readKept } from '../../src/cli/login/kept.ts'
 import { tryLock } from '../../src/cli/login/lock.ts'
@@ -88,8 +89,14 @@ for (const leftSeconds of [200, -10])
     })
     const all = await Promise.all(Array.from({ length: 8 }, () => token(place)))
     assert.equal(place.server.formsOf('/oauth/token').length, 1)
-    // A process that began after the refresh reads the new token as well.
-    assert.deepEqual(all, Array(8).fill(printed(2)))
+    // A process that began after the refresh reads the new token as well. One that waits long prints the old one while that is good.
+    const allowed = leftSeconds > 0 ? [printed(1), printed(2)] : [printed(2)]
+    for (const one of all)
+      assert.ok(
+        allowed.some((other) => isDeepStrictEqual(one, other)),
+        JSON.stringify(one),
+      )
+    assert.ok(all.some((one) => isDeepStrictEqual(one, printed(2))))
   })
 
 test('issue 47 with lives shorter than five minutes too, a waiting process takes the new token', async () => {

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { problemOf, startApi } from '../operations/api.ts'
+import { until } from '../support/waiting.ts'
 
 const question = { model: 'native-chat', messages: [{ role: 'user', content: 'canary-demo' }] }
 
@@ -35,7 +36,7 @@ test('CON-P7 the demo is made in a file of its own, is only read, and its file g
     assert.equal(requests.length, 5)
     const explained = await read(`/requests/${requests[0]!['request_id']}/explain`, token)
     assert.equal(explained['request_id'], requests[0]!['request_id'])
-    assert.ok((await read('/needs', token)).items.length > 0)
+    await until(async () => (await read('/needs', token)).items.length > 0, 'the demo needs somebody')
   }
   const usage = await read('/usage?by=model&measures=credits,requests,errors,first_byte_ms&last=30d&bucket=day')
   assert.equal((usage['series'] as unknown as unknown[]).length, 4)
