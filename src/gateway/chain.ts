@@ -139,8 +139,8 @@ type ChainParts = {
 }
 
 /**
- * Finds the entries of a chain that take a request. It must be of a form that they take and fit
- * their window. If the operator wants that, it must be within the budgets of the key and its person. The entry that answered the conversation before comes first.
+ * Finds the entries of a chain that take a request. It must be of a form that they take and fit their window. If the operator wants
+ * that, it must be within the budgets of the key and its person. The entry that answered the conversation before comes first.
  * @throws GatewayError the refusal of the first entry if none takes it
  */
 export function openChain(parts: ChainParts): { first: AskedChoice; walk: ChainWalk } {
