@@ -575,6 +575,29 @@ test('clouds Y27 sources that cannot give a credential say why, in words without
   }
 })
 
+test('clouds an answer that is no JSON, or JSON of another form, is never repeated in the log', async () => {
+  for (const { name, set, isLocal } of sources) {
+    if (isLocal) continue
+    for (const body of [
+      `${canary}`,
+      `{"access_token":${canary}`,
+      `"${canary}"`,
+      'null',
+      `{"expires_in":"${canary}"}`,
+    ]) {
+      const { key, begin, log } = await start((setting) => {
+        const head = `HTTP/1.1 200 OK\r\nmetadata-flavor: Google\r\ncontent-length: ${body.length}\r\n\r\n`
+        setting.cloud.upstream.play((socket) => void socket.write(head + body))
+        return set(setting)
+      })
+      await begin()
+      assert.equal(key.value, undefined, `${name}: ${body}`)
+      assert.match(log.join(), /key_failed/, name)
+      assert.doesNotMatch(log.join(), new RegExp(canary.slice(0, 6)), `${name}: ${body}`)
+    }
+  }
+})
+
 test('clouds a source that is silent is given up, and asked again', async () => {
   const { set } = sources.find(({ name }) => name === 'client secret of variables')!
   const { cloud, key, begin, pass, log } = await start((setting) => {

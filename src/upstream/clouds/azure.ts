@@ -4,6 +4,7 @@ import {
   type CloudSource,
   type CloudToken,
   formOf,
+  readMembers,
   readOAuth,
   readSource,
   type SourceAround,
@@ -96,9 +97,10 @@ async function askIdentity(
 
 /** App Service tells the end of a token (`expires_on`), in seconds, and not always its life. */
 function readManaged(text: string, around: SourceAround): { bearer: string; lifeMs: number } {
-  const { expires_on: end, expires_in: life, ...rest } = JSON.parse(text) as Record<string, unknown>
+  const where = 'the answer of the managed identity'
+  const { expires_on: end, expires_in: life, ...rest } = readMembers(text, where, [])
   const seconds = life ?? Number(end) - Math.floor(around.nowMs() / 1_000)
-  return readOAuth(JSON.stringify({ ...rest, expires_in: seconds }), 'the answer of the managed identity')
+  return readOAuth(JSON.stringify({ ...rest, expires_in: seconds }), where)
 }
 
 /** Azure's own libraries know the variable too (azure-identity). */
