@@ -4,8 +4,9 @@ import { presets } from '../../catalog/presets.ts'
 import type { ModelWire } from '../../catalog/wire-names.ts'
 
 /*
- * Providers of LiteLLM: their addresses, the variables of their keys, and how requests reach them from here. The names, variables and
- * addresses are facts of docs.litellm.ai/docs/providers (November 2026). Our side is that of docs/providers.md.
+ * Providers of LiteLLM: how requests reach them from here, their addresses, and the variables of their keys. The sources are
+ * docs/providers.md where it has the provider. Other addresses were not compared with a page of the provider: `triwire check --online`
+ * shows whether one answers.
  */
 
 /** The texts of a deployment, with references as we write them (`${NAME}`). Each is undefined if the deployment has none. */
