@@ -128,7 +128,12 @@ export function createOAuth(parts: OAuthParts) {
         `Too many sign-ins were begun from your address and not finished: try again in ${place.retryAfterSeconds} seconds.`,
       )
     const agent = form.get('surface') || form.get('client_id') || request.exchange.header('user-agent')
-    const grant = await (await booksFor(ip)).beginGrant({ kind: 'device', agent, address: ip })
+    const begin = async () => (await booksFor(ip)).beginGrant({ kind: 'device', agent, address: ip })
+    const grant = await begin().catch((error) => {
+      // Nothing was begun, and the program tries again.
+      place.giveBack()
+      throw error
+    })
     limits.begun(grant.code, place)
     const page = `${parts.baseOf(request)}/console/device`
     return oauthAnswer(200, {

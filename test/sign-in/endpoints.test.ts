@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import test, { after, before } from 'node:test'
+import { StoreSilent } from '../../src/accounts/account.ts'
 import type { Books } from '../../src/accounts/books.ts'
 import type { SignedIn } from '../../src/accounts/sign-in/rows.ts'
+import type { SideRequest } from '../../src/admin/side.ts'
+import { createSignInLimits } from '../../src/sign-in/limits.ts'
+import { createOAuth } from '../../src/sign-in/oauth.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
-import { booksOf, hourMs } from '../support/sessions.ts'
+import { booksOf, hourMs, tokensOf } from '../support/sessions.ts'
 import { until } from '../support/waiting.ts'
 
 const signIn = { issuer: 'https://idp.example', client_id: 'triwire', rules: [{ groups: ['dev'], account: 'tester' }] }
@@ -306,4 +310,26 @@ test('Y19 telemetry is taken from sessions and not read, and nothing else is', a
     assert.equal(((await nobody.json()) as { type: string }).type, 'error')
     assert.equal((await fetch(gateway.url + path, withBearer(access_token))).status, 404)
   }
+})
+
+test('Y19 sign-ins that a silent store did not begin take no place of their address', async () => {
+  let isSilent = true
+  const begun = () => Promise.resolve(booksOf(gateway))
+  const oauth = createOAuth({
+    books: () => (isSilent ? Promise.reject(new StoreSilent()) : begun()),
+    tokens: tokensOf(gateway),
+    limits: createSignInLimits({ limits: () => ({ codes: 1, grants: 1 }), clockMs: () => 0 }),
+    settings: () => assert.fail('nothing is asked of them'),
+    baseOf: () => gateway.url,
+    nowMs: gateway.nowMs,
+  })
+  const request = {
+    exchange: { method: 'POST', header: () => undefined },
+    record: { ip: newAddress() },
+    readBody: async () => Buffer.from('surface=claude_code'),
+  } as unknown as SideRequest
+  const ask = async () => (await oauth['/oauth/device_authorization'](request)).status
+  assert.deepEqual([await ask(), await ask()], [503, 503])
+  isSilent = false
+  assert.deepEqual([await ask(), await ask()], [200, 429])
 })

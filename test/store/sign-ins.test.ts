@@ -165,7 +165,7 @@ onEachStore((engine) => {
     assert.deepEqual(await store.verify(verifyOptions), [])
   })
 
-  test('Y20 a refresh gives the person the bounds of the rules of now, with what they have spent, and no warning twice', async () => {
+  test('Y20 a refresh gives the person the bounds of the rules of now, with what they have spent', async () => {
     const { store, account } = await open()
     const month = { nanos: 5_000_000_000n, per: 'month' as const }
     const first = await signIn(store, { budget: month, requestsPerMinute: 30, sealed: 'x' })

@@ -148,7 +148,7 @@ function bind(
   const person = facts.persons.find(({ id }) => id === personId)
   const { budget, requestsPerMinute } = signedIn
   const bounds = person && personBounds.after(person.bounds, { budget, requestsPerMinute })
-  // A write of the same bounds would send the warnings of a budget once more.
+  // A write of the same bounds would lock the account for nothing.
   if (!bounds || !whatDiffers(personBounds.tell(person.bounds), personBounds.tell(bounds))) return []
   try {
     const found = personOfIdentity(facts, signedIn, accountId, counting)
