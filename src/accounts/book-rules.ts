@@ -384,6 +384,9 @@ export function updateKey(
       if (typeof wishes.label === 'string') checkLabel(wishes.label, accountId)
       refuseStale(versionOfKey(key), version, keyId)
       const result: KeyRow = { ...key, bounds: keyBounds.after(key.bounds, withPerson(wishes, facts, accountId)) }
+      // The bounds of the person, and signing them out, reach a session by its key.
+      if (key.session !== undefined && result.bounds.person !== key.bounds.person)
+        throw new BookError('key_of_session', keyId)
       if (wishes.label !== undefined) result.label = wishes.label ?? undefined
       if (wishes.expiresMs !== undefined) Object.assign(result, endsOf(key, wishes.expiresMs ?? undefined))
       const difference = whatDiffers(tellKey(key), tellKey(result))

@@ -54,7 +54,7 @@ const words: Record<BookErrorCode, BookErrorWords> = {
   },
   key_of_session: {
     problem: 'conflict',
-    say: (id) => `Key ${id} is that of a session, whose tokens are renewed by themselves`,
+    say: (id) => `Key ${id} is that of a session, which belongs to its person and renews its tokens by itself`,
     cure: 'to end the session, use triwire session end',
   },
   no_session: {

@@ -39,7 +39,10 @@ test('Y20 session list shows where people are signed in, session end ends one, a
   assert.deepEqual(await idsOf('--sessions', '--person', 'Bo'), [bo.keyId])
   assert.equal((await json('key', 'show', bo.keyId))['session'], bo.id)
   const refused = await ask('key', 'rotate', bo.keyId)
-  assert.match(refused.stderr, /is that of a session, whose tokens are renewed by themselves: to end the session/)
+  assert.match(
+    refused.stderr,
+    /is that of a session, which belongs to its person and renews its tokens by itself: to end the session/,
+  )
   for (let n = 0; n < 2; n++) assert.equal((await ask('session', 'end', ada.id)).stdout, `${ada.id} has ended\n`)
   assert.match((await ask('session', 'end', 'ses_1')).stderr, /There is no session "ses_1": see triwire session list/)
   assert.deepEqual(

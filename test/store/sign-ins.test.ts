@@ -417,6 +417,15 @@ onEachStore((engine) => {
     assert.equal(await sealed(), undefined)
   })
 
+  test('Y20 the key of a session is of its person, whoever is named: only the session can end', async () => {
+    const { store } = await open()
+    const [ada, bo] = [await signIn(store), await signIn(store, { subject: 'u-2' })]
+    for (const person of [bo.session.personId, null])
+      await assert.rejects(store.updateKey(ada.session.keyId, { person }), { code: 'key_of_session' })
+    const changed = await store.updateKey(ada.session.keyId, { person: ada.session.personId, label: 'laptop' })
+    assert.deepEqual([changed.bounds.person, changed.label], [ada.session.personId, 'laptop'])
+  })
+
   test('Y20 nothing of an erased person stays in their sessions', async () => {
     const { store } = await open()
     const { session } = await signIn(store, { sealed: 'sealed' })
