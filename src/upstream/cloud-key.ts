@@ -64,6 +64,7 @@ export class CloudKey implements LiveKey, CloudCredential {
   /** The provider has refused the credential, so that the next one is another one for the health of the account. */
   #isRefused = false
   #aheadMs: number | undefined
+  #upstream: CloudSurroundings['upstream']
   #signingKeys = keepSigningKey()
   #minted: { token: CloudToken; key: string; untilMs: number } | undefined
   #mintedBefore: string | undefined
@@ -72,9 +73,15 @@ export class CloudKey implements LiveKey, CloudCredential {
   constructor(account: CloudAccount, parts: CloudSurroundings) {
     this.#account = account
     this.#parts = parts
+    this.#upstream = parts.upstream
     this.first = new Promise((resolve) => {
       this.#onFirst = resolve
     })
+  }
+
+  /** Takes over the way to endpoints of the newest configuration. */
+  follow(upstream: CloudSurroundings['upstream']): void {
+    this.#upstream = upstream
   }
 
   /** A word that is set while the credential is good. It is the secret itself only if that is a bearer. */
@@ -233,13 +240,13 @@ export class CloudKey implements LiveKey, CloudCredential {
   }
 
   #around(signal: AbortSignal): SourceAround {
-    const { env, upstream } = this.#parts
+    const { env } = this.#parts
     return {
       env,
       signal,
       nowMs: () => this.#nowMs(),
       noteDate: (date) => this.#noteDate(date),
-      routeTo: (address) => routeTo(address, upstream, env),
+      routeTo: (address) => routeTo(address, this.#upstream, env),
     }
   }
 }

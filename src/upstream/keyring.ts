@@ -70,9 +70,13 @@ export function createKeyring(
   }
 
   function findAll(upstreams: Iterable<Upstream>): { key: OwnedKey; account: UpstreamAccount }[] {
+    const seen = new Set<OwnedKey>()
     return [...upstreams].flatMap((upstream) =>
       upstream.accounts.flatMap((account) => {
         const key = find(account, upstream)
+        // Of several upstreams with one source, the first has the way to its endpoints.
+        if (key instanceof CloudKey && !seen.has(key)) key.follow(upstream)
+        if (key) seen.add(key)
         return key ? { key, account } : []
       }),
     )

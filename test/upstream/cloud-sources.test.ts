@@ -665,6 +665,40 @@ test('clouds endpoints are asked through the proxy of the upstream, or of the en
   assert.equal(proxy.asked.length, before)
 })
 
+test('clouds U14 a reload that changes the proxy of an upstream changes the way of its next renewal, and one that is refused does not', async () => {
+  const { set } = sources.find(({ name }) => name === 'client secret of variables')!
+  const [old, anew] = [await startEgressProxy(), await startEgressProxy()]
+  for (const proxy of [old, anew]) proxy.refuse(407)
+  const { account, keyring, begin, pass, settled } = await start(
+    (setting) => {
+      const { account, env } = set(setting)
+      return { account, env: { ...env, AZURE_AUTHORITY_HOST: 'https://login.invalid' } }
+    },
+    { proxy: { url: new Secret(old.url), source: 'upstreams.far.proxy' } },
+  )
+  await begin()
+  const own: UpstreamAccount = { name: 'a', key: new Secret(''), renewal: { cloud: account }, isEnabled: true }
+  const through = (...proxies: { url: string }[]) =>
+    proxies.map(({ url }, at) =>
+      upstreamAt('https://far', {
+        ...{ name: `far${at}`, accounts: [own] },
+        proxy: { url: new Secret(url), source: 'upstreams.far.proxy' },
+      }),
+    )
+  const asked = async () => {
+    const before = [old.asked.length, anew.asked.length] as const
+    pass(60_000)
+    await settled()
+    return [old.asked.length - before[0], anew.asked.length - before[1]]
+  }
+  assert.deepEqual(await asked(), [1, 0])
+  keyring.adopt(through(anew, old))
+  assert.deepEqual(await asked(), [0, 1], 'that of the first upstream with this source')
+  await keyring.prepare(through(old))
+  keyring.keep(through(anew))
+  assert.deepEqual(await asked(), [0, 1])
+})
+
 test('clouds a week of hourly renewals leaves no moment without a good credential, and asks once for each', async () => {
   const { cloud, key, begin, pass, settled } = await start(sources.find(({ name }) => name === 'web identity')!.set)
   await begin()
