@@ -62,15 +62,17 @@ function costOfMove({ usage, prices }: Pick<Recent, 'usage' | 'prices'>): string
   return formatCredits(fresh > read ? fresh - read : 0n)
 }
 
-/** Of a request that only the ledger knows: what it has never had, or no more, is null. */
+/** Of a request that only the ledger knows: what it has never had, or no more, is null. Of a chain it knows one step. */
 export function explainDebit(debit: FoundDebit): Explanation {
   const { entry, prices } = debit
   const { requestId, clientWire, ...bill } = entry.bill
+  const { person: personId, labels, alias, fellBackFrom: from, fellBackCause: cause, moved } = entry.details ?? {}
+  const hops = from === undefined || cause === undefined ? [] : [{ from, to: bill.model, cause }]
   const record = {
     ...{ ...bill, id: requestId, wire: clientWire, prices, costNanos: entry.amountNanos },
     ...{ accountId: entry.accountId, account: entry.accountName, keyPrefix: entry.keyPrefix },
-    ...{ personId: entry.details?.person, labels: entry.details?.labels },
-  }
+    ...{ personId, labels, alias, moved, ...(alias !== undefined && { hops }) },
+  } as Omit<Recent, 'overMs'>
   return { ...explainRecord(record, 0, debit), attempts: null, losses: null }
 }
 

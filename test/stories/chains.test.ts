@@ -7,6 +7,7 @@ import { createCalendar, utc } from '../../src/accounts/calendar.ts'
 import { digestKey } from '../../src/accounts/keys.ts'
 import { createPerson } from '../../src/accounts/person-rules.ts'
 import type { ClientWire } from '../../src/catalog/wire-names.ts'
+import { explainDebit } from '../../src/live/explanation.ts'
 import { describeTranslation } from '../../src/live/translation.ts'
 import type { Explanation } from '../../src/operations/shapes.ts'
 import { runWarm } from '../cli/run.ts'
@@ -102,6 +103,12 @@ test('Y23 a further entry answers where the first fails: under its own id, at it
       ['m1', 'up1'],
     ],
   )
+  const kept = explainDebit(gateway.store.findDebit(told.id)!)
+  assert.deepEqual(
+    [kept.alias, kept.fell_back],
+    [explained.alias, explained.fell_back],
+    'the ledger alone knows it too',
+  )
   const metrics = await (await gateway.askAdmin('/metrics')).text()
   assert.match(metrics, /^triwire_fallbacks_total\{chain="coder",from="m0",to="m1",cause="unavailable"\} 1$/m)
   const { data } = (await (await fetch(`${gateway.url}/v1/models`)).json()) as { data: { id: string }[] }
@@ -119,6 +126,13 @@ test('Y23 a first entry that answers is billed as itself, with the chain as the 
   assert.equal(told.headers.get('x-triwire-answered-by'), 'm0')
   assert.deepEqual(gateway.store.findEntry(told.id)!.details, { alias: 'coder' })
   const plain = await ask({ model: 'm0' })
+  for (const [id, alias, hops] of [
+    [told.id, 'coder', []],
+    [plain.id, null, null],
+  ] as const) {
+    const kept = explainDebit(gateway.store.findDebit(id)!)
+    assert.deepEqual([kept.alias, kept.fell_back, kept.moved], [alias, hops, null])
+  }
   assert.equal(plain.headers.get('x-triwire-answered-by'), null)
   assert.equal(gateway.store.findEntry(plain.id)!.details, undefined)
   await gateway.close()
