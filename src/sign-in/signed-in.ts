@@ -27,7 +27,10 @@ export function isPaid(person: RuledPerson): person is SignedIn {
 }
 
 /** The provider's word about somebody who goes on, for `settleRefresh`. @property why for the log */
-type Permission = { kind: 'yes'; signedIn: SignedIn } | { kind: 'no' | 'silent'; why: string }
+type Permission =
+  | { kind: 'yes'; signedIn: SignedIn }
+  | { kind: 'no'; why: string; isUnasked?: boolean }
+  | { kind: 'silent'; why: string }
 
 /**
  * Asks the provider within 3 s whether the person of a session may go on, and applies the rules of now. Only the server that is
@@ -47,7 +50,8 @@ export function createAskAgain(
     if (!base) {
       // Nobody will ever be asked, so the person signs in again.
       const isOver = nowMs() >= askedMs + settings().offlineMs
-      return { kind: isOver ? 'no' : 'silent', why: 'there is no token of the provider, or seal_key is another one' }
+      const why = 'there is no token of the provider, or seal_key is another one'
+      return isOver ? { kind: 'no', why, isUnasked: true } : { kind: 'silent', why }
     }
     const renewal = await provider.renew(base)
     if (renewal.kind === 'silent') void renewal.late?.then((late) => settleLate(id, judge(late), books)).catch(() => {})

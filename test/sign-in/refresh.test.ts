@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { Books } from '../../src/accounts/books.ts'
+import type { SignInRow } from '../../src/accounts/sign-in/rows.ts'
+import type { SignInSettings } from '../../src/config/config.ts'
+import { createAskAgain } from '../../src/sign-in/signed-in.ts'
+import { createTickets } from '../../src/sign-in/tickets.ts'
 import { TestBrowser } from '../support/browser.ts'
 import { startTestGateway, type TestGateway } from '../support/gateway.ts'
 import { type ProviderPerson, providerSecret, startIdentityProvider } from '../support/identity-provider.ts'
@@ -145,4 +150,26 @@ test('issue 47 without a refresh token of the provider, a session goes on for `o
   assert.equal(second.error, undefined)
   gateway.advance(31 * minuteMs)
   assert.equal((await refresh(second)).error, 'invalid_grant')
+})
+
+test('Y20 without a token of the provider nobody is asked: silence for `offline`, and then an end that says nothing of the person', async () => {
+  const sealKey = Buffer.alloc(32, 7)
+  const settings = { offlineMs: 1_000 } as SignInSettings
+  let nowMs = 5_999
+  const provider = { renew: () => assert.fail('nobody is asked') }
+  const ask = createAskAgain(
+    () => settings,
+    provider,
+    createTickets(sealKey, () => nowMs),
+    () => nowMs,
+  )
+  const word = async () => {
+    const { why: _, ...told } = (await ask({ id: 'ses_1', askedMs: 5_000 } as SignInRow, {} as Books)) as {
+      why: string
+    }
+    return told
+  }
+  assert.deepEqual(await word(), { kind: 'silent' })
+  nowMs = 6_000
+  assert.deepEqual(await word(), { kind: 'no', isUnasked: true })
 })

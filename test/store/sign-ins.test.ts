@@ -555,6 +555,17 @@ onEachStore((engine) => {
     assert.equal(await endOf(paused), startMs + 30 * day)
   })
 
+  test('Y20 a session that ends because the provider cannot be asked leaves the keys of its person their week', async () => {
+    const { store } = await open()
+    const { session, refresh: token } = await signIn(store)
+    const made = await store.createOwnKey(session.keyId, 'agent')
+    assert.ok(typeof made === 'object')
+    const { secret: _, ...shown } = tokens.readRefresh(token)!
+    const told = await store.settleRefresh(shown, { kind: 'no', isUnasked: true }, lives)
+    assert.deepEqual(told, { kind: 'ended', why: 'provider' })
+    assert.equal((await store.listKeys('one')).find(({ id }) => id === made.id)?.expiresMs, startMs + 7 * day)
+  })
+
   test('Y20 a no of the provider that came late pauses the keys of the person as one in time does', async () => {
     const { store } = await open()
     const { session } = await signIn(store, { sealed: 'x' })

@@ -88,8 +88,15 @@ export function refreshSession({ digest, generation, isAsking }: Refreshing, liv
   }
 }
 
-/** The provider's word about a person. @property signedIn how the rules map them now; undefined: as before */
-export type ProviderWord = { kind: 'yes'; signedIn?: SignedIn | undefined } | { kind: 'no' } | { kind: 'silent' }
+/**
+ * The provider's word about a person.
+ * @property signedIn how the rules map them now; undefined: as before
+ * @property isUnasked the session must end because the provider cannot be asked; it has said nothing of the person
+ */
+export type ProviderWord =
+  | { kind: 'yes'; signedIn?: SignedIn | undefined }
+  | { kind: 'no'; isUnasked?: boolean }
+  | { kind: 'silent' }
 
 /**
  * Ends a refresh by what the provider said. Silence counts as a yes for `offlineMs` since its last good answer. With a yes, role,
@@ -114,7 +121,7 @@ export function settleRefresh(
       const { signIn, key } = found
       const { nowMs } = facts
       const isMoved = account !== undefined && !facts.accounts.some(({ id }) => id === signIn.accountId)
-      if (word.kind === 'no' || isMoved) return ended(found, 'provider', nowMs)
+      if (word.kind === 'no' || isMoved) return ended(found, 'provider', nowMs, word.kind === 'no' && word.isUnasked)
       if (word.kind === 'yes') {
         const { signedIn } = word
         const { role, sealed = signIn.sealed } = signedIn ?? signIn
@@ -205,18 +212,18 @@ function issue(session: SignInRow, { accessMs }: SessionLives): Refresh {
   return { kind: 'issued', session, secret: undefined, generation: session.generation, accessExpiresMs }
 }
 
-function ended(found: SignInFacts, why: SessionEnd, nowMs: number): RefreshDecision {
-  return { ...endWrites(found, why, nowMs), result: { kind: 'ended', why } }
+function ended(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked?: boolean): RefreshDecision {
+  return { ...endWrites(found, why, nowMs, isUnasked), result: { kind: 'ended', why } }
 }
 
 /** Ends a session with its key, on every replica at once, as a revoked key. A no of the provider is about the person's own keys too. */
-function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number) {
+function endWrites(found: SignInFacts, why: SessionEnd, nowMs: number, isUnasked = false) {
   const { signIn, key } = found
   const { accountId, id: keyId } = key
   const writes: BookWrite[] = [
     { kind: 'set_sign_in', signInId: signIn.id, fields: { endedMs: nowMs, endedWhy: why, sealed: undefined } },
     { kind: 'set_key', accountId, keyId, fields: { revokedMs: key.revokedMs ?? nowMs } },
-    ...(why === 'provider' ? pauseOwnKeys(found, nowMs) : []),
+    ...(why === 'provider' && !isUnasked ? pauseOwnKeys(found, nowMs) : []),
   ]
   const operation = why === 'reuse' ? 'session.reuse' : 'session.end'
   return { writes, trail: { operation, object: signIn.id, after: { person: signIn.personId, why } } }
