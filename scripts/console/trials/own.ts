@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
 import type { Page } from 'playwright-core'
+import { until } from '../../../test/support/waiting.ts'
 import { findBarriers, forgive, openPage, settle, visit } from '../browser.ts'
 import { type Rig, startRig } from '../rig.ts'
 import type { Trial } from '../trials.ts'
+
+/** The pixels by which a page is wider than its window. */
+const widthOver = 'document.documentElement.scrollWidth - document.documentElement.clientWidth'
 
 /** The pages of the owner of a key, with the id of one request. */
 const pagesOf = (request: string) => [
@@ -119,10 +123,8 @@ export const ownTrials: readonly Trial[] = [
           assert.deepEqual(await view.page.locator('.failure').allTextContents(), [], path)
           for (const width of [1440, 360]) {
             await view.page.setViewportSize({ width, height: 800 })
-            const over = await view.page.evaluate(
-              'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-            )
-            assert.equal(over, 0, `${path} at ${width} px`)
+            // Tables and plots take the new width a frame later.
+            await until(async () => (await view.page.evaluate(widthOver)) === 0, `${path} fits ${width} px`)
             assert.deepEqual(await findBarriers(view), [], `${path} at ${width} px, ${theme}`)
           }
         }
