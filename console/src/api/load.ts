@@ -1,5 +1,5 @@
 import { type Signal, signal } from '@preact/signals'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Listed } from '../shapes.ts'
 import { ask, Refusal } from './ask.ts'
 import { mayPass, retrySoon, stopRetrying } from './recover.ts'
@@ -195,4 +195,17 @@ function giveTurn(): void {
   const next = waiting.shift()
   if (next) next()
   else queries--
+}
+
+/** How often something without events is loaded again, in ms. */
+const againMs = 15_000
+
+/** Loads something again every so many ms while the page is seen. */
+export function useAgain(reload: () => void, ms = againMs): void {
+  const last = useRef(reload)
+  last.current = reload
+  useEffect(() => {
+    const timer = window.setInterval(() => !document.hidden && last.current(), ms)
+    return () => window.clearInterval(timer)
+  }, [ms])
 }

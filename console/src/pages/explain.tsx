@@ -5,34 +5,21 @@ import { exactCredits, readCredits } from '../pure/format.ts'
 import { priceLines } from '../pure/price.ts'
 import type { Explanation } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
-import { Copy } from '../ui/copy.tsx'
-import { Icon } from '../ui/icons.tsx'
 import { Count, Ms } from '../ui/numbers.tsx'
 import { Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { Breakable, Words } from '../ui/words.tsx'
+import { ExplainPanel } from './request-frame.tsx'
 
 /** Explains step by step why a request got its answer. The texts of the request are not shown: they are stored nowhere. */
 export function Explain({ id, close }: { id: string; close?: () => void }) {
   const told = useSteady<Explanation>(`/requests/${encodeURIComponent(id)}/explain`)
   return (
-    <div class="panel explain">
-      <header>
-        <h2>Request</h2>
-        <code class="small">{id}</code>
-        <div class="tools">
-          <Copy text={id} label="Copy request id" quiet />
-          {close && (
-            <button type="button" class="quiet" aria-label="Close" onClick={close}>
-              <Icon name="close" />
-            </button>
-          )}
-        </div>
-      </header>
+    <ExplainPanel id={id} close={close}>
       <Shown of={told} height={120} lines={3}>
         {(one) => <Steps of={one} />}
       </Shown>
-    </div>
+    </ExplainPanel>
   )
 }
 

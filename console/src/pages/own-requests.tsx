@@ -1,54 +1,25 @@
-import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
-import { useList, useLoad, useSteady } from '../api/load.ts'
-import { go, hrefOf, pageHref, place, setQuery } from '../location.ts'
+import { useAgain, useList, useLoad, useSteady } from '../api/load.ts'
+import { hrefOf, pageHref, place, setQuery } from '../location.ts'
 import { me } from '../session.ts'
 import type { LedPerson, Listed, OwnExplanation, OwnRequest } from '../shapes.ts'
 import { Outcome } from '../ui/badges.tsx'
-import { Copy } from '../ui/copy.tsx'
 import { Select } from '../ui/form.tsx'
-import { Icon } from '../ui/icons.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
-import { useEscape } from '../ui/shortcuts.tsx'
 import { Empty, Failure, Panel, Shown, Skeleton } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Fact } from './key-fields.tsx'
 import { Chip } from './overview.tsx'
-
-/** How often the list is loaded again, in ms. */
-const everyMs = 15_000
-
-/** Loads something again every so many ms while the page is seen. */
-export function useAgain(reload: () => void, ms = everyMs): void {
-  const last = useRef(reload)
-  last.current = reload
-  useEffect(() => {
-    const timer = window.setInterval(() => !document.hidden && last.current(), ms)
-    return () => window.clearInterval(timer)
-  }, [ms])
-}
+import { ExplainPanel, RequestSplit } from './request-frame.tsx'
 
 /** The owner's own requests, each with the reason of its refusal. */
 export function OwnRequests({ id }: { id: string | undefined }) {
-  const close = useMemo(
-    () => () => {
-      document.querySelector<HTMLElement>('tr.selected a')?.focus()
-      go(hrefOf({ page: 'requests', query: place.peek().query }))
-    },
-    [],
-  )
-  useEscape(id === undefined ? undefined : close)
   return (
-    <div class={id === undefined ? 'split' : 'split open'}>
-      <div class="first">
-        <RequestList selected={id} />
-      </div>
-      {id !== undefined && (
-        <aside class="second" aria-label="Request explained">
-          <OwnExplain id={id} key={id} close={close} />
-        </aside>
-      )}
-    </div>
+    <RequestSplit
+      id={id}
+      list={<RequestList selected={id} />}
+      explain={(one, close) => <OwnExplain id={one} key={one} close={close} />}
+    />
   )
 }
 
@@ -185,21 +156,11 @@ function explainPath(id: string): string {
 function OwnExplain({ id, close }: { id: string; close(): void }) {
   const told = useSteady<OwnExplanation>(explainPath(id))
   return (
-    <div class="panel explain">
-      <header>
-        <h2>Request</h2>
-        <code class="small">{id}</code>
-        <div class="tools">
-          <Copy text={id} label="Copy request id" quiet />
-          <button type="button" class="quiet" aria-label="Close" onClick={close}>
-            <Icon name="close" />
-          </button>
-        </div>
-      </header>
+    <ExplainPanel id={id} close={close}>
       <Shown of={told} height={120} lines={3}>
         {(one) => <OwnSteps of={one} />}
       </Shown>
-    </div>
+    </ExplainPanel>
   )
 }
 

@@ -1,5 +1,5 @@
 import { withQuery } from '../api/ask.ts'
-import { refresh, useSteady } from '../api/load.ts'
+import { refresh, useAgain, useSteady } from '../api/load.ts'
 import { go, hrefOf, pageHref } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
 import { readCredits, tellCount, tellCredits, tellPlotted } from '../pure/format.ts'
@@ -13,7 +13,7 @@ import { Panel, Shown } from '../ui/states.tsx'
 import { Table } from '../ui/table.tsx'
 import { usagePath, useRange } from './figures.ts'
 import { Fact, LimitFacts } from './key-fields.tsx'
-import { ownColumns, rowHref, useAgain } from './own-requests.tsx'
+import { ownColumns, rowHref } from './own-requests.tsx'
 import { outcomeSeries, seriesOf } from './series.tsx'
 
 /** The overview for the owner of a key: what is left, what they spent, and their last requests. */

@@ -3,7 +3,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 import { withQuery } from '../api/ask.ts'
 import { useLive } from '../api/live.ts'
 import { refresh, useList, useLoad, useSteady } from '../api/load.ts'
-import { go, hrefOf, place, setQuery } from '../location.ts'
+import { hrefOf, place, setQuery } from '../location.ts'
 import { Plot } from '../plot/plot.tsx'
 import { tellCount } from '../pure/format.ts'
 import { readList } from '../pure/place.ts'
@@ -17,12 +17,12 @@ import { CsvButton } from '../ui/csv-button.tsx'
 import { Select } from '../ui/form.tsx'
 import { Count, Credits, Ms, Time } from '../ui/numbers.tsx'
 import { Pick, PickAccount, useNamed } from '../ui/pick.tsx'
-import { useEscape } from '../ui/shortcuts.tsx'
 import { Empty, Shown } from '../ui/states.tsx'
 import { type Column, furtherOf, Table } from '../ui/table.tsx'
 import { Explain } from './explain.tsx'
 import { usagePath, useFresh, useRange } from './figures.ts'
 import { Chip } from './overview.tsx'
+import { RequestSplit } from './request-frame.tsx'
 import { outcomeSeries } from './series.tsx'
 
 const filterNames = ['account', 'key', 'model', 'upstream', 'outcome', 'status'] as const
@@ -34,25 +34,12 @@ const scrolledPx = 160
 const sortedRows = 200
 
 export function Requests({ id }: { id: string | undefined }) {
-  const close = useMemo(
-    () => () => {
-      document.querySelector<HTMLElement>('tr.selected a')?.focus()
-      go(hrefOf({ page: 'requests', query: place.peek().query }))
-    },
-    [],
-  )
-  useEscape(id === undefined ? undefined : close)
   return (
-    <div class={id === undefined ? 'split' : 'split open'}>
-      <div class="first">
-        <RequestList selected={id} />
-      </div>
-      {id !== undefined && (
-        <aside class="second" aria-label="Request explained">
-          <Explain id={id} key={id} close={close} />
-        </aside>
-      )}
-    </div>
+    <RequestSplit
+      id={id}
+      list={<RequestList selected={id} />}
+      explain={(one, close) => <Explain id={one} key={one} close={close} />}
+    />
   )
 }
 

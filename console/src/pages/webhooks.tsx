@@ -1,5 +1,4 @@
-import { useEffect } from 'preact/hooks'
-import { refresh, useSteady } from '../api/load.ts'
+import { refresh, useAgain, useSteady } from '../api/load.ts'
 import { readCredits } from '../pure/format.ts'
 import type { Listed, WebhookRow } from '../shapes.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -13,10 +12,7 @@ const everyMs = 5_000
 /** Lists the receivers of webhooks, what they are sent, and how the deliveries went. */
 export function Webhooks() {
   const list = useSteady<Listed<WebhookRow>>('/webhooks')
-  useEffect(() => {
-    const timer = window.setInterval(() => !document.hidden && refresh('/webhooks'), everyMs)
-    return () => window.clearInterval(timer)
-  }, [])
+  useAgain(() => refresh('/webhooks'), everyMs)
   return (
     <Shown of={list} height={36} lines={3}>
       {({ items }) =>
