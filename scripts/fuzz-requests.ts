@@ -6,6 +6,7 @@
 import type { ProfileSetting } from '../src/catalog/profiles.ts'
 import { type ClientWire, clientWireNames } from '../src/catalog/wire-names.ts'
 import { GatewayError } from '../src/errors.ts'
+import { createRandom } from '../src/store/seeded-random.ts'
 import { fullBodies } from '../test/translation/support/bodies.ts'
 import { decode, encode } from '../test/translation/support/exchange.ts'
 
@@ -171,17 +172,6 @@ const oddValues: unknown[] = [
 
 function pick<T>(list: readonly T[], random: () => number): T {
   return list[Math.floor(random() * list.length)]!
-}
-
-/** The mulberry32 generator: the same seed gives the same inputs. */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296
-  }
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -16,6 +16,7 @@ import { dirname, join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { parse } from 'acorn'
+import { createRandom } from '../src/store/seeded-random.ts'
 import { findStale, isAccepted, readAccepted } from './mutate/accepted.ts'
 import { instrument } from './mutate/instrument.ts'
 import { createJudge, type Verdict } from './mutate/judge.ts'
@@ -142,16 +143,9 @@ function takeSample(all: readonly Mutant[], size: number, seed: number): Mutant[
   const chosen = Map.groupBy(all, ({ file }) => folderOf(file))
     .values()
     .flatMap((mutants) => {
-      let state = seed
-      const rank = new Map(mutants.map(({ id }) => [id, next()]))
+      const random = createRandom(seed)
+      const rank = new Map(mutants.map(({ id }) => [id, random()]))
       return mutants.toSorted((one, other) => rank.get(one.id)! - rank.get(other.id)!).slice(0, size)
-
-      function next(): number {
-        state = (state + 0x6d2b79f5) | 0
-        let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-        mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-        return (mixed ^ (mixed >>> 14)) >>> 0
-      }
     })
   return [...chosen].sort((one, other) => one.id - other.id)
 }

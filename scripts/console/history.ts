@@ -2,6 +2,7 @@ import { createBooks } from '../../src/accounts/books.ts'
 import { parseCredits } from '../../src/accounts/credit.ts'
 import type { Debit } from '../../src/accounts/ledger.ts'
 import { newRequestId } from '../../src/ids/request-id.ts'
+import { createRandom } from '../../src/store/seeded-random.ts'
 import { openStore } from '../../src/store/sqlite/store.ts'
 
 const days = 30
@@ -24,7 +25,7 @@ export async function fillHistory(storePath: string): Promise<void> {
     const { id } = await books.createAccount(name, parseCredits('400'))
     for (const label of labels) owners.push({ accountId: id, keyId: (await books.createKey(id, { label })).id })
   }
-  const random = mulberry(7)
+  const random = createRandom(7)
   for (; nowMs < Date.now() - 900_000; nowMs += 1_800_000) {
     const at = new Date(nowMs)
     const hour = at.getUTCHours()
@@ -77,15 +78,4 @@ function choose(pick: number): (typeof shares)[number] {
     if (left < 0) return one
   }
   return shares[0]
-}
-
-/** Random numbers that are the same each time. */
-function mulberry(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
 }

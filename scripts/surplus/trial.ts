@@ -1,3 +1,5 @@
+import { createRandom } from '../../src/store/seeded-random.ts'
+
 /** One upstream that sends one answer too many. */
 export type Trial = {
   number: number
@@ -28,7 +30,7 @@ export type TrialResult = {
 
 /** Draws trials: each combination as often as any other, except the slow upstreams. The same seed gives the same trials. */
 export function drawTrials(count: number, seed: number): Trial[] {
-  const random = randomOf(seed)
+  const random = createRandom(seed)
   const pick = <Value>(values: readonly Value[]) => values[Math.floor(random() * values.length)]!
   return Array.from({ length: count }, (_, number) => {
     const isSlow = number % 10 === 9
@@ -45,15 +47,4 @@ export function drawTrials(count: number, seed: number): Trial[] {
       after: lanes + 1 + Math.floor(random() * (isSlow ? lanes : lanes * 10)),
     }
   })
-}
-
-/** mulberry32: a generator of 32 bits, which is enough to draw trials. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000
-  }
 }

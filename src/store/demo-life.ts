@@ -4,6 +4,7 @@ import { nanosPerCredit } from '../accounts/credit.ts'
 import type { Debit } from '../accounts/ledger.ts'
 import type { Reporting } from '../accounts/usage/reporting.ts'
 import { createTraffic, type TrafficRecord } from '../accounts/usage/traffic.ts'
+import { createRandom } from './seeded-random.ts'
 import { openStore } from './sqlite/store.ts'
 
 /* Thirty days of made-up life, for the demo of the console: the same for the same moment, but for ids of accounts and keys. */
@@ -223,14 +224,3 @@ class DemoLife {
 
 const failed = { status: 502, settled: undefined, code: 'upstream_error', outcome: 'upstream_error' }
 const unpaid = { status: 402, settled: undefined, code: 'insufficient_credits', outcome: 'refused' }
-
-/** Numbers in [0, 1) that are the same for the same seed (mulberry32, by Tommy Ettinger, public domain). */
-function createRandom(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let t = Math.imul(state ^ (state >>> 15), 1 | state)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
