@@ -133,7 +133,7 @@ export class Attempts {
   answered(): void {
     const failover = this.#failover
     // An answer with status 200 may still refuse sealed items. The same account then gets the request without them (ruling U13).
-    const isLast = !failover.hasMore && this.#parts.chain?.hasFurther !== true
+    const isLast = !failover.hasMore && !this.#parts.chain?.furtherCount
     if (isLast && !(failover.mayAgain && this.exchange.mayUnseal)) this.forget()
   }
 

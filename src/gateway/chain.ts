@@ -52,10 +52,6 @@ export class ChainWalk {
     this.#stays = stays
   }
 
-  get hasFurther(): boolean {
-    return this.#further.length > 0
-  }
-
   get furtherCount(): number {
     return this.#further.length
   }

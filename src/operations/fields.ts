@@ -139,6 +139,9 @@ export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudg
   'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
 )
 
+/** A filter of lists. */
+export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
+
 /** Whose key it is. */
 export const person = orNone('must be a text', (text) => text).describe(
   'whose it is: a person by id, external id, or a name or e-mail address that only one has; `none`: nobody',

@@ -150,10 +150,7 @@ export const keyOperations = [
     kind: 'list',
     input: z.strictObject({
       account: field.account.optional(),
-      person: field
-        .text('must name a person')
-        .optional()
-        .describe('only those of this person, by id, external id or name'),
+      person: field.ofPerson.optional(),
       q: z
         .string()
         .min(1)

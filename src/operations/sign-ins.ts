@@ -55,10 +55,7 @@ export const signInOperations = [
     kind: 'list',
     input: z.strictObject({
       account: field.account.optional(),
-      person: field
-        .text('must name a person')
-        .optional()
-        .describe('only those of this person, by id, external id or name'),
+      person: field.ofPerson.optional(),
       ended: z.boolean().optional().describe('those that have ended too'),
       ...field.paging,
     }),

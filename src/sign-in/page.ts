@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { ApiAnswer } from '../admin/answer.ts'
+import { guardHeaders } from '../admin/guard.ts'
 
 /* Pages for people who sign in: HTML without script, in the look of the console. */
 
@@ -54,7 +55,7 @@ ${body}
   return {
     status,
     headers: {
-      ...guardHeaders,
+      ...pageHeaders,
       'content-security-policy': policy.join('; '),
       'content-type': 'text/html; charset=utf-8',
       ...headers,
@@ -71,19 +72,11 @@ export function addLink(page: ApiAnswer, address: string, words: string): ApiAns
 
 /** Sends the browser elsewhere. The request becomes a GET. */
 export function redirect(location: string, headers: Readonly<Record<string, string>> = {}): ApiAnswer {
-  return { status: 303, headers: { ...guardHeaders, location, ...headers } }
+  return { status: 303, headers: { ...pageHeaders, location, ...headers } }
 }
 
 /** Headers of all that is answered here (sign-in without frames, caches and referrers: RFC 9700 4.2, 4.16). */
-const guardHeaders = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-}
+const pageHeaders = { ...guardHeaders, 'x-frame-options': 'DENY' }
 
 const logo =
   '<svg viewBox="0 0 22 22" width="22" height="22" fill="none" stroke-width="2.4" stroke-linecap="round" aria-hidden="true"><path stroke="#3583ed" d="M2 4h5c4 0 4 7 8 7h5"/><path stroke="#6f757b" d="M2 11h18"/><path stroke="#dc5e2f" d="M2 18h5c4 0 4-7 8-7h5"/></svg>'
