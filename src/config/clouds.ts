@@ -17,7 +17,7 @@ const aws = z.strictObject({
   service: text()
     .regex(/^[a-z][a-z0-9-]*$/, { error: 'must be the name of a service such as bedrock' })
     .optional()
-    .describe('The service that signatures are for. Needed only if the host of `base_url` is none of AWS.'),
+    .describe('The service that signatures are for. Needed only if the host of `base_url` does not belong to AWS.'),
   profile: filled('must be the name of a profile')
     .optional()
     .describe("A profile of AWS's shared files. Default: what the environment says, then the machine."),
@@ -85,7 +85,7 @@ const awsHost = new RegExp(
   `(?:^|\\.)(${[...services.keys()].join('|')})(?:-fips)?\\.([a-z]{2,4}(?:-[a-z]+)+-\\d)\\.(?:vpce\\.)?(?:amazonaws\\.com(?:\\.cn)?|api\\.aws)$`,
 )
 
-/** The place of a signature by the host of an upstream; undefined if it is none of AWS. */
+/** The place of a signature by the host of an upstream; undefined if the host does not belong to AWS. */
 function placeOf(baseUrl: string): SigningPlace | undefined {
   const [, name, region] = awsHost.exec(new URL(baseUrl).hostname) ?? []
   return name === undefined ? undefined : { service: services.get(name)!, region: region! }

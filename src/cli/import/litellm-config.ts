@@ -380,7 +380,7 @@ class Conversion {
   }
 
   /**
-   * Returns the name of the upstream with these accounts, which it makes if there is none.
+   * Returns the name of the upstream with these accounts. It creates that upstream if it does not exist.
    * @param used pairs of upstream and model that routes of the same model have: none may have one twice
    */
   #upstreamOf({ deployment, way }: DeploymentFigures, accounts: readonly SourceFields[], used: Set<string>): string {

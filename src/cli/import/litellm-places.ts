@@ -26,7 +26,7 @@ export type DeploymentWay = {
   isOwn: boolean
 }
 
-/** The ways by preference, or the reason why there is none. */
+/** The ways in the order of preference, or the reason why no way exists. */
 type DeploymentWays = readonly DeploymentWay[] | string
 
 type WaysOfProvider = (model: string, text: DeploymentTexts) => DeploymentWays
