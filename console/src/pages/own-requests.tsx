@@ -234,9 +234,19 @@ function OwnBill({ of: { usage, credits } }: { of: Pick<OwnExplanation, 'usage' 
   )
 }
 
+/** How often a bill is read again that is not in the books yet, in ms. */
+const unsettledMs = 1000
+
+/** Whether the debit of a request is still on its way into the ledger. */
+function isOpen(of: OwnExplanation | undefined): boolean {
+  return of?.state === 'pending' || of?.state === 'waiting' || of?.state === 'spooled'
+}
+
 /** Usage and cost of a request of the playground, once they are settled. */
 export function OwnCost({ id }: { id: string }) {
   const told = useLoad<OwnExplanation>(explainPath(id))
+  // No event says that a debit is in the books, so the bill is read again until it is there.
+  useAgain(() => isOpen(told.data) && told.reload(), unsettledMs)
   return (
     <Panel title="Usage and cost">
       <div class="pad">
