@@ -4,6 +4,7 @@ import type { AccountRow, KeyRow } from '../accounts/book-rows.ts'
 import type { Books } from '../accounts/books.ts'
 import { renewsAt, type Spend, spentAt } from '../accounts/budget.ts'
 import { type Calendar, createCalendar, quarterMs } from '../accounts/calendar.ts'
+import type { PersonRow } from '../accounts/persons.ts'
 import type { Series, UsageQuestion } from '../accounts/usage/question.ts'
 import type { NoticedNeed } from '../accounts/warnings.ts'
 import type { Gateway } from '../gateway/gateway.ts'
@@ -56,6 +57,7 @@ export class NeedWatch {
   readonly #calendar: Calendar
   readonly #accounts = new Sweep<AccountRow, 'dry' | 'spent'>(['dry', 'spent'])
   readonly #keys = new Sweep<KeyRow, 'unused' | 'spent'>(['unused', 'spent'])
+  readonly #persons = new Sweep<PersonRow, 'spent'>(['spent'])
   #week: { spent: ReadonlyMap<string, bigint>; sinceMs: number; readMs: number } | undefined
   #hours: NeedFacts['hours'] = []
   /** Since when a line is there: as the store remembers it, else as this server first found it. */
@@ -140,6 +142,9 @@ export class NeedWatch {
       unused: (row) => row.session === undefined && isUsable(row, nowMs) && nowMs - usedMs(row) >= needLimits.unusedMs,
       spent: (row) => isUsable(row, nowMs) && isBudgetSpent(row, nowMs),
     })
+    await this.#persons.go((beyond) => books.pagePersons({ limit: pageMax, beyond }), {
+      spent: (row) => isBudgetSpent(row, nowMs),
+    })
   }
 
   #spentOf({ id }: AccountRow): bigint {
@@ -200,6 +205,10 @@ export class NeedWatch {
       spentKeys: [...lines.values()].map((row) => ({
         ...budgetOf(row, nameOfKey(row), nowMs, calendar),
         accountName: row.accountName ?? '',
+      })),
+      spentPersons: this.#persons.rows('spent').map((row) => ({
+        ...budgetOf(row, row.name ?? row.id, nowMs, calendar),
+        accountId: row.accountId!,
       })),
       unusedKeys: this.#keys.rows('unused').map((row) => ({ ...namedKey(row), sinceMs: usedMs(row) })),
       hours: this.#hours,

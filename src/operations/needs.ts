@@ -50,6 +50,8 @@ export type NeedFacts = {
   }[]
   spentAccounts: readonly SpentBudget[]
   spentKeys: readonly (SpentBudget & { accountName: string })[]
+  /** People whose bounds have a budget over all their keys (Y20). */
+  spentPersons: readonly (SpentBudget & { accountId: string })[]
   /** Keys that may be used, and since when they are not. */
   unusedKeys: readonly (NamedKey & { sinceMs: number })[]
   /** The present hour, then the one before it, each with the spend of the same hour a week ago. */
@@ -202,6 +204,16 @@ const rules = {
         ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `accounts/${one.id}` },
         command: `triwire account set ${one.id} --budget BUDGET`,
         text: `Account ${one.name} has spent its budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
+      })),
+  },
+  person_budget_spent: {
+    about: 'operation',
+    rest: ['accounts', 'people whose budget is spent'],
+    find: ({ spentPersons }) =>
+      spentPersons.map((one) => ({
+        ...{ subject: `${one.id}:${one.fromMs}`, severity: 'warn', link: `accounts/${one.accountId}` },
+        command: `triwire person set ${one.id} --budget BUDGET`,
+        text: `${one.name} has spent their budget of ${sayCredits(one.budgetNanos)} credits${sayRenewal(one)}.`,
       })),
   },
   key_budget_spent: {

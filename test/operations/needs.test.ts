@@ -19,6 +19,7 @@ const nothing: NeedFacts = {
   accounts: [],
   spentAccounts: [],
   spentKeys: [],
+  spentPersons: [],
   unusedKeys: [],
   hours: [],
   failingModels: [],
@@ -151,6 +152,16 @@ const rows: readonly Row[] = [
       ...(['accounts/acct_1', 'triwire account set acct_1 --budget BUDGET'] as const),
     ],
     vanishes: { spentAccounts: [] },
+  },
+  {
+    rule: 'person_budget_spent',
+    appears: { spentPersons: [{ ...budget, id: 'pers_1', name: 'Ada', accountId: 'acct_1' }] },
+    line: [
+      ...(['person_budget_spent:pers_1:1', 'warn'] as const),
+      'Ada has spent their budget of 5.00 credits, which renews on 2026-11-28 12:00 UTC.',
+      ...(['accounts/acct_1', 'triwire person set pers_1 --budget BUDGET'] as const),
+    ],
+    vanishes: { spentPersons: [] },
   },
   {
     rule: 'key_budget_spent',

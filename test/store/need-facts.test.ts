@@ -59,6 +59,21 @@ onEachStore((engine) => {
     assert.deepEqual(await texts(), [])
   })
 
+  test('Y20 the budget of a person over all their keys appears when it is spent, and vanishes when it renews', async () => {
+    const { store, accountId, turn, texts } = await open()
+    const budget = { nanos: 2n * nanosPerCredit, per: 'day' as const }
+    const { id: person } = await store.createPerson({ name: 'Ada', account: accountId, budget })
+    const keys = [await store.createKey(accountId, { person }), await store.createKey(accountId, { person })]
+    await store.postDebits([{ ...debit(accountId, keys[0]!.id, 1), details: { person } }])
+    assert.deepEqual(await texts(), [])
+    await store.postDebits([{ ...debit(accountId, keys[1]!.id, 1), details: { person } }])
+    assert.deepEqual(await texts(), [
+      'Ada has spent their budget of 2.00 credits, which renews on 2026-08-21 00:00 UTC.',
+    ])
+    await turn(Date.parse('2026-08-21T00:00:00Z'))
+    assert.deepEqual(await texts(), [])
+  })
+
   test('CON-P3 a key that nobody has used for 90 days appears, and vanishes when it is revoked or ended', async () => {
     const { store, accountId, keyId, turn, texts } = await open()
     const { id: ended } = await store.createKey(accountId, { label: 'old', expiresMs: startMs + 89 * dayMs })
@@ -105,6 +120,7 @@ test('CON-P3 keys that are more than one look reads are found in turns, and forg
     rankSpent: async () => [],
     readUsage: async () => ({ groups: [], total }),
     pageAccounts: async () => [],
+    pagePersons: async () => [],
     async pageKeys({ beyond, limit }: { beyond?: [number, string]; limit: number }) {
       reads++
       return keys.filter(({ id }) => !beyond || id > beyond[1]).slice(0, limit)
