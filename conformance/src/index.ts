@@ -1,0 +1,5 @@
+export type * from './case.ts'
+export { loadCases, pairsOf, readCase } from './load-cases.ts'
+export { equals, findMismatches } from './match.ts'
+export type * from './observation.ts'
+export { valueAt } from './paths.ts'
