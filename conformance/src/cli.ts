@@ -1,7 +1,299 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Adapter, adapterNames } from './adapter.ts'
+import type { Case, Wire } from './case.ts'
+import { levels, wires } from './case.ts'
+import { explain } from './explain.ts'
 import { loadCases, pairsOf } from './load-cases.ts'
+import { startModel } from './model.ts'
+import {
+  compareBaseline,
+  drawBadge,
+  type ExpectedFailure,
+  type Report,
+  type Result,
+  writeJunit,
+  writeMarkdown,
+} from './report.ts'
+import { runCases, type Subject } from './run.ts'
 
-const [command = 'help'] = process.argv.slice(2)
-if (command === 'check') {
-  const cases = loadCases()
-  for (const one of cases) console.log(`${one.level.padEnd(6)} ${one.id}, ${pairsOf(one).length} pairs`)
+const help = `Usage: bothsides COMMAND [options]
+
+Commands:
+  run               run the cases against a gateway
+  report FILE       write the page, the JUnit file and the badges of a kept report
+  explain CASE      show a case: its clause, its requests, its script and what it expects
+  check             read all case files, and list them
+
+Options of run:
+  --gateway URL     a gateway that runs already; with --key
+  --key KEY         the key that the client sends (or BOTHSIDES_KEY)
+  --upstream-port N the port of the scripted model on 127.0.0.1; default 8970
+  --adapter NAME    configure, start and stop an installed gateway (adapters/NAME)
+  --endpoint        ask only what holds with any model; with --gateway, --key and --model
+  --model NAME      the model of --endpoint
+  --wires LIST      the models that are configured: chat,responses,messages; default: all
+  --only TEXT       run cases whose id has this text, such as streams/ or usage; may be given several times
+  --level LEVEL     run cases of this level only
+  --jobs N          cases at a time; the gateway then needs N models of each wire; default 1, or the adapter's
+  --baseline FILE   expected failures, as JSON: [{"case", "pair", "why"}]; an entry that does not fail is an error
+  --out FOLDER      write results.json, results.md, results.xml and a badge for each level
+
+Exit codes: 0 no MUST and no SHOULD fails that the baseline does not have; 1 one fails, or an entry of the baseline is stale;
+2 the command line or a case file is wrong; 3 the gateway cannot be reached or started.
+`
+
+const suite = JSON.parse(readFileSync(join(import.meta.dirname, '../package.json'), 'utf8')).version as string
+
+/** An error with the exit code that it ends the process with. */
+class Exit extends Error {
+  readonly code: number
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  const { message } = error as Error
+  console.error(message)
+  process.exitCode = error instanceof Exit ? error.code : 2
+}
+
+async function main(words: string[]): Promise<number> {
+  const { values, positionals } = parseArgs({
+    args: words,
+    allowPositionals: true,
+    options: {
+      gateway: { type: 'string' },
+      key: { type: 'string' },
+      'upstream-port': { type: 'string' },
+      adapter: { type: 'string' },
+      endpoint: { type: 'boolean' },
+      model: { type: 'string' },
+      wires: { type: 'string' },
+      only: { type: 'string', multiple: true },
+      level: { type: 'string' },
+      jobs: { type: 'string' },
+      baseline: { type: 'string' },
+      out: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  const [command, ...rest] = positionals
+  if (values.help || !command) {
+    console.log(help)
+    return command || values.help ? 0 : 2
+  }
+  if (command === 'run') return run(values)
+  const [name] = rest
+  if (command === 'check') {
+    const cases = loadCases()
+    for (const one of cases) console.log(`${one.level.padEnd(6)} ${one.id}, ${pairsOf(one).length} pairs: ${one.title}`)
+    const counts = levels.map((level) => `${cases.filter((one) => one.level === level).length} ${level}`)
+    console.log(`${cases.length} cases: ${counts.join(', ')}`)
+    return 0
+  }
+  if (command === 'explain') {
+    const one = loadCases().find(({ id }) => id === name || id.split('/')[1] === name)
+    if (!one) throw new Exit(2, `there is no case ${name}; bothsides check lists all`)
+    console.log(explain(one))
+    return 0
+  }
+  if (command === 'report') {
+    if (!name) throw new Exit(2, 'report needs the results.json of a run')
+    const report = JSON.parse(readFileSync(name, 'utf8')) as Report
+    if (values.out) writeReport(report, values.out)
+    else console.log(writeMarkdown(report))
+    return 0
+  }
+  throw new Exit(2, `there is no command ${command}; bothsides --help lists all`)
+}
+
+type Options = {
+  gateway?: string
+  key?: string
+  'upstream-port'?: string
+  adapter?: string
+  endpoint?: boolean
+  model?: string
+  wires?: string
+  only?: string[]
+  level?: string
+  jobs?: string
+  baseline?: string
+  out?: string
+}
+
+async function run(options: Options): Promise<number> {
+  const cases = choose(loadCases(), options)
+  const baseline = readBaseline(options.baseline)
+  const started = Date.now()
+  const { gateway, switchedOn, results } = options.adapter
+    ? await runAdapter(options.adapter, cases, options)
+    : await runGateway(cases, options)
+  const seconds = Math.round((Date.now() - started) / 1_000)
+  const day = new Date().toISOString().slice(0, 10)
+  const report: Report = { suite, gateway, day, node: process.versions.node, switchedOn, seconds, results }
+  if (options.out) writeReport(report, options.out)
+  return conclude(report, baseline)
+}
+
+function choose(cases: readonly Case[], { only, level, endpoint }: Options): Case[] {
+  if (level && !levels.includes(level as never)) throw new Exit(2, `--level is one of ${levels.join(', ')}`)
+  const chosen = cases.filter(
+    (one) =>
+      (!only || only.some((text) => one.id.includes(text))) &&
+      (!level || one.level === level) &&
+      (!endpoint || one.endpoint),
+  )
+  if (chosen.length === 0) throw new Exit(2, 'no case is chosen; bothsides check lists all')
+  return chosen
+}
+
+function readBaseline(file: string | undefined): ExpectedFailure[] {
+  if (!file) return []
+  const content = JSON.parse(readFileSync(file, 'utf8')) as ExpectedFailure[]
+  const wrong = content.find((entry) => typeof entry.case !== 'string' || !entry.why)
+  if (wrong) throw new Exit(2, `${file}: each entry has a case and why; ${JSON.stringify(wrong)} has not`)
+  return content
+}
+
+type Run = { gateway: Report['gateway']; switchedOn: readonly string[]; results: Result[] }
+
+async function runAdapter(name: string, cases: readonly Case[], options: Options): Promise<Run> {
+  if (!/^[a-z0-9-]+$/.test(name)) throw new Exit(2, `there is no adapter ${name}`)
+  const module = await import(`../adapters/${name}/adapter.ts`).catch((error: NodeJS.ErrnoException) => {
+    throw new Exit(2, error.code === 'ERR_MODULE_NOT_FOUND' ? `there is no adapter ${name}` : error.message)
+  })
+  const adapter = module.default as Adapter
+  const found = await adapter.find()
+  if ('missing' in found) throw new Exit(3, `${adapter.title}: ${found.missing}`)
+  const { lanes, names = adapterNames } = adapter
+  const model = await startModel(Number(options['upstream-port'] ?? 0))
+  const folder = mkdtempSync(join(tmpdir(), 'bothsides-'))
+  try {
+    const models = wires.flatMap((wire) =>
+      Array.from({ length: lanes }, (_, at) => ({ wire, lane: at + 1, ...names(wire, at + 1) })),
+    )
+    const upstream = { origin: `http://127.0.0.1:${model.port}`, key: 'bothsides-upstream-key' }
+    const prices = JSON.parse(readFileSync(join(import.meta.dirname, '../prices.json'), 'utf8'))
+    const running = await adapter.start({ upstream, models, prices, folder }).catch((error: Error) => {
+      throw new Exit(3, `${adapter.title} does not start: ${error.message}`)
+    })
+    try {
+      const jobs = count(options.jobs, '--jobs') ?? adapter.jobs ?? 1
+      const results = await runCases(cases, { ...adapter, ...running, model, names, jobs, onResult: show })
+      const gateway = { name: adapter.title, version: found.version, homepage: adapter.homepage }
+      return { gateway, switchedOn: adapter.switchedOn, results }
+    } finally {
+      await running.stop()
+    }
+  } finally {
+    await model.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function runGateway(cases: readonly Case[], options: Options): Promise<Run> {
+  const { gateway, endpoint } = options
+  const key = options.key ?? process.env['BOTHSIDES_KEY']
+  if (!gateway || !key) throw new Exit(2, 'run needs --adapter NAME, or --gateway URL and --key KEY; bothsides --help')
+  const origin = readOrigin(gateway)
+  if (endpoint && !options.model) throw new Exit(2, '--endpoint needs --model NAME')
+  const jobs = count(options.jobs, '--jobs') ?? 1
+  const chosen = (options.wires?.split(',') ?? [...wires]) as Wire[]
+  const unknown = chosen.find((wire) => !wires.includes(wire))
+  if (unknown) throw new Exit(2, `--wires has ${unknown}; there are ${wires.join(', ')}`)
+  await fetch(origin).catch((error: Error) => {
+    throw new Exit(3, `${origin} cannot be reached: ${(error.cause as Error)?.message ?? error.message}`)
+  })
+  const port = endpoint ? 0 : (count(options['upstream-port'], '--upstream-port') ?? 8970)
+  const model = await startModel(port).catch((error: Error) => {
+    throw new Exit(3, `the model cannot listen on port ${port}: ${error.message}`)
+  })
+  try {
+    if (!endpoint) console.log(describeSetting(model.port, jobs, chosen))
+    const named = { client: options.model ?? '', upstream: options.model ?? '' }
+    const subject: Subject = {
+      origin,
+      key,
+      model,
+      features: [],
+      deviations: [],
+      lanes: jobs,
+      jobs,
+      names: endpoint ? () => named : adapterNames,
+      pairs: wires.flatMap((client) => chosen.map((one) => `${client}>${one}`)),
+      onResult: show,
+    }
+    const asked = endpoint ? cases.map(withoutModel) : cases
+    return { gateway: { name: origin, version: 'unknown' }, switchedOn: [], results: await runCases(asked, subject) }
+  } finally {
+    await model.close()
+  }
+}
+
+/** The client's side of a case, once for each wire of the client. */
+function withoutModel({ model, pairs, ...one }: Case): Case {
+  return one
+}
+
+function describeSetting(port: number, jobs: number, chosen: readonly Wire[]): string {
+  const lines = chosen.flatMap((wire) =>
+    Array.from({ length: jobs }, (_, at) => `  ${adapterNames(wire, at + 1).client.padEnd(24)} ${wire}`),
+  )
+  return `The model listens. The gateway needs these models, each with this name towards the model too:
+
+  Base URL    http://127.0.0.1:${port} (with /v1 if the gateway wants it)
+  Key         any
+  Prices      2 USD for a million input tokens, 0.5 cached, 2.5 written to the cache, 8 output
+
+${lines.join('\n')}
+
+Switch off what answers in the model's place or keeps it away: caches, retries with other models, cooldowns, rate limits.
+`
+}
+
+function readOrigin(text: string): string {
+  const url = URL.parse(text)
+  if (!url || !/^https?:$/.test(url.protocol)) throw new Exit(2, `--gateway is a URL such as http://127.0.0.1:8080`)
+  return url.href.replace(/\/+(v1\/*)?$/, '')
+}
+
+function count(text: string | undefined, option: string): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new Exit(2, `${option} is a number from 1 on`)
+  return Number(text)
+}
+
+function show({ case: id, pair, verdict, note, differences, level }: Result): void {
+  if (verdict === 'pass') return
+  console.log(`${verdict.padEnd(11)} ${level.padEnd(6)} ${id} ${pair}`)
+  for (const line of [note, ...differences.slice(0, 4)].filter(Boolean)) console.log(`              ${line}`)
+}
+
+function writeReport(report: Report, folder: string): void {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'results.json'), `${JSON.stringify(report, null, 1)}\n`)
+  writeFileSync(join(folder, 'results.md'), writeMarkdown(report))
+  writeFileSync(join(folder, 'results.xml'), writeJunit(report))
+  for (const level of levels) writeFileSync(join(folder, `${level.toLowerCase()}.svg`), drawBadge(report, level))
+}
+
+function conclude(report: Report, baseline: readonly ExpectedFailure[]): number {
+  const { unexpected, stale } = compareBaseline(report.results, baseline)
+  const [, counts] = writeMarkdown(report).split('## Cases\n')
+  console.log(`\n${counts!.split('\n## ')[0]!.trim()}\n`)
+  for (const { case: id, pair } of stale)
+    console.log(`stale: the baseline expects ${id}${pair ? ` ${pair}` : ''} to fail, and it does not`)
+  const severe = unexpected.filter(({ level }) => level !== 'MAY')
+  console.log(
+    `${report.results.length} expansions in ${report.seconds} s; ${severe.length} of MUST and SHOULD fail unexpectedly`,
+  )
+  return severe.length > 0 || stale.length > 0 ? 1 : 0
 }

@@ -1,0 +1,100 @@
+import type { Deviation } from './adapter.ts'
+import type { Case, Wire } from './case.ts'
+import { pairsOf } from './load-cases.ts'
+import type { ScriptedModel } from './model.ts'
+import type { Result } from './report.ts'
+import { runCase } from './run-case.ts'
+import { describe, judge, type ModelNames, type Pair, type Trace, type Verdict } from './verdict.ts'
+
+/** A gateway that runs, and what is known of it. */
+export type Subject = {
+  origin: string
+  key: string
+  model: ScriptedModel
+  features: readonly string[]
+  pairs?: readonly string[] | undefined
+  deviations: readonly Deviation[]
+  lanes: number
+  jobs: number
+  names(wire: Wire, lane: number): ModelNames
+  readSpent?: (() => Promise<number>) | undefined
+  onResult?(result: Result): void
+  /** Is given each first trace; for proofs of the checkers. */
+  onTrace?(one: Case, pair: Pair, trace: Trace, names: ModelNames): void
+}
+
+/** Runs cases on all of their pairs. Those with a bill run one after the other, at the end. */
+export async function runCases(cases: readonly Case[], subject: Subject): Promise<Result[]> {
+  const runs = cases.flatMap((one) => pairsOf(one).map((pair) => ({ one, pair })))
+  const results: Result[] = []
+  const free = Array.from({ length: subject.lanes }, (_, at) => at + 1)
+  const work = async (queue: typeof runs) => {
+    for (let run = queue.shift(); run; run = queue.shift()) {
+      // The lane that has rested longest is the next one.
+      const lane = free.shift()!
+      const result = await runOne(run.one, run.pair, lane, subject)
+      free.push(lane)
+      results.push(result)
+      subject.onResult?.(result)
+    }
+  }
+  const plain = runs.filter(({ one }) => !one.bill)
+  await Promise.all(Array.from({ length: Math.min(subject.jobs, subject.lanes) }, () => work(plain)))
+  await work(runs.filter(({ one }) => one.bill))
+  return results.sort((a, b) => compare(a.case, b.case) || compare(a.pair, b.pair))
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+async function runOne(one: Case, pair: Pair, lane: number, subject: Subject): Promise<Result> {
+  const started = performance.now()
+  const name = `${pair.client}>${pair.model}`
+  const finish = ({ verdict, differences, note }: Verdict): Result => ({
+    case: one.id,
+    area: one.area,
+    level: one.level,
+    pair: name,
+    verdict,
+    ...(note === undefined ? {} : { note }),
+    differences: differences.map(describe),
+    ms: Math.round(performance.now() - started),
+  })
+  const reason = whyUnsupported(one, name, subject)
+  if (reason) return finish({ verdict: 'unsupported', differences: [], note: reason })
+  const names = subject.names(pair.model, lane)
+  const attempt = async (isFirst: boolean): Promise<Verdict> => {
+    const trace = await runCase(one, pair, { ...subject, lane, names } as never)
+    if (isFirst) subject.onTrace?.(one, pair, trace, names)
+    return judge(one, pair, trace, names)
+  }
+  const first = await attempt(true)
+  if (first.verdict !== 'fail') return finish(first)
+  const deviation = findDeviation(subject.deviations, one.id, pair)
+  if (deviation) return finish({ ...first, verdict: 'deviation', note: `${deviation.says} (${deviation.page})` })
+  const second = await attempt(false)
+  if (second.verdict === 'fail') return finish(first)
+  return finish({ ...first, verdict: 'flaky', note: `a second try: ${second.verdict}` })
+}
+
+function whyUnsupported({ needs = [], bill }: Case, pair: string, subject: Subject): string | undefined {
+  const missing = needs.find((name) => !subject.features.includes(name))
+  if (missing) return `it needs ${missing}, which is not switched on`
+  if (bill && !subject.readSpent) return 'the bill cannot be read'
+  if (subject.pairs && !subject.pairs.includes(pair)) return 'the gateway has no such pair'
+  return undefined
+}
+
+/** Finds the declared deviation of a case on a pair. */
+export function findDeviation(deviations: readonly Deviation[], id: string, pair: Pair): Deviation | undefined {
+  return deviations.find(
+    ({ cases, pairs }) =>
+      cases.some((name) => name === id || (name.endsWith('/*') && id.startsWith(name.slice(0, -1)))) &&
+      (!pairs ||
+        pairs.some((name) => {
+          const [client, model] = name.split('>')
+          return (client === '*' || client === pair.client) && (model === '*' || model === pair.model)
+        })),
+  )
+}

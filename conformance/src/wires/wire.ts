@@ -1,0 +1,34 @@
+import type { Json } from '../case.ts'
+import type { JsonObject } from '../json.ts'
+import type { Reading, SeenError } from '../observation.ts'
+
+/** A whole answer, put together from a stream; it may lack its end. */
+export type Collected = { body: JsonObject; isEnded: boolean }
+
+/** What a client of a wire has to know. */
+export type ClientWire = {
+  path: string
+  keyHeaders(key: string): { [name: string]: string }
+  /** Reads a whole answer. */
+  read(body: JsonObject): Reading
+  /** Puts the events of a stream together. */
+  collect(datas: readonly Json[]): Collected
+  /** Finds the error in a body or in an event. */
+  readError(body: JsonObject): SeenError | undefined
+  /**
+   * Finds the first violation of the order of events, as clients rely on it. A stream without an end is in order.
+   * @param needsUsage whether the client has asked for usage, and so the stream must have it
+   */
+  findDisorder(datas: readonly Json[], needsUsage?: boolean): string | undefined
+}
+
+export const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+
+/** The error in the envelope that chat and responses share. */
+export function readSharedError(body: JsonObject): SeenError | undefined {
+  const { error } = body
+  if (typeof error === 'string') return { message: error }
+  if (typeof error !== 'object' || error === null || Array.isArray(error)) return undefined
+  const { type, code, param, message } = error
+  return { type, code, param, message } as SeenError
+}
