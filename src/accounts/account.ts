@@ -45,6 +45,8 @@ export function keyIdOf({ id }: ApiKey): string | undefined {
 
 /** The store's accounts and keys, kept in memory so that a request need not ask the store. Keys are found by digest (keys.ts). */
 export interface Directory {
+  /** Whether the store has valid keys of another gateway, as last reported. Without any, texts of their form are not looked up. */
+  readonly hasForeignKeys?: boolean
   /** Looks in memory only, which lacks revoked, unknown and newly created keys. */
   findKnownKey(digest: string): ApiKey | undefined
   /**

@@ -1,5 +1,5 @@
 import { type ApiKey, type Directory, hasEnded } from './account.ts'
-import { readKey } from './keys.ts'
+import { digestForeignKey, readKey } from './keys.ts'
 
 type Credentials = { authorization?: string | undefined; xApiKey?: string | undefined }
 
@@ -36,7 +36,7 @@ export async function authenticate(
     const access = asking.readAccess?.(text)
     // A token says itself when it ends, so one that was kept costs nobody a look into the store.
     const isOver = access !== undefined && hasEnded(access.expiresMs, asking.nowMs)
-    const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text))
+    const digest = isOver ? undefined : (access?.digest ?? digestOfKey(text, asking.directory.hasForeignKeys === true))
     const key = digest === undefined ? undefined : asking.directory.findKnownKey(digest)
     if (key && isValid(key, asking.nowMs)) return { key }
     if (isOver) hasExpiredToken = true
@@ -53,9 +53,14 @@ export async function authenticate(
   return hasExpiredToken ? 'expired' : 'ended'
 }
 
-function digestOfKey(text: string): string | undefined {
+/**
+ * Returns the digest by which a key is looked up. It is undefined for a text without the form of a key, so that garbage costs no lookup.
+ * @param takesForeign whether the store has keys of another gateway
+ */
+export function digestOfKey(text: string, takesForeign: boolean): string | undefined {
   const reading = readKey(text)
-  return reading.kind === 'well_formed' ? reading.digest : undefined
+  if (reading.kind === 'well_formed') return reading.digest
+  return takesForeign ? digestForeignKey(text) : undefined
 }
 
 function readBearer(authorization: string | undefined): string | undefined {

@@ -90,6 +90,8 @@ export type KeyPage = {
   /** The beginning of the label, of the visible characters or of the id, whatever its case. */
   q?: string | undefined
   state?: KeyState | undefined
+  /** Only keys of another gateway. */
+  isForeign?: boolean | undefined
   /** Without the keys of sessions of people. */
   isWithoutSessions?: boolean | undefined
   /** At which keys have expired, in Unix milliseconds. */

@@ -56,6 +56,10 @@ export type ChangeScope = {
   ahead?: true
   /** A session by its digest. */
   session?: string
+  /** Digests of keys that may be there already. */
+  digests?: readonly string[]
+  /** References of credits that may be booked already. */
+  references?: readonly string[]
   /** An earlier creation for the same actor and key of idempotency. */
   once?: { actor: string; key: string }
   /** A sign-in that was begun; with `account` unless the change names another one. */
@@ -73,6 +77,9 @@ export type Facts = {
   keys: readonly KeyRow[]
   credit: { accountId: string; amountNanos: bigint } | undefined
   operators: readonly BookRow<'operators'>[]
+  /** Those of the digests, and of the references, that are taken. */
+  digests?: ReadonlySet<string> | undefined
+  references?: ReadonlySet<string> | undefined
   persons: readonly PersonRow[]
   /** Accounts with keys of the persons that were found. */
   personKeys: readonly PersonKeys[]
@@ -466,6 +473,8 @@ function refuseStale(version: string, seen: string | undefined, subject: string)
 function endsOf(key: KeyRow, wishedMs: number | undefined): Pick<KeyRow, 'expiresMs' | 'ownExpiresMs'> {
   const { id, label, revokedMs, expiresMs, ownExpiresMs } = key
   if (revokedMs !== undefined) throw new BookError('key_revoked', id)
+  // The end of a foreign key is no grace: an operator may move it, and its successor's own end stays.
+  if (key.origin !== undefined) return { expiresMs: wishedMs, ownExpiresMs }
   if (expiresMs === undefined || expiresMs === ownExpiresMs) {
     // Otherwise the next good answer of the identity provider would move it (src/accounts/sign-in/own-keys.ts).
     const isShortened = label?.startsWith(ownKeyMark) && expiresMs !== undefined && (wishedMs ?? expiresMs) < expiresMs
@@ -486,14 +495,14 @@ function theKey({ keys }: Facts, asked: string): KeyRow {
   return keys[0]
 }
 
-function postCredit(account: AccountRow, amountNanos: bigint, reference: string): BookWrite {
+export function postCredit(account: AccountRow, amountNanos: bigint, reference: string): BookWrite {
   const sum = account.balanceNanos + amountNanos
   if (sum > nanosMax || sum < -nanosMax - 1n) throw new BookError('overflow', account.id)
   return { kind: 'post_credit', accountId: account.id, amountNanos, reference }
 }
 
 /** One that looks like the id of an account would be found as that, and not by its name. */
-function checkName(name: string): void {
+export function checkName(name: string): void {
   if (!isShownWhole(name) || /^acct_[0-9A-Za-z]{16}$/.test(name)) throw new BookError('name_invalid', name)
 }
 
@@ -518,12 +527,12 @@ export function checkLabel(label: string, accountId: string): void {
 export function issueKey(
   like: Pick<KeyRow, 'accountId' | 'label' | 'ownExpiresMs' | 'bounds'> & { scope?: string },
   nowMs: number,
-): { write: BookWrite; issued: IssuedKey } {
+): { write: Extract<BookWrite, { kind: 'insert_key' }>; issued: IssuedKey } {
   const { key, id, prefix, digest } = makeKey()
   const { accountId, label, ownExpiresMs, bounds, scope = id } = like
   const times = { createdMs: nowMs, expiresMs: ownExpiresMs, ownExpiresMs, revokedMs: undefined, lastUsedMs: undefined }
   const shown = { prefix, label, accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined }
-  const session = undefined
-  const row: KeyRow = { id, accountId, digest, ...shown, ...noPerson, ...times, scope, bounds, session }
+  const ours = { session: undefined, origin: undefined }
+  const row: KeyRow = { id, accountId, digest, ...shown, ...noPerson, ...times, scope, bounds, ...ours }
   return { write: { kind: 'insert_key', accountId, key: row }, issued: { key, id, prefix } }
 }

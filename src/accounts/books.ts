@@ -35,6 +35,7 @@ import type {
   Total,
   VerifyOptions,
 } from './entries.ts'
+import { type ForeignCounts, type ForeignImport, importForeign } from './foreign-keys.ts'
 import type { GrantBase } from './grants.ts'
 import type { AccountBounds } from './key-bounds.ts'
 import { digestKey, nameOfKey } from './keys.ts'
@@ -147,6 +148,7 @@ const readingNames = [
     'nameLines',
     'namePersons',
     'findLines',
+    'findRotated',
     'listLine',
     'sumMonth',
     'makeHead',
@@ -206,6 +208,8 @@ export interface Books extends BookReadings {
    * more, never longer than it already was (ruling R15). A key that has ended has no successor.
    */
   rotateKey(key: string, graceMs: number): Promise<IssuedKey>
+  /** Keys of another gateway, with their accounts and people; whole or not at all, and again without harm. */
+  importForeign(plan: ForeignImport): Promise<ForeignCounts>
   createPerson(wishes: PersonWishes): Promise<{ id: string }>
   /** If the act has a version, only that one. */
   updatePerson(person: string, wishes: PersonWishes): Promise<PersonRow>
@@ -313,6 +317,8 @@ export interface BookStore {
   namePersons(ids: readonly string[]): Promise<ReadonlyMap<string, { id: string; name: string }>>
   /** The lines of those keys that are not the first ones of theirs. */
   findLines(keys: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Those of the lines, by the ids of their first keys, that have a key of ours which is not revoked. */
+  findRotated(scopes: readonly string[]): Promise<ReadonlySet<string>>
   /** The ids of the keys of a line of rotations. */
   listLine(scope: string): Promise<string[]>
   /** Sums the entries of an account in a month. Reads no others. */
@@ -413,6 +419,7 @@ export function createBooks(
     },
     revokeKey: (key) => change(revokeKey(key, nowMs())),
     rotateKey: (key, graceMs) => change(rotateKey(key, graceMs)),
+    importForeign: (plan) => change(importForeign(plan, calendar)),
     createPerson: (wishes) => change(createPerson(wishes, { nowMs: nowMs(), calendar })),
     updatePerson: (person, wishes) => counting((counted) => updatePerson(person, wishes, counted, act.version)),
     findPerson: async (person) => findPerson({ persons: await store.findPersons([person]) }, person),

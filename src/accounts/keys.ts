@@ -33,6 +33,22 @@ export function readKey(text: string): { kind: 'well_formed'; digest: string } |
   return { kind: 'well_formed', digest: digestKey(text) }
 }
 
+/** The longest text that is read as a foreign key, in characters. */
+const foreignCharsMax = 256
+
+/**
+ * Returns the digest of a text that may be a key of another gateway; undefined for any other text. LiteLLM's keys begin with
+ * `sk-`, the rest may be chosen freely (litellm 1.110, `hash_token_if_needed`, November 2026). Only the store knows whether it is one.
+ */
+export function digestForeignKey(text: string): string | undefined {
+  return /^sk-[\x21-\x7e]+$/.test(text) && text.length <= foreignCharsMax ? digestKey(text) : undefined
+}
+
+/** Returns our digest of a key from its SHA-256 in hex, as LiteLLM keeps it; undefined for any other text. */
+export function digestOfHex(hex: string): string | undefined {
+  return /^[\da-f]{64}$/i.test(hex) ? Buffer.from(hex, 'hex').toString('base64url') : undefined
+}
+
 /** Whether a text that is not secret may contain a key, whole or in part. */
 export function mayHoldKey(text: string): boolean {
   return text.includes(scheme) || /tri-(?:op|at|rt)-/.test(text)

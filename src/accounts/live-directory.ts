@@ -7,6 +7,8 @@ import type { BoundsBook, LiveBounds } from './live-bounds.ts'
 
 /** Whole accounts in their present state in the store, each with all its valid keys. */
 export type AccountChanges = {
+  /** Whether the store has keys of another gateway that are not revoked. */
+  hasForeignKeys: boolean
   accounts: readonly Pick<AccountRow, 'id' | 'name' | 'state' | 'balanceNanos' | 'bounds' | 'spend' | 'lastGrant'>[]
   keys: readonly Pick<
     KeyRow,
@@ -51,9 +53,13 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
   const digestsOf = new Map<string, string[]>()
   let uses = new Map<ApiKey, number>()
   const findKnownKey = (digest: string) => keys.get(digest)
+  let hasForeignKeys = false
   let hearChange: ((accountId: string) => void) | undefined
   return {
     accounts,
+    get hasForeignKeys() {
+      return hasForeignKeys
+    },
     onChanged(hear) {
       hearChange = hear
     },
@@ -87,6 +93,7 @@ export function createDirectory({ balances, bounds: book, readAgain, accountsMax
   }
 
   function apply(changes: AccountChanges): void {
+    hasForeignKeys = changes.hasForeignKeys
     const before: string[] = []
     for (const { id, name, state, balanceNanos, bounds, spend, lastGrant } of changes.accounts) {
       const account = accounts.get(id)

@@ -278,7 +278,8 @@ const nobody = {
 /** Fields of a row, with the bounds that are wished. */
 type PersonFields = Partial<Pick<PersonRow, PersonField>> & { wishes: BoundWishes<PersonBounds> }
 
-function newPerson(fields: PersonFields, nowMs: number): PersonRow {
+/** Makes a person of these fields. @throws BookError if none of them names one, or one has a wrong form */
+export function newPerson(fields: PersonFields, nowMs: number): PersonRow {
   const person = changedPerson({ ...nobody, id: `per_${randomText(16)}`, createdMs: nowMs }, fields)
   refuseUnnamed(person)
   return person

@@ -66,6 +66,8 @@ export const registers = {
     own_expires_ms: optional(number()),
     /** The sign-in that it is the key of (ruling Y20). */
     session: optional(text()),
+    /** The gateway that made a foreign key. Empty for keys of ours. The second release reads such a row and refuses the key. */
+    origin: optional(text()),
   },
   /** The content of price versions. */
   prices: {

@@ -3,7 +3,7 @@ import type { Books, Principal } from '../accounts/books.ts'
 import type { LocalThrottle, Windows } from '../accounts/limits.ts'
 import type { CallRecord } from '../gateway/record.ts'
 import { roleText } from '../operations/openapi.ts'
-import { serves } from '../operations/operation.ts'
+import { type Running, serves } from '../operations/operation.ts'
 import { ProblemError } from '../operations/problem.ts'
 import { digestOf, digestOfCookie } from '../operations/session.ts'
 import type { AdminRequest } from './answer.ts'
@@ -19,6 +19,7 @@ export type IdentityParts = {
   nowMs(): number
   /** Reads the tokens of sessions. */
   readAccess?: AccessReader | undefined
+  running: Pick<Running, 'hasForeignKeys'>
   /** Counts wrong tokens. */
   throttle: LocalThrottle
   /** Count the requests of each operator, and of each owner of a key. */
@@ -49,7 +50,10 @@ export function createIdentity(parts: IdentityParts) {
       )
     const access = bearer === undefined ? undefined : parts.readAccess?.(bearer)
     if (access && parts.nowMs() >= access.expiresMs) throw sessionEnded()
-    const digest = cookie === undefined ? (access?.digest ?? digestOf(bearer ?? '')) : digestOfCookie(cookie)
+    const digest =
+      cookie === undefined
+        ? (access?.digest ?? digestOf(bearer ?? '', parts.running.hasForeignKeys()))
+        : digestOfCookie(cookie)
     const kind = cookie === undefined ? 'bearer' : 'cookie'
     const who = digest === undefined ? undefined : await findPrincipal(digest, kind)
     if (access && !who) throw sessionEnded()

@@ -280,6 +280,7 @@ const unasked = {
   listWebhooks: async () => [],
   listNeeds: async () => [],
   heldOf: () => 0n,
+  hasForeignKeys: () => false,
   heldByPeople: () => new Map(),
   // Without a server nobody knows `sign_in.idle`, so sessions are listed to their absolute end.
   sessionIdleMs: () => Number.MAX_SAFE_INTEGER,

@@ -1,7 +1,7 @@
 import type { IssuedKey } from '../accounts/book-rows.ts'
 import type { AccountDetails } from '../operations/accounts.ts'
 import type { EntryLine } from '../operations/entry-lines.ts'
-import type { KeyDetails } from '../operations/keys.ts'
+import type { ForeignKeyDetails, KeyDetails } from '../operations/keys.ts'
 import type { TotalRow } from '../operations/ledger.ts'
 import type { RequestRow, Status } from '../operations/live-shapes.ts'
 import type { Need } from '../operations/needs.ts'
@@ -89,6 +89,7 @@ const said: Record<string, PrintRule> = {
         rows.map((row) => ({ ...row, ...sayBounds(row as KeyAnswer) })),
       ),
   },
+  'key.foreign': { text: sayForeign },
   'key.show': { text: sayKey },
   'key.update': { text: sayKey },
   'key.revoke': { text: ({ id }: { id: string }) => `${id} is revoked` },
@@ -182,6 +183,20 @@ const said: Record<string, PrintRule> = {
       )
     },
   },
+}
+
+/** The keys of another gateway, and how far their rotation is. */
+function sayForeign(rows: readonly ForeignKeyDetails[]): string {
+  if (rows.length === 0) return 'The store has no key of another gateway.'
+  const open = rows.filter(({ rotated, revoked }) => !rotated && revoked === null)
+  const used = open.filter(({ last_used: at }) => at !== null).length
+  const columns = ['id', 'prefix', 'label', 'account', 'person', 'origin', 'expires', 'last_used', 'rotated', 'revoked']
+  const shown = rows.map((row) => ({
+    ...row,
+    ...{ account: row.account_name ?? row.account, person: row.person_name ?? row.person },
+    rotated: row.rotated ? 'yes' : 'no',
+  }))
+  return `${formatRows(columns, shown)}\n\n${rows.length} keys of another gateway: ${rows.length - open.length} are rotated or revoked, ${open.length} are not; ${used} of these were used here.\ntriwire key rotate ID makes a key of ours, with the same label, limits and spending.`
 }
 
 /** Each line with its act below it. */

@@ -46,6 +46,7 @@ export function viewDemo(
     ...own,
     isAlone: true,
     heldOf: () => 0n,
+    hasForeignKeys: () => false,
     heldByPeople: () => new Map(),
     rememberedSinceMs: nowMs,
     listUnreached: () => [],

@@ -49,6 +49,7 @@ export function createOperations(parts: LiveParts): AdminOperations {
           .filter((bounds) => bounds !== undefined)
           .map(({ scope, heldNanos }) => [scope, heldNanos]),
       ),
+    hasForeignKeys: () => store.directory.hasForeignKeys === true,
     listUpstreams: async () => listUpstreams(gateway),
     listModels: () => listModels(config().catalog, gateway.nowMs(), (id) => gateway.lastAnswers.isFailing(id)),
     declaredLabels: () => config().labels,

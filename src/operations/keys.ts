@@ -35,11 +35,19 @@ export const keyShape = z.object({
     .describe('what its requests are for, by dimension; null: nothing'),
   may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
   session: z.string().nullable().describe('the session of a person that it is the key of'),
+  origin: z.string().nullable().describe('the gateway that made it, such as `litellm`; null: a key of ours'),
   created: field.when,
   expires: field.when.nullable(),
   revoked: field.when.nullable(),
   last_used: field.when.nullable(),
 })
+
+const foreignShape = keyShape
+  .pick({ id: true, prefix: true, label: true, account: true, account_name: true, person: true, person_name: true })
+  .extend(keyShape.pick({ origin: true, created: true, expires: true, revoked: true, last_used: true }).shape)
+  .extend({ rotated: z.boolean().describe('whether a key of ours follows it') })
+
+export type ForeignKeyDetails = z.output<typeof foreignShape>
 
 export type KeyDetails = z.output<typeof keyShape>
 
@@ -71,6 +79,7 @@ export function tellKey(row: KeyRow, context: KeyView): z.output<typeof keyShape
     labels: bounds.labels === undefined ? null : Object.fromEntries(bounds.labels.map((label) => label.split('='))),
     may_choose: bounds.mayChoose === undefined ? null : [...bounds.mayChoose],
     session: row.session ?? null,
+    origin: row.origin ?? null,
     created: field.formatTime(createdMs)!,
     expires: field.formatTime(expiresMs),
     revoked: field.formatTime(revokedMs),
@@ -199,6 +208,25 @@ export const keyOperations = [
       }
       const place = readPlace(beyond, ['number', 'string'])
       const rows = await books.pageKeys({ ...filter, sort, beyond: place, limit: limit + 1 })
+      return page(rows, limit, tell, (row) => [row.createdMs, row.id])
+    },
+  }),
+  operation({
+    id: 'key.foreign',
+    http: 'GET /foreign-keys',
+    role: 'viewer',
+    kind: 'list',
+    input: z.strictObject(field.paging),
+    output: foreignShape,
+    problems: ['cursor_invalid'],
+    text: 'report the keys of another gateway: their ends, their last uses, and which are rotated',
+    cli: [{ command: 'key foreign', rows: 'all' }],
+    async run(context, { limit }) {
+      const { books, beyond } = context
+      const place = readPlace(beyond, ['number', 'string'])
+      const rows = await books.pageKeys({ isForeign: true, beyond: place, limit: limit + 1 })
+      const rotated = await books.findRotated(rows.map(({ scope }) => scope))
+      const tell = (row: KeyRow) => foreignShape.parse({ ...tellKey(row, context), rotated: rotated.has(row.scope) })
       return page(rows, limit, tell, (row) => [row.createdMs, row.id])
     },
   }),

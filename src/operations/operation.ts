@@ -150,6 +150,8 @@ export type Running = {
   heldOf(keyDigest: string, whose?: 'bounds' | 'personBounds'): bigint
   /** The same of people, by their ids; those of whom nothing is held may be missing. */
   heldByPeople(): ReadonlyMap<string, bigint>
+  /** Whether the store has keys of another gateway, as far as this process knows. */
+  hasForeignKeys(): boolean
   /** Whether no other server uses the store, so that its own memory has the last requests. */
   isAlone: boolean
   /** Since this time, in Unix milliseconds, memory has all billed requests of this server. */

@@ -1,14 +1,14 @@
 import { z } from 'zod'
-import { digestKey, readKey } from '../accounts/keys.ts'
+import { digestOfKey } from '../accounts/authenticate.ts'
+import { digestKey } from '../accounts/keys.ts'
 import { type IssuedSession, operatorRoles, readToken } from '../accounts/operators.ts'
 import * as field from './fields.ts'
 import { operation } from './operation.ts'
 import { ProblemError } from './problem.ts'
 
-/** Returns the digest of a token or a key; undefined if the text has another form. */
-export function digestOf(shown: string): string | undefined {
-  const key = readKey(shown)
-  return key.kind === 'well_formed' ? key.digest : readToken(shown)
+/** Returns the digest of a token or a key; undefined if the text has another form. @param takesForeign see `digestOfKey` */
+export function digestOf(shown: string, takesForeign: boolean): string | undefined {
+  return readToken(shown) ?? digestOfKey(shown, takesForeign)
 }
 
 /** Returns the digest of a cookie's value. */
@@ -30,7 +30,7 @@ export const sessionOperations = [
     input: z.strictObject({
       token: field
         .text('must be a text')
-        .max(200)
+        .max(300)
         .describe('the token of an operator or of a link, or a key of an account'),
     }),
     output: z.object({
@@ -41,8 +41,8 @@ export const sessionOperations = [
     }),
     problems: ['unauthenticated', 'rate_limited'],
     text: 'sign in with a token or a key: the answer sets a cookie that stands for it',
-    async run({ books, isForOwners }, { token }) {
-      const digest = digestOf(token.trim())
+    async run({ books, isForOwners, running }, { token }) {
+      const digest = digestOf(token.trim(), running.hasForeignKeys())
       const whose = digest === undefined ? undefined : await books.findPrincipal(digest, 'bearer')
       if (!whose && digest !== undefined && !isForOwners) {
         const opened = await books.openLink(digest)

@@ -36,6 +36,7 @@ const key: KeyRow = {
   heldNanos: undefined,
   revokedMs: undefined,
   lastUsedMs: undefined,
+  origin: undefined,
   session: undefined,
 }
 

@@ -18,6 +18,7 @@ function rig(accountsMax?: number) {
   })
   const tell = (accountId: string, keyIds: string[]) =>
     directory.apply({
+      hasForeignKeys: false,
       accounts: [newAccount(accountId, accountId, 1)],
       keys: keyIds.map((id) => ({
         ...{ id, accountId, digest: `digest of ${id}`, prefix: id, label: undefined, expiresMs: undefined },
@@ -85,6 +86,7 @@ test('Y20 the bounds of a person are known while a key is theirs, by all their k
   const budget = { nanos: 5n, per: 'day' } as const
   const tell = (keys: Record<string, string | undefined>) =>
     directory.apply({
+      hasForeignKeys: false,
       accounts: [newAccount('acct_1', 'one', 1)],
       keys: Object.entries(keys).map(([id, person]) => ({
         ...{ id, accountId: 'acct_1', digest: id, prefix: id, label: undefined, expiresMs: undefined, scope: id },

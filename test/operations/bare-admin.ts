@@ -27,7 +27,7 @@ const minute = { windowMs: 60_000, clockMs: () => 0 }
 export function createBareApi(parts: Partial<ApiParts>) {
   return createApi({
     books: async () => assert.fail('the books are opened'),
-    running: {} as never,
+    running: { hasForeignKeys: () => false } as never,
     rates: createWindows({ limit: 999, ...minute }),
     throttle: createThrottle({ limit: 999, ...minute }),
     ownerRates: createWindows({ limit: 999, ...minute }),

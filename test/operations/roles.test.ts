@@ -32,6 +32,7 @@ const samples: Record<string, (api: Api, key?: string) => Record<string, unknown
     'account.credit': () => ({ account: 'b', credits: '1', reference: `ref-${++count}` }),
     'key.create': () => ({ account: 'b', label: 'laptop' }),
     'key.list': () => ({ account: 'b' }),
+    'key.foreign': () => ({}),
     'key.show': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id }),
     'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: `ci-${++count}` }),
     'key.revoke': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),

@@ -29,6 +29,7 @@ function createSource() {
         revision: BigInt(rows.length),
         accounts: rows.slice(Number(revision < 0n ? 0n : revision)),
         keys: [],
+        hasForeignKeys: false,
       }),
   }
   return source

@@ -41,7 +41,7 @@ export function openSession(facts: Facts, grant: GrantRow, { absoluteMs, accessM
   }
   const key: KeyRow = {
     ...{ id: keyId, accountId, digest, prefix, label: agent, createdMs: nowMs, session: id, scope: keyId },
-    ...{ expiresMs, ownExpiresMs: expiresMs, revokedMs: undefined, lastUsedMs: undefined },
+    ...{ expiresMs, ownExpiresMs: expiresMs, revokedMs: undefined, lastUsedMs: undefined, origin: undefined },
     ...{ accountName: undefined, personName: undefined, spend: undefined, heldNanos: undefined },
     ...noPerson,
     bounds: { ...keyBounds.none, person: personId, models: models?.split(',') },

@@ -35,6 +35,7 @@ export class DirectoryDesk implements Desk {
   readonly #options: DirectoryDeskOptions
   /** All changes up to this revision were reported; undefined: none. */
   #revision: bigint | undefined
+  #hasForeignKeys = false
   /** Counts how often all reported changes became void. A reading of pages that began before such a moment is stale. */
   #era = 0
   /** The timeline of the server that reported them. */
@@ -94,6 +95,8 @@ export class DirectoryDesk implements Desk {
     let revision = this.#revision ?? (await this.#findStart())
     for (;;) {
       const rows = await this.#options.database.query(readPage, [revision])
+      const [found] = rows.length > 0 || isAnew ? await this.#options.database.query(readForeign, []) : []
+      if (found) this.#hasForeignKeys = found.has as boolean
       // The desk forgot all meanwhile, and reads again after this.
       if (era !== this.#era) return
       if (rows.length > 0 || isAnew) this.#tell(rows, isAnew)
@@ -125,7 +128,7 @@ export class DirectoryDesk implements Desk {
   }
 
   #tell(rows: readonly Row[], isAnew: boolean): void {
-    this.#options.say('changes', { ...readChanges(rows), isAnew })
+    this.#options.say('changes', { ...readChanges(rows), hasForeignKeys: this.#hasForeignKeys, isAnew })
   }
 }
 
@@ -141,11 +144,13 @@ function select(accounts: string): string {
     LEFT JOIN triwire.persons p ON p.id = k.person`
 }
 
+const readForeign = 'SELECT EXISTS (SELECT FROM triwire.keys WHERE origin IS NOT NULL AND revoked_ms IS NULL) AS has'
+
 const readPage = `${select(
   `SELECT * FROM triwire.accounts WHERE revision > $1 ORDER BY revision FETCH FIRST ${pageRows} ROWS WITH TIES`,
 )} ORDER BY a.revision`
 
-function readChanges(rows: readonly Row[]): AccountChanges {
+function readChanges(rows: readonly Row[]): Omit<AccountChanges, 'hasForeignKeys'> {
   const accounts = new Map<unknown, AccountChanges['accounts'][number]>()
   // The database is asked for the spending of budgets with each request.
   const accountOf = (row: Row) => Object.fromEntries(accountColumns.map((name) => [name, row[`of_${name}`]]))

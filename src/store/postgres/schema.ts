@@ -529,6 +529,14 @@ export const migrations: readonly PostgresMigration[] = [
   },
   // Reports find those corrected entries by it that count in a span.
   { oldest: 1, sql: 'CREATE INDEX shifted_effective ON triwire.shifted (effective_ms, posted_ms)' },
+  // Keys of another gateway, which work until they are rotated (src/accounts/foreign-keys.ts).
+  {
+    oldest: 1,
+    sql: `
+  ALTER TABLE triwire.keys ADD COLUMN origin text;
+  CREATE INDEX keys_foreign ON triwire.keys (created_ms, id) WHERE origin IS NOT NULL;
+`,
+  },
 ]
 
 /** Notes that the ledger has entries of form 3, which a server that knows no such columns cannot verify. */

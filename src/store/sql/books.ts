@@ -41,6 +41,7 @@ import { createStatements } from './statements.ts'
 import { all, ask, askOne, execute, first, type Query, query, rowsOf, runAll, type StoreStep } from './step.ts'
 import { foldAnew, readUsageState, rezone } from './usage-keep.ts'
 import { createWarnings, rearm } from './warnings.ts'
+import { slices } from './words.ts'
 
 /** The questions of the books (see `BookStore`), except those about entries and figures for reports. */
 export function createQuestions(dialect: Dialect) {
@@ -129,6 +130,8 @@ export function* findFacts(dialect: Dialect, about: ChangeScope): StoreStep<Fact
     accountNamed: accountName === undefined ? undefined : yield* first(query(dialect, readAccountRow, named)),
     keys: key === undefined ? [] : yield* all(selectKeys(dialect, { id: key, prefix: key })),
     credit: reference === undefined ? undefined : yield* findCredit(dialect, reference),
+    digests: about.digests && (yield* findTaken(dialect, 'keys', 'digest', about.digests)),
+    references: about.references && (yield* findTaken(dialect, 'credits', 'reference', about.references)),
     operators: operator === undefined ? [] : yield* all(namedOperators(dialect, operator)),
     ...{
       persons,
@@ -242,6 +245,21 @@ function* findPersonKeys(dialect: Dialect, persons: readonly PersonRow[]): Store
     return `SELECT DISTINCT person, account_id FROM ${dialect.schema}.keys WHERE ${whose} AND revoked_ms IS NULL`
   })
   return rows.map(({ person, account_id }) => ({ personId: person as string, accountId: account_id as string }))
+}
+
+/** Those of the values that a column has. */
+function* findTaken(
+  dialect: Dialect,
+  table: 'keys' | 'credits',
+  column: string,
+  values: readonly string[],
+): StoreStep<ReadonlySet<string>> {
+  const from = table === 'keys' ? `${dialect.schema}.keys` : dialect.credits
+  const taken = new Set<string>()
+  for (const list of slices(values))
+    for (const row of yield* ask(dialect, (put) => `SELECT ${column} FROM ${from} WHERE ${isOneOf(put, column, list)}`))
+      taken.add(row[column] as string)
+  return taken
 }
 
 function* findCredit(dialect: Dialect, reference: string): StoreStep<Facts['credit']> {

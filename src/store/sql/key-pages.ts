@@ -36,7 +36,10 @@ export function* pageKeys(dialect: Dialect, page: KeyPage): StoreStep<KeyRow[]> 
 /** The keys that are looked at instead of all: the first ones in the order of the page, or those that match a filter. */
 type Few = KeyFilter | 'glance' | undefined
 
-function filtersOf({ schema }: Dialect, { accountId, personId, ids, q, state, nowMs = 0 }: KeyPage): KeyFilter[] {
+function filtersOf(
+  { schema }: Dialect,
+  { accountId, personId, ids, q, state, isForeign, nowMs = 0 }: KeyPage,
+): KeyFilter[] {
   const isValid = (put: Put) => `k.revoked_ms IS NULL AND (k.expires_ms IS NULL OR k.expires_ms > ${put(nowMs)})`
   const isActive = `(SELECT a.state FROM ${schema}.accounts a WHERE a.id = k.account_id) = 'active'`
   const isSuspended = `k.account_id IN (SELECT a.id FROM ${schema}.accounts a WHERE a.state = 'suspended')`
@@ -51,6 +54,7 @@ function filtersOf({ schema }: Dialect, { accountId, personId, ids, q, state, no
     ...(ids === undefined ? [] : [found((put) => isOneOf(put, 'k.id', ids))]),
     ...(accountId === undefined ? [] : [found((put) => `k.account_id = ${put(accountId)}`)]),
     ...(personId === undefined ? [] : [found((put) => `k.person = ${put(personId)}`)]),
+    ...(isForeign ? [found(() => 'k.origin IS NOT NULL')] : []),
     ...(q === undefined ? [] : [beginning(q)]),
     ...(state === undefined ? [] : ofState[state]),
   ]

@@ -5,7 +5,7 @@ import { slices } from './words.ts'
 /** The names of what stands in reports by its id. Those of people are in no entry (ruling Y21). */
 export function createNames(dialect: Dialect) {
   const { schema } = dialect
-  return { nameLines, namePersons, findLines, listLine }
+  return { nameLines, namePersons, findLines, findRotated, listLine }
 
   function* nameLines(ids: readonly string[]): StoreStep<Map<string, string>> {
     const names = new Map<string, string>()
@@ -39,6 +39,17 @@ export function createNames(dialect: Dialect) {
   function* listLine(scope: string): StoreStep<string[]> {
     const rows = yield* ask(dialect, (put) => `SELECT id FROM ${schema}.keys WHERE scope = ${put(scope)}`)
     return rows.map(({ id }) => id as string)
+  }
+
+  /** The lines in which a key of another gateway has a successor that works. */
+  function* findRotated(scopes: readonly string[]): StoreStep<Set<string>> {
+    const rotated = new Set<string>()
+    for (const list of slices([...new Set(scopes)])) {
+      const select = (put: Put) => `SELECT DISTINCT scope FROM ${schema}.keys
+        WHERE origin IS NULL AND revoked_ms IS NULL AND ${isOneOf(put, 'scope', list)}`
+      for (const { scope } of yield* ask(dialect, select)) rotated.add(scope as string)
+    }
+    return rotated
   }
 
   /** The line of each key that is not the first of it. */

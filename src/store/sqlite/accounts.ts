@@ -9,7 +9,7 @@ import { readTogether, transact } from './open.ts'
 import { type Run, refuseMoved } from './run.ts'
 
 /** Accounts that another process has changed, for a server to read again: whole, each with all its valid keys. */
-export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[] }
+export type Changes = { revision: bigint; accounts: AccountRow[]; keys: KeyRow[]; hasForeignKeys: boolean }
 
 export type Accounts = ReturnType<typeof createAccounts>
 
@@ -28,6 +28,9 @@ export function createAccounts(
   const keysSince = db.prepare(
     `SELECT * FROM ${keysWithSpends(dialect)} WHERE revoked_ms IS NULL AND account_id IN
        (SELECT id FROM accounts WHERE revision > ?)`,
+  )
+  const foreign = db.prepare(
+    'SELECT EXISTS (SELECT 1 FROM keys WHERE origin IS NOT NULL AND revoked_ms IS NULL) AS has',
   )
   return { change, touchKeys, readDataVersion, readChanges }
 
@@ -65,6 +68,7 @@ export function createAccounts(
       revision: newest.get()!.revision as bigint,
       accounts: accountsSince.all(revision).map(readAccountRow),
       keys: keysSince.all(revision).map(readKeyRow),
+      hasForeignKeys: Number(foreign.get()!.has) === 1,
     }))
   }
 }

@@ -477,6 +477,11 @@ export const migrations: readonly SqliteMigration[] = [
 `,
   // Reports find those corrected entries by it that count in a span.
   'CREATE INDEX shifted_effective ON shifted (effective_ms, posted_ms)',
+  // Keys of another gateway, which work until they are rotated (src/accounts/foreign-keys.ts).
+  `
+  ALTER TABLE keys ADD COLUMN origin TEXT;
+  CREATE INDEX keys_foreign ON keys (created_ms, id) WHERE origin IS NOT NULL;
+`,
 ]
 
 /** The version of the second release. */
