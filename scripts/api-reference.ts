@@ -15,7 +15,16 @@ type Described = {
   responses: Record<string, { content?: Record<string, { schema: Schema }> }>
 }
 
-const { paths } = describeApi('') as { paths: Record<string, Record<string, Described>> }
+const { paths, components } = describeApi('') as {
+  paths: Record<string, Record<string, Described>>
+  components: { schemas: Record<string, Schema> }
+}
+
+/** The schema that a reference names; another one as it is. */
+function resolve(schema: Schema): Schema {
+  const { $ref, ...rest } = schema
+  return $ref === undefined ? schema : { ...components.schemas[($ref as string).split('/').at(-1)!], ...rest }
+}
 
 /** The reference of the admin API, from the table of operations. */
 export function apiReference(): string {
@@ -53,20 +62,26 @@ function describe(one: Operation): string {
 }
 
 function fieldTable({ parameters = [], requestBody }: Described): string[] {
-  const body = requestBody?.content['application/json'].schema
+  const body = requestBody && resolve(requestBody.content['application/json'].schema)
   const rows = [
     ...parameters.map(({ name, in: where, required, description, schema }) =>
       row(name, where, required, description ?? '', schema),
     ),
     ...Object.entries(body?.properties ?? {}).map(([name, schema]) =>
-      row(name, 'body', body!.required?.includes(name) ?? false, schema.description ?? '', schema),
+      row(
+        name,
+        'body',
+        (body!['required'] as string[] | undefined)?.includes(name) ?? false,
+        schema.description ?? '',
+        schema,
+      ),
     ),
   ]
   return rows.length === 0 ? [] : ['| Field | In | Needed | |', '|---|---|---|---|', ...rows, '']
 }
 
 function row(name: string, where: string, required: boolean, description: string, schema: Schema): string {
-  const values = (schema['enum'] as string[] | undefined)?.map((value) => `\`${value}\``).join(', ')
+  const values = (resolve(schema)['enum'] as string[] | undefined)?.map((value) => `\`${value}\``).join(', ')
   const usual = schema['default'] === undefined ? '' : `default \`${schema['default']}\``
   const more = [description, values, usual].filter(Boolean).join('; ')
   return `| \`${name}\` | ${where} | ${required ? 'yes' : ''} | ${more.replaceAll('|', '\\|')} |`
@@ -74,8 +89,9 @@ function row(name: string, where: string, required: boolean, description: string
 
 function answerText(one: Operation, { responses }: Described): string {
   const statuses = Object.keys(responses).filter((status) => status < '300')
-  const schema = responses[statuses.at(-1)!]!.content?.['application/json']?.schema
-  const item = one.kind === 'list' ? ((schema!.properties!['items']!['items'] as Schema) ?? {}) : schema
+  const answer = responses[statuses.at(-1)!]!.content?.['application/json']?.schema
+  const schema = answer && resolve(answer)
+  const item = one.kind === 'list' ? resolve(schema!.properties!['items']!['items'] as Schema) : schema
   const names = Object.keys(item?.properties ?? {})
   const told = names.length > 0 ? `: ${names.map((name) => `\`${name}\``).join(', ')}` : ''
   const list = one.kind === 'list' ? ' `items` of' : ''

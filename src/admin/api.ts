@@ -177,6 +177,7 @@ export function createApi(parts: ApiParts): AdminHandler {
       const gone = { 'set-cookie': formatCookie(site, '', 0), 'clear-site-data': '"cookies", "storage"' }
       return { status: 204, headers: { ...headers, ...gone } }
     }
+    if (isNew && operation.madeAt) headers['location'] = `/api/v1${operation.madeAt}/${(body as { id: string }).id}`
     if (session) headers['set-cookie'] = formatCookie(site, session.token, (session.expiresMs - parts.nowMs()) / 1_000)
     return { status: isNew ? 201 : 200, headers, body: formatJson(body) }
   }

@@ -9,7 +9,7 @@ import * as field from './fields.ts'
 import { type Context, operation, page } from './operation.ts'
 import { wrongField } from './problem.ts'
 
-export const accountShape = z.object({
+export const accountShape = field.named('Account', {
   id: z.string(),
   name: z.string(),
   state: z.enum(['active', 'suspended']),
@@ -23,14 +23,7 @@ export const accountShape = z.object({
     .array(field.amount)
     .nullable()
     .describe('balances below which `credit_low` is sent; null: as the configuration says'),
-  grant: z
-    .object({
-      credits: field.amount,
-      lapse: z.boolean().describe('whether what is left of it ends with its month'),
-      last: z.string().nullable().describe('the reference of the last one'),
-    })
-    .nullable()
-    .describe('what it is given in each month'),
+  grant: field.grantShape.nullable().describe('what it is given in each month'),
   plan: z.string().nullable().describe('the plan of the configuration by which it pays; null: the prices of models'),
 })
 
@@ -78,19 +71,16 @@ const boundOptions = {
 type WholeAccountWishes = { [Name in keyof Required<AccountBounds>]: AccountWishes[Name] }
 
 /** The wishes of a request, in the words of the books. */
-function wishesOf(
-  { budget, rpm, warn, plan, grant, lapse = false }: AccountFields,
-  { running }: Context,
-): WholeAccountWishes {
+function wishesOf({ budget, rpm, warn, plan, grant, lapse }: AccountFields, { running }: Context): WholeAccountWishes {
   if (typeof plan === 'string' && !running.declaredPlans().includes(plan))
     throw wrongField('plan', `There is no plan "${plan}": declare it in the configuration, under plans.`)
-  if (lapse && typeof grant !== 'bigint') throw wrongField('lapse', 'It says what becomes of a grant: name that too')
-  const given = typeof grant === 'bigint' ? { nanos: grant, lapses: lapse } : grant
+  if (lapse && !grant) throw wrongField('lapse', 'It says what becomes of a grant: name that too')
+  const given = grant && { nanos: grant.nanos, lapses: lapse ?? grant.lapses ?? false }
   return { budget, requestsPerMinute: rpm, warnNanos: warn, grant: given, plan }
 }
 
 type AccountFields = z.output<z.ZodObject<typeof bounds>> & {
-  grant?: bigint | null | undefined
+  grant?: z.output<typeof field.grant> | undefined
   lapse?: boolean | undefined
 }
 
@@ -103,6 +93,7 @@ export const accountOperations = [
     role: 'admin',
     isOfAll: true,
     kind: 'creates',
+    madeAt: '/accounts',
     input: z.strictObject({
       name,
       credit: field.credits

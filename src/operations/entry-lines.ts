@@ -3,7 +3,7 @@ import { formatCalls } from '../accounts/calls.ts'
 import { formatCredits } from '../accounts/credit.ts'
 import type { ListedEntry } from '../accounts/entries.ts'
 import { formatCsvTable } from './csv.ts'
-import { amount, formatTime, when } from './fields.ts'
+import { amount, formatTime, named, when } from './fields.ts'
 import { noTokens, toTokens } from './rows.ts'
 import { maybeTokens, usage } from './shapes.ts'
 
@@ -42,7 +42,7 @@ const detailShape = {
 }
 
 /** The debit of a request. */
-export const debitShape = z.object({
+export const debitShape = named('Debit', {
   request_id: z.string(),
   account: z.string(),
   account_name: text,
@@ -59,7 +59,7 @@ export const debitShape = z.object({
 })
 
 /** Any ledger entry, as flat fields, in the order of the columns of an export. */
-export const lineShape = z.object({
+export const lineShape = named('LedgerEntry', {
   account: z.string(),
   account_name: text,
   seq: z.number(),

@@ -5,6 +5,7 @@ import { formatCredits, parseCredits } from '../accounts/credit.ts'
 import { parseModels } from '../accounts/key-bounds.ts'
 import { labelsMax, parseDimensions, parseLabels } from '../accounts/labels.ts'
 import { outcomes } from '../accounts/ledger.ts'
+import { sayIssue } from './problem.ts'
 
 export { formatTime } from '../accounts/calendar.ts'
 
@@ -124,6 +125,39 @@ export function nextDay(value: string): string {
   return next.startsWith('+') ? `${value}T23:59:59.999Z` : next.slice(0, 10)
 }
 
+/* Fields of answers. */
+
+/** Credits as a decimal. */
+export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/)
+export const when = z.iso.datetime()
+
+/** Marks a member that the gateway determines. A request may contain it, as it was read, and it changes nothing. */
+const readOnly = { readOnly: true }
+
+/** A budget, with what is spent of it. */
+export const budgetShape = named('Budget', {
+  credits: amount,
+  per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
+  spent: amount.describe('in the window of now; of a key: by all keys of its line of rotations').meta(readOnly),
+  held: amount.describe('what running requests hold of it').meta(readOnly),
+  renews_at: when.nullable().describe('when nothing of it is spent again; null: never').meta(readOnly),
+})
+
+/** A grant: credit that an account is given in each month. */
+export const grantShape = named('Grant', {
+  credits: amount,
+  lapse: z.boolean().describe('whether what is left of it ends with its month'),
+  last: z.string().nullable().describe('the reference of the last one').meta(readOnly),
+})
+
+/** Labels by their dimensions. */
+export const labelsShape = z.record(z.string(), z.string()).meta({ title: 'Labels' })
+
+/** An object of answers with a name, which is that of its component in the OpenAPI document. */
+export function named<Members extends z.ZodRawShape>(title: string, members: Members) {
+  return z.object(members).meta({ title })
+}
+
 /** The word that removes a limit on the command line, which has no null. */
 const none = 'none'
 
@@ -134,10 +168,59 @@ export function orNone<T>(error: string, read: (text: string) => T) {
     .nullable()
 }
 
+/**
+ * The shapes that fields of requests share with answers. The OpenAPI document shows a field in its shape alone, although texts
+ * are accepted too: a program can then send back what it has read.
+ */
+export const sharedShapes = z.registry<{ shape: unknown }>()
+
+/**
+ * A field as `orNone`, which is also accepted in the shape that answers have.
+ * @param read reads the text that a person writes
+ * @param take reads the shape. @throws RangeError
+ */
+function orShape<T, S extends z.ZodType>(
+  error: string,
+  read: (text: string) => T,
+  shape: S,
+  take: (value: z.output<S>) => T,
+) {
+  const shaped = askable(shape).transform((value, context) => tryTo<T>(context, () => take(value)))
+  const texts = orNone(error, read)
+  const field = z.unknown().transform((value, context): T | null => {
+    const asked = (typeof value === 'object' && value !== null ? shaped : texts).safeParse(value, { error: sayIssue })
+    if (asked.success) return asked.data as T | null
+    for (const issue of asked.error.issues) context.issues.push({ ...issue, input: value } as z.core.$ZodRawIssue)
+    return z.NEVER
+  })
+  return field.register(sharedShapes, { shape })
+}
+
+/** The shape as a request may have it: without members that are read only, and those that may be null. */
+function askable<S extends z.ZodType>(shape: S): S {
+  if (!(shape instanceof z.ZodObject)) return shape
+  const members = Object.entries<z.ZodType>(shape.shape).map(([name, member]) => [
+    name,
+    member.meta()?.['readOnly'] ? z.unknown().optional() : member instanceof z.ZodNullable ? member.optional() : member,
+  ])
+  return z.strictObject(Object.fromEntries(members)) as unknown as S
+}
+
+/** A list in an answer, read by the reader of the text in which commas divide it. */
+function fromList<T>(read: (text: string) => T): (list: readonly string[]) => T {
+  return (list) => {
+    if (list.some((one) => one.includes(','))) throw new RangeError('A member of the list must not contain a comma.')
+    return read(list.join(','))
+  }
+}
+
 /** The budget of a key or an account. */
-export const budget = orNone<Budget>('must be a text such as "5/day"', parseBudget).describe(
-  'what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away',
-)
+export const budget = orShape<Budget, typeof budgetShape>(
+  'must be a text such as "5/day"',
+  parseBudget,
+  budgetShape,
+  ({ credits, per }) => parseBudget(per ? `${credits}/${per}` : credits),
+).describe('what it may spend: such as 5/day, 20/week or 100/month, or 50 for good; `none` takes it away')
 
 /** A filter of lists. */
 export const ofPerson = text('must name a person').describe('only those of this person, by id, external id or name')
@@ -151,14 +234,16 @@ export const person = orNone('must be a text', (text) => text).describe(
 const levelsMax = 10
 
 /** Balances at which an account warns. @returns nano-credits */
-export const warn = orNone('must be a text such as "50,10"', (text) => {
+export const warn = orShape('must be a text such as "50,10"', readWarn, z.array(amount), fromList(readWarn)).describe(
+  'when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says',
+)
+
+function readWarn(text: string): bigint[] {
   const levels = [...new Set(split(text).map(parseCredits))]
   if (levels.length === 0 || levels.length > levelsMax || levels.some((nanos) => nanos <= 0n))
     throw new RangeError(`Write 1 to ${levelsMax} amounts above 0, with commas between them, such as 50,10.`)
   return levels
-}).describe(
-  'when `credit_low` is sent for it, instead of what the configuration says: as its balance falls below one of these, such as 50,10; `none`: as the configuration says',
-)
+}
 
 /** The plan of an account. */
 export const plan = orNone('must be a text such as "gold"', (text) => {
@@ -166,26 +251,43 @@ export const plan = orNone('must be a text such as "gold"', (text) => {
   return text
 })
 
-/** The monthly grant of an account. @returns nano-credits */
-export const grant = orNone('must be a text such as "100/month"', (text) => {
+/** The monthly grant of an account. @returns nano-credits; a text leaves `lapses` to a field of its own */
+export const grant = orShape<{ nanos: bigint; lapses?: boolean }, typeof grantShape>(
+  'must be a text such as "100/month"',
+  readGrant,
+  grantShape,
+  ({ credits, lapse }) => ({ ...readGrant(`${credits}/month`), lapses: lapse }),
+).describe('credit that it is given in each month of the reporting zone, such as 100/month; `none` ends that')
+
+function readGrant(text: string): { nanos: bigint } {
   const budget = /\//.test(text) ? parseBudget(text) : undefined
   if (budget?.per !== 'month') throw new RangeError('Write it like 100/month: a grant is given once in each month.')
-  return budget.nanos
-}).describe('credit that it is given in each month of the reporting zone, such as 100/month; `none` ends that')
+  return { nanos: budget.nanos }
+}
 
 /** Labels of a key's requests. */
-export const labels = orNone('must be a text such as "project=apollo"', parseLabels).describe(
+export const labels = orShape('must be a text such as "project=apollo"', parseLabels, labelsShape, (labels) =>
+  fromList(parseLabels)(Object.entries(labels).map((pair) => pair.join('='))),
+).describe(
   `what its requests are for: declared labels with commas between them, such as project=apollo,team=red, ${labelsMax} at most; \`none\` takes them away`,
 )
 
-export const mayChoose = orNone('must be a text such as "project,team"', parseDimensions).describe(
+export const mayChoose = orShape(
+  'must be a text such as "project,team"',
+  parseDimensions,
+  z.array(z.string()),
+  fromList(parseDimensions),
+).describe(
   'dimensions in which its client may choose another declared label, with commas between them; `none`: nowhere',
 )
 
 /** The ids of models that a key may use. */
-export const models = orNone('must be a text such as "large,small-*"', parseModels).describe(
-  'what it may ask for: ids with commas between them, such as large,small-*; `none`: everything',
-)
+export const models = orShape(
+  'must be a text such as "large,small-*"',
+  parseModels,
+  z.array(z.string()),
+  fromList(parseModels),
+).describe('what it may ask for: ids with commas between them, such as large,small-*; `none`: everything')
 
 const rateMax = 1_000_000
 const rateError = `must be a whole number from 1 to ${rateMax}`
@@ -198,6 +300,7 @@ export const rate = z
   .nullable()
   .transform((value) => (value === null || value === none ? null : Number(value)))
   .refine((value) => value === null || value <= rateMax, { error: rateError })
+  .register(sharedShapes, { shape: z.int().min(1).max(rateMax) })
   .describe('how many requests it may make in a minute, below what its account may; `none`: as many')
 
 /** The end of something: after a while, at a moment, or at the beginning of a day. */
@@ -246,21 +349,6 @@ function tryTo<T>(context: z.RefinementCtx, read: () => T): T {
     return z.NEVER
   }
 }
-
-/* Fields of answers. */
-
-/** Credits as a decimal. */
-export const amount = z.string().regex(/^-?\d+(\.\d{1,9})?$/)
-export const when = z.iso.datetime()
-
-/** A budget, with what is spent of it. */
-export const budgetShape = z.object({
-  credits: amount,
-  per: z.enum(budgetPeriods).nullable().describe('how often it is new; null: never'),
-  spent: amount.describe('in the window of now; of a key: by all keys of its line of rotations'),
-  held: amount.describe('what running requests hold of it'),
-  renews_at: when.nullable().describe('when nothing of it is spent again; null: never'),
-})
 
 /** @param view when, and by whose days */
 export function tellBudget(

@@ -13,7 +13,7 @@ import { findAccountId, findPersonId } from './filter.ts'
 import { type Context, operation, page } from './operation.ts'
 import { wrongField } from './problem.ts'
 
-export const keyShape = z.object({
+export const keyShape = field.named('Key', {
   id: z.string(),
   prefix: z.string().describe('its first characters'),
   label: z.string().nullable(),
@@ -29,10 +29,7 @@ export const keyShape = z.object({
     .number()
     .nullable()
     .describe('requests per minute of that person with all their keys; null: any number'),
-  labels: z
-    .record(z.string(), z.string())
-    .nullable()
-    .describe('what its requests are for, by dimension; null: nothing'),
+  labels: field.labelsShape.nullable().describe('what its requests are for, by dimension; null: nothing'),
   may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
   session: z.string().nullable().describe('the session of a person that it is the key of'),
   origin: z.string().nullable().describe('the gateway that made it, such as `litellm`; null: a key of ours'),
@@ -46,12 +43,13 @@ const foreignShape = keyShape
   .pick({ id: true, prefix: true, label: true, account: true, account_name: true, person: true, person_name: true })
   .extend(keyShape.pick({ origin: true, created: true, expires: true, revoked: true, last_used: true }).shape)
   .extend({ rotated: z.boolean().describe('whether a key of ours follows it') })
+  .meta({ title: 'ForeignKey' })
 
 export type ForeignKeyDetails = z.output<typeof foreignShape>
 
 export type KeyDetails = z.output<typeof keyShape>
 
-const issuedShape = z.object({
+const issuedShape = field.named('IssuedKey', {
   key: z.string().optional().describe('the key itself, this once; a repeated request is not shown it again'),
   id: z.string(),
   prefix: z.string(),
@@ -144,6 +142,7 @@ export const keyOperations = [
     http: 'POST /accounts/{account}/keys',
     role: 'admin',
     kind: 'creates',
+    madeAt: '/keys',
     input: z.strictObject({ account: field.account, label: label.optional(), ...bounds }),
     output: issuedShape,
     problems: ['not_found', 'conflict'],
@@ -273,10 +272,21 @@ export const keyOperations = [
     run: async (context, { key }) => one(await context.books.revokeKey(key), context),
   }),
   operation({
+    id: 'key.delete',
+    http: 'DELETE /keys/{key}',
+    role: 'admin',
+    input: z.strictObject({ key: field.key }),
+    output: keyShape,
+    problems: ['not_found'],
+    text: 'as key.revoke: the key ends for good, and stays in lists, reports and the audit',
+    run: async (context, { key }) => one(await context.books.revokeKey(key), context),
+  }),
+  operation({
     id: 'key.rotate',
     http: 'POST /keys/{key}/rotate',
     role: 'admin',
     kind: 'creates',
+    madeAt: '/keys',
     input: z.strictObject({
       key: field.key,
       grace: field.duration.prefault('24h').describe('how long the old key lives on, such as 90s, 30m, 24h or 7d'),

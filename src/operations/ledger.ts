@@ -61,7 +61,7 @@ const groupShape = {
 }
 
 /** One row of `ledger totals`: the values that it is grouped by, then its sums. */
-const totalShape = z.object({
+const totalShape = field.named('LedgerTotal', {
   ...groupShape,
   requests: z.number().describe('debits that were not given back'),
   billed: field.amount,
@@ -72,7 +72,7 @@ const totalShape = z.object({
 export type TotalRow = z.output<typeof totalShape>
 
 /** One row of `ledger margin`. */
-const marginShape = z.object({
+const marginShape = field.named('LedgerMargin', {
   ...groupShape,
   requests: z.number().describe('debits that were not given back'),
   billed: field.amount,

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { clientWireNames } from '../catalog/wire-names.ts'
-import { amount, folding, when } from './fields.ts'
+import { amount, folding, named, when } from './fields.ts'
 import { type NeedName, needNames, severities } from './needs.ts'
 
 /* Answers about requests, the process, and current events: names, counts, times and fixed words (ruling U5). */
@@ -9,7 +9,7 @@ const count = z.number().nullable()
 const name = z.string().nullable()
 
 /** One request. A value that is unknown, or does not apply, is null. */
-export const requestRow = z.object({
+export const requestRow = named('Request', {
   request_id: z.string(),
   at: when.describe('when it was over; of the ledger, when its debit was made'),
   account: z.object({ id: name, name }).nullable(),
@@ -43,7 +43,7 @@ export const requestRow = z.object({
 
 export type RequestRow = z.output<typeof requestRow>
 
-export const needShape = z.object({
+export const needShape = named('Need', {
   id: z.string().describe('the same for as long as the line is there, on every server of the store'),
   rule: z.enum(needNames as [NeedName, ...NeedName[]]),
   severity: z.enum(severities),
@@ -53,7 +53,7 @@ export const needShape = z.object({
   command: z.string().describe('a command for the act; words in capitals are to be filled in'),
 })
 
-export const statusShape = z.object({
+export const statusShape = named('Status', {
   version: z.string(),
   node: z.string(),
   started: when,
@@ -104,7 +104,7 @@ export const statusShape = z.object({
 
 export type Status = z.output<typeof statusShape>
 
-export const demoShape = z.object({
+export const demoShape = named('Demo', {
   offered: z.boolean().describe('it can be made, or is there: no request was billed yet'),
   made: z.boolean().describe('its file is there'),
   making: z.boolean().describe('it is being made now, which takes some seconds'),
@@ -120,7 +120,7 @@ export type DemoDesk = {
   remove(): Promise<DemoState>
 }
 
-const loss = z.object({ field: z.string(), what: z.string(), why: z.string() })
+const loss = named('Loss', { field: z.string(), what: z.string(), why: z.string() })
 
 const refusal = z.object({
   status: z.number(),
@@ -131,7 +131,7 @@ const refusal = z.object({
 })
 
 /** The translation of a request and of an answer, or the refusal. */
-export const translationShape = z.object({
+export const translationShape = named('Translation', {
   ok: z.boolean(),
   refusal: refusal.optional().describe('where `ok` is false, and nothing else then'),
   model: z.string().optional(),
@@ -154,7 +154,7 @@ const file = z.object({
   text: z.string(),
 })
 
-export const clientRow = z.object({
+export const clientRow = named('Client', {
   client: z.string(),
   title: z.string(),
   wires: z.array(z.enum(clientWireNames)).readonly(),
@@ -163,7 +163,7 @@ export const clientRow = z.object({
 export type ClientRow = z.output<typeof clientRow>
 
 /** The settings of an agent or SDK. The key is `$TRIWIRE_API_KEY` in them, and in lines the variable as that shell reads it. */
-export const setupShape = z.object({
+export const setupShape = named('Setup', {
   client: z.string(),
   title: z.string(),
   wire: z.enum(clientWireNames),

@@ -1,15 +1,31 @@
 import { z } from 'zod'
+import { nameSchemas, pascal } from './components.ts'
+import * as field from './fields.ts'
 import { type Operation, operation } from './operation.ts'
-import { type ProblemName, problems } from './problem.ts'
+import { type ProblemName, problems, wrongField } from './problem.ts'
 import { operations } from './table.ts'
+import { webhookShapes } from './webhook-shapes.ts'
 
-/** Makes the OpenAPI document (3.1) from the table. */
-export function describeApi(version: string): Record<string, unknown> {
+/**
+ * Makes the OpenAPI document (3.1) from the table.
+ * @param groups only these groups of operations, by the names that `groupOf` returns, and no webhooks
+ */
+export function describeApi(version: string, groups?: readonly string[]): Record<string, unknown> {
   const paths: Record<string, Record<string, unknown>> = {}
-  for (const one of allOperations) {
+  const chosen = allOperations.filter((one) => groups?.includes(groupOf(one)) ?? true)
+  const webhooks = groups ? {} : describeWebhooks()
+  const places: SchemaPlace[] = Object.values(webhooks).map(({ post }) => ({
+    hint: '',
+    in: post.requestBody.content['application/json'],
+  }))
+  for (const one of chosen) {
     const path = `/api/v1${one.path}`
-    paths[path] = { ...paths[path], [one.method.toLowerCase()]: describeOperation(one) }
+    const described = describeOperation(one)
+    places.push(...placesOf(one, described))
+    paths[path] = { ...paths[path], [one.method.toLowerCase()]: described }
   }
+  const { schemas, refs } = nameSchemas(places.map(({ hint, in: { schema } }) => [hint, schema]))
+  for (const [at, place] of places.entries()) place.in.schema = refs[at]!
   return {
     openapi: '3.1.1',
     info: {
@@ -20,14 +36,15 @@ export function describeApi(version: string): Record<string, unknown> {
     },
     servers: [{ url: '/' }],
     security: [{ token: [] }, { cookie: [] }],
-    tags: tags(),
+    tags: [...new Set(chosen.map(groupOf))].map((name) => ({ name })),
     paths,
+    ...(!groups && { webhooks }),
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'The token of an operator, or a key of an account.' },
         cookie: { type: 'apiKey', in: 'cookie', name: 'triwire', description: '`__Host-triwire` over TLS.' },
       },
-      schemas: { Problem: problemSchema },
+      schemas,
     },
   }
 }
@@ -38,8 +55,20 @@ const documentOperation = operation({
   // Owners of keys may see only their own data, and not the list of what operators can do (ruling X14).
   role: 'reader',
   output: z.record(z.string(), z.unknown()),
+  input: z.strictObject({
+    groups: field
+      .text('must be a text')
+      .transform(field.split)
+      .optional()
+      .describe('only operations of these groups, the first part of their ids, such as account,key'),
+  }),
   text: 'this document',
-  run: async ({ version }) => ({ body: describeApi(version) }),
+  async run({ version }, { groups }) {
+    const known = [...new Set(allOperations.map(groupOf))]
+    const unknown = groups?.find((name) => !known.includes(name))
+    if (unknown !== undefined) throw wrongField('groups', `There is no such group: the groups are ${known.join(', ')}.`)
+    return { body: describeApi(version, groups) }
+  },
 })
 
 /** The table, and the operation that returns its OpenAPI document. */
@@ -57,8 +86,26 @@ export function groupOf({ id }: Operation): string {
   return id.split('.')[0]!
 }
 
-function tags(): { name: string }[] {
-  return [...new Set(allOperations.map(groupOf))].map((name) => ({ name }))
+/** The messages of webhooks, signed after Standard Webhooks 1.0.0. */
+function describeWebhooks() {
+  const headers = ['webhook-id', 'webhook-timestamp', 'webhook-signature']
+  const described = Object.entries(webhookShapes).map(([event, shape]) => {
+    const schema = toSchema(shape, 'output')
+    const post = {
+      operationId: `webhook.${event}`,
+      summary: `what a webhook is sent for \`${event}\``,
+      security: [],
+      parameters: headers.map((name) => toParameter(name, 'header', { type: 'string' }, true)),
+      requestBody: { required: true, content: { 'application/json': { schema } } },
+      responses: {
+        '2XX': { description: 'Received.' },
+        '410': { description: 'Not wanted: it is not sent again.' },
+        default: { description: 'Sent again later, for a day.' },
+      },
+    }
+    return [event, { post }] as const
+  })
+  return Object.fromEntries(described)
 }
 
 /** The problems that any operation with an identified caller may return. */
@@ -87,7 +134,7 @@ export function problemsOf(one: Operation): ProblemName[] {
   return [...new Set(names)].sort((a, b) => problems[a][0] - problems[b][0] || (a < b ? -1 : 1))
 }
 
-function describeOperation(one: Operation): Record<string, unknown> {
+function describeOperation(one: Operation): Described {
   const { id, role, kind, text, method } = one
   return {
     operationId: id,
@@ -100,6 +147,28 @@ function describeOperation(one: Operation): Record<string, unknown> {
     responses: { ...successOf(one), ...problemResponses(one) },
     ...(kind === 'creates' && { 'x-idempotent-by': 'Idempotency-Key, for 24 hours' }),
   }
+}
+
+/** A place of a document that has a schema. @property hint the name of the schema's component if it has no title */
+type SchemaPlace = { hint: string; in: { schema: OpenApiSchema } }
+
+/** Lists the schemas of an operation: of its parameters, its body and its answers. */
+function placesOf({ id }: Operation, { parameters = [], requestBody, responses }: Described): SchemaPlace[] {
+  const name = pascal(id)
+  const contents = (parts: readonly WithContent[]) => parts.flatMap(({ content = {} }) => Object.values(content))
+  return [
+    ...parameters.map((one) => ({ hint: name + pascal(one.name), in: one })),
+    ...contents(requestBody ? [requestBody] : []).map((one) => ({ hint: `${name}Body`, in: one })),
+    ...contents(Object.values(responses)).map((one) => ({ hint: `${name}Answer`, in: one })),
+  ]
+}
+
+type WithContent = { [name: string]: unknown; content?: Record<string, { schema: OpenApiSchema }> }
+
+type Described = Record<string, unknown> & {
+  parameters?: ReturnType<typeof toParameter>[]
+  requestBody?: WithContent
+  responses: Record<string, WithContent>
 }
 
 /** The role in words. */
@@ -127,14 +196,25 @@ function inputSchema({ input }: Operation): { properties: Record<string, OpenApi
 }
 
 function toSchema(schema: z.ZodType, io: 'input' | 'output'): OpenApiSchema {
-  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any' })
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io, unrepresentable: 'any', override })
   return rest
 }
 
-function parametersOf(one: Operation): { parameters?: unknown[] } {
+type Overriding = { zodSchema: z.core.$ZodTypes; jsonSchema: z.core.JSONSchema.BaseSchema }
+
+/** Shows fields in the shape of answers. A member that is read only is not required, so that both are one component. */
+function override({ zodSchema, jsonSchema }: Overriding): void {
+  const shared = field.sharedShapes.get(zodSchema)
+  if (shared) jsonSchema.anyOf = [toSchema(shared.shape as z.ZodType, 'output'), { type: 'null' }]
+  const { properties = {}, required } = jsonSchema
+  const isAsked = (name: string) => (properties[name] as { readOnly?: boolean } | undefined)?.readOnly !== true
+  if (required && zodSchema._zod.def.type === 'object') jsonSchema.required = required.filter(isAsked)
+}
+
+function parametersOf(one: Operation): Pick<Described, 'parameters'> {
   const { properties, required } = inputSchema(one)
   const inPath = pathFields(one)
-  const parameters: unknown[] = inPath.map((name) => toParameter(name, 'path', properties[name]!, true))
+  const parameters = inPath.map((name) => toParameter(name, 'path', properties[name]!, true))
   if (one.method === 'GET' || one.method === 'DELETE') {
     const inQuery = Object.entries(properties).filter(([name]) => !inPath.includes(name))
     parameters.push(...inQuery.map(([name, schema]) => toParameter(name, 'query', schema, required.includes(name))))
@@ -159,7 +239,7 @@ function toParameter(name: string, where: string, schema: OpenApiSchema, require
   return { name, in: where, required, ...(description !== undefined && { description }), schema: rest }
 }
 
-function bodyOf(one: Operation): Record<string, unknown> {
+function bodyOf(one: Operation) {
   const { properties, required } = inputSchema(one)
   const inPath = pathFields(one)
   const names = Object.keys(properties).filter((name) => !inPath.includes(name))
@@ -174,7 +254,7 @@ function bodyOf(one: Operation): Record<string, unknown> {
   return { requestBody: { required: needed.length > 0, content: { 'application/json': { schema } } } }
 }
 
-function successOf(one: Operation): Record<string, unknown> {
+function successOf(one: Operation): Described['responses'] {
   if (one.media) return { 200: mediaOf(one.media), ...(one.isLarge && { default: mediaOf(['application/json']) }) }
   const item = toSchema(one.output, 'output')
   const json = (schema: OpenApiSchema) => ({
@@ -185,6 +265,7 @@ function successOf(one: Operation): Record<string, unknown> {
   })
   if (one.kind === 'list') {
     const schema = {
+      ...(item['title'] !== undefined && { title: `${item['title']}Page` }),
       type: 'object',
       properties: { items: { type: 'array', items: item }, next: { type: ['string', 'null'] } },
       required: ['items', 'next'],
@@ -196,24 +277,29 @@ function successOf(one: Operation): Record<string, unknown> {
   if (one.kind !== 'creates') return { 200: answer }
   return {
     200: { ...answer, description: 'It was made before: nothing was made now.' },
-    201: { ...answer, description: 'Made.' },
+    201: { ...answer, description: 'Made.', ...(one.madeAt && { headers: { Location: locationHeader } }) },
   }
 }
 
+const locationHeader = {
+  description: 'The path of the new object.',
+  schema: { type: 'string', format: 'uri-reference' },
+}
+
 /** Describes content without a schema of ours. Errors of an operation that answers like a wire have no schema either. */
-function mediaOf(media: readonly string[]): Record<string, unknown> {
+function mediaOf(media: readonly string[]) {
   const content = media.map((type) => [type, { schema: type === 'application/json' ? {} : { type: 'string' } }])
   return { description: 'As it comes.', content: Object.fromEntries(content) }
 }
 
-function problemResponses(one: Operation): Record<string, unknown> {
+function problemResponses(one: Operation): Described['responses'] {
   const byStatus = new Map<number, ProblemName[]>()
   for (const name of problemsOf(one)) {
     const [status] = problems[name]
     byStatus.set(status, [...(byStatus.get(status) ?? []), name])
   }
   const content = {
-    'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+    'application/problem+json': { schema: problemSchema },
     // A wire refuses in its own words, with the same statuses.
     ...(one.media?.includes('application/json') && { 'application/json': { schema: {} } }),
   }
@@ -223,6 +309,7 @@ function problemResponses(one: Operation): Record<string, unknown> {
 }
 
 const problemSchema = {
+  title: 'Problem',
   type: 'object',
   properties: {
     type: { type: 'string', enum: Object.keys(problems).map((name) => `urn:triwire:problem:${name}`) },

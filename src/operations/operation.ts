@@ -26,6 +26,8 @@ export type Operation<Input extends z.ZodObject = z.ZodObject, Output extends z.
   role: Role
   /** `creates`: returns 201 for a new object, and honours `Idempotency-Key`. `edits`: requires `If-Match`. */
   kind: 'one' | 'list' | 'creates' | 'edits'
+  /** Of a creation: the path below which the new object is shown, such as `/accounts`. The answer names it in `Location`. */
+  madeAt?: string
   /** All fields by name: those of the path, then of the query (GET) or the body. Each accepts a text. */
   input: Input
   /** The answer, or an item of it if it is a list. */

@@ -13,19 +13,21 @@ import { ProblemError } from './problem.ts'
 
 /* Operators, the audit of their actions, and the data that the owner of a key may see. */
 
-export const operatorShape = z.object({
+const role = z.enum(operatorRoles).meta({ title: 'OperatorRole' })
+
+export const operatorShape = field.named('Operator', {
   id: z.string(),
   name: z.string(),
-  role: z.enum(operatorRoles),
+  role,
   prefix: z.string().describe("the token's first characters"),
   created: field.when,
   expires: field.when,
   revoked: field.when.nullable(),
 })
 
-const issuedShape = z.object({
+const issuedShape = field.named('IssuedOperator', {
   name: z.string(),
-  role: z.enum(operatorRoles),
+  role,
   token: z.string().optional().describe('the token itself, this once; a repeated request is not shown it again'),
   expires: field.when,
 })
@@ -36,7 +38,7 @@ function tellOperator(operator: OperatorRow) {
   return { id, name, role: roleOf(operator), prefix, ...times, revoked: field.formatTime(revokedMs) }
 }
 
-const auditShape = z.object({
+const auditShape = field.named('AuditRecord', {
   seq: z.number(),
   at: field.when,
   actor: z.string().describe('`operator:<name>`, `cli:<user>@<host>`, or `triwire` itself'),
@@ -148,7 +150,7 @@ export const operatorOperations = [
   }),
 ]
 
-const meShape = z.object({
+const meShape = field.named('Me', {
   kind: z.enum(['operator', 'owner']),
   name: z.string().describe('of the operator, or of the account'),
   role: z

@@ -43,7 +43,7 @@ export const ownRow = requestFields.extend({
 export const ledPerson = personShown.extend({ email: z.string().nullable() })
 
 /** A session of a person on a machine. */
-export const ownSession = z.object({
+export const ownSession = field.named('OwnSession', {
   id: z.string(),
   agent: z.string().nullable().describe('the program, as it called itself'),
   address: z.string().nullable().describe('where it was asked from'),

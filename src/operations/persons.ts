@@ -7,7 +7,7 @@ import { findAccountId } from './filter.ts'
 import { type Context, operation, page } from './operation.ts'
 import { readPersonLines } from './person-file.ts'
 
-const personShape = z.object({
+const personShape = field.named('Person', {
   id: z.string(),
   name: z.string().nullable(),
   external_id: z.string().nullable(),
@@ -85,6 +85,7 @@ export const personOperations = [
     http: 'POST /persons',
     role: 'admin',
     kind: 'creates',
+    madeAt: '/persons',
     input: z.strictObject(fields),
     output: personShape,
     problems: ['not_found', 'conflict'],

@@ -42,9 +42,12 @@ function roleOf(who: Principal | undefined): OperatorRole | undefined {
 
 const word = field.text('must be a text')
 
-const telling = z.object({ at: field.when, result: z.string().describe('`ok`, or what it failed of') })
+const telling = field.named('WebhookSend', {
+  at: field.when,
+  result: z.string().describe('`ok`, or what it failed of'),
+})
 
-const webhookRow = z.object({
+const webhookRow = field.named('Webhook', {
   url: z.string().describe('without query and fragment: they may be secret'),
   events: z.array(z.enum(webhookEvents)),
   below: field.amount.nullable().describe('credits below which `credit_low` is told'),

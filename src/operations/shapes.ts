@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import type { WebhookEvent } from '../accounts/warnings.ts'
 import { modelWireNames } from '../catalog/wire-names.ts'
-import { amount } from './fields.ts'
+import { amount, named } from './fields.ts'
 
 /* Answers of the running gateway, for programs: names, counts, times and fixed words, and no content (ruling U5). */
 
 /** An upstream account's service of one model. */
-export const upstreamState = z.object({
+export const upstreamState = named('Upstream', {
   model: z.string(),
   upstream: z.string(),
   account: z.string().nullable(),
@@ -58,7 +58,7 @@ const prices = z
 
 const wire = z.enum(modelWireNames)
 
-export const modelRow = z.object({
+export const modelRow = named('Model', {
   id: z.string(),
   also: z.array(z.string()).describe('its other names'),
   chain: z
@@ -113,12 +113,12 @@ export const maybeTokens = Object.fromEntries(
   Object.entries(tokens).map(([name, count]) => [name, count.nullable()]),
 ) as Record<keyof typeof tokens, z.ZodNullable<z.ZodNumber>>
 
-export const usage = z.object({ ...tokens, calls: z.record(z.string(), z.number()).optional() })
+export const usage = named('TokenCounts', { ...tokens, calls: z.record(z.string(), z.number()).optional() })
 
 const settlementStates = ['pending', 'waiting', 'in the ledger', 'spooled', 'refused', 'returned', 'none'] as const
 
 /** The facts that explain the answer to a request. A value that is unknown, or does not apply, is null. */
-export const explanation = z.object({
+export const explanation = named('Explanation', {
   request_id: z.string(),
   account: z.object({ id: z.string().nullable(), name: z.string().nullable() }).nullable(),
   key: z.object({ id: z.string().nullable(), prefix: z.string().nullable() }).nullable(),

@@ -5,7 +5,7 @@ import * as field from './fields.ts'
 import { findAccountId, findPersonId } from './filter.ts'
 import { operation, page } from './operation.ts'
 
-const sessionShape = z.object({
+const sessionShape = field.named('Session', {
   id: z.string(),
   person: z.string().describe('the id of the person'),
   person_name: z.string().nullable(),

@@ -19,7 +19,7 @@ export const priceShape = z.object({
 })
 
 /** A statement for programs; amounts are decimal texts. */
-export const statementShape = z.object({
+export const statementShape = field.named('Statement', {
   account: z.string(),
   buyer: z.string().describe('the name of the account'),
   seller: z.string(),

@@ -28,7 +28,7 @@ const input = z.strictObject({
   form: z.enum(forms, { error: `must be one of ${forms.join(', ')}` }).default('json'),
 })
 
-const ownShape = z.object({
+const ownShape = field.named('OwnStatement', {
   month: z.string(),
   time_zone: z.string(),
   credits: field.amount,

@@ -12,7 +12,7 @@ import {
   usageGroupings,
 } from '../accounts/usage/question.ts'
 import { formatCsvRow } from './csv.ts'
-import { amount, folding, formatTime, when } from './fields.ts'
+import { amount, folding, formatTime, named, when } from './fields.ts'
 
 /** The sums and times that each measure is made of. */
 const made = {
@@ -37,7 +37,7 @@ export const measures = Object.keys(made) as Measure[]
 const shares = { p50: 0.5, p95: 0.95, p99: 0.99 } as const
 
 const counts = z.array(z.number().nullable())
-const times = z.object({
+const times = named('Percentiles', {
   p50: counts,
   p95: counts,
   p99: counts,
@@ -62,7 +62,7 @@ const figures = {
 const text = z.string().nullable()
 const grouped = Object.fromEntries(usageGroupings.map((name) => [name, text])) as Record<UsageGrouping, typeof text>
 
-export const usageShape = z.object({
+export const usageShape = named('Usage', {
   time_zone: z.string(),
   week_starts: z.string(),
   bucket: z.string(),

@@ -31,7 +31,7 @@ const isColumn = new RegExp(`^(?:${words.join('|')}|${labelColumn}[^\\s,=]{1,64}
 const cell = z.string().nullable().optional()
 
 /** A row: the columns that were asked for, in their order, then the figures. */
-export const usageRowShape = z.object({
+export const usageRowShape = field.named('UsageTableRow', {
   ...(Object.fromEntries(words.map((name) => [name, cell])) as Record<(typeof words)[number], typeof cell>),
   credits: field.amount,
   requests: z.number(),

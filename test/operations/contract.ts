@@ -7,7 +7,8 @@ type Described = { operationId: string; responses: Record<string, { content?: Re
 
 export const document = JSON.parse(JSON.stringify(describeApi('0.0.0'))) as {
   paths: Record<string, Record<string, Described>>
-  components: { schemas: { Problem: Schema } }
+  webhooks: Record<string, { post: { requestBody: { content: { 'application/json': { schema: { $ref: string } } } } } }>
+  components: { schemas: Record<string, Schema> }
 }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false })
@@ -46,6 +47,16 @@ export function checkAnswer(
   }
   assert.ok(validate(body), `${operationId} ${status}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`)
   return operationId
+}
+
+/** Holds the body of a webhook's message against the document. @returns what differs, or undefined */
+export function checkMessage(body: { type: string }): string | undefined {
+  const described = document.webhooks[body.type]
+  // A receiver stands in for models too.
+  if (!described) return undefined
+  const validate = ajv.compile({ $ref: `api${described.post.requestBody.content['application/json'].schema.$ref}` })
+  const isRight: boolean = validate(body)
+  return isRight ? undefined : `${body.type}: ${ajv.errorsText(validate.errors)} in ${JSON.stringify(body)}`
 }
 
 function escapePart(part: string): string {

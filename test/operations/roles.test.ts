@@ -36,6 +36,7 @@ const samples: Record<string, (api: Api, key?: string) => Record<string, unknown
     'key.show': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id }),
     'key.update': ({ gateway }) => ({ key: gateway.store.listKeys('b')[0]!.id, label: `ci-${++count}` }),
     'key.revoke': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),
+    'key.delete': ({ gateway }) => ({ key: gateway.store.createKey('b').id }),
     'key.rotate': ({ gateway }) => ({ key: gateway.store.createKey('b').id, grace: '1h' }),
     'person.create': () => ({ name: 'Ada', external_id: `u-${++count}` }),
     'person.list': () => ({ q: 'ada' }),

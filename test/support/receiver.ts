@@ -1,4 +1,6 @@
+import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
+import { checkMessage } from '../operations/contract.ts'
 import { atEnd } from './at-end.ts'
 import { listen } from './listen.ts'
 
@@ -11,12 +13,17 @@ export type Received = {
 /** Receives webhooks. Each gets the next of `answers`, and later ones a 200. Closed after the test. */
 export async function startReceiver(...answers: readonly (number | 'silence' | 'drop')[]) {
   const received: Received[] = []
+  const mistakes: string[] = []
   let at = 0
   const server = createServer((request, response) => {
     let text = ''
     request.on('data', (chunk) => (text += chunk))
     request.on('end', () => {
-      received.push({ headers: request.headers, text, body: JSON.parse(text) })
+      const body = JSON.parse(text)
+      received.push({ headers: request.headers, text, body })
+      // Nothing is sent that the document of the API does not describe, whatever a test is about.
+      const mistake = checkMessage(body)
+      if (mistake) mistakes.push(mistake)
       const answer = answers[at++] ?? 200
       if (answer === 'silence') return
       if (answer === 'drop') request.socket.destroy()
@@ -24,6 +31,9 @@ export async function startReceiver(...answers: readonly (number | 'silence' | '
     })
   })
   const port = await listen(server)
-  atEnd(() => server.closeAllConnections())
+  atEnd(() => {
+    server.closeAllConnections()
+    assert.deepEqual(mistakes, [])
+  })
   return { url: `http://127.0.0.1:${port}/hook`, received }
 }
