@@ -64,8 +64,11 @@ function personOf(names: readonly ColumnName[], { cells, line }: CsvLine, mistak
 
 type CsvLine = { cells: string[]; line: number }
 
-/** @returns the lines that have a text, each with the number at which it begins, from 1 on */
-function cutRows(text: string, mistakes: string[]): CsvLine[] {
+/**
+ * Cuts a text of comma-separated values (RFC 4180) into rows, and adds mistakes to the list.
+ * @returns the lines that have a text, each with the number at which it begins, from 1 on
+ */
+export function cutRows(text: string, mistakes: string[]): CsvLine[] {
   const rows: CsvLine[] = []
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|\r|$)/y
   let row: CsvLine = { cells: [], line: 1 }

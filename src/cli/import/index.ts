@@ -1,4 +1,5 @@
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { parseCredits } from '../../accounts/credit.ts'
 
 /** Adds the commands that take over the settings of another gateway. */
 export function addImportCommands(program: Command): void {
@@ -10,8 +11,42 @@ export function addImportCommands(program: Command): void {
     .option('--force', 'with --output: replace a file that is there')
     .option('--prices <file>', "LiteLLM's or models.dev's price file, for models whose price is not known")
     .option('--unpriced-free', 'take over models without a known price, for nothing (default: they are left out)')
+    .option(
+      '--keys <file>',
+      'also bring in its keys: answers of /key/list and /team/list, or both tables as CSV; may be repeated',
+      collect,
+      [],
+    )
+    .addOption(
+      new Option(
+        '--teams <as>',
+        'teams as accounts or as labels (default: those with a budget or limits are accounts)',
+      ).choices(['accounts', 'labels']),
+    )
+    .option('--account <name>', 'the account of keys whose team is no account', 'litellm')
+    .option(
+      '--credit <credits>',
+      'credit of each account, once (default: what is left of the budget of its team)',
+      readCredit,
+    )
+    .option('--until <time>', 'when its keys end at the latest, such as 180d; none: never', '180d')
+    .option('--dry-run', 'write nothing, and report what would be')
     .action(async (config: string, options, command: Command) => {
       const { importLitellm } = await import('./litellm.ts')
-      importLitellm(config, options, command)
+      await importLitellm(config, options, command)
     })
+}
+
+function collect(file: string, files: readonly string[]): string[] {
+  return [...files, file]
+}
+
+function readCredit(text: string): bigint {
+  try {
+    const nanos = parseCredits(text)
+    if (nanos > 0n) return nanos
+  } catch {
+    // Reported below, as an amount that is not above 0 is.
+  }
+  throw new InvalidArgumentError('Write an amount of credits above 0, such as 100.')
 }

@@ -3,7 +3,8 @@ import { builtInPresets, type PresetModel, type PriceTexts } from '../../catalog
 import { keyMistake } from '../../config/values.ts'
 import { calendarsOf } from '../catalog/presets-file.ts'
 import { type ListedModel, readPriceFile, toDecimal } from '../catalog/price-files.ts'
-import { chatModes, litellmFates, litellmSections, otherModels, type SettingFate } from './litellm-fates.ts'
+import type { ImportedSetting } from './import-report.ts'
+import { chatModes, litellmFates, litellmSections, otherModels } from './litellm-fates.ts'
 import {
   type DeploymentTexts,
   type DeploymentWay,
@@ -14,15 +15,6 @@ import {
 
 type SourceFields = Record<string, unknown>
 
-/** A setting of LiteLLM's file, and what became of it. */
-export type ImportedSetting = {
-  /** Its place, as `model_list[0].litellm_params.rpm`. */
-  setting: string
-  fate: 'carried' | SettingFate[0]
-  /** The place in our file, or the reason. */
-  why: string
-}
-
 /** A configuration of ours that was made of LiteLLM's. */
 type ImportedConfig = {
   /** As it is written, in the words of the file. Without a model that can be carried it has no catalog. */
@@ -30,6 +22,8 @@ type ImportedConfig = {
   settings: readonly ImportedSetting[]
   /** Sentences about figures that were assumed. */
   notes: readonly string[]
+  /** The models of each access group, by the names that clients use. */
+  groups: ReadonlyMap<string, readonly string[]>
 }
 
 type LitellmOptions = {
@@ -102,7 +96,17 @@ class Conversion {
       }),
       ...others,
     }
-    return { config, settings, notes: [...this.#notes] }
+    return { config, settings, notes: [...this.#notes], groups: this.#groups() }
+  }
+
+  #groups(): Map<string, string[]> {
+    const groups = new Map<string, string[]>()
+    for (const entry of objectsOf(this.#source['model_list'])) {
+      const own = asObject(entry['model_info'])?.['access_groups']
+      for (const group of Array.isArray(own) ? own : [])
+        groups.set(wordOf(group), [...(groups.get(wordOf(group)) ?? []), wordOf(entry['model_name'])])
+    }
+    return groups
   }
 
   #note(setting: string, fate: ImportedSetting['fate'], why: string): void {

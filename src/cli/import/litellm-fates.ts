@@ -1,5 +1,5 @@
 /** A fate of a setting that is not written into our configuration. `replaced`: triwire does the same in its own way. */
-export type SettingFate = readonly [fate: 'replaced' | 'left', why: string]
+type SettingFate = readonly [fate: 'replaced' | 'left', why: string]
 
 const replaced = (why: string): SettingFate => ['replaced', why]
 const left = (why: string): SettingFate => ['left', why]

@@ -1,0 +1,28 @@
+/** A setting, or a field of keys, and what became of it. */
+export type ImportedSetting = {
+  /** Its place, as `model_list[0].litellm_params.rpm`. */
+  setting: string
+  fate: 'carried' | 'replaced' | 'left'
+  /** The place in our file, or the reason. */
+  why: string
+}
+
+/**
+ * Lists what is not carried, with the reasons, and counts the rest.
+ * @param what a word for them all @param notes sentences about what was assumed
+ */
+export function listText(what: string, settings: readonly ImportedSetting[], notes: readonly string[]): string {
+  const of = (fate: ImportedSetting['fate']) => settings.filter((one) => one.fate === fate)
+  const [carried, replaced, left] = [of('carried'), of('replaced'), of('left')]
+  const lines = (some: readonly ImportedSetting[]) => some.map(({ setting, why }) => `  ${visible(setting)}: ${why}`)
+  return [
+    `${settings.length} ${what}: ${carried.length} carried, ${replaced.length} replaced, ${left.length} not carried.`,
+    ...(replaced.length > 0 ? ['Replaced, triwire does it in its own way:', ...lines(replaced)] : []),
+    ...(left.length > 0 ? ['Not carried:', ...lines(left)] : []),
+    ...(notes.length > 0 ? ['Assumed, look at it:', ...notes.map((one) => `  ${visible(one)}`)] : []),
+  ].join('\n')
+}
+
+function visible(text: string): string {
+  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?').slice(0, 200)
+}

@@ -1,0 +1,334 @@
+import { type Budget, type BudgetPeriod, formatBudget } from '../../accounts/budget.ts'
+import { formatCredits, nanosMax } from '../../accounts/credit.ts'
+import type { ForeignImport } from '../../accounts/foreign-keys.ts'
+import { modelsMax, parseModels } from '../../accounts/key-bounds.ts'
+import { digestKey, digestOfHex, mayHoldKey } from '../../accounts/keys.ts'
+import { isShownWhole } from '../../accounts/shown-text.ts'
+import { asObject } from '../../bytes/json.ts'
+import type { ImportedSetting } from './import-report.ts'
+import type { DumpRow, LitellmDump } from './litellm-dump.ts'
+
+type PlannedKey = ForeignImport['keys'][number]
+type PlannedAccount = ForeignImport['accounts'][number]
+
+/** Keys of another gateway as they are brought in, with the labels that the configuration must declare. */
+export type KeysPlan = {
+  foreign: ForeignImport
+  labels: Readonly<Record<string, readonly string[]>>
+  settings: readonly ImportedSetting[]
+  notes: readonly string[]
+}
+
+export type KeysOptions = {
+  /** The account of keys without a team that is an account. */
+  account: string
+  /** Overrides how teams are brought in; undefined: those with a budget or limits are accounts, others labels. */
+  teams: 'accounts' | 'labels' | undefined
+  /** Credit of each account, instead of what is left of its team's budget. */
+  creditNanos: bigint | undefined
+  /** Unix milliseconds. */
+  nowMs: number
+  /** The end of all keys; an own end that is earlier counts. Undefined: never. */
+  untilMs: number | undefined
+  /** Models by the access groups of the configuration (`model_info.access_groups`). */
+  groups: ReadonlyMap<string, readonly string[]>
+}
+
+/** Fields of a key or a team that are not carried if they say something, with the reasons. */
+const leftFields: Readonly<Record<string, string>> = {
+  tpm_limit: 'there is no limit of tokens per minute: set `--rpm` and a budget',
+  tpd_limit: 'there is no limit of tokens per day: a budget per day bounds them',
+  max_parallel_requests: 'requests at once are not counted by key',
+  aliases: 'a key has no aliases: write `also` of a model',
+  config: 'a key has no configuration of its own',
+  router_settings: 'a key has no configuration of its own',
+  model_max_budget: 'budgets are not by model',
+  budget_limits: 'budgets are not by model',
+  budget_fallbacks: 'a spent budget answers 402',
+  soft_budget: '`webhooks` warn at 80 % of a budget',
+  metadata: 'keys have labels: triwire key set KEY --labels project=…',
+  permissions: 'triwire reads no contents and has no such permissions',
+  allowed_routes: 'a key may use each path of a model',
+  allowed_cache_controls: 'triwire keeps no answers',
+  guardrails: 'triwire does not read contents',
+  policies: 'triwire does not read contents',
+  object_permission_id: 'there are no tools and vector stores',
+  organization_id: 'there is one level of accounts',
+  project_id: 'keys have labels: triwire key set KEY --labels project=…',
+  agent_id: 'keys have labels: triwire key set KEY --labels agent=…',
+  auto_rotate: 'a rotation is asked for: triwire key rotate',
+  members: 'people are made from the keys of users; sign-in has its own rules',
+  members_with_roles: 'people are made from the keys of users; sign-in has its own rules',
+  admins: 'people are made from the keys of users; sign-in has its own rules',
+}
+
+/** Makes a plan of the keys of a dump. Expired and blocked keys are left out. @throws Error in words for the person */
+export function planLitellmKeys(dump: LitellmDump, options: KeysOptions): KeysPlan {
+  return new KeysPlanning(dump, options).run()
+}
+
+class KeysPlanning {
+  readonly #dump: LitellmDump
+  readonly #options: KeysOptions
+  readonly #accounts = new Map<string, PlannedAccount>()
+  readonly #labels = new Set<string>()
+  readonly #settings: ImportedSetting[] = []
+  readonly #notes = new Set<string>()
+  /** How many keys or teams have a field that is left. */
+  readonly #leftCounts = new Map<string, number>()
+
+  constructor(dump: LitellmDump, options: KeysOptions) {
+    this.#dump = dump
+    this.#options = options
+  }
+
+  run(): KeysPlan {
+    const teams = new Map(this.#dump.teams.map((team) => [team['team_id'], this.#teamOf(team)]))
+    const keys = this.#dump.keys.flatMap((row) => this.#keyOf(row, teams.get(row['team_id'])))
+    for (const { name, creditNanos } of this.#accounts.values())
+      if (creditNanos === 0n)
+        this.#notes.add(
+          `the account ${name} has no credit, so its keys get 402: name --credit, or use triwire account credit`,
+        )
+    for (const [field, count] of this.#leftCounts)
+      this.#settings.push({ setting: `${field} of ${count}`, fate: 'left', why: leftFields[field]! })
+    const used = new Set(keys.map(({ account }) => account))
+    return {
+      foreign: { origin: 'litellm', accounts: [...this.#accounts.values()].filter(({ name }) => used.has(name)), keys },
+      labels: this.#labels.size > 0 ? { team: [...this.#labels] } : {},
+      settings: this.#settings,
+      notes: [...this.#notes],
+    }
+  }
+
+  /** Notes fields that say something and are not carried. */
+  #noteLeft(row: DumpRow): void {
+    for (const field of Object.keys(leftFields))
+      if (saysSomething(row[field])) this.#leftCounts.set(field, (this.#leftCounts.get(field) ?? 0) + 1)
+  }
+
+  #teamOf(row: DumpRow): TeamPlan {
+    const id = String(row['team_id'])
+    const alias = textOf(row['team_alias']) ?? id
+    const limits = limitsOf(row)
+    const isLimited = [limits.budget, limits.rpm, row['tpm_limit'], row['tpd_limit']].some(
+      (one) => one !== undefined && one !== null,
+    )
+    const isAccount = this.#options.teams === undefined ? isLimited : this.#options.teams === 'accounts'
+    this.#noteLeft(row)
+    const team = { id, alias, isBlocked: row['blocked'] === true, models: modelsOf(row['models']) }
+    if (isAccount) {
+      const name = this.#freeName(alias, id)
+      const { budget, left } = budgetOf(row, limits, (text) => this.#notes.add(`team ${name}: ${text}`))
+      const credit = this.#options.creditNanos ?? left ?? 0n
+      if (this.#options.creditNanos === undefined && left !== undefined && budget?.per !== undefined)
+        this.#notes.add(
+          `team ${name}: ${formatCredits(left)} are booked once; for credit in each month: triwire account set ${name} --grant`,
+        )
+      this.#settings.push({
+        setting: `team ${alias}`,
+        fate: 'carried',
+        why: `the account ${name}, with ${formatCredits(credit)} credits`,
+      })
+      this.#accounts.set(name, {
+        ...{
+          name,
+          state: team.isBlocked ? 'suspended' : 'active',
+          creditNanos: credit,
+          reference: `import:litellm:${id}`,
+        },
+        bounds: { ...(budget?.per && { budget }), ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }) },
+      })
+      return { ...team, account: name, label: undefined }
+    }
+    const label = (alias.replace(/[^A-Za-z0-9._:/@+-]/g, '-').replace(/^[^A-Za-z0-9]+/, '') || id).slice(0, 64)
+    if (isLimited)
+      this.#settings.push({
+        setting: `limits of team ${alias}`,
+        fate: 'left',
+        why: 'a label has no limits: --teams accounts',
+      })
+    this.#settings.push({ setting: `team ${alias}`, fate: 'carried', why: `the label team=${label}` })
+    return { ...team, account: undefined, label }
+  }
+
+  /** The name of an account. Another team of the same name gets its id after it. */
+  #freeName(alias: string, id: string): string {
+    const name = isShownWhole(alias.trim(), 80) ? alias.trim() : id.slice(0, 80)
+    return this.#accounts.has(name) || name === this.#options.account ? `${name} (${id.slice(0, 8)})` : name
+  }
+
+  #keyOf(row: DumpRow, team: TeamPlan | undefined): PlannedKey[] {
+    const { nowMs, untilMs, account: usual, creditNanos } = this.#options
+    const token = String(row['token'])
+    const digest = digestOfHex(token) ?? (token.startsWith('sk-') ? digestKey(token) : undefined)
+    const shown = textOf(row['key_name']) ?? ''
+    const prefix = /^sk-\.{3}[\w-]{1,8}$/.test(shown) ? shown : `litellm-${(digest ?? '').slice(0, 8)}`
+    const alias = textOf(row['key_alias'])?.trim()
+    const setting = `key ${alias ?? prefix}`
+    const leave = (why: string): [] => {
+      this.#settings.push({ setting, fate: 'left', why })
+      return []
+    }
+    if (digest === undefined) return leave('its token is no SHA-256 digest in hex')
+    if (row['team_id'] === 'litellm-dashboard') return leave("it signs in to LiteLLM's own pages")
+    if (row['blocked'] === true) return leave('it is blocked, so it is refused here too')
+    if (team?.isBlocked && team.account === undefined) return leave('its team is blocked, so it is refused here too')
+    const ownExpiresMs = momentOf(row['expires'])
+    if (ownExpiresMs !== undefined && ownExpiresMs <= nowMs) return leave('it has expired')
+    const name = team?.account ?? usual
+    if (!this.#accounts.has(name))
+      this.#accounts.set(name, {
+        ...{ name, state: 'active', bounds: {}, creditNanos: creditNanos ?? 0n, reference: `import:litellm:${name}` },
+      })
+    if (row['team_id'] && !team)
+      this.#notes.add(`${setting}: its team ${row['team_id']} is not in the dump, so its limits are not known`)
+    const limits = limitsOf(row)
+    const { budget, left } = budgetOf(row, limits, (text) => this.#notes.add(`${setting}: ${text}`))
+    const total: Budget | undefined =
+      left === undefined || budget?.per ? budget : { nanos: left > 0n ? left : 1n, per: undefined }
+    const label = alias !== undefined && isShownWhole(alias) && !mayHoldKey(alias) ? alias : undefined
+    if (alias !== undefined && label === undefined)
+      this.#notes.add(`${setting}: its name cannot be a label, so it has none`)
+    const user = textOf(row['user_id'])
+    const externalId =
+      user !== undefined && user !== 'default_user_id' && isShownWhole(user, 200) && !mayHoldKey(user)
+        ? user
+        : undefined
+    const models = this.#modelsOfKey(row, team, setting)
+    if (team?.label !== undefined) this.#labels.add(team.label)
+    this.#noteLeft(row)
+    const said = [
+      total && `budget ${formatBudget(total)}`,
+      limits.rpm !== undefined && `${limits.rpm} rpm`,
+      models && `${models.length} models`,
+    ]
+    this.#settings.push({ setting, fate: 'carried', why: [`account ${name}`, ...said.filter(Boolean)].join(', ') })
+    const ends = [ownExpiresMs, untilMs].filter((end) => end !== undefined)
+    return [
+      {
+        ...{ digest, prefix, label, account: name, externalId, ownExpiresMs },
+        expiresMs: ends.length > 0 ? Math.min(...ends) : undefined,
+        bounds: {
+          ...(total && { budget: total }),
+          ...(limits.rpm !== undefined && { requestsPerMinute: limits.rpm }),
+          ...(models && { models }),
+          ...(team?.label !== undefined && { labels: [`team=${team.label}`] }),
+        },
+      },
+    ]
+  }
+
+  /** The models of a key; those of its team if it names none. Undefined: all. */
+  #modelsOfKey(row: DumpRow, team: TeamPlan | undefined, setting: string): string[] | undefined {
+    const own = modelsOf(row['models'])
+    const wanted = own === undefined || own.includes('all-team-models') ? team?.models : own
+    if (wanted === undefined) return undefined
+    const models = [...new Set(wanted.flatMap((one) => this.#options.groups.get(one) ?? [one]))]
+    const right = models.filter((model) => {
+      try {
+        return parseModels(model).length === 1
+      } catch {
+        this.#notes.add(`${setting}: the model ${model} cannot be named here, so the key may not use it`)
+        return false
+      }
+    })
+    if (right.length > modelsMax)
+      this.#notes.add(`${setting}: a key names ${modelsMax} models, so the last ones are left out: use patterns`)
+    // A key that names models, of which none can be named here, may use none.
+    return right.length > 0 ? right.slice(0, modelsMax) : ['no-default-models']
+  }
+}
+
+type TeamPlan = {
+  alias: string
+  isBlocked: boolean
+  models: readonly string[] | undefined
+  account: string | undefined
+  label: string | undefined
+}
+
+/** `all-proxy-models`, `*` and nothing stand for all models. */
+function modelsOf(value: unknown): string[] | undefined {
+  const models = Array.isArray(value) ? value.filter((one) => typeof one === 'string' && one !== '') : []
+  return models.length === 0 || models.some((one) => ['*', 'all-proxy-models'].includes(one)) ? undefined : models
+}
+
+type DumpLimits = { budget: number | undefined; rpm: number | undefined; duration: string | undefined }
+
+/** Limits of a key or a team; those of its budget (`budget_id`) where it has none of its own. */
+function limitsOf(row: DumpRow): DumpLimits {
+  const shared = asObject(row['litellm_budget_table']) ?? {}
+  const of = (name: string) => numberOf(row[name]) ?? numberOf(shared[name])
+  const rpm = of('rpm_limit')
+  return {
+    budget: of('max_budget'),
+    rpm: rpm === undefined ? undefined : Math.max(1, Math.round(rpm)),
+    duration: textOf(row['budget_duration']) ?? textOf(shared['budget_duration']),
+  }
+}
+
+/** A budget as we write it, and what is left of it now. A budget of another length becomes a stricter one. */
+function budgetOf(
+  row: DumpRow,
+  { budget: credits, duration }: DumpLimits,
+  note: (text: string) => void,
+): { budget: Budget | undefined; left: bigint | undefined } {
+  if (credits === undefined) return { budget: undefined, left: undefined }
+  const nanos = nanosOf(credits)
+  const rest = nanos - nanosOf(numberOf(row['spend']) ?? 0)
+  const left = rest > 0n ? rest : 0n
+  const at = nanos > 0n ? nanos : 1n
+  if (duration === undefined) return { budget: { nanos: at, per: undefined }, left }
+  const days = daysOf(duration)
+  const per = (
+    [
+      ['day', 1],
+      ['week', 7],
+      ['month', 31],
+    ] as const
+  ).find(([, most]) => days <= most)?.[0] as BudgetPeriod | undefined
+  if (![1, 7, 28, 30, 31].includes(days))
+    note(
+      `its budget is renewed after ${duration}; here ${formatBudget({ nanos: at, per })}${per ? '' : ' for good'}, which is stricter`,
+    )
+  if (per !== undefined) note('its budget begins anew here with the current period')
+  return { budget: { nanos: per === undefined ? (left > 0n ? left : 1n) : at, per }, left }
+}
+
+const unitDays: Readonly<Record<string, number>> = { s: 1 / 86_400, m: 1 / 1_440, h: 1 / 24, d: 1, w: 7, mo: 31 }
+const namedDays: Readonly<Record<string, number>> = { daily: 1, weekly: 7, monthly: 31 }
+
+/** The days of a duration of LiteLLM, such as `30d`, `24h` and `1mo`; without a form of its, endless. */
+function daysOf(duration: string): number {
+  const [, count, unit] = /^(\d+)\s*(mo|[smhdw])$/.exec(duration) ?? []
+  return namedDays[duration] ?? (unit === undefined ? Number.POSITIVE_INFINITY : Number(count) * unitDays[unit]!)
+}
+
+function nanosOf(credits: number): bigint {
+  const nanos = BigInt(Math.round(Math.max(0, Math.min(credits, 9e9)) * 1e6)) * 1_000n
+  return nanos > nanosMax ? nanosMax : nanos
+}
+
+/** A moment in Unix milliseconds. LiteLLM's times without a zone are in UTC. */
+function momentOf(value: unknown): number | undefined {
+  const text = textOf(value)
+  if (text === undefined) return undefined
+  const ms = Date.parse(/[Zz]|[+-]\d\d:?\d\d$/.test(text) ? text : `${text.replace(' ', 'T')}Z`)
+  if (Number.isNaN(ms)) throw new Error(`a key expires at ${JSON.stringify(text)}, which is no time`)
+  return ms
+}
+
+function numberOf(value: unknown): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function saysSomething(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === '') return false
+  return typeof value !== 'object' || Object.values(value).some((one) => one !== null)
+}

@@ -1,0 +1,135 @@
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import type { Command } from 'commander'
+import { stringify } from 'yaml'
+import { createCalendar, utc } from '../../accounts/calendar.ts'
+import { formatCredits } from '../../accounts/credit.ts'
+import type { ForeignCounts, ForeignImport } from '../../accounts/foreign-keys.ts'
+import { foreignKeysMax } from '../../accounts/foreign-keys.ts'
+import { findProblems } from '../../config/load.ts'
+import { writeWhole } from '../../host/whole-file.ts'
+import { end, endsAt } from '../../operations/fields.ts'
+import { isJson, print, unreadable } from '../print.ts'
+import { withStore } from '../store.ts'
+import { type ImportedSetting, listText } from './import-report.ts'
+import type { KeysPlan } from './litellm-keys.ts'
+
+export type WriteOptions = { output?: string; force?: true; dryRun?: true }
+
+/** The results of an import: a configuration, and keys for the store if there is a plan. */
+type MadeImport = {
+  /** The file that it was made from. */
+  from: string
+  gateway: string
+  /** The word after `triwire import`. */
+  command: string
+  config: Readonly<Record<string, unknown>>
+  report: { settings: readonly ImportedSetting[]; notes: readonly string[] }
+  plan: KeysPlan | undefined
+}
+
+/** @throws Error if the file is there and is not to be replaced */
+export function refuseToReplace({ output, force }: WriteOptions): void {
+  if (output !== undefined && !force && existsSync(output))
+    throw new Error(`${output} is there already: name another file, or add --force to replace it`)
+}
+
+/** Reads a text. @throws Error in words for the person */
+export function readText(file: string, cure: string): string {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw unreadable(file, error, cure)
+  }
+}
+
+/** Reads when keys end: a time such as 180d, or `none`. @returns Unix milliseconds @throws Error */
+export function endOf(text: string, nowMs: number): number | undefined {
+  const read = end.safeParse(text)
+  if (!read.success) throw new Error(`--until ${read.error.issues[0]!.message}`)
+  return read.data === null ? undefined : endsAt(read.data, nowMs, createCalendar(utc))
+}
+
+/**
+ * Prints or writes a configuration that was made of another gateway's, and brings its keys into the store. The file is written
+ * beside its place first, then the keys are brought in as a whole, and last the file takes its place.
+ * @throws Error if the configuration has mistakes, if the store refuses the keys, or if the file cannot be written
+ */
+export async function writeImport(made: MadeImport, options: WriteOptions, command: Command): Promise<void> {
+  const { from, gateway, config, report, plan } = made
+  const { output, dryRun } = options
+  const text = `# Made from ${gateway}'s configuration by triwire import ${made.command}.\n${stringify(config, { defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN', lineWidth: 0, aliasDuplicateObjects: false })}`
+  const problems = findProblems(output ?? 'triwire.yaml', text, withStandIns(text, process.env))
+  if (problems.length > 0)
+    throw new Error(
+      `${from} would become a configuration with mistakes, and nothing was written:\n${problems.map(({ message }) => message).join('\n')}`,
+    )
+  if (plan && plan.foreign.keys.length > foreignKeysMax)
+    throw new Error(
+      `the dump has ${plan.foreign.keys.length} keys, and ${foreignKeysMax} are brought in at once: split it`,
+    )
+  const staged = output !== undefined && !dryRun ? `${output}.import` : undefined
+  if (staged) write(staged, text)
+  let counts: ForeignCounts | undefined
+  try {
+    if (plan && !dryRun) counts = await bringIn(plan.foreign, command)
+    if (staged) renameSync(staged, output!)
+  } catch (error) {
+    if (staged) rmSync(staged, { force: true })
+    throw error
+  }
+  const list = [
+    listText('settings', report.settings, report.notes),
+    ...(plan ? ['', listText('keys and teams', plan.settings, plan.notes)] : []),
+    ...(plan ? [sayKeys(plan, counts)] : []),
+    ...(dryRun ? ['Nothing was written: --dry-run.'] : []),
+  ].join('\n')
+  const data = {
+    ...{ file: dryRun ? null : (output ?? null), ...report },
+    ...(plan && { keys: { settings: plan.settings, notes: plan.notes, ...(counts && tellCounts(counts)) } }),
+    ...(output === undefined && { config: text }),
+  }
+  if (output === undefined && !isJson(command)) console.error(list)
+  print(command, data, () =>
+    output === undefined
+      ? text.trimEnd()
+      : `${list}${dryRun ? '' : `\nWrote ${output}: triwire check says what else it needs.`}`,
+  )
+}
+
+function bringIn(plan: ForeignImport, command: Command): Promise<ForeignCounts> {
+  return withStore(command, (books) => books.importForeign(plan), { create: true, zoned: true })
+}
+
+function tellCounts({ accounts, persons, keys, keysKnown, creditedNanos }: ForeignCounts) {
+  return { accounts, persons, keys, known: keysKnown, credited: formatCredits(creditedNanos) }
+}
+
+function sayKeys({ foreign }: KeysPlan, counts: ForeignCounts | undefined): string {
+  if (!counts) return `${foreign.keys.length} keys of ${foreign.accounts.length} accounts would be brought in.`
+  const { accounts, persons, keys, keysKnown, creditedNanos } = counts
+  const known = keysKnown > 0 ? `; ${keysKnown} were there already and stay as they are` : ''
+  return `Brought in: ${keys} keys, ${accounts} accounts, ${persons} people, ${formatCredits(creditedNanos)} credits${known}.\nThe keys work as they are; a running server knows them within a second. triwire key foreign lists them with their ends.`
+}
+
+function write(file: string, text: string): void {
+  try {
+    writeWhole(file, text)
+  } catch (error) {
+    throw new Error(`Cannot write ${file} (${(error as NodeJS.ErrnoException).code}): name another one with --output`)
+  }
+}
+
+/** Values of settings whose form is checked, for variables that are not set here: the server may have them. */
+const standIns = {
+  base_url: 'https://unset.example',
+  region: 'us-east-1',
+  role: 'arn:aws:iam::123456789012:role/unset',
+}
+
+/** Adds stand-ins for unset variables that such a setting begins with, where any other word would be a mistake. */
+export function withStandIns(text: string, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const named = Object.entries(standIns).flatMap(([key, value]) =>
+    [...text.matchAll(new RegExp(`\\b${key}: "\\$\\{(\\w+)`, 'g'))].map(([, name]) => [name!, value]),
+  )
+  return { ...Object.fromEntries(named), ...env }
+}

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import test from 'node:test'
+import { parse } from 'yaml'
+import { convertLitellm } from '../../../src/cli/import/litellm-config.ts'
+import { readLitellmDump } from '../../../src/cli/import/litellm-dump.ts'
+import { type KeysOptions, planLitellmKeys } from '../../../src/cli/import/litellm-keys.ts'
+import { testFolder } from '../../support/folder.ts'
+import { startTestGateway } from '../../support/gateway.ts'
+import { until } from '../../support/waiting.ts'
+import { runWarm } from '../run.ts'
+import { type Entry, rows } from './litellm-rows.ts'
+
+const today = '2026-11-27'
+const nowMs = Date.parse('2026-11-28T00:00:00Z')
+const dayMs = 86_400_000
+
+/** As LiteLLM keeps a key (`hash_token` of litellm 1.110.2). */
+const hashOf = (key: string) => createHash('sha256').update(key).digest('hex')
+
+/** A row of `/key/list?return_full_object=true`. */
+const keyRow = (key: string, more: Entry = {}) => ({
+  ...{ token: hashOf(key), key_name: `sk-...${key.slice(-4)}`, key_alias: null, spend: 0, expires: null, models: [] },
+  ...{ aliases: {}, config: {}, user_id: null, team_id: null, permissions: {}, metadata: {}, blocked: null },
+  ...{ max_budget: null, budget_duration: null, rpm_limit: null, tpm_limit: null, created_at: '2026-01-01T00:00:00Z' },
+  ...more,
+})
+
+const teamRow = (id: string, more: Entry = {}) => ({
+  ...{ team_id: id, team_alias: `Team ${id}`, max_budget: null, spend: 0, models: [], blocked: false, keys: [] },
+  ...more,
+})
+
+const plain: KeysOptions = {
+  ...{ account: 'litellm', teams: undefined, creditNanos: undefined, nowMs, untilMs: undefined, groups: new Map() },
+}
+
+const plan = (keys: Entry[], teams: Entry[] = [], options: Partial<KeysOptions> = {}) =>
+  planLitellmKeys(readLitellmDump([JSON.stringify([{ keys, total_count: keys.length }, teams])]), {
+    ...plain,
+    ...options,
+  })
+
+const one = (more: Entry, teams: Entry[] = [], options: Partial<KeysOptions> = {}) =>
+  plan([keyRow('sk-canary-1', more)], teams, options).foreign.keys[0]
+
+const budget = (credits: number, per?: string) => ({ nanos: BigInt(credits) * 10n ** 9n, per })
+
+test('issue 50 import litellm --keys carries the limits of a key', () => {
+  assert.equal(one({})?.digest, createHash('sha256').update('sk-canary-1').digest('base64url'))
+  assert.deepEqual(one({ key_alias: 'ci' })?.label, 'ci')
+  for (const [fields, bounds] of [
+    [{}, {}],
+    [{ rpm_limit: 60 }, { requestsPerMinute: 60 }],
+    [{ models: ['a', 'b/*'] }, { models: ['a', 'b/*'] }],
+    [{ models: ['all-proxy-models'] }, {}],
+    [{ models: ['*'] }, {}],
+    [{ models: ['no-default-models'] }, { models: ['no-default-models'] }],
+    [{ models: ['a*b'] }, { models: ['no-default-models'] }],
+    [{ max_budget: 10, spend: 4 }, { budget: budget(6) }],
+    [{ max_budget: 10, spend: 14 }, { budget: { nanos: 1n, per: undefined } }],
+    [{ max_budget: 10, spend: 4, budget_duration: '24h' }, { budget: budget(10, 'day') }],
+    [{ max_budget: 10, budget_duration: '1d' }, { budget: budget(10, 'day') }],
+    [{ max_budget: 10, budget_duration: '7d' }, { budget: budget(10, 'week') }],
+    [{ max_budget: 10, budget_duration: '30d' }, { budget: budget(10, 'month') }],
+    [{ max_budget: 10, budget_duration: '1mo' }, { budget: budget(10, 'month') }],
+    [{ max_budget: 10, budget_duration: '1h' }, { budget: budget(10, 'day') }],
+    [{ max_budget: 10, budget_duration: '14d' }, { budget: budget(10, 'month') }],
+    [{ max_budget: 10, spend: 1, budget_duration: '1y' }, { budget: budget(9) }],
+    [
+      { litellm_budget_table: { max_budget: 3, budget_duration: '1d', rpm_limit: 2 } },
+      { budget: budget(3, 'day'), requestsPerMinute: 2 },
+    ],
+  ] as [Entry, Entry][])
+    assert.deepEqual(JSON.stringify(one(fields)?.bounds, big), JSON.stringify(bounds, big), JSON.stringify(fields))
+  assert.equal(one({ user_id: 'u-1' })?.externalId, 'u-1')
+  assert.equal(one({ user_id: 'default_user_id' })?.externalId, undefined)
+  assert.deepEqual(one({ models: ['g'] }, [], { groups: new Map([['g', ['a', 'b']]]) })?.bounds.models, ['a', 'b'])
+})
+
+const big = (_: string, value: unknown) => (typeof value === 'bigint' ? `${value}` : value)
+
+test('issue 50 import litellm --keys leaves out what is refused already, and says why', () => {
+  for (const [fields, why] of [
+    [{ blocked: true }, /blocked/],
+    [{ expires: '2026-11-27T23:59:59' }, /expired/],
+    [{ expires: '2026-11-27T23:59:59+00:00' }, /expired/],
+    [{ team_id: 'litellm-dashboard' }, /pages/],
+    [{ token: 'not a digest' }, /no SHA-256/],
+  ] as [Entry, RegExp][]) {
+    const { foreign, settings } = plan([keyRow('sk-canary-1', fields), keyRow('sk-canary-2')])
+    assert.equal(foreign.keys.length, 1)
+    assert.match(settings.find(({ fate }) => fate === 'left')!.why, why)
+  }
+  const { settings } = plan([
+    keyRow('sk-canary-1', { tpm_limit: 5, metadata: { a: 1 } }),
+    keyRow('sk-canary-2', { tpm_limit: 6 }),
+  ])
+  assert.deepEqual(
+    settings.filter(({ fate }) => fate === 'left').map(({ setting }) => setting),
+    ['tpm_limit of 2', 'metadata of 1'],
+  )
+})
+
+test('issue 50 a key ends at its own end or that of all foreign keys, the earlier one, and its successor at its own', () => {
+  const later = '2027-11-28T00:00:00Z'
+  const untilMs = nowMs + 180 * dayMs
+  assert.deepEqual(ends({}, untilMs), [untilMs, undefined])
+  assert.deepEqual(ends({ expires: later }, untilMs), [untilMs, Date.parse(later)])
+  assert.deepEqual(ends({ expires: later }, undefined), [Date.parse(later), Date.parse(later)])
+  assert.deepEqual(ends({ expires: '2026-12-01 00:00:00' }, untilMs), Array(2).fill(Date.parse('2026-12-01T00:00:00Z')))
+  assert.throws(() => ends({ expires: 'soon' }, untilMs), /expires at "soon", which is no time/)
+})
+
+function ends(fields: Entry, untilMs: number | undefined) {
+  const key = one(fields, [], { untilMs })!
+  return [key.expiresMs, key.ownExpiresMs]
+}
+
+test('issue 50 a team with a budget or limits is an account with what is left, another one a label, and --teams overrides', () => {
+  const rich = teamRow('t1', { max_budget: 50, spend: 20.5, rpm_limit: 9, models: ['m'] })
+  const poor = teamRow('t2')
+  const keys = [keyRow('sk-1', { team_id: 't1' }), keyRow('sk-2', { team_id: 't2' }), keyRow('sk-3')]
+  const shown = (options: Partial<KeysOptions>) => {
+    const { foreign, labels, notes } = plan(keys, [rich, poor], options)
+    const accounts = foreign.accounts.map(({ name, creditNanos, bounds }) => [
+      name,
+      creditNanos,
+      bounds.requestsPerMinute,
+    ])
+    return { accounts, keys: foreign.keys.map((key) => [key.account, key.bounds.labels?.[0]]), labels, notes }
+  }
+  const usual = shown({})
+  assert.deepEqual(usual.accounts, [
+    ['Team t1', 29_500_000_000n, 9],
+    ['litellm', 0n, undefined],
+  ])
+  assert.deepEqual(usual.keys, [
+    ['Team t1', undefined],
+    ['litellm', 'team=Team-t2'],
+    ['litellm', undefined],
+  ])
+  assert.deepEqual(usual.labels, { team: ['Team-t2'] })
+  assert.match(usual.notes.join(), /the account litellm has no credit, so its keys get 402/)
+  assert.deepEqual(plan(keys, [rich, poor]).foreign.keys[0]!.bounds.models, ['m'])
+  assert.deepEqual(
+    shown({ teams: 'accounts', creditNanos: 7n }).accounts.map(([name, credit]) => `${name} ${credit}`),
+    ['Team t1 7', 'Team t2 7', 'litellm 7'],
+  )
+  assert.deepEqual(
+    shown({ teams: 'labels' }).keys.map(([, label]) => label),
+    ['team=Team-t1', 'team=Team-t2', undefined],
+  )
+  const twins = plan(keys, [
+    { ...rich, team_alias: 'A' },
+    { ...poor, team_alias: 'A', max_budget: 1 },
+  ])
+  assert.deepEqual(
+    twins.foreign.accounts.map(({ name }) => name),
+    ['A', 'A (t2)', 'litellm'],
+  )
+  assert.equal(plan(keys, [{ ...rich, blocked: true }]).foreign.accounts[0]!.state, 'suspended')
+  assert.equal(plan(keys, [{ ...poor, blocked: true }]).foreign.keys.length, 2)
+})
+
+test('issue 50 a dump is JSON of one or more answers, or both tables as CSV', () => {
+  const [a, b] = [keyRow('sk-a', { team_id: 't1', models: ['m', 'n'] }), keyRow('sk-b')]
+  const team = teamRow('t1', { max_budget: 5, keys: [a] })
+  const csv = [
+    `token,key_name,team_id,models,metadata,blocked,max_budget,expires\n${a.token},sk-...sk-a,t1,"{m,n}","{""a"": ""x,y""}",f,,\n${b.token},sk-...sk-b,,{},{},,1.5,2027-01-01 00:00:00\n`,
+    'team_id,team_alias,max_budget,spend,models,blocked\nt1,Team t1,5,0,{},f\n',
+  ]
+  for (const texts of [
+    [JSON.stringify({ keys: [a, b], teams: [team] })],
+    [JSON.stringify([{ keys: [a] }, { keys: [b] }, [team]])],
+    [`${JSON.stringify({ keys: [a, b] })}\n${JSON.stringify([team])}`],
+    [JSON.stringify({ keys: [b] }), JSON.stringify([team])],
+    csv,
+  ]) {
+    const { keys, teams } = readLitellmDump(texts)
+    assert.deepEqual(keys.map(({ token }) => token).sort(), [a.token, b.token].sort())
+    assert.deepEqual(
+      teams.map(({ team_id }) => team_id),
+      ['t1'],
+    )
+    assert.deepEqual(keys.find(({ token }) => token === a.token)!['models'], ['m', 'n'])
+  }
+  for (const [text, why] of [
+    [JSON.stringify({ keys: [a.token] }), /return_full_object=true/],
+    ['{}', /it has no key/],
+    ['{"a":', /neither JSON nor CSV/],
+    ['a,b\n1,2', /neither `token` nor `team_id`/],
+    ['token,x\nt', /line 2: has 1 cells/],
+  ] as const)
+    assert.throws(() => readLitellmDump([text]), why)
+})
+
+const secrets = ['sk-canary-plain', 'sk-tri-canary', 'sk-canary-teamed', 'sk-canary-limited', 'sk-canary-of-label']
+const dump = {
+  keys: [
+    keyRow(secrets[0]!, { user_id: 'u-1', key_alias: 'ada' }),
+    keyRow(secrets[1]!, { expires: new Date(Date.now() + dayMs).toISOString() }),
+    keyRow(secrets[2]!, { team_id: 't1' }),
+    keyRow(secrets[3]!, { max_budget: 5, budget_duration: '30d', rpm_limit: 100, team_id: 't1' }),
+    keyRow(secrets[4]!, { team_id: 't2' }),
+    keyRow('sk-canary-expired', { expires: '2026-01-01T00:00:00Z' }),
+  ],
+  teams: [teamRow('t1', { max_budget: 40 }), teamRow('t2')],
+}
+
+/** The configuration with all upstreams at one address, in their plain form: no cloud has the model in its path. */
+function redirected(made: Entry, url: string): Entry {
+  const config = JSON.parse(JSON.stringify(made).replaceAll('anthropic-bedrock', 'anthropic'))
+  const upstreams = Object.keys(config['upstreams'] as Entry)
+  const plain = { base_url: url, accounts: [{ name: 'a', key: 'upstream-key-1' }] }
+  return { ...config, upstreams: Object.fromEntries(upstreams.map((name) => [name, plain])) }
+}
+
+for (const { name, file, models } of rows)
+  test(`issue 50 every unexpired key of LiteLLM works unchanged after the import of ${name}`, async () => {
+    const gateway = await startTestGateway({
+      pollMs: 10,
+      upstream: (url) => redirected(convertLitellm(parse(file), { today }).config as Entry, url),
+    })
+    const cwd = testFolder('cli')
+    mkdirSync(cwd, { recursive: true })
+    writeFileSync(join(cwd, 'l.yaml'), file)
+    writeFileSync(join(cwd, 'dump.json'), JSON.stringify(dump))
+    const words = ['import', 'litellm', 'l.yaml', '--keys', 'dump.json', '--store', gateway.storePath, '--credit', '50']
+    const run = await runWarm([...words, '--output', 'triwire.yaml'], { cwd })
+    assert.equal(run.code, 0, run.stderr)
+    assert.match(run.stdout, /Brought in: 5 keys, 2 accounts, 1 people, 100 credits\./)
+    assert.deepEqual(parse(readFileSync(join(cwd, 'triwire.yaml'), 'utf8')).labels, { team: ['Team-t2'] })
+    await until(() => gateway.ledger.directory.hasForeignKeys === true)
+    for (const key of secrets) {
+      const answer = await ask(gateway.url, key, models[0]!)
+      assert.equal(answer.status, 200, `${key}: ${await answer.text()}`)
+    }
+    assert.equal((await ask(gateway.url, 'sk-canary-expired', models[0]!)).status, 401)
+  })
+
+function ask(url: string, key: string, model: string): Promise<Response> {
+  return fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hello' }] }),
+  })
+}
+
+test('issue 50 import litellm --keys: a dry run and a refusal leave nothing behind, and a second run brings in nothing new', async () => {
+  const cwd = testFolder('cli')
+  mkdirSync(cwd, { recursive: true })
+  writeFileSync(join(cwd, 'l.yaml'), rows[0]!.file)
+  writeFileSync(join(cwd, 'dump.json'), JSON.stringify(dump))
+  writeFileSync(join(cwd, 'bad.json'), JSON.stringify({ keys: [...dump.keys, keyRow('sk-x', { expires: 'soon' })] }))
+  const words = ['import', 'litellm', 'l.yaml', '--output', 'triwire.yaml', '--store', 's.db', '--keys']
+  const files = () => readdirSync(cwd).sort()
+  const dry = await runWarm([...words, 'dump.json', '--dry-run'], { cwd })
+  assert.equal(dry.code, 0, dry.stderr)
+  assert.match(dry.stdout, /5 keys of 2 accounts would be brought in\.\nNothing was written: --dry-run\./)
+  const bad = await runWarm([...words, 'bad.json'], { cwd })
+  assert.match(bad.stderr, /^triwire: bad\.json: a key expires at "soon"/)
+  assert.deepEqual(files(), ['bad.json', 'dump.json', 'l.yaml'])
+  const first = await runWarm([...words, 'dump.json'], { cwd })
+  assert.equal(first.code, 0, first.stderr)
+  assert.match(first.stdout, /the account litellm has no credit, so its keys get 402/)
+  assert.match(first.stdout, /Brought in: 5 keys, 2 accounts, 1 people, 40 credits\./)
+  assert.doesNotMatch(first.stdout + first.stderr, /canary/)
+  const again = await runWarm([...words, 'dump.json'], { cwd })
+  assert.match(again.stderr, /triwire\.yaml is there already/)
+  const forced = await runWarm([...words, 'dump.json', '--force'], { cwd })
+  assert.match(forced.stdout, /Brought in: 0 keys, 0 accounts, 0 people, 0 credits; 5 were there already/)
+  const report = await runWarm(['key', 'foreign', '--store', 's.db'], { cwd })
+  assert.match(
+    report.stdout,
+    /5 keys of another gateway: 0 are rotated or revoked, 5 are not; 0 of these were used here\./,
+  )
+  const [key] = (await runWarm(['key', 'foreign', '--store', 's.db', '--json'], { cwd })).json as unknown as Entry[]
+  assert.equal(Math.round((Date.parse(`${key!['expires']}`) - Date.now()) / dayMs) <= 180, true)
+  assert.equal((await runWarm(['key', 'rotate', `${key!['id']}`, '--store', 's.db'], { cwd })).code, 0)
+  assert.match(
+    (await runWarm(['key', 'foreign', '--store', 's.db'], { cwd })).stdout,
+    /1 are rotated or revoked, 4 are not/,
+  )
+  // A store that refuses keys keeps the configuration from being written.
+  writeFileSync(join(cwd, 'no.db'), 'this is no store, and long enough to be read as one'.repeat(99))
+  const refused = await runWarm(
+    ['import', 'litellm', 'l.yaml', '--output', 'other.yaml', '--store', 'no.db', '--keys', 'dump.json'],
+    { cwd },
+  )
+  assert.equal(refused.code, 1)
+  assert.ok(!existsSync(join(cwd, 'other.yaml')) && !existsSync(join(cwd, 'other.yaml.import')))
+})

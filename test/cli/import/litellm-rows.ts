@@ -1,0 +1,323 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: references of the configuration look like placeholders
+import assert from 'node:assert/strict'
+
+export type Entry = Record<string, unknown>
+/** @property models the ids in our catalog, in order @property left places that must be listed as not carried */
+export type LitellmRow = {
+  name: string
+  file: string
+  models: string[]
+  left?: string[]
+  check?: (config: Entry) => void
+}
+
+export const priced = 'input_cost_per_token: 0.000003, output_cost_per_token: 0.000015'
+export const env = (name: string) => `os.environ/${name}`
+export const entry = (name: string, params: string, more = '') =>
+  `- { model_name: "${name}", litellm_params: { ${params} }${more && `, ${more}`} }`
+export const list = (...entries: string[]) => `model_list:\n${entries.map((one) => `  ${one}`).join('\n')}\n`
+export const modelOf = (config: Entry, id: string) =>
+  (config['catalog'] as { models: Entry[] }).models.find((model) => model['id'] === id)!
+export const upstreamOf = (config: Entry, name: string) => (config['upstreams'] as Record<string, Entry>)[name]!
+
+/** Shapes of configurations, after the fields and forms that docs.litellm.ai has for them (November 2026). */
+export const rows: LitellmRow[] = [
+  {
+    name: 'one deployment, whose key is a variable',
+    file: list(entry('luna', `model: openai/gpt-6-luna, api_key: ${env('OPENAI_API_KEY')}`)),
+    models: ['luna'],
+    check: (config) => {
+      assert.equal(modelOf(config, 'luna')['wire'], 'responses')
+      assert.equal(modelOf(config, 'luna')['upstream_model'], 'gpt-6-luna')
+      assert.deepEqual(upstreamOf(config, 'openai')['accounts'], [{ name: 'main', key: '${OPENAI_API_KEY}' }])
+    },
+  },
+  {
+    name: 'the same deployment with two keys, which become two accounts',
+    file: list(
+      entry('sonnet', `model: anthropic/claude-sonnet-5-5, api_key: ${env('A')}`),
+      entry('sonnet', `model: anthropic/claude-sonnet-5-5, api_key: ${env('B')}`),
+    ),
+    models: ['sonnet'],
+    check: (config) =>
+      assert.deepEqual(upstreamOf(config, 'anthropic')['accounts'], [
+        { name: 'key-1', key: '${A}' },
+        { name: 'key-2', key: '${B}' },
+      ]),
+  },
+  {
+    name: 'two places with rpm, which become weights, and an order',
+    file: list(
+      entry('m', `model: openai/a, api_base: "https://a.example/v1", api_key: k1, rpm: 60, ${priced}`),
+      entry('m', `model: openai/b, api_base: "https://b.example/v1", api_key: k2, rpm: 20, order: 2, ${priced}`),
+    ),
+    models: ['m'],
+    check: (config) =>
+      assert.deepEqual(modelOf(config, 'm')['upstream'], [
+        { name: 'openai', upstream_model: 'a', weight: 3 },
+        { name: 'openai-2', upstream_model: 'b', priority: 2 },
+      ]),
+  },
+  {
+    name: 'prices by the token, exact, with steps and caches',
+    file: list(
+      entry(
+        'm',
+        'model: openai/x, api_base: "https://a.example/v1", api_key: k, input_cost_per_token: 1.25e-7, output_cost_per_token: "0.0000015", cache_read_input_token_cost: 2.5e-8',
+        'model_info: { input_cost_per_token_above_200k_tokens: 2.5e-7, max_output_tokens: 1000, max_input_tokens: 300000 }',
+      ),
+    ),
+    models: ['m'],
+    check: (config) => {
+      const { prices, max_output_tokens: most, context_window: window } = modelOf(config, 'm')
+      assert.deepEqual(prices, {
+        input: '0.125',
+        output: '1.5',
+        cache_read: '0.025',
+        steps: [{ above: 200_000, input: '0.25', output: '1.5', cache_read: '0.025' }],
+      })
+      assert.deepEqual([most, window], [1000, 300_000])
+    },
+  },
+  {
+    name: 'Azure in its classic form, by Entra and by key',
+    file: list(
+      entry(
+        'a',
+        `model: azure/dep, api_base: "https://r.openai.azure.com/", api_version: "2025-01-01", api_key: ${env('AZ')}`,
+        'model_info: { base_model: azure/gpt-6-luna }',
+      ),
+      entry(
+        'b',
+        `model: azure/dep2, api_base: ${env('AZ_BASE')}, tenant_id: t, client_id: c, client_secret: ${env('SEC')}, ${priced}`,
+      ),
+    ),
+    models: ['a', 'b'],
+    check: (config) => {
+      assert.deepEqual(upstreamOf(config, 'azure'), {
+        base_url: 'https://r.openai.azure.com',
+        query: { 'api-version': '2025-01-01' },
+        key_header: 'api-key',
+        paths: { chat: '/openai/deployments/{model}/chat/completions' },
+        accounts: [{ name: 'main', key: '${AZ}' }],
+      })
+      assert.equal(modelOf(config, 'a')['profile'], 'openai-reasoning')
+      assert.equal((upstreamOf(config, 'azure-2')['accounts'] as [{ azure: Entry }])[0].azure['secret'], '${SEC}')
+    },
+  },
+  {
+    name: 'Azure in its newer form, and Foundry',
+    file: list(
+      entry(
+        'a',
+        `model: azure/dep, api_base: "https://r.openai.azure.com", api_version: preview, api_key: k, ${priced}`,
+      ),
+      entry(
+        'b',
+        `model: azure_ai/claude-x, api_base: "https://r.services.ai.azure.com/anthropic", api_key: k, ${priced}`,
+      ),
+      entry('c', `model: azure_ai/x, api_base: "https://r.services.ai.azure.com/models", api_key: k, ${priced}`),
+    ),
+    models: ['a', 'b', 'c'],
+    check: (config) => {
+      assert.equal(upstreamOf(config, 'azure')['base_url'], 'https://r.openai.azure.com/openai/v1')
+      assert.equal(modelOf(config, 'b')['wire'], 'messages')
+      assert.equal(upstreamOf(config, 'azure_ai-2')['base_url'], 'https://r.services.ai.azure.com/openai/v1')
+    },
+  },
+  {
+    name: 'Bedrock: a region, a role, a model of another family, and one for Converse only',
+    file: list(
+      entry(
+        'c',
+        `model: bedrock/converse/eu.anthropic.claude-sonnet-5-5-v1:0, aws_region_name: eu-west-1, aws_role_name: "arn:aws:iam::123456789012:role/x", aws_session_name: llm`,
+      ),
+      entry('o', 'model: bedrock/us-west-2/openai.gpt-oss-20b'),
+      entry('n', `model: bedrock/amazon.nova-x, ${priced}`),
+    ),
+    models: ['c', 'o'],
+    left: ['model_list[2].model_name', 'model_list[2].litellm_params.model'],
+    check: (config) => {
+      assert.equal(upstreamOf(config, 'bedrock')['base_url'], 'https://bedrock-runtime.eu-west-1.amazonaws.com')
+      assert.equal(modelOf(config, 'c')['profile'], 'anthropic-bedrock')
+    },
+  },
+  {
+    name: 'Vertex: Gemini and Claude',
+    file: list(
+      entry(
+        'g',
+        `model: vertex_ai/gemini-3.8-flash, vertex_project: p, vertex_location: global, vertex_credentials: /sa.json`,
+      ),
+      entry('c', `model: vertex_ai/claude-sonnet-5-5@default, vertex_project: ${env('P')}, vertex_location: us-east5`),
+    ),
+    models: ['g', 'c'],
+    check: (config) => {
+      assert.equal(modelOf(config, 'g')['upstream_model'], 'google/gemini-3.8-flash')
+      assert.equal(upstreamOf(config, 'vertex_ai')['base_url'], 'https://aiplatform.googleapis.com')
+      assert.match(
+        JSON.stringify(upstreamOf(config, 'vertex_ai-2')),
+        /projects\/\$\{P\}\/locations\/us-east5.*rawPredict/,
+      )
+    },
+  },
+  {
+    name: 'servers of its own: vLLM, Ollama, an OpenAI-compatible one, all for nothing',
+    file: list(
+      entry('v', 'model: hosted_vllm/meta/llama, api_base: "http://10.0.0.5:8000/v1"'),
+      entry('o', 'model: ollama_chat/llama3, api_base: "http://ollama:11434"'),
+      entry(
+        'x',
+        'model: openai/qwen, api_base: "http://localhost:1234/v1", api_key: none, input_cost_per_token: 0, output_cost_per_token: 0',
+      ),
+      entry('l', 'model: llamafile/x'),
+    ),
+    models: ['v', 'o', 'x', 'l'],
+    check: (config) => {
+      for (const id of ['v', 'o', 'x', 'l'])
+        assert.deepEqual(modelOf(config, id)['prices'], { input: '0', output: '0' })
+      assert.equal(modelOf(config, 'v')['profile'], 'vllm')
+      assert.equal(upstreamOf(config, 'ollama_chat')['base_url'], 'http://ollama:11434')
+    },
+  },
+  {
+    name: 'a bare host, whose path LiteLLM does not complete with /v1',
+    file: list(entry('m', `model: openai/x, api_base: "https://h.example", api_key: k, ${priced}`)),
+    models: ['m'],
+    check: (config) => assert.deepEqual(upstreamOf(config, 'openai')['paths'], { chat: '/chat/completions' }),
+  },
+  {
+    name: 'names with a star, which become the models of the preset',
+    file: list(entry('ds/*', `model: deepseek/*, api_key: ${env('D')}`), entry('*', 'model: "*"')),
+    models: ['ds/deepseek-flash', 'ds/deepseek-v4-pro'],
+    left: ['model_list[1].model_name', 'model_list[1].litellm_params.model'],
+    check: (config) => assert.ok(config['calendars']),
+  },
+  {
+    name: 'a star beside a model of the exact name, limits beside the parameters, and providers that are not known',
+    file: list(
+      entry('deepseek-flash', `model: deepseek/deepseek-flash, api_key: ${env('A')}`, 'tpm: 3, rpm: 1'),
+      entry('*', `model: deepseek/*, api_key: ${env('B')}`),
+      entry('s', 'model: sagemaker/x'),
+      entry('t', `model: text-completion-openai/x, ${priced}`),
+      entry('d', 'model: azure/, api_base: "https://r.openai.azure.com"'),
+      entry('dall-e-2', `model: azure/pictures, api_base: "https://r.openai.azure.com", ${priced}`),
+    ),
+    models: ['deepseek-flash', 'deepseek-v4-pro'],
+    left: [
+      'model_list[0].rpm',
+      'model_list[2].litellm_params.model',
+      'model_list[3].model_name',
+      'model_list[5].model_name',
+    ],
+    check: (config) => assert.match(JSON.stringify(upstreamOf(config, 'deepseek')), /"key":"\$\{A\}"/),
+  },
+  {
+    name: 'a region of a provider, and a host that only looks like it',
+    file: list(
+      entry('eu', `model: openai/gpt-6-luna, api_base: "https://eu.api.openai.com/v1", api_key: ${env('EU')}`),
+      entry('x', `model: openai/gpt-6-luna, api_base: "https://h.example/api.openai.com/v1", api_key: k, ${priced}`),
+    ),
+    models: ['eu', 'x'],
+    check: (config) => {
+      assert.equal(upstreamOf(config, 'openai')['base_url'], 'https://eu.api.openai.com/v1')
+      assert.equal(upstreamOf(config, 'openai-2')['base_url'], 'https://h.example/api.openai.com/v1')
+      assert.deepEqual([modelOf(config, 'eu')['wire'], modelOf(config, 'x')['wire']], ['responses', 'chat'])
+    },
+  },
+  {
+    name: 'aliases, hidden ones and one that is a model already',
+    file: `${list(entry('a', 'model: deepseek/deepseek-flash'), entry('b', 'model: xai/grok-4.5'))}router_settings: { model_group_alias: { fast: a, quick: { model: a, hidden: true }, b: a } }`,
+    models: ['a', 'b'],
+    left: ['router_settings.model_group_alias.b'],
+    check: (config) => assert.deepEqual(modelOf(config, 'a')['also'], ['fast', 'quick']),
+  },
+  {
+    name: 'fallbacks in both sections, and one for long prompts',
+    file: `${list(entry('a', 'model: deepseek/deepseek-flash'), entry('b', 'model: xai/grok-4.5'), entry('c', 'model: mistral/mistral-large-2512'))}router_settings: { fallbacks: [{ a: [b] }], model_group_alias: { z: a } }\nlitellm_settings: { context_window_fallbacks: [{ a: [c] }, { b: [{ model: c }] }] }`,
+    models: ['a-only', 'b-only', 'c', 'a', 'z', 'b'],
+    check: (config) => {
+      const { chain, when } = modelOf(config, 'a')
+      assert.deepEqual(
+        [chain, when],
+        [
+          ['a-only', 'b-only', 'c'],
+          ['capacity', 'unavailable', 'over_long'],
+        ],
+      )
+      assert.deepEqual(modelOf(config, 'z')['chain'], chain)
+      assert.deepEqual(modelOf(config, 'b')['when'], ['over_long'])
+    },
+  },
+  {
+    name: 'default fallbacks, those of a star, and names that are not there',
+    file: `${list(entry('a', 'model: deepseek/deepseek-flash'), entry('b', 'model: xai/grok-4.5'))}litellm_settings: { default_fallbacks: [b] }\nrouter_settings: { fallbacks: [{ "gone": [a] }, { a: [nowhere, b] }] }`,
+    models: ['a-only', 'b', 'a'],
+    left: ['router_settings.fallbacks[0].gone', 'router_settings.fallbacks[1].a'],
+  },
+  {
+    name: 'one name on two wires, which becomes a chain',
+    file: list(
+      entry('s', 'model: anthropic/claude-sonnet-5-5, api_key: k'),
+      entry('s', `model: openrouter/anthropic/claude-sonnet, api_key: ${env('OR')}, ${priced}`),
+    ),
+    models: ['s-only', 's-chat', 's'],
+    check: (config) => assert.deepEqual(modelOf(config, 's')['chain'], ['s-only', 's-chat']),
+  },
+  {
+    name: 'OpenAI beside Azure, which meet on chat',
+    file: list(
+      entry('g', 'model: gpt-6-luna, api_key: k, organization: org-1'),
+      entry('g', `model: azure/g, api_base: "https://r.openai.azure.com", api_version: "2025-01-01", api_key: z`),
+    ),
+    models: ['g'],
+    check: (config) => {
+      assert.equal(modelOf(config, 'g')['wire'], 'chat')
+      const [first] = modelOf(config, 'g')['upstream'] as [Entry]
+      assert.deepEqual(first['headers'], { 'openai-organization': 'org-1' })
+    },
+  },
+  {
+    name: 'models that do not chat, by mode and by name',
+    file: list(
+      entry('e', 'model: openai/text-embedding-3-small'),
+      entry('i', 'model: openai/x, api_base: "http://h:1/v1"', 'model_info: { mode: image_generation }'),
+      entry('c', 'model: deepseek/deepseek-flash', 'model_info: { mode: chat }'),
+    ),
+    models: ['c'],
+    left: ['model_list[0].model_name', 'model_list[0].litellm_params.model', 'model_list[1].model_info.mode'],
+  },
+  {
+    name: 'credentials in a list',
+    file: `${list(entry('m', 'model: xai/grok-4.5, litellm_credential_name: main'))}credential_list:\n  - { credential_name: main, credential_values: { api_key: ${env('XK')} } }`,
+    models: ['m'],
+    check: (config) => assert.match(JSON.stringify(upstreamOf(config, 'xai')), /"key":"\$\{XK\}"/),
+  },
+  {
+    name: 'settings of the whole proxy',
+    file: `${list(entry('m', 'model: groq/openai/gpt-oss-20b, temperature: 0.2, timeout: 9'))}litellm_settings: { drop_params: true, request_timeout: 90, num_retries: 3, json_logs: true, cache: true, callbacks: [otel] }\nrouter_settings: { routing_strategy: least-busy, stream_timeout: 20, redis_host: h }\ngeneral_settings: { master_key: sk-secret-1, database_url: "postgresql://u:secret-p@h/d", max_request_size_mb: 2, strange: 1 }\nenvironment_variables: { A: secret-b }`,
+    models: ['m'],
+    left: ['general_settings.strange', 'environment_variables.A', 'litellm_settings.cache'],
+    check: (config) => {
+      assert.deepEqual(config['timeouts'], { first_byte_json: '90s', first_byte_stream: '20s' })
+      assert.deepEqual(config['limits'], { body_bytes_max: 2_097_152 })
+      assert.deepEqual(config['log'], { format: 'json' })
+    },
+  },
+  {
+    name: 'a custom provider, headers, and a key that could be none here',
+    file: list(
+      entry(
+        'm',
+        `model: my/model, custom_llm_provider: openai, api_base: "https://h.example/v1/", api_key: "two words", extra_headers: { x-a: b }, ${priced}`,
+      ),
+      entry('p', 'model: perplexity/sonar, input_cost_per_token: 1e-6, output_cost_per_token: 1e-6'),
+    ),
+    models: ['m', 'p'],
+    left: ['model_list[0].litellm_params.api_key'],
+    check: (config) => {
+      assert.equal((modelOf(config, 'm')['upstream'] as [Entry])[0]['upstream_model'], 'my/model')
+      assert.ok(!JSON.stringify(config).includes('two words'))
+    },
+  },
+]
