@@ -1,5 +1,5 @@
 import type { Deviation } from './adapter.ts'
-import type { Case, Wire } from './case.ts'
+import type { Case, ScriptedEvent, Wire } from './case.ts'
 import { pairsOf } from './load-cases.ts'
 import type { ScriptedModel } from './model.ts'
 import type { Result } from './report.ts'
@@ -23,7 +23,10 @@ export type Subject = {
   onTrace?(one: Case, pair: Pair, trace: Trace, names: ModelNames): void
 }
 
-/** Runs cases on all of their pairs. Those with a bill run one after the other, at the end. */
+/**
+ * Runs cases on all of their pairs. Those with a bill run one after the other. Those whose model fails come last, because a gateway
+ * may leave such a model alone for a while.
+ */
 export async function runCases(cases: readonly Case[], subject: Subject): Promise<Result[]> {
   const runs = cases.flatMap((one) => pairsOf(one).map((pair) => ({ one, pair })))
   const results: Result[] = []
@@ -38,10 +41,34 @@ export async function runCases(cases: readonly Case[], subject: Subject): Promis
       subject.onResult?.(result)
     }
   }
-  const plain = runs.filter(({ one }) => !one.bill)
-  await Promise.all(Array.from({ length: Math.min(subject.jobs, subject.lanes) }, () => work(plain)))
-  await work(runs.filter(({ one }) => one.bill))
+  for (const fails of [false, true]) {
+    const phase = runs.filter(({ one }) => hasFailingModel(one) === fails)
+    const plain = phase.filter(({ one }) => !one.bill)
+    await Promise.all(Array.from({ length: Math.min(subject.jobs, subject.lanes) }, () => work(plain)))
+    await work(phase.filter(({ one }) => one.bill))
+  }
   return results.sort((a, b) => compare(a.case, b.case) || compare(a.pair, b.pair))
+}
+
+/** Whether the model refuses, breaks off, or sends what is no answer. */
+export function hasFailingModel({ client, model = {} }: Case): boolean {
+  const steps = Object.values(client).flatMap((side) => side.steps)
+  const replies = Object.values(model).flatMap(({ exchanges }) => exchanges.map(({ reply }) => reply))
+  return (
+    steps.some(({ expect }) => (expect?.['status'] ?? 200) !== 200) ||
+    replies.some(
+      ({ status = 200, cutAfterBytes, events }) =>
+        status >= 400 || cutAfterBytes !== undefined || (events && (events.length < 2 || events.some(endsBadly))),
+    )
+  )
+}
+
+function endsBadly(event: ScriptedEvent): boolean {
+  return (
+    'cut' in event ||
+    'hang' in event ||
+    ('data' in event && /"type":"(error|response.failed)"|"error":\{/.test(JSON.stringify(event.data)))
+  )
 }
 
 function compare(a: string, b: string): number {
