@@ -135,6 +135,7 @@ const writers: { [wire in Wire]: (words: Words) => JsonObject } = {
         ...(cached === undefined ? {} : { cache_read_input_tokens: cached }),
         ...(cacheWrite === undefined ? {} : { cache_creation_input_tokens: cacheWrite }),
         output_tokens: output,
+        ...(usage.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: usage.reasoning } }),
       },
     }
   },
@@ -192,7 +193,7 @@ const streamers: {
   },
   messages(body, pieces) {
     const { content, stop_reason, stop_sequence, usage, ...rest } = body
-    const { output_tokens, ...input } = objectOf(usage)
+    const { output_tokens, output_tokens_details, ...input } = objectOf(usage)
     const start = {
       ...rest,
       content: [],
@@ -232,7 +233,11 @@ const streamers: {
       {
         type: 'message_delta',
         delta: { stop_reason: stop_reason ?? null, stop_sequence: stop_sequence ?? null },
-        usage: { ...input, output_tokens: output_tokens ?? 0 },
+        usage: {
+          ...input,
+          output_tokens: output_tokens ?? 0,
+          ...(output_tokens_details === undefined ? {} : { output_tokens_details }),
+        },
       },
       { type: 'message_stop' },
     ]

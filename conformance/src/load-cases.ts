@@ -107,5 +107,9 @@ function checkOperators(matcher: Json): void {
   if (unknown) throw new Error(`the operator ${unknown} is unknown; known are ${operatorNames.join(', ')}`)
   if (own.length > 0 && own.length < names.length)
     throw new Error(`operators and members stand together: ${names.join(', ')}`)
-  for (const [name, inner] of Object.entries(matcher)) if (name !== '$equals') checkOperators(inner)
+  for (const [name, inner] of Object.entries(matcher)) {
+    // A wrong expression throws here, and not in the middle of a run.
+    if (name === '$matches') new RegExp(String(inner), 'su')
+    if (name !== '$equals') checkOperators(inner)
+  }
 }
