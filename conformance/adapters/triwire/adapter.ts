@@ -6,6 +6,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Adapter } from '../../src/adapter.ts'
+import type { Wire } from '../../src/case.ts'
 import { deviations } from './deviations.ts'
 
 /** TRIWIRE names the program of another installation; without it, it is the one of this checkout. */
@@ -17,11 +18,13 @@ const adapter: Adapter = {
   switchedOn: [
     'Three upstream wires, one upstream with one key for each model.',
     'Prices of prices.json. One account with one key and 1,000 credits, at one credit for a dollar.',
+    'Profiles: anthropic on Messages; openai on the other two, with levels of reasoning.',
+    'A limit of 100,000 requests a minute, as a run has more than the 300 of the default.',
     'Everything else is as without a configuration.',
   ],
   features: ['prices', 'count-tokens', 'models'],
   deviations,
-  lanes: 60,
+  lanes: 120,
   jobs: 4,
   async find() {
     if (!existsSync(program)) return { missing: `there is no ${program}; set TRIWIRE to bin/triwire.mjs` }
@@ -38,6 +41,7 @@ const adapter: Adapter = {
         listen: `127.0.0.1:${port}`,
         admin_listen: `127.0.0.1:${adminPort}`,
         store: './triwire.db',
+        limits: { requests_per_minute: 100_000 },
         catalog: {
           pinned: '2026-11-01',
           models: models.map(({ wire, client, upstream: name }) => ({
@@ -46,6 +50,7 @@ const adapter: Adapter = {
             upstream: name,
             upstream_model: name,
             max_output_tokens: 32_000,
+            profile: profiles[wire],
             prices: {
               input: String(prices.input),
               cache_read: String(prices.cached),
@@ -112,6 +117,13 @@ const adapter: Adapter = {
 export default adapter
 
 const credit = 1_000
+
+/** Models that reason on demand: on the other wires than Messages, by levels. */
+const byLevels = {
+  extends: 'openai',
+  reasoning: { style: 'effort', levels: ['low', 'medium', 'high'], can_disable: true },
+}
+const profiles: Record<Wire, unknown> = { chat: byLevels, responses: byLevels, messages: 'anthropic' }
 
 async function isThere(url: string): Promise<boolean> {
   return fetch(url).then(
