@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Json } from '../../conformance/src/case.ts'
-import { loadCases, readCase } from '../../conformance/src/load-cases.ts'
+import { loadCases, pairsOf, readCase } from '../../conformance/src/load-cases.ts'
 
 const root = new URL('../../conformance/', import.meta.url)
 const schema = JSON.parse(readFileSync(new URL('case.schema.json', root), 'utf8'))
@@ -14,6 +14,34 @@ test('each case of the suite is right by its schema, for ajv and for the own rea
   const isRight = new Ajv2020({ strict: false }).compile(schema)
   for (const file of files) assert.ok(isRight(JSON.parse(read(file))), `${file}: ${JSON.stringify(isRight.errors)}`)
   assert.equal(loadCases().length, files.length)
+})
+
+test('issue 51: the suite has at least 150 MUST and 150 SHOULD cases, each with a clause of its own', () => {
+  const cases = loadCases()
+  const said = cases.map(({ clause }) => clause.says)
+  assert.deepEqual(
+    said.filter((says, at) => said.indexOf(says) !== at),
+    [],
+  )
+  for (const level of ['MUST', 'SHOULD']) {
+    const count = cases.filter((one) => one.level === level).length
+    assert.ok(count >= 150, `${count} ${level}`)
+  }
+})
+
+test('issue 51: the cases run on all nine pairs, as JSON and as streams, in each area', () => {
+  const seen = new Set(
+    loadCases().flatMap((one) =>
+      pairsOf(one).flatMap(({ client, model }) =>
+        (one.client[client] ?? one.client['*'])!.steps.map(({ request: { ask, body } }) => {
+          const isStream = ask?.stream ?? (body as { stream?: boolean } | undefined)?.stream
+          return `${client}>${model} ${isStream ? 'stream' : 'JSON'}`
+        }),
+      ),
+    ),
+  )
+  assert.equal(seen.size, 18, [...seen].join(', '))
+  assert.equal(new Set(loadCases().map(({ area }) => area)).size, 10)
 })
 
 const good = read('tools/call-and-result-round-trip.json')
@@ -40,6 +68,7 @@ const wrong: [what: string, place: (string | number)[], value: Json | undefined,
   ['two forms of a reply', [...reply, 'json'], {}, /a reply in 2 forms/],
   ['an unknown operator', [...step, 'expect', 'text'], { $equal: 1 }, /the operator \$equal is unknown; known are/],
   ['a hidden operator', [...step, 'expect', 'text'], [{ $some: { a: { $x: 1 } } }], /operator \$x is unknown/],
+  ['a wrong expression', [...step, 'expect', 'text'], { $matches: '(?<x' }, /Invalid regular expression/],
   ['operators beside members', [...step, 'expect', 'text'], { $same: 'a', b: 1 }, /stand together: \$same, b/],
   ['a path that cannot be read', [...step, 'expect', 'a[b]'], 1, /the path a\[b\] cannot be read from its character 2/],
   ['an event in no form', reply, { events: [{ date: 1 }] }, /has none of the forms/],
