@@ -3,6 +3,7 @@ import { admit, calls, tell } from './admit.ts'
 import { callOf } from './admit-call.ts'
 import type { Transaction } from './database.ts'
 import { call, type SqlFunction } from './migrate.ts'
+import { Pace } from './pace.ts'
 import { leaseMs } from './replicas.ts'
 import { type AccountShares, isDirty, keyOf, type Share, ShareBook, sharesOf } from './shares.ts'
 import { codeOf } from './trouble.ts'
@@ -50,19 +51,23 @@ const lookMs = 50
 const pauseMinMs = 25
 const pauseMaxMs = 100
 
-type Lane = { readonly due: Set<AccountShares>; isBusy: boolean }
-
 /**
  * Asks the database whether requests may run, for one replica. Each lane has one call at a time, which carries all asks
- * that came meanwhile. The desk has the replica's own figures and writes them with every ask (admit.ts).
+ * that came meanwhile. An account is in one call at a time, since its figures are absolute and must arrive in order. The
+ * desk has the replica's own figures and writes them with every ask (admit.ts).
  *
  * Failed calls are repeated until their asks have waited long enough. `tell` is never under way beside an `admit`, so that
  * its figures include everything that was just granted.
  */
 export class AdmissionDesk {
   readonly #options: Required<Omit<DeskOptions, 'onTrouble'>> & Pick<DeskOptions, 'onTrouble'>
-  readonly #book: ShareBook
-  readonly #lanes: readonly Lane[]
+  readonly #book = new ShareBook()
+  readonly #pace: Pace
+  /** The accounts that go with one of the next calls, the first first. */
+  readonly #due = new Set<AccountShares>()
+  /** The accounts whose call is under way, or is tried again. */
+  readonly #inCalls = new Set<AccountShares>()
+  #freeLanes: number
   /** The accounts whose figures the database has wrong, and since when. */
   readonly #dirty = new Map<AccountShares, number>()
   /** The asks that wait, in the order of coming, which is the order of becoming late. */
@@ -85,8 +90,8 @@ export class AdmissionDesk {
   constructor(options: DeskOptions) {
     const lanes = options.lanes ?? 2
     this.#options = { leaseMs, patienceMs, lanes, functions: { admit, tell }, ...options }
-    this.#book = new ShareBook(lanes)
-    this.#lanes = Array.from({ length: lanes }, () => ({ due: new Set<AccountShares>(), isBusy: false }))
+    this.#pace = new Pace(this.#options.clockMs)
+    this.#freeLanes = lanes
     this.#timer = setInterval(() => this.#look(), lookMs)
   }
 
@@ -158,29 +163,44 @@ export class AdmissionDesk {
     else if (!this.#dirty.has(account)) this.#dirty.set(account, this.#options.clockMs())
   }
 
-  /** The account goes with the next call of its lane; all that one turn of the event loop wants goes together. */
+  /** The account goes with the next call; all that is wanted until then goes together. */
   #want(account: AccountShares): void {
-    this.#lanes[account.lane]!.due.add(account)
-    if (this.#isScheduled) return
-    this.#isScheduled = true
-    setImmediate(() => {
-      this.#isScheduled = false
-      for (const lane of this.#lanes) void this.#run(lane)
-    })
+    this.#due.add(account)
+    this.#schedule()
   }
 
-  async #run(lane: Lane): Promise<void> {
-    if (lane.isBusy) return
-    lane.isBusy = true
-    while (lane.due.size > 0 && !this.#isClosed) {
-      const batch: AccountShares[] = []
-      for (const account of lane.due) {
-        lane.due.delete(account)
-        if (batch.push(account) === accountsMax) break
-      }
-      await this.#admit(batch)
+  #schedule(): void {
+    if (this.#isScheduled || this.#due.size === 0 || this.#freeLanes === 0) return
+    this.#isScheduled = true
+    const fill = () => {
+      this.#isScheduled = false
+      this.#fill()
     }
-    lane.isBusy = false
+    const { waitMs } = this.#pace
+    if (waitMs > 0) setTimeout(fill, waitMs)
+    else setImmediate(fill)
+  }
+
+  #fill(): void {
+    if (this.#isClosed) return
+    const batch: AccountShares[] = []
+    for (const account of this.#due) {
+      if (this.#inCalls.has(account)) continue
+      this.#due.delete(account)
+      if (batch.push(account) === accountsMax) break
+    }
+    if (batch.length === 0) return
+    void this.#run(batch)
+    this.#schedule()
+  }
+
+  async #run(batch: readonly AccountShares[]): Promise<void> {
+    this.#freeLanes--
+    for (const account of batch) this.#inCalls.add(account)
+    await this.#admit(batch)
+    for (const account of batch) this.#inCalls.delete(account)
+    this.#freeLanes++
+    this.#schedule()
   }
 
   /** Until it is answered, or nobody waits any more. */
@@ -223,8 +243,10 @@ export class AdmissionDesk {
     // Asks that come meanwhile go with the next call.
     for (const account of batch) Object.assign(account, { asks: [], isAsked: true })
     this.#underWay++
+    const answered = this.#pace.begin()
     try {
       const { answers, nowMs } = asking.read(await call<string>(database, functions.admit, asking.values))
+      answered()
       this.noteAnswered()
       this.#heard = { databaseMs: nowMs, clockMs: clockMs() }
       if (answers.length > 0) answer(answers)
@@ -244,7 +266,7 @@ export class AdmissionDesk {
 
   /** Figures that came while the call was under way, or could not be written, are still to be written. */
   #settle(account: AccountShares): void {
-    if (isWaitedFor(account)) this.#lanes[account.lane]!.due.add(account)
+    if (isWaitedFor(account)) this.#due.add(account)
     else if (sharesOf(account).some(isDirty) && !this.#dirty.has(account))
       this.#dirty.set(account, this.#options.clockMs())
   }

@@ -4,6 +4,7 @@ import type { GivenBack, Posted, Posting, WithdrawalFate, Withdrawn } from '../.
 import { formThreeBegun, type Say } from '../serving/protocol.ts'
 import type { Desk } from './control.ts'
 import { applicationOf, type Database, type DatabaseOptions, openDatabase } from './database.ts'
+import { Pace } from './pace.ts'
 import { findLocked, findMissing, giveBack, postDebits, readBalances } from './post.ts'
 import { type Pending, PostingLane } from './posting-lane.ts'
 import { PostedLately, SlowAccounts } from './posting-memory.ts'
@@ -26,9 +27,6 @@ const retryMs = 100
 
 /** A ledger that refuses every debit asks for a look with each try, and each look reads the debits of a minute. */
 const looksApartMs = 1_000
-
-/** Between the beginnings of two calls, in ms: a call costs the server as much as three debits, so those that come wait for company. */
-const apartMs = 1
 
 /**
  * The part of its patience that a call waits for a lock of another session. Meanwhile it holds the accounts that it has
@@ -73,7 +71,7 @@ export class PostingDesk implements Desk {
   /** Deferred ones that may be in the ledger. */
   readonly #doubts = new Set<string>()
   #isScheduled = false
-  #calledMs = Number.NEGATIVE_INFINITY
+  readonly #pace: Pace
   readonly #slow = new SlowAccounts()
   /** The schema is there, and what earlier runs left is posted. */
   readonly #opening = Promise.withResolvers<void>()
@@ -89,6 +87,7 @@ export class PostingDesk implements Desk {
   constructor(options: PostingOptions) {
     this.#options = options
     this.#posted = new PostedLately(options.clockMs)
+    this.#pace = new Pace(options.clockMs)
     this.#gifts = new PostedLately(options.clockMs)
     this.#lanes = [this.#openLane(0), this.#openLane(0), this.#openLane(10_000)]
     this.#aside = this.#openDatabase({ max: 2 })
@@ -113,10 +112,18 @@ export class PostingDesk implements Desk {
 
   #openLane(idleMs: number): PostingLane {
     let pid: number | undefined
-    const database = this.#openDatabase({ max: 1, idleMs, onConnect: (connected) => (pid = connected) })
+    const storedPrices = new Set<string>()
+    const onConnect = (connected: number) => {
+      pid = connected
+      // The connection may lead to another server, which lacks the last commits.
+      storedPrices.clear()
+    }
+    const database = this.#openDatabase({ max: 1, idleMs, onConnect })
     return new PostingLane({
       database,
       windows: this.#options.windows,
+      pace: this.#pace,
+      storedPrices,
       onConflict: async (accountIds) => {
         const asked = [...accountIds, ...this.#slow.list()]
         this.#slow.accuse(accountIds, await findLocked(database, asked).catch(() => undefined))
@@ -189,7 +196,8 @@ export class PostingDesk implements Desk {
       this.#isScheduled = false
       this.#fill()
     }
-    if (this.#options.clockMs() < this.#calledMs + apartMs) setTimeout(fill, apartMs)
+    const { waitMs } = this.#pace
+    if (waitMs > 0) setTimeout(fill, waitMs)
     else setImmediate(fill)
   }
 
@@ -200,7 +208,6 @@ export class PostingDesk implements Desk {
       if (this.#waiting.length === 0) return
       if (!lane.isFree || (lane === this.#lanes.at(-1) && this.#slow.size === 0)) continue
       this.#waiting = lane.take(this.#waiting, this.#choose(lane))
-      if (!lane.isFree) this.#calledMs = this.#options.clockMs()
     }
   }
 

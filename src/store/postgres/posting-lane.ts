@@ -1,6 +1,7 @@
 import type { Debit } from '../../accounts/ledger.ts'
 import type { Posting } from '../../accounts/poster.ts'
 import type { Database } from './database.ts'
+import type { Pace } from './pace.ts'
 import { postDebits } from './post.ts'
 import type { SpendWindows } from './spend-windows.ts'
 import { isConflict, isUnknown } from './trouble.ts'
@@ -27,6 +28,9 @@ const [pauseMs, pauseMaxMs] = [25, 250]
 type LaneOptions = {
   database: Database
   windows: SpendWindows
+  pace: Pace
+  /** Price versions that its connection has stored. */
+  storedPrices: Set<string>
   /** A call waited for somebody's lock in vain. It may look who it was, on the lane's connection, before the lane goes on. */
   onConflict: (accountIds: ReadonlySet<string>) => Promise<void>
   /** The debits that this gets are tried again. */
@@ -86,10 +90,11 @@ export class PostingLane {
     const rows = taken.map(({ row }) => row)
     const booked: Debit[] = []
     try {
-      const { database, windows } = this.#options
-      const { onBegun } = this.#options
-      const listener = { onBooked: (row: Debit) => void booked.push(row), onBegun }
+      const { database, windows, pace, storedPrices, onBegun } = this.#options
+      const answered = pace.begin()
+      const listener = { onBooked: (row: Debit) => void booked.push(row), onBegun, storedPrices }
       const { postings, balances } = await postDebits(database, rows, windows, listener)
+      answered()
       this.#failures = 0
       this.#options.onPosted(booked, this.#accounts)
       this.#free()

@@ -20,8 +20,6 @@ export type Share = {
 export type AccountShares = {
   readonly own: Share
   readonly keys: Map<string, Share>
-  /** An account always uses the same lane. Its figures are absolute, so they must arrive in order. */
-  readonly lane: number
   /** As the database last reported it. */
   balanceNanos: bigint
   /** The account has a budget over all its keys, of which the desk does not know how short it is. */
@@ -34,18 +32,12 @@ export type AccountShares = {
 /** The figures of one replica, in memory: the truth, of which the database has a copy. */
 export class ShareBook {
   readonly #accounts = new Map<string, AccountShares>()
-  readonly #lanes: number
-
-  constructor(lanes: number) {
-    this.#lanes = lanes
-  }
 
   of(accountId: string): AccountShares {
     const known = this.#accounts.get(accountId)
     if (known) return known
-    const lane = accountId.charCodeAt(accountId.length - 1) % this.#lanes
     const nothing = { balanceNanos: 0n, hasBudget: false, asks: [], isAsked: false }
-    const made = { own: emptyShare(accountId), keys: new Map(), lane, ...nothing }
+    const made = { own: emptyShare(accountId), keys: new Map(), ...nothing }
     this.#accounts.set(accountId, made)
     return made
   }

@@ -12,6 +12,7 @@ import { readReplicas } from '../../../src/store/open.ts'
 import { type Database, openDatabase, openSession, type Transaction } from '../../../src/store/postgres/database.ts'
 import { DirectoryDesk } from '../../../src/store/postgres/directory-desk.ts'
 import { makePartitions, migrate } from '../../../src/store/postgres/migrate.ts'
+import { Pace } from '../../../src/store/postgres/pace.ts'
 import { postDebits, postFunctions } from '../../../src/store/postgres/post.ts'
 import { type Pending, PostingLane } from '../../../src/store/postgres/posting-lane.ts'
 import { migrations } from '../../../src/store/postgres/schema.ts'
@@ -134,6 +135,8 @@ test('C13 a call that fails behind its commit leaves nobody in the belief that i
         /^SELECT \* FROM triwire\.entries/.test(text) ? Promise.reject(failure) : database.query(text, ...rest),
     },
     windows: new SpendWindows(),
+    pace: new Pace(() => 0),
+    storedPrices: new Set(),
     onBegun() {},
     onConflict: () => assert.fail('nobody was waited for'),
     giveBack: () => back.resolve(),
