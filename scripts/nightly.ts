@@ -28,6 +28,7 @@ const parts: Record<string, string[]> = {
   'every fault': ['scripts/fault-matrix.ts'],
   'prices by the hour, and a second oracle': ['scripts/price-oracle.ts', '10000'],
   'surplus answers': ['scripts/surplus-answers.ts', '--trials', '100', '--honest', '100000', '--seed', seed],
+  'clients of the admin API': ['scripts/admin-clients.ts'],
   attacks: ['scripts/attack.ts', '--minutes', '3'],
   'figures of a million entries': ['scripts/usage.ts', 'verify', '1000000'],
   'several gateways on PostgreSQL': ['scripts/replicas.ts', '--whole'],

@@ -18,7 +18,7 @@ export const accountShape = field.named('Account', {
     'by requests that run on the servers that can be reached; 0 at the command line, which asks none',
   ),
   budget: field.budgetShape.nullable().describe('of all its keys together; null: it spends what it has'),
-  rpm: z.number().nullable().describe('requests per minute of all its keys; null: as many as the configuration says'),
+  rpm: z.int().nullable().describe('requests per minute of all its keys; null: as many as the configuration says'),
   warn: z
     .array(field.amount)
     .nullable()

@@ -20,15 +20,12 @@ export const keyShape = field.named('Key', {
   account: z.string(),
   account_name: z.string().nullable(),
   budget: field.budgetShape.nullable().describe('null: it spends whatever its account has'),
-  rpm: z.number().nullable().describe('requests per minute; null: as many as its account'),
+  rpm: z.int().nullable().describe('requests per minute; null: as many as its account'),
   models: z.array(z.string()).nullable().describe('what it may ask for; null: every model'),
   person: z.string().nullable().describe('the id of the person whose it is'),
   person_name: z.string().nullable(),
   person_budget: field.budgetShape.nullable().describe('of that person over all their keys; null: none'),
-  person_rpm: z
-    .number()
-    .nullable()
-    .describe('requests per minute of that person with all their keys; null: any number'),
+  person_rpm: z.int().nullable().describe('requests per minute of that person with all their keys; null: any number'),
   labels: field.labelsShape.nullable().describe('what its requests are for, by dimension; null: nothing'),
   may_choose: z.array(z.string()).nullable().describe('dimensions in which its client may choose; null: none'),
   session: z.string().nullable().describe('the session of a person that it is the key of'),

@@ -274,12 +274,15 @@ function successOf(one: Operation): Described['responses'] {
   }
   if (one.id === 'session.sign_out') return { 204: { description: 'Signed out.' } }
   const answer = { description: 'Done.', content: json(item) }
-  if (one.kind !== 'creates') return { 200: answer }
+  const isEdited = allOperations.some(({ path, kind }) => path === one.path && kind === 'edits')
+  if (one.kind !== 'creates') return { 200: { ...answer, ...(isEdited && { headers: { ETag: etagHeader } }) } }
   return {
     200: { ...answer, description: 'It was made before: nothing was made now.' },
     201: { ...answer, description: 'Made.', ...(one.madeAt && { headers: { Location: locationHeader } }) },
   }
 }
+
+const etagHeader = { description: 'The version, which an edit names in `If-Match`.', schema: { type: 'string' } }
 
 const locationHeader = {
   description: 'The path of the new object.',

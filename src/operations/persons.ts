@@ -14,7 +14,7 @@ const personShape = field.named('Person', {
   email: z.string().nullable(),
   account: z.string().nullable().describe('the id of the one account that keys of the person may be of; null: any'),
   budget: field.budgetShape.nullable().describe('of all their keys together; null: none'),
-  rpm: z.number().nullable().describe('requests per minute of all their keys; null: any number'),
+  rpm: z.int().nullable().describe('requests per minute of all their keys; null: any number'),
   linked_to: z.string().nullable().describe('the person that this second identity belongs to'),
   created: field.when,
   erased: field.when.nullable(),
